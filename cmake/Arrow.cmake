@@ -1,0 +1,11 @@
+# convoy::arrow: the Arrow and Parquet C++ libraries inside the pyarrow wheel.
+set(CONVOY_ARROW "${CMAKE_SOURCE_DIR}/.deps/site/pyarrow" CACHE PATH "folder of the pyarrow wheel")
+file(GLOB _arrow ${CONVOY_ARROW}/libarrow.so.*)
+file(GLOB _parquet ${CONVOY_ARROW}/libparquet.so.*)
+if(NOT _arrow OR NOT _parquet)
+  message(FATAL_ERROR "Arrow was not found at ${CONVOY_ARROW}. Run ./run build, which fetches it, or set -DCONVOY_ARROW.")
+endif()
+add_library(convoy_arrow INTERFACE)
+target_include_directories(convoy_arrow SYSTEM INTERFACE ${CONVOY_ARROW}/include)
+target_link_libraries(convoy_arrow INTERFACE ${_parquet} ${_arrow})
+add_library(convoy::arrow ALIAS convoy_arrow)

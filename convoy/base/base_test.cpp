@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include <filesystem>
+
+#include "convoy/base/error.h"
+#include "convoy/base/files.h"
+#include "convoy/base/hash.h"
+#include "convoy/base/suggest.h"
+
+namespace convoy {
+namespace {
+
+namespace fs = std::filesystem;
+
+TEST(Sha256, KnownAnswersOfFips180) {
+  EXPECT_EQ(sha256_hex(""), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+  EXPECT_EQ(sha256_hex("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+  EXPECT_EQ(sha256_hex("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq"),
+            "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1");
+  Sha256 pieces;
+  for (int piece = 0; piece < 1000; ++piece) pieces.update(std::string(1000, 'a'));
+  EXPECT_EQ(pieces.hex(), "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
+}
+
+TEST(Crc32c, KnownAnswers) {
+  EXPECT_EQ(crc32c("123456789"), 0xe3069283u);
+  EXPECT_EQ(crc32c(std::string(32, '\0')), 0x8a9136aau);
+  EXPECT_EQ(crc32c("6789", crc32c("12345")), 0xe3069283u);
+}
+
+TEST(Suggest, FindsTheNearWordOnly) {
+  const std::vector<std::string> keys = {"batch_size", "learning_rate", "epochs"};
+  EXPECT_EQ(nearest_word("batchsize", keys), "batch_size");
+  EXPECT_EQ(nearest_word("batch-size", keys), "batch_size");
+  EXPECT_EQ(nearest_word("epohcs", keys), "epochs");
+  EXPECT_EQ(nearest_word("optimizer", keys), "");
+}
+
+TEST(Error, SentenceAndJsonLineCarryThePlace) {
+  const DataError error("wanted a number", {.file = "a.jsonl", .line = 7, .hint = "quote it"});
+  EXPECT_EQ(error.sentence(), "a.jsonl:7: wanted a number (quote it)");
+  const auto json = nlohmann::json::parse(error.json_line());
+  EXPECT_EQ(json["code"], 10);
+  EXPECT_EQ(json["kind"], "data");
+  EXPECT_TRUE(json["rank"].is_null());
+  EXPECT_EQ(json["line"], 7);
+}
+
+TEST(AtomicFile, AppearsOnlyOnCommit) {
+  const fs::path folder = fs::temp_directory_path() / fmt::format("convoy-base-{}", ::getpid());
+  const fs::path path = folder / "deep" / "file";
+  {
+    AtomicFile file(path);
+    file.write(std::string_view("half"));
+    EXPECT_FALSE(fs::exists(path));
+  }
+  EXPECT_TRUE(fs::is_empty(folder / "deep"));
+  write_file_atomic(path, "whole");
+  EXPECT_EQ(read_file(path), "whole");
+  EXPECT_THROW(read_file(path, 2), DataError);
+  EXPECT_THROW(read_file(folder), DataError);
+  fs::remove_all(folder);
+}
+
+}  // namespace
+}  // namespace convoy

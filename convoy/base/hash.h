@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// SHA-256 (FIPS 180-4) for identity, CRC32C (Castagnoli, RFC 3720) for records, a 64-bit mix for seeds.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace convoy {
+
+class Sha256 {
+ public:
+  Sha256();
+  void update(std::string_view bytes);
+  void update(std::span<const std::byte> bytes);
+  std::string hex();  // ends the hash: call once
+
+ private:
+  void compress(const uint8_t* block);
+
+  std::array<uint32_t, 8> state_;
+  std::array<uint8_t, 64> buffer_{};
+  size_t buffered_bytes_ = 0;
+  uint64_t total_bytes_ = 0;
+};
+
+std::string sha256_hex(std::string_view bytes);
+std::string sha256_hex_of_file(const std::filesystem::path& path);  // streams. Throws DataError
+
+uint32_t crc32c(std::string_view bytes, uint32_t crc = 0);
+
+// splitmix64 finaliser (Vigna) folded over the arguments: one well-mixed word from several counters.
+uint64_t mix_seed(std::span<const uint64_t> words);
+
+}  // namespace convoy

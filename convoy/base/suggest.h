@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// "did you mean": the nearest known word to a misspelt one.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace convoy {
+
+// The candidate at the smallest edit distance (insert, delete, replace, swap), or "" when none is near: at most one
+// edit in three letters, '-' and '_' taken as equal.
+std::string nearest_word(std::string_view word, const std::vector<std::string>& candidates);
+
+// ", did you mean `x`?" or "".
+std::string did_you_mean(std::string_view word, const std::vector<std::string>& candidates);
+
+}  // namespace convoy

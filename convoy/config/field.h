@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Value types that settings structs use beside plain bool, int64_t, double, std::string, std::vector, std::map and
+// nested structs. A settings struct lists its members once, in
+//
+//   template <class Visitor>
+//   void fields(Visitor& visit) {
+//     visit("batch_size", batch_size, "rows per micro-batch and rank").at_least(1);
+//     visit("lora", lora, "low-rank adapters");                     // a nested struct: recursion
+//     visit("learning_rate", lr, "peak learning rate").above(0).alias("lr");
+//     visit("scheduler", scheduler, "...").one_of({"linear", "cosine"});
+//   }
+//
+// and parser, help, schema, run record and docs are visitors over that list. The handle that visit() returns offers
+// at_least(x), at_most(x), above(x), one_of({...}), alias("name"), and they chain.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace convoy::config {
+
+// `auto` in the file: the program decides and says what it took.
+template <class T>
+struct AutoOr {
+  std::optional<T> value;  // empty = auto
+  AutoOr() = default;
+  AutoOr(T fixed) : value(std::move(fixed)) {}  // NOLINT: a plain value is meant to convert
+  bool is_auto() const { return !value.has_value(); }
+  bool operator==(const AutoOr&) const = default;
+};
+
+// A list that may be written as one scalar (`target_modules: auto`, `stop: "\n"`).
+struct NameList {
+  std::vector<std::string> names;
+  NameList() = default;
+  NameList(std::vector<std::string> list) : names(std::move(list)) {}  // NOLINT
+  bool operator==(const NameList&) const = default;
+};
+
+}  // namespace convoy::config

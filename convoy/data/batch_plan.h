@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which rows each rank reads at each step: a pure function of (data, seed, epoch, position), so any step can be
+// computed alone and a resumed run reads exactly what the unbroken one would.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "convoy/data/token_dataset.h"
+
+namespace convoy::data {
+
+struct BatchPlanConfig {
+  int64_t batch_size = 1;      // rows, or blocks when packing, per micro-batch and rank
+  int64_t grad_accum = 1;
+  int64_t world_size = 1;
+  bool packing = false;        // best-fit decreasing into blocks of block_tokens
+  int64_t block_tokens = 0;    // capacity of a block when packing
+  bool shuffle = true;
+  uint64_t seed = 0;
+};
+
+// One step of one epoch.
+struct StepPosition {
+  int64_t epoch = 0;
+  int64_t step = 0;  // within the epoch
+};
+
+class BatchPlan {
+ public:
+  BatchPlan(TokenDataset dataset, BatchPlanConfig config);
+  ~BatchPlan();
+
+  // Equal for every epoch: packing packs once, then whole blocks are shuffled anew each epoch.
+  int64_t steps_per_epoch() const;
+  // Rows of one micro-batch, in the order they are laid out. May be empty on the last, partial step of an epoch: the
+  // rank then contributes nothing but still takes part in collectives.
+  std::vector<int64_t> rows(StepPosition position, int64_t micro_batch, int64_t rank) const;
+  // Supervised tokens of the whole global batch: every rank, every micro-batch. The divisor of the loss.
+  int64_t supervised_tokens(StepPosition position) const;
+  int64_t total_tokens(StepPosition position) const;
+
+  const TokenDataset& dataset() const { return dataset_; }
+  const BatchPlanConfig& config() const { return config_; }
+
+ private:
+  struct EpochOrder;
+  TokenDataset dataset_;
+  BatchPlanConfig config_;
+  std::vector<std::vector<int64_t>> blocks_;              // rows of each unit dealt to ranks; one row without packing
+  mutable std::shared_ptr<const EpochOrder> last_order_;  // of the epoch asked for last
+};
+
+}  // namespace convoy::data

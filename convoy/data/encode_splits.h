@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// From files to encoded splits: read, detect the schema, render, tokenise, mask, truncate, drop, cache.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "convoy/base/log.h"
+#include "convoy/data/token_dataset.h"
+#include "convoy/settings/train_settings.h"
+#include "convoy/text/chat_template.h"
+#include "convoy/text/tokenizer.h"
+
+namespace convoy::data {
+
+struct SplitReport {
+  std::string name;                    // "train", "val", "test"
+  std::vector<std::string> files;
+  std::string schema;                  // as detected or forced
+  int64_t rows_read = 0;
+  int64_t rows_unreadable = 0;         // only with bad_rows = skip
+  int64_t rows_unsupervised = 0;       // dropped: nothing to learn after truncation
+  int64_t rows_truncated = 0;
+  int64_t rows_dropped_long = 0;       // truncation = drop
+  int64_t fields_cut = 0;              // max_field_chars
+  int64_t tokens = 0;
+  int64_t supervised_tokens = 0;
+  bool from_cache = false;
+  std::string content_hash;            // of the source files
+};
+
+struct EncodedSplits {
+  TokenDataset train;
+  TokenDataset val;
+  TokenDataset test;
+  std::vector<SplitReport> reports;
+  std::string policy;  // one line: BOS/EOS audit ("EOS <|im_end|> is supervised at the end of every answer; no BOS")
+};
+
+struct EncodeInputs {
+  const settings::DataSettings& data;
+  std::string task;            // "sft" or "pretrain"
+  int64_t max_seq_len = 0;
+  uint64_t seed = 0;           // of the split shuffle
+  const text::Tokenizer& tokenizer;
+  const text::ChatTemplate* chat_template;  // may be null: chat rows are then refused
+  const Log& log;
+};
+
+enum class Splits { TrainAndVal, Test, All };
+
+// Throws DataError with file and line; a split whose rows are all unsupervised is refused. One process of a node may
+// encode while others wait and then read the cache: calls are safe to run concurrently.
+EncodedSplits encode_splits(const EncodeInputs& inputs, Splits wanted);
+
+}  // namespace convoy::data

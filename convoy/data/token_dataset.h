@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Encoded rows: token ids and the supervision mask, in one flat buffer that a cache file maps read-only.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace convoy::data {
+
+// Token t of a row is a target of the loss iff supervised[t] != 0. Token 0 never is: nothing precedes it.
+struct EncodedRow {
+  std::vector<int32_t> ids;
+  std::vector<uint8_t> supervised;
+  int64_t source_index = 0;  // 0-based row number in its source
+};
+
+// Immutable, cheap to copy, thread-safe.
+class TokenDataset {
+ public:
+  TokenDataset() = default;
+  static TokenDataset from_rows(const std::vector<EncodedRow>& rows);
+
+  int64_t num_rows() const;
+  std::span<const int32_t> ids(int64_t row) const;
+  std::span<const uint8_t> supervised(int64_t row) const;
+  int64_t length_tokens(int64_t row) const;
+  int64_t supervised_tokens(int64_t row) const;
+  int64_t source_index(int64_t row) const;
+  int64_t total_tokens() const;
+  int64_t total_supervised_tokens() const;
+  const std::string& content_hash() const;  // SHA-256 over ids, masks and order
+
+ private:
+  friend class TokenCache;
+  struct Buffer;
+  std::shared_ptr<const Buffer> buffer_;
+};
+
+}  // namespace convoy::data

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// act(gate) * up, the middle of a gated feed-forward block (arXiv 2002.05202).
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+namespace convoy::kernels {
+
+enum class Activation { Silu, GeluTanh };
+
+// Differentiable in both. gate, up [T, F], same dtype (fp32 or bf16). Saves only its two inputs.
+at::Tensor gated_activation(const at::Tensor& gate_TF, const at::Tensor& up_TF, Activation activation);
+
+}  // namespace convoy::kernels

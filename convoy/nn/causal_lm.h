@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What training and generation see of a language model. Implementations live in models/ (over nn/decoder); nothing here
+// knows of ranks, adapters' kinds or files.
+// Shapes: T tokens of all rows, D hidden, V vocabulary (padded rows included).
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "convoy/nn/linear.h"
+
+namespace convoy::nn {
+
+// Rows one after another, no padding.
+struct TokenBatch {
+  at::Tensor token_ids_T;           // int64
+  at::Tensor position_ids_T;        // int64, 0-based within each row
+  std::vector<int64_t> row_starts;  // first token of each row, then T
+};
+
+struct NamedTensor {
+  std::string name;  // Hugging Face's name: "model.layers.0.input_layernorm.weight"
+  at::Tensor value;  // shares storage with the model
+};
+
+class KvCache;  // nn/kv_cache.h
+
+struct ForwardOptions {
+  KvCache* cache = nullptr;       // generation: new tokens are appended to the cache's rows
+  bool recompute_blocks = false;  // activation checkpointing: keep only block inputs, run blocks again in backward
+};
+
+class CausalLm {
+ public:
+  virtual ~CausalLm() = default;
+
+  // Hidden states after the final norm, [T, D], in the model's dtype. Differentiable.
+  virtual at::Tensor hidden_states(const TokenBatch& batch, const ForwardOptions& options) = 0;
+  // Output head [V, D]: the embedding itself when tied.
+  virtual Linear& head() = 0;
+  virtual bool head_is_tied() const = 0;
+
+  // Every parameter once, in checkpoint order; a tied head is not listed.
+  virtual std::vector<NamedTensor> parameters() = 0;
+  // Linears inside the blocks in forward order; the head is not among them.
+  virtual std::vector<Linear*> block_linears() = 0;
+  // Freezes or thaws every parameter; packed copies are dropped.
+  virtual void set_requires_grad(bool requires_grad) = 0;
+
+  virtual int64_t hidden_size() const = 0;
+  virtual int64_t vocab_size() const = 0;
+  virtual int64_t num_layers() const = 0;
+  virtual int64_t max_positions() const = 0;
+  virtual const std::string& family() const = 0;  // "qwen2", "llama", ...
+  // Matmul weights per token and attention width (heads * head_dim), for FLOP counts (docs/benchmarks.md).
+  virtual int64_t matmul_parameters() const = 0;
+  virtual int64_t attention_width() const = 0;
+};
+
+}  // namespace convoy::nn

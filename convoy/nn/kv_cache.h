@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Keys and values of rows being generated: preallocated per row and layer, grown by doubling.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "convoy/kernels/attention/attention.h"
+
+namespace convoy::nn {
+
+class KvCache {
+ public:
+  KvCache(int64_t num_layers, int64_t num_kv_heads, int64_t head_dim, at::ScalarType dtype);
+
+  // Appends k, v [T, K, E] of a batch whose row r owns tokens row_starts[r] .. row_starts[r+1], and returns each row's
+  // whole history in this layer. Row r of the batch is row `slots()[r]` of the cache.
+  std::vector<kernels::CachedRow> append(int64_t layer, const at::Tensor& k_TKE, const at::Tensor& v_TKE,
+                                         const std::vector<int64_t>& row_starts);
+
+  int64_t add_row();               // a new empty slot
+  void remove_row(int64_t slot);   // frees its memory
+  void set_slots(std::vector<int64_t> slots) { slots_ = std::move(slots); }
+  const std::vector<int64_t>& slots() const { return slots_; }
+  int64_t length(int64_t slot) const;  // tokens stored
+
+ private:
+  struct Row {
+    at::Tensor keys_LCKE;    // C: capacity in tokens
+    at::Tensor values_LCKE;
+    std::vector<int64_t> lengths;  // per layer
+  };
+  int64_t num_layers_;
+  int64_t num_kv_heads_;
+  int64_t head_dim_;
+  at::ScalarType dtype_;
+  std::vector<Row> rows_;
+  std::vector<int64_t> slots_;
+};
+
+}  // namespace convoy::nn

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A linear map with a name, and the slot through which adapters change it without the model knowing.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+namespace convoy::kernels {
+class FrozenLinear;
+}
+
+namespace convoy::nn {
+
+class Linear;
+
+// What an adapter (LoRA, DoRA) puts into a Linear. Differentiable in x and its own parameters.
+class LinearAdapter {
+ public:
+  virtual ~LinearAdapter() = default;
+  virtual at::Tensor forward(const Linear& base, const at::Tensor& x) const = 0;
+};
+
+class Linear {
+ public:
+  // `name`: the module name in Hugging Face's layout ("model.layers.0.self_attn.q_proj"). `bias_O` may be undefined.
+  Linear(std::string name, at::Tensor weight_OI, at::Tensor bias_O);
+  ~Linear();
+  Linear(Linear&&) noexcept;
+
+  // x [..., I] -> [..., O], through the adapter when there is one.
+  at::Tensor forward(const at::Tensor& x) const;
+  // The map without the adapter. A weight that does not require grad runs packed (kernels::FrozenLinear).
+  at::Tensor base_forward(const at::Tensor& x) const;
+
+  void set_adapter(std::shared_ptr<const LinearAdapter> adapter);
+  // Must be called after the weight's values or requires_grad changed: drops the packed copy.
+  void weight_changed();
+
+  const std::string& name() const { return name_; }
+  at::Tensor& weight() { return weight_OI_; }
+  const at::Tensor& weight() const { return weight_OI_; }
+  at::Tensor& bias() { return bias_O_; }
+  const at::Tensor& bias() const { return bias_O_; }
+  int64_t in_features() const { return weight_OI_.size(1); }
+  int64_t out_features() const { return weight_OI_.size(0); }
+
+ private:
+  std::string name_;
+  at::Tensor weight_OI_;
+  at::Tensor bias_O_;
+  std::shared_ptr<const LinearAdapter> adapter_;
+  mutable std::unique_ptr<kernels::FrozenLinear> packed_;
+};
+
+}  // namespace convoy::nn

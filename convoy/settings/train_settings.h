@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The settings tree of `convoy train`, `eval` and everything that reads the same file. Names and defaults follow
+// SFT-Play's configuration surface where it has one, and TRL's and PEFT's names elsewhere. Plain data: no LibTorch.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "convoy/config/field.h"
+
+namespace convoy::settings {
+
+using config::AutoOr;
+using config::NameList;
+
+struct ModelSettings {
+  std::string name;  // folder in Hugging Face layout, or hub id in the local hub cache
+  std::string revision = "main";
+  int64_t max_seq_len = 512;
+  std::string dtype = "auto";
+  bool trust_remote_code = false;
+
+  template <class Visitor>
+  void fields(Visitor& visit) {
+    visit("name", name, "model folder in Hugging Face layout, or a hub id found in the local hub cache")
+        .alias("local_dir");
+    visit("revision", revision, "hub revision looked up in the cache");
+    visit("max_seq_len", max_seq_len, "longest row in tokens; longer rows follow data.truncation").at_least(2);
+    visit("dtype", dtype, "compute type of the weights; auto = bf16 when train.bf16, else fp32")
+        .one_of({"auto", "fp32", "bf16"});
+    visit("trust_remote_code", trust_remote_code, "accepted without effect: Convoy runs no model code");
+  }
+};
+
+struct LoraSettings {
+  int64_t r = 32;
+  double alpha = 64;
+  double dropout = 0.05;
+  NameList target_modules{{"auto"}};
+  NameList exclude_modules;
+  std::map<std::string, int64_t> rank_pattern;
+  std::map<std::string, double> alpha_pattern;
+  NameList modules_to_save;
+  bool use_rslora = false;
+  bool use_dora = false;
+  std::string adapter;  // start from this PEFT adapter folder
+
+  template <class Visitor>
+  void fields(Visitor& visit) {
+    visit("r", r, "rank").at_least(1);
+    visit("alpha", alpha, "scaling numerator: alpha/r, or alpha/sqrt(r) with use_rslora").above(0).alias("lora_alpha");
+    visit("dropout", dropout, "dropout before A").at_least(0).at_most(0.99).alias("lora_dropout");
+    visit("target_modules", target_modules,
+          "auto or all-linear (q,k,v,o,gate,up,down projections), a list of name endings, or one regular expression");
+    visit("exclude_modules", exclude_modules, "name endings never adapted");
+    visit("rank_pattern", rank_pattern, "rank by module-name pattern, as in PEFT");
+    visit("alpha_pattern", alpha_pattern, "alpha by module-name pattern, as in PEFT");
+    visit("modules_to_save", modules_to_save, "modules trained whole and stored with the adapter");
+    visit("use_rslora", use_rslora, "rank-stabilised scaling (arXiv 2312.03732)");
+    visit("use_dora", use_dora, "weight-decomposed adapters (arXiv 2402.09353)");
+    visit("adapter", adapter, "existing PEFT adapter folder to continue from");
+  }
+};
+
+struct TuningSettings {
+  std::string mode = "lora";
+  LoraSettings lora;
+
+  template <class Visitor>
+  void fields(Visitor& visit) {
+    visit("mode", mode, "which parameters train").one_of({"lora", "full"});
+    visit("lora", lora, "low-rank adapters");
+  }
+};
+
+struct OptimizerSettings {
+  double adam_beta1 = 0.9;
+  double adam_beta2 = 0.999;
+  double adam_epsilon = 1e-8;
+
+  template <class Visitor>
+  void fields(Visitor& visit) {
+    visit("adam_beta1", adam_beta1, "first moment decay").at_least(0).at_most(0.999999);
+    visit("adam_beta2", adam_beta2, "second moment decay").at_least(0).at_most(0.9999999);
+    visit("adam_epsilon", adam_epsilon, "added to the root of the second moment").above(0);
+  }
+};
+
+struct ScheduleSettings {
+  std::string lr_scheduler_type = "cosine";
+  double warmup_ratio = 0.06;
+  double warmup_steps = 0;      // below 1: a ratio (transformers 5)
+  double num_cycles = -1;       // below 0: the schedule's own default
+  double lr_end = 1e-7;
+  double power = 1.0;
+  double min_lr_ratio = 0.0;
+  double decay_ratio = 0.1;
+
+  template <class Visitor>
+  void fields(Visitor& visit) {
+    visit("lr_scheduler_type", lr_scheduler_type, "learning-rate schedule")
+        .one_of({"linear", "cosine", "cosine_with_restarts", "polynomial", "constant", "constant_with_warmup",
+                 "inverse_sqrt", "cosine_with_min_lr", "warmup_stable_decay"})
+        .alias("scheduler");
+    visit("warmup_ratio", warmup_ratio, "warm-up as a share of all steps, rounded up").at_least(0).at_most(1);
+    visit("warmup_steps", warmup_steps, "warm-up in steps; beats warmup_ratio; below 1 it is a ratio")
+        .at_least(0)
+        .alias("num_warmup_steps");
+    visit("num_cycles", num_cycles, "cosine cycles; -1 = the schedule's default (0.5, or 1 with restarts)").at_least(-1);
+    visit("lr_end", lr_end, "end of the polynomial schedule").at_least(0);
+    visit("power", power, "power of the polynomial schedule").above(0);
+    visit("min_lr_ratio", min_lr_ratio, "floor of cosine_with_min_lr and warmup_stable_decay, as a share of the peak")
+        .at_least(0)
+        .at_most(1);
+    visit("decay_ratio", decay_ratio, "share of all steps that warmup_stable_decay spends decaying")
+        .at_least(0)
+        .at_most(1);
+  }
+};
+
+struct TrainingSettings {
+  double epochs = 3;
+  int64_t steps = 0;  // above 0: beats epochs
+  double learning_rate = 2e-4;
+  double weight_decay = 0.01;
+  double max_grad_norm = 1.0;
+  std::string optim = "adamw_torch";
+  OptimizerSettings optimizer;
+  ScheduleSettings schedule;
+  int64_t batch_size = 4;
+  int64_t grad_accum = 1;
+  bool packing = false;
+  bool bf16 = true;
+  bool gradient_checkpointing = false;
+  int64_t logging_steps = 1;
+  std::string eval_strategy = "steps";
+  int64_t eval_steps = 0;  // 0: at the end of each epoch
+  int64_t eval_batch_size = 0;  // 0: batch_size
+  std::string save_strategy = "steps";
+  int64_t save_steps = 0;  // 0: at the end of each epoch
+  int64_t save_total_limit = 3;
+  bool load_best_model_at_end = true;
+  std::string metric_for_best_model = "eval_loss";
+  bool greater_is_better = false;
+  int64_t early_stopping_patience = 0;
+  double early_stopping_threshold = 0;
+  std::string output_dir;
+  std::string resume_from_checkpoint = "auto";
+  bool final_eval = true;
+
+  template <class Visitor>
+  void fields(Visitor& visit) {
+    visit("epochs", epochs, "passes over the training rows").above(0).alias("num_train_epochs");
+    visit("steps", steps, "optimizer steps; above 0 it beats epochs").at_least(0).alias("max_steps");
+    visit("learning_rate", learning_rate, "peak learning rate").at_least(0).alias("lr");
+    visit("weight_decay", weight_decay, "decoupled weight decay; not on biases and norms").at_least(0);
+    visit("max_grad_norm", max_grad_norm, "clip the global gradient norm; 0 = off").at_least(0);
+    visit("optim", optim, "optimizer").one_of({"adamw_torch", "adamw_torch_fused", "adamw"});
+    visit("optimizer", optimizer, "optimizer constants");
+    visit("schedule", schedule, "learning-rate schedule");
+    visit("batch_size", batch_size, "rows (packed: blocks) per micro-batch and rank")
+        .at_least(1)
+        .alias("per_device_train_batch_size");
+    visit("grad_accum", grad_accum, "micro-batches per optimizer step").at_least(1).alias("gradient_accumulation_steps");
+    visit("packing", packing, "fill blocks of max_seq_len with whole rows; attention never crosses rows");
+    visit("bf16", bf16, "compute in bf16; trained weights keep an fp32 master");
+    visit("gradient_checkpointing", gradient_checkpointing, "recompute each block in backward");
+    visit("logging_steps", logging_steps, "optimizer steps between log lines").at_least(1);
+    visit("eval_strategy", eval_strategy, "when to evaluate").one_of({"no", "steps", "epoch"}).alias("evaluation_strategy");
+    visit("eval_steps", eval_steps, "optimizer steps between evaluations; 0 = at the end of each epoch").at_least(0);
+    visit("eval_batch_size", eval_batch_size, "rows per evaluation batch; 0 = batch_size")
+        .at_least(0)
+        .alias("per_device_eval_batch_size");
+    visit("save_strategy", save_strategy, "when to save a checkpoint").one_of({"no", "steps", "epoch"});
+    visit("save_steps", save_steps, "optimizer steps between checkpoints; 0 = at the end of each epoch").at_least(0);
+    visit("save_total_limit", save_total_limit, "checkpoints kept beside best and last").at_least(1);
+    visit("load_best_model_at_end", load_best_model_at_end, "export the best checkpoint instead of the last");
+    visit("metric_for_best_model", metric_for_best_model, "evaluation figure that decides best").one_of({"eval_loss"});
+    visit("greater_is_better", greater_is_better, "direction of metric_for_best_model");
+    visit("early_stopping_patience", early_stopping_patience, "evaluations without a better figure before the run ends; 0 = off")
+        .at_least(0);
+    visit("early_stopping_threshold", early_stopping_threshold, "smallest change that counts as better").at_least(0);
+    visit("output_dir", output_dir, "run folder; empty = runs/<run_name>-<time>");
+    visit("resume_from_checkpoint", resume_from_checkpoint, "auto, never, or a checkpoint folder");
+    visit("final_eval", final_eval, "evaluate once more at the end");
+  }
+};
+
+struct SplitSettings {
+  double train_ratio = 0.7;
+  double val_ratio = 0.1;
+  double test_ratio = 0.2;
+
+  template <class Visitor>
+  void fields(Visitor& visit) {
+    visit("train_ratio", train_ratio, "share of rows for training").at_least(0).at_most(1);
+    visit("val_ratio", val_ratio, "share for evaluation during training").at_least(0).at_most(1);
+    visit("test_ratio", test_ratio, "share kept for `convoy eval --split test`").at_least(0).at_most(1);
+  }
+};
+
+struct DataSettings {
+  std::string train_path;
+  std::string val_path;
+  std::string test_path;
+  SplitSettings split;
+  std::string schema = "auto";
+  std::string supervise = "auto";
+  std::string truncation = "keep_start";
+  std::string template_path;
+  std::string system_prompt;
+  int64_t max_field_chars = 0;
+  std::string bad_rows = "error";
+  std::string cache_dir;
+  std::string text_field = "text";
+  bool shuffle = true;
+
+  template <class Visitor>
+  void fields(Visitor& visit) {
+    visit("train_path", train_path, "training rows: .jsonl, .json, .csv or .parquet").alias("path");
+    visit("val_path", val_path, "evaluation rows; empty and no val share: none");
+    visit("test_path", test_path, "test rows for `convoy eval`");
+    visit("split", split, "used when only train_path is given and val_path and test_path are not; shares sum to 1");
+    visit("schema", schema, "row schema; auto = by the row's keys")
+        .one_of({"auto", "messages", "sharegpt", "alpaca", "prompt_completion", "triple", "rendered", "text", "loose"})
+        .alias("format");
+    visit("supervise", supervise, "which tokens carry loss; auto = assistant turns, completions, whole texts")
+        .one_of({"auto", "assistant", "last", "all"});
+    visit("truncation", truncation, "rows longer than max_seq_len").one_of({"keep_start", "keep_end", "drop", "error"});
+    visit("template_path", template_path, "chat template file (Jinja) that replaces the model's own");
+    visit("system_prompt", system_prompt, "system turn added to chat rows that have none; empty = none");
+    visit("max_field_chars", max_field_chars, "cut fields longer than this and say so; 0 = off").at_least(0);
+    visit("bad_rows", bad_rows, "unreadable rows: stop, or count and list them").one_of({"error", "skip"});
+    visit("cache_dir", cache_dir, "token cache; empty = ~/.cache/convoy/tokens; none = off");
+    visit("text_field", text_field, "column of plain-text rows");
+    visit("shuffle", shuffle, "seeded shuffle of rows, anew each epoch");
+  }
+};
+
+struct LoggingSettings {
+  NameList backend{{"tensorboard"}};
+  int64_t log_interval = 1;
+
+  template <class Visitor>
+  void fields(Visitor& visit) {
+    visit("backend", backend, "tensorboard, none").alias("report_to");
+    visit("log_interval", log_interval, "steps between events in events.jsonl").at_least(1);
+  }
+};
+
+struct GenerationSettings {
+  int64_t max_new_tokens = 200;
+  double temperature = 0.2;
+  double top_p = 0.9;
+  int64_t top_k = 0;
+  int64_t batch_size = 16;
+  NameList stop;
+
+  template <class Visitor>
+  void fields(Visitor& visit) {
+    visit("max_new_tokens", max_new_tokens, "longest answer in tokens").at_least(1);
+    visit("temperature", temperature, "0 = greedy").at_least(0);
+    visit("top_p", top_p, "nucleus share").above(0).at_most(1);
+    visit("top_k", top_k, "most likely tokens kept; 0 = all").at_least(0);
+    visit("batch_size", batch_size, "prompts generated together").at_least(1);
+    visit("stop", stop, "strings that end an answer");
+  }
+};
+
+struct ParallelSettings {
+  std::string strategy = "auto";
+  int64_t bucket_mb = 25;
+  int64_t timeout_s = 1800;
+
+  template <class Visitor>
+  void fields(Visitor& visit) {
+    visit("strategy", strategy, "auto = ddp with more than one rank").one_of({"auto", "none", "ddp"});
+    visit("bucket_mb", bucket_mb, "gradient megabytes per all-reduce").at_least(1).alias("ddp_bucket_cap_mb");
+    visit("timeout_s", timeout_s, "seconds a collective may take").at_least(1);
+  }
+};
+
+struct TrainSettings {
+  int64_t seed = 42;
+  std::string run_name;
+  std::string task = "sft";
+  ModelSettings model;
+  TuningSettings tuning;
+  TrainingSettings train;
+  DataSettings data;
+  LoggingSettings logging;
+  GenerationSettings generation;
+  ParallelSettings parallel;
+
+  template <class Visitor>
+  void fields(Visitor& visit) {
+    visit("seed", seed, "fixes shuffle, dropout, adapter initialisation and sampling").at_least(0);
+    visit("run_name", run_name, "name of the run; empty = name of the config file");
+    visit("task", task, "sft: conversations and completions; pretrain: plain text")
+        .one_of({"sft", "pretrain"})
+        .alias("mode")
+        .alias("task_mode");
+    visit("model", model, "the base model");
+    visit("tuning", tuning, "what is trained");
+    visit("train", train, "optimisation, cadence, output");
+    visit("data", data, "rows");
+    visit("logging", logging, "where figures go");
+    visit("generation", generation, "sampling for eval --generate and generate").alias("gen");
+    visit("parallel", parallel, "how ranks share the work");
+  }
+};
+
+}  // namespace convoy::settings

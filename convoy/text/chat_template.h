@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Chat templates (Jinja) as Hugging Face's apply_chat_template renders them, through the Rust `minijinja` crate with
+// fuel, depth and output limits.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace convoy::text {
+
+struct RenderedChat {
+  std::string text;
+  // Byte ranges [begin, end) of `text` enclosed by {% generation %} ... {% endgeneration %}, in order.
+  std::vector<std::pair<int64_t, int64_t>> generation_spans;
+};
+
+class ChatTemplate {
+ public:
+  // From chat_template.jinja, or tokenizer_config.json (`chat_template` as a string or a list of named templates), or
+  // `override_path`. Empty when the model has none. Throws DataError with file and template line.
+  static std::optional<ChatTemplate> load(const std::filesystem::path& model_folder,
+                                          const std::filesystem::path& override_path = {});
+  ~ChatTemplate();
+  ChatTemplate(ChatTemplate&&) noexcept;
+  ChatTemplate& operator=(ChatTemplate&&) noexcept;
+
+  // `messages`: a JSON list of {role, content, ...}; `tools`: null or a list. Throws DataError.
+  RenderedChat render(const nlohmann::ordered_json& messages, const nlohmann::ordered_json& tools, bool add_generation_prompt) const;
+
+  bool has_generation_tags() const;
+  const std::string& content_hash() const;
+
+ private:
+  struct State;
+  explicit ChatTemplate(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace convoy::text

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A Hugging Face tokenizer (tokenizer.json + tokenizer_config.json) through the Rust `tokenizers` crate, so ids are
+// exact by construction. Thread-safe once built.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace convoy::text {
+
+struct Encoding {
+  std::vector<int32_t> ids;
+  // Byte range [begin, end) of each token in the UTF-8 input; equal bounds for tokens a post-processor added.
+  std::vector<int64_t> begins;
+  std::vector<int64_t> ends;
+};
+
+enum class SpecialTokens { Add, Omit };  // what the post-processor adds around a text (BOS and the like)
+
+class Tokenizer {
+ public:
+  // `folder`: a model folder. The JSON is checked before the Rust library sees it (ids dense enough and in range, merges
+  // in the vocabulary, depth and size limits). Throws DataError naming file and JSON path.
+  static Tokenizer load(const std::filesystem::path& folder);
+  ~Tokenizer();
+  Tokenizer(Tokenizer&&) noexcept;
+  Tokenizer& operator=(Tokenizer&&) noexcept;
+
+  // Throws DataError on invalid UTF-8. Special tokens written in `text` become their ids, as Hugging Face does.
+  Encoding encode(std::string_view text, SpecialTokens special) const;
+  std::string decode(const std::vector<int32_t>& ids, bool skip_special_tokens) const;
+  std::string piece(int32_t id) const;  // the vocabulary entry, undecoded ("Ġthe")
+  std::optional<int32_t> id_of(std::string_view token) const;
+
+  int64_t vocab_size() const;                       // largest id + 1, added tokens included
+  std::optional<int32_t> bos_id() const;            // from tokenizer_config.json
+  std::optional<int32_t> eos_id() const;
+  std::optional<int32_t> pad_id() const;
+  bool is_special(int32_t id) const;
+  bool adds_bos() const;                            // encode(…, Add) puts bos_id first
+  bool adds_eos() const;
+  const std::string& content_hash() const;          // SHA-256 over the files that define the tokenizer
+
+ private:
+  struct State;
+  explicit Tokenizer(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace convoy::text
