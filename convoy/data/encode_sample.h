@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One row of data, in the few shapes every schema reduces to, and its encoding: ids and the supervision mask.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "convoy/data/token_dataset.h"
+#include "convoy/text/chat_template.h"
+#include "convoy/text/tokenizer.h"
+
+namespace convoy::data {
+
+struct Sample {
+  enum class Kind {
+    Chat,                  // messages (and tools): through the chat template
+    ChatPromptCompletion,  // prompt and completion, both lists of messages
+    PromptCompletion,      // prompt and completion strings: no template
+    Text,                  // plain text
+  };
+  Kind kind = Kind::Text;
+  nlohmann::ordered_json messages;             // Chat; the prompt of ChatPromptCompletion
+  nlohmann::ordered_json completion_messages;  // ChatPromptCompletion
+  nlohmann::ordered_json tools;                // null or a list
+  std::string prompt;
+  std::string completion;
+  std::string text;
+  std::string file;        // where it came from, for errors
+  int64_t line = 0;        // 1-based; 0 when the format has no lines
+  int64_t index = 0;       // 0-based row number
+};
+
+enum class Supervise {
+  Auto,       // chat: assistant turns; prompt/completion: the completion; text: everything
+  Assistant,
+  Last,       // only the last assistant turn
+  All,        // every token but the first
+};
+
+// Encodes samples of one tokenizer and template. Thread-safe.
+class SampleEncoder {
+ public:
+  // `chat_template` may be null: chat samples are then a DataError that says how to supply one.
+  SampleEncoder(const text::Tokenizer& tokenizer, const text::ChatTemplate* chat_template, Supervise supervise);
+
+  // BOS is never doubled. Text and string completions get EOS appended, chat does not (its template ends turns). Assistant
+  // turns are supervised with their end-of-turn token, by {% generation %} spans or by prefix difference. Not truncated.
+  // Throws DataError naming file and line.
+  EncodedRow encode(const Sample& sample) const;
+  // Ids of a prompt to be continued: chat with the generation prompt, or the plain prompt/text without EOS.
+  EncodedRow encode_prompt(const Sample& sample) const;
+  // The text that encode() tokenises.
+  std::string render(const Sample& sample, bool add_generation_prompt) const;
+  // One line on BOS, EOS and the mask, from an example.
+  std::string policy(const Sample& sample) const;
+
+ private:
+  const text::Tokenizer& tokenizer_;
+  const text::ChatTemplate* chat_template_;
+  Supervise supervise_;
+};
+
+// Truncates `row` in place to `max_tokens`; masks follow. keep_end keeps a leading BOS.
+enum class Truncation { KeepStart, KeepEnd, Drop, Error };
+
+}  // namespace convoy::data
