@@ -36,7 +36,10 @@ class Linear {
   // The map without the adapter. A weight that does not require grad runs packed (kernels::FrozenLinear).
   at::Tensor base_forward(const at::Tensor& x) const;
 
-  void set_adapter(std::shared_ptr<const LinearAdapter> adapter);
+  // The packed map, for adapters that fuse its backward. The weight must not require grad. Throws StateError.
+  const kernels::FrozenLinear& frozen() const;
+
+  void set_adapter(std::shared_ptr<const LinearAdapter> adapter);  // null removes it
   // Must be called after the weight's values or requires_grad changed: drops the packed copy.
   void weight_changed();
 
