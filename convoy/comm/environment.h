@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Who this process is among the ranks of its job, from torchrun's worker environment. The only file
+// that reads it.
+#pragma once
+
+#include <string>
+
+namespace convoy::comm {
+
+struct RankEnvironment {
+  int rank = 0;
+  int world = 1;
+  int local_rank = 0;
+  int local_world = 1;
+  std::string master_address = "127.0.0.1";
+  int master_port = 29500;
+  std::string store_file;  // CONVOY_STORE_FILE: rendezvous by a file on this host; empty = TCP
+  std::string run_id;      // TORCHELASTIC_RUN_ID
+  int restart_count = 0;
+  std::string
+      error_file;  // TORCHELASTIC_ERROR_FILE: where a failed rank leaves its error; empty = none
+  bool agent_hosts_store = false;  // TORCHELASTIC_USE_AGENT_STORE: rank 0 is a client too
+
+  bool one_host() const { return local_world == world; }
+};
+
+// World 1 when RANK and WORLD_SIZE are not set. Throws ConfigError for one without the other, or
+// numbers out of range.
+RankEnvironment read_rank_environment();
+
+}  // namespace convoy::comm

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The ranks of a job as one object. Driven by one thread. A failed collective throws CommError and
+// leaves the group unusable: let the error end the rank.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "convoy/comm/environment.h"
+
+namespace convoy::comm {
+
+// A collective under way. Destroying it without wait() is allowed only after an error.
+class Work {
+ public:
+  virtual ~Work() = default;
+  virtual void wait() = 0;  // Blocks. Throws CommError
+};
+
+// Tensors are contiguous CPU tensors of one dtype (fp32, bf16, int64) and shape on every rank.
+class Group {
+ public:
+  virtual ~Group() = default;
+  virtual int rank() const = 0;
+  virtual int size() const = 0;
+
+  // Collective. Async: `tensor` is neither read nor written by the caller until wait(), then holds
+  // the sum.
+  virtual std::unique_ptr<Work> start_all_reduce_sum(at::Tensor tensor) = 0;
+  // Collective. Blocks. `tensor` of every rank becomes root's.
+  virtual void broadcast(at::Tensor tensor, int root) = 0;
+  // Collective. Blocks. Each rank's bytes, by rank; lengths may differ.
+  virtual std::vector<std::string> all_gather_bytes(std::string_view bytes) = 0;
+  // Collective. Blocks until every rank is here.
+  virtual void barrier() = 0;
+  // Closes the connections so that peers fail at once instead of by timeout. Call when this rank
+  // failed.
+  virtual void abort() = 0;
+
+  // Collective. Blocks. `tensor` becomes the sum over ranks.
+  void all_reduce_sum(at::Tensor tensor);
+  // Collective. Blocks. True on every rank when it is true on any.
+  bool any(bool value);
+};
+
+// Collective. Blocks until all ranks have joined. World 1: no connection is made. Throws CommError.
+std::unique_ptr<Group> join_group(const RankEnvironment& environment, std::chrono::seconds timeout);
+
+}  // namespace convoy::comm

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Names of element types in settings, stamps and messages.
+#pragma once
+
+#include <c10/core/ScalarType.h>
+
+#include <string>
+#include <string_view>
+
+namespace convoy::device {
+
+// "fp32" or "bf16". Throws ConfigError for anything else.
+at::ScalarType parse_dtype(std::string_view name);
+
+// The inverse; other element types by LibTorch's own name ("Long", "Half").
+std::string dtype_name(at::ScalarType dtype);
+
+}  // namespace convoy::device

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Random numbers of a run are a pure function of counters, so resume needs no stored generator
+// state.
+#pragma once
+
+#include <cstdint>
+
+namespace convoy::device {
+
+struct SeedPoint {
+  int64_t seed = 0;
+  int64_t epoch = 0;
+  int64_t step = 0;
+  int64_t micro_batch = 0;
+  int64_t rank = 0;
+};
+
+// Seeds LibTorch's default CPU generator from `point` (dropout, initialisation). Call before each
+// micro-batch.
+void seed_generator(const SeedPoint& point);
+
+}  // namespace convoy::device

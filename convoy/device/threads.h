@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Compute threads of one rank.
+#pragma once
+
+namespace convoy::device {
+
+// Sets LibTorch's intra-op threads to the usable CPUs (affinity, cgroup quota) divided by the ranks
+// of this host, at least 1, unless OMP_NUM_THREADS names a number. Returns the number set. Call
+// once, before the first operator.
+int share_cpu_threads(int ranks_on_host);
+
+}  // namespace convoy::device

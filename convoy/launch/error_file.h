@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// error.json in torchelastic's form: how a rank hands its error to the launcher. The launcher
+// prints it, so a rank that has written it prints nothing more.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "convoy/base/error.h"
+
+namespace convoy::launch {
+
+// {"message":{"message":SENTENCE,"extraInfo":{"timestamp":SECONDS}},"convoy":{...}}. Returns false
+// when it can not be written.
+bool write_error_file(const std::filesystem::path& path, const Error& error);
+
+struct ErrorFile {
+  std::string sentence;   // empty: there is no file, or it is not readable
+  std::string json_line;  // empty unless a Convoy program wrote it
+};
+ErrorFile read_error_file(const std::filesystem::path& path);
+
+}  // namespace convoy::launch
