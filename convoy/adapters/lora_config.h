@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a LoRA adapter is: ranks, scaling and targets, as in PEFT's adapter_config.json (PEFT 0.20). Reads and writes
+// that file; a variant that Convoy does not compute is refused by name, never loaded as plain LoRA.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "convoy/settings/train_settings.h"
+
+namespace convoy::adapters {
+
+struct LoraConfig {
+  int64_t r = 8;
+  double alpha = 8;
+  double dropout = 0;
+  bool use_rslora = false;
+  bool use_dora = false;
+  bool all_linear = true;                   // every linear inside the blocks; the output head never
+  std::string target_pattern;               // one regular expression over whole module names; empty = target_names
+  std::vector<std::string> target_names;    // module-name endings
+  std::vector<std::string> exclude_names;
+  std::map<std::string, int64_t> rank_pattern;
+  std::map<std::string, double> alpha_pattern;
+  std::vector<std::string> modules_to_save;
+  std::vector<int64_t> layers_to_transform;  // empty = all
+  std::string base_model;                    // as recorded in the file
+  std::string revision;
+
+  // Throws ConfigError on contradictory settings.
+  static LoraConfig from_settings(const settings::LoraSettings& settings);
+  // Throws DataError naming `file` and the key.
+  static LoraConfig from_peft_json(const nlohmann::ordered_json& json, const std::string& file);
+  // adapter_config.json as PEFT 0.20 writes it: indent 2, sorted keys, no trailing newline.
+  // `targets`: the modules that carry LoRA, by their last name component, sorted.
+  std::string to_peft_json(const std::vector<std::string>& targets) const;
+
+  // Does the module of this full name ("model.layers.0.self_attn.q_proj") carry LoRA?
+  bool targets(const std::string& module_name) const;
+  bool saves_whole(const std::string& module_name) const;
+  int64_t rank_of(const std::string& module_name) const;
+  // alpha/r, or alpha/sqrt(r) with rsLoRA.
+  double scaling_of(const std::string& module_name) const;
+};
+
+}  // namespace convoy::adapters
