@@ -16,6 +16,15 @@ target_link_libraries(convoy_libtorch INTERFACE convoy_torch_cpu convoy_c10)
 # The wheel's libraries find the CUDA runtime beside them through their own RPATH; ours must find the wheel's libgomp.
 target_link_options(convoy_libtorch INTERFACE -Wl,--no-as-needed -Wl,-rpath-link,${CONVOY_TORCH}/lib
   -Wl,--allow-shlib-undefined)
+# at::parallel_for is a header template that runs serially unless it is compiled with OpenMP; the runtime must be the
+# one inside the wheel, so that there is one thread pool.
+file(GLOB _gomp ${CONVOY_TORCH}/lib/libgomp*.so*)
+target_compile_options(convoy_libtorch INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-fopenmp>)
+if(_gomp)
+  target_link_libraries(convoy_libtorch INTERFACE ${_gomp})
+else()
+  target_link_libraries(convoy_libtorch INTERFACE gomp)
+endif()
 add_library(convoy::libtorch ALIAS convoy_libtorch)
 
 # One precompiled header for every unit that sees LibTorch: a unit costs about 15 s without it.
