@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The environment variables that telemetry honours, read in this one place.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+namespace convoy::telemetry {
+
+struct TelemetryEnvironment {
+  std::filesystem::path tensorboard_folder;  // TENSORBOARD_LOGGING_DIR; empty = <run folder>/tb
+  bool no_color = false;                     // NO_COLOR or CONVOY_NO_COLOR non-empty, or TERM=dumb
+  bool force_color = false;                  // FORCE_COLOR non-empty
+};
+
+TelemetryEnvironment read_environment();
+
+enum class ColorChoice { Auto, Always, Never };
+
+ColorChoice color_choice(const std::string& word);  // auto, always, never. Throws ConfigError
+
+// Whether text on `descriptor` is coloured.
+bool use_color(ColorChoice choice, int descriptor, const TelemetryEnvironment& environment);
+
+}  // namespace convoy::telemetry

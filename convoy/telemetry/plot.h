@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Line charts of run curves: SVG, PNG and text. One layout (axes, ticks, legend) drawn on three
+// kinds of paper.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "convoy/telemetry/run_history.h"
+
+namespace convoy::telemetry {
+
+struct PlotSeries {
+  std::string label;
+  std::vector<CurvePoint> points;
+  int color = 0;         // index into the palette; series of one run share it
+  bool smooth = false;   // faint raw line under a smoothed one
+  bool markers = false;  // dots at the points
+  bool dashed = false;
+};
+
+struct PlotOptions {
+  std::string title;
+  std::string x_label = "step";
+  std::string y_label = "loss";
+  int64_t width = 1000;  // pixels
+  int64_t height = 600;
+  bool log_y = false;
+  double smoothing = 0.8;  // weight of the past in the debiased moving average; 0 = off
+};
+
+// The curves of these runs in one chart: training loss smoothed over its raw line, evaluation loss
+// with markers.
+std::vector<PlotSeries> loss_series(const std::vector<RunHistory>& runs);
+
+std::string plot_svg(const std::vector<PlotSeries>& series, const PlotOptions& options);
+std::string plot_png(const std::vector<PlotSeries>& series, const PlotOptions& options);
+
+struct TextPlotOptions {
+  int64_t columns = 100;
+  int64_t rows = 24;
+  bool color = false;
+  bool log_y = false;
+};
+
+// Braille dots, with axes and a legend; lines end in '\n'.
+std::string plot_text(const std::vector<PlotSeries>& series, const TextPlotOptions& options);
+
+// Debiased exponential moving average, as TensorBoard smooths.
+std::vector<CurvePoint> smoothed(const std::vector<CurvePoint>& points, double weight);
+
+// Round axis positions (1, 2 or 5 times a power of ten) that cover [low, high] with about `wanted`
+// ticks.
+std::vector<double> nice_ticks(double low, double high, int wanted);
+
+}  // namespace convoy::telemetry

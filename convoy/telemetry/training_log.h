@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the training loop of rank 0 tells about itself. Fans out to events.jsonl, TensorBoard, the
+// console and trainer_state.json. Nothing here stops a run: a full disk costs rows and one warning.
+// One thread.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "convoy/base/error.h"
+#include "convoy/base/log.h"
+#include "convoy/telemetry/event_log.h"
+#include "convoy/telemetry/progress.h"
+#include "convoy/telemetry/tensorboard.h"
+#include "convoy/telemetry/trainer_state.h"
+
+namespace convoy::telemetry {
+
+// One optimizer step, over all ranks. Negative = unknown, and then left out.
+struct StepMetrics {
+  int64_t step = 0;  // 1-based: steps done
+  double epoch = 0;  // passes over the data, fractional
+  double loss = 0;   // nats per supervised token of the whole global batch
+  double learning_rate = 0;
+  double grad_norm = -1;  // before clipping
+  int64_t tokens = 0;     // input tokens of the global batch, padding excluded
+  int64_t supervised_tokens = 0;
+  double seconds = 0;             // wall time of the step
+  double tokens_per_second = -1;  // below 0: tokens / seconds
+  int64_t memory_bytes = -1;      // rank 0, now
+  int64_t peak_memory_bytes = -1;
+  std::vector<double> rank_losses;         // one per rank, or empty
+  std::vector<int64_t> rank_memory_bytes;  // peak of each rank, or empty
+};
+
+struct EvalMetrics {
+  int64_t step = 0;
+  double epoch = 0;
+  std::string split = "eval";  // prefix of the names: eval_loss, test_loss
+  double loss = 0;             // nats per supervised token
+  int64_t rows = 0;
+  int64_t batches = 0;
+  int64_t supervised_tokens = 0;
+  double seconds = 0;
+  std::map<std::string, double> others;  // exact_match, ...
+};
+
+struct CheckpointEvent {
+  int64_t step = 0;
+  std::filesystem::path path;
+  double seconds = 0;
+  int64_t bytes = -1;
+  bool best = false;
+};
+
+enum class RunEnd { Finished, Stopped, EarlyStopped, Failed };
+
+struct TrainingLogOptions {
+  std::filesystem::path run_folder;
+  std::filesystem::path tensorboard_folder;  // empty: no TensorBoard files
+  int64_t total_steps = 0;
+  double total_epochs = 0;
+  int64_t logging_steps =
+      1;  // steps between TensorBoard points and log_history entries (loss: mean over them)
+  int64_t log_interval = 1;  // steps between rows of events.jsonl
+  int64_t eval_steps = 0;
+  int64_t save_steps = 0;
+  int64_t world_size = 1;
+  int64_t resume_step = -1;  // -1 = from the beginning
+  std::string resume_state;  // text of the checkpoint's trainer_state.json, or empty
+  std::string config_yaml;   // shown as text in TensorBoard
+  std::string model_config_json;
+  bool greater_is_better = false;  // of the evaluation figure that decides best
+  ProgressOptions progress;
+};
+
+class TrainingLog {
+ public:
+  TrainingLog(TrainingLogOptions options, const Log& log);
+  ~TrainingLog();
+
+  void step(const StepMetrics& metrics);
+  void evaluation(const EvalMetrics& metrics);
+  void checkpoint(const CheckpointEvent& event);
+  void warning(std::string_view message);
+  void failure(const Error& error);
+  // Last figures and the end row; further calls do nothing. Destruction without it leaves the run
+  // without an end row.
+  void end(RunEnd how);
+
+  // The state after the last step, as checkpoints store it.
+  const TrainerState& trainer_state() const { return state_; }
+  std::string trainer_state_text() const { return trainer_state_json(state_); }
+  // The final figures of metrics.json: train_loss, train_runtime, eval_loss, ...
+  nlohmann::json final_figures() const;
+  Progress& progress() { return *progress_; }
+
+ private:
+  struct Window;  // sums since the last logged step
+
+  void write_step_event(const StepMetrics& metrics, double tokens_per_second);
+  void write_step_scalars(const StepMetrics& metrics, double mean_loss, double tokens_per_second);
+  void record_best(const EvalMetrics& metrics);
+  void scalar(const std::string& tag, int64_t step, double value);
+
+  TrainingLogOptions options_;
+  Log log_;
+  EventLog events_;
+  std::unique_ptr<EventWriter> tensorboard_;
+  std::unique_ptr<Progress> progress_;
+  TrainerState state_;
+  std::unique_ptr<Window> window_;
+  bool ended_ = false;
+};
+
+}  // namespace convoy::telemetry
