@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One command of the front program: `convoy NAME ...`. To add one: write x_command.cpp with `Command x_command()`,
+// declare it below and list it in commands.cpp. Flags are a settings struct with fields() (convoy/config/flags.h).
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "convoy/base/log.h"
+#include "convoy/config/flags.h"
+
+namespace convoy::apps {
+
+// The flags that every command has.
+struct CommonFlags {
+  bool quiet = false;
+  bool verbose = false;
+  bool json = false;
+  bool no_input = false;
+  std::string color = "auto";
+
+  template <class Visitor>
+  void fields(Visitor& visit) {
+    visit("quiet", quiet, "no messages but warnings and errors").alias("q");
+    visit("verbose", verbose, "more messages").alias("v");
+    visit("json", json, "machine-readable data on stdout, errors as JSON on stderr");
+    visit("no_input", no_input, "never ask");
+    visit("color", color, "colour on terminals").one_of({"auto", "always", "never"});
+  }
+};
+
+// What a command is run with.
+struct Context {
+  std::filesystem::path program;  // this executable; convoy-worker lies beside it
+  CommonFlags common;
+
+  Log log() const;
+  // NO_COLOR, FORCE_COLOR, CONVOY_NO_COLOR, TERM=dumb and --color decide; auto asks whether `descriptor` is a terminal.
+  bool use_color(int descriptor) const;
+
+  // Sets `flags` and `common` from the arguments and returns the positionals. Throws ConfigError.
+  template <class Flags>
+  std::vector<std::string> parse(Flags& flags, const std::vector<std::string>& arguments,
+                                 config::Positionals positionals = config::Positionals::Anywhere) {
+    return config::parse_flags({config::list_fields(flags), config::list_fields(common)}, arguments,
+                               positionals);
+  }
+};
+
+struct Command {
+  std::string_view name;       // "tokens"
+  std::string_view summary;    // one line in `convoy --help`
+  std::string_view usage;      // "convoy tokens --model D (--text T | --data F)"
+  std::string_view examples;   // two or three real command lines, one per line
+  std::string (*flag_table)(); // config::flag_table_of<TokensFlags>; null: none
+  int (*run)(Context& context, const std::vector<std::string>& arguments);  // exit code
+  bool forwards_arguments = false;  // what follows the first positional belongs to another program
+};
+
+// Every command, in the order of `convoy --help`.
+const std::vector<Command>& commands();
+
+// What `convoy --help` and `convoy NAME --help` print.
+std::string overview_text();
+std::string help_text(const Command& command);
+// docs/reference/commands.md.
+std::string commands_markdown();
+
+// One factory per command, defined in <name>_command.cpp.
+Command config_command();
+Command help_command();
+
+}  // namespace convoy::apps

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A YAML file as a tree in which every node knows its file and line. Strict where YAML is lax: duplicate keys, more than
+// one document, tags and merge keys are errors; depth, nodes and bytes are bounded, anchors included.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "convoy/base/error.h"
+
+namespace convoy::config {
+
+enum class NodeKind { Null, Scalar, List, Map };
+
+struct Node {
+  NodeKind kind = NodeKind::Null;
+  std::string text;     // Scalar
+  bool quoted = false;  // Scalar: written in quotes, so never a number, bool or null
+  std::vector<Node> items;                           // List
+  std::vector<std::pair<std::string, Node>> entries;  // Map, in file order
+  std::string origin;   // "preset chat-lora", "environment TRAIN_LR", "command line"; empty: file:line
+  std::string file;
+  int64_t line = 0;
+
+  const Node* find(std::string_view key) const;
+  std::string where() const;  // origin, or "file:line"
+  ErrorPlace place(std::string key = {}, std::string hint = {}) const;
+};
+
+// `name` stands for the text in messages. Throws ConfigError with file and line.
+Node parse_yaml(const std::string& text, const std::string& name);
+// Throws ConfigError; a missing file as well.
+Node load_yaml(const std::filesystem::path& path);
+
+// A value given as text outside a file ("[q_proj, v_proj]", "1e-4"): plain text unless it reads as a list or map.
+Node parse_inline(const std::string& text, const std::string& origin);
+
+}  // namespace convoy::config

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Command-line flags over field lists: a command lists its flags as a settings struct, and parser, help and docs read
+// that list. `--max-new-tokens 5`, `--max_new_tokens=5`, `--render`, `--no-render`; a one-letter alias is `-x`.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "convoy/config/field_list.h"
+
+namespace convoy::config {
+
+enum class Positionals {
+  Anywhere,  // flags may follow positionals; `--` ends the flags
+  EndFlags,  // the first positional ends the flags: the rest belongs to another program
+};
+
+// Sets the members behind `lists` and returns the positionals. A list flag may repeat. Throws ConfigError on an unknown
+// flag (with "did you mean"), a missing or wrong value, or a plain flag given twice.
+std::vector<std::string> parse_flags(const std::vector<Section>& lists,
+                                     const std::vector<std::string>& arguments,
+                                     Positionals positionals = Positionals::Anywhere);
+
+// One line per flag: spelling, kind of value, help, default.
+std::string flag_table(const Section& list);
+
+template <class Flags>
+std::string flag_table_of() {
+  Flags flags;
+  return flag_table(list_fields(flags));
+}
+
+}  // namespace convoy::config

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Settings from all their sources, with the origin of each value. Precedence: command line > environment > file >
+// include > preset > default.
+//
+//   settings::TrainSettings settings;
+//   config::Resolved resolved = config::resolve(settings, sources);   // or settings::resolve_train(...)
+//   for (const std::string& notice : resolved.notices) log.info(notice);
+//   write_file_atomic(run / "config.yaml", resolved.yaml());
+//
+// A worker reads the written file with Sources{.file = ...}: no environment, no overrides.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "convoy/base/error.h"
+#include "convoy/config/field_list.h"
+
+namespace convoy::config {
+
+// What to do with a key or value of another program's configuration, before the field list is asked.
+enum class KeyAction {
+  Accept,   // it is what Convoy does anyway
+  Notice,   // accepted; `text` says why it has no effect
+  Refuse,   // error; `text` says what to do
+  Replace,  // read as `replacement`; `text`, when not empty, is said
+};
+
+struct KeyRule {
+  std::string path;                 // "train.deepspeed"; a section matches everything below it
+  std::vector<std::string> values;  // lower case; empty = any value
+  KeyAction action = KeyAction::Notice;
+  std::string text;
+  std::string replacement;
+};
+
+struct Sources {
+  std::filesystem::path file;          // empty: no file
+  std::vector<std::string> overrides;  // "train.batch_size=1"
+  std::map<std::string, std::string> environment;
+  std::map<std::string, std::string> presets;  // name -> YAML text
+  std::string preset;                          // beats `preset:` in the file
+  std::vector<KeyRule> rules;
+};
+
+// One setting as resolved.
+struct ResolvedValue {
+  std::string path;    // "train.batch_size"
+  std::string origin;  // "default", "preset lora", "run.yaml:7", "environment TRAIN_BATCH_SIZE", "command line"
+  std::string file;    // where the origin is a file
+  int64_t line = 0;
+};
+
+class Resolved {
+ public:
+  // Values of the struct that `list` points into.
+  Resolved(Section list, std::vector<ResolvedValue> values, std::vector<std::string> notices);
+
+  const std::vector<ResolvedValue>& values() const { return values_; }
+  const std::vector<std::string>& notices() const { return notices_; }
+  const ResolvedValue& value(const std::string& path) const;  // throws StateError on an unknown path
+  // Where to point at when a combination of values is wrong.
+  ErrorPlace place(const std::string& path, std::string hint = {}) const;
+
+  std::string yaml() const;                  // reading it back gives the same values; byte-stable
+  std::string yaml_with_origins() const;     // each line followed by "  # origin"
+  nlohmann::json json() const;               // the tree of values
+  nlohmann::json json_with_origins() const;  // {"train.batch_size": {"value": 1, "origin": "run.yaml:7"}}
+
+ private:
+  Section list_;
+  std::vector<ResolvedValue> values_;
+  std::vector<std::string> notices_;
+};
+
+// Sets the members behind `list`. Throws ConfigError naming file, line, key and the nearest known key.
+Resolved resolve(Section list, const Sources& sources);
+
+template <class Settings>
+Resolved resolve(Settings& settings, const Sources& sources) {
+  return resolve(list_fields(settings), sources);
+}
+
+// This process's environment variables, for Sources::environment.
+std::map<std::string, std::string> process_environment();
+
+}  // namespace convoy::config
