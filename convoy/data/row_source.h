@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Rows of a data file as JSON values, streamed: JSON lines, a JSON list or {"data": [...]}, CSV with a header, Parquet.
+// The format follows the suffix, or the content where the suffix says nothing. One thread per source.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "convoy/base/error.h"
+
+namespace convoy::data {
+
+struct Row {
+  nlohmann::ordered_json value;  // an object, or a list (loose rows: ["q", {"answer": ..}])
+  std::string file;
+  int64_t line = 0;   // 1-based line on which the row starts; 0 in Parquet
+  int64_t index = 0;  // 0-based, unreadable rows counted too
+};
+
+enum class BadRows { Error, Skip };
+
+struct BadRow {
+  int64_t line = 0;
+  int64_t index = 0;
+  std::string message;
+};
+
+// Rows left out under BadRows::Skip: all counted, the first ones listed, limited.
+class BadRowList {
+ public:
+  // Throws `error` again under BadRows::Error, and a DataError when more than 100 rows and a tenth of `rows_seen` are bad.
+  void add(const DataError& error, int64_t index, int64_t rows_seen, BadRows policy);
+  int64_t count() const { return count_; }
+  const std::vector<BadRow>& first() const { return first_; }  // at most 20
+  std::string summary() const;                                 // "3 unreadable rows skipped: lines 2, 7, 9; first: ..."
+
+ private:
+  int64_t count_ = 0;
+  std::vector<BadRow> first_;
+};
+
+class RowSource {
+ public:
+  virtual ~RowSource() = default;
+  // The next row; nothing at the end of the file. Throws DataError with file and line; after an error that concerns one
+  // row only (`row_is_lost()`), the next call goes on behind it.
+  virtual std::optional<Row> next() = 0;
+  // Whether the last error of next() cost one row, not the rest of the file.
+  virtual bool row_is_lost() const { return false; }
+};
+
+// Throws DataError when the file cannot be read or its format is unknown.
+std::unique_ptr<RowSource> open_rows(const std::filesystem::path& path);
+
+}  // namespace convoy::data

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A data file as samples: rows, their one schema, conversion, and the policy for rows that cannot be read.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+
+#include "convoy/data/row_source.h"
+#include "convoy/data/schema.h"
+
+namespace convoy::data {
+
+// One thread.
+class SampleReader {
+ public:
+  SampleReader(std::filesystem::path path, SchemaConfig config, BadRows bad_rows = BadRows::Error);
+
+  // The next sample; nothing at the end. The schema of the first row is the schema of the file: another one later is an
+  // error. Throws DataError with file and line.
+  std::optional<Sample> next();
+
+  std::optional<Schema> schema() const { return schema_; }  // empty before the first row
+  int64_t rows_seen() const { return rows_seen_; }          // unreadable ones included
+  int64_t fields_cut() const { return fields_cut_; }
+  const BadRowList& bad_rows() const { return bad_; }
+  // For rows that only show to be unusable later (a template that refuses them): counts, or throws by the policy.
+  void report_bad_row(const DataError& error, int64_t index);
+
+ private:
+  std::filesystem::path path_;
+  SchemaConfig config_;
+  BadRows policy_;
+  std::unique_ptr<RowSource> rows_;
+  std::optional<Schema> schema_;
+  BadRowList bad_;
+  int64_t rows_seen_ = 0;
+  int64_t fields_cut_ = 0;
+};
+
+}  // namespace convoy::data
