@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Training state on disk: saved atomically, loaded only when every byte matches. Local: with
+// replicated data parallel rank 0 saves and every rank loads. Tensors lie in <group>.safetensors,
+// everything else in state.json and the manifest.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "convoy/checkpoint/stamp.h"
+#include "convoy/io/snapshot_store.h"
+
+namespace convoy::checkpoint {
+
+// Where training stands. Positions count what is done.
+struct Progress {
+  int64_t step = 0;               // optimizer steps
+  int64_t epoch = 0;              // 0-based
+  int64_t position_in_epoch = 0;  // micro-batches consumed in this epoch, over all ranks
+  int64_t micro_step = 0;         // micro-batches accumulated since the last optimizer step
+  int64_t tokens_seen = 0;
+  int64_t supervised_tokens_seen = 0;
+  std::optional<double> best_metric;
+  int64_t best_step = 0;
+  int64_t evaluations_without_improvement = 0;
+  bool operator==(const Progress&) const = default;
+};
+
+using NamedTensors = std::map<std::string, at::Tensor>;
+
+struct TrainState {
+  Progress progress;
+  Stamp stamp;
+  // By group: "parameters", "optimizer", "gradients" (mid-accumulation), "random". Saved from any
+  // device, loaded on the CPU.
+  std::map<std::string, NamedTensors> groups;
+  io::Json extra = io::Json::object();  // the caller's own values (schedule, log history)
+};
+
+struct LoadedCheckpoint {
+  std::filesystem::path folder;
+  TrainState state;
+  std::vector<std::string> notices;  // which newer checkpoints were refused, and why
+};
+
+class CheckpointStore {
+ public:
+  // `folder`: <run>/checkpoints. `keep`: beside best and last.
+  CheckpointStore(std::filesystem::path folder, int64_t keep);
+
+  void
+  prepare();  // the writer, once at start: removes what an interrupted save left. Throws IoError
+
+  // Writes state and what `write_more` adds to the folder it is given (adapter/,
+  // trainer_state.json), then publishes. A SIGKILL at any time leaves a valid older checkpoint.
+  // Throws IoError; then the older ones are untouched. Blocks.
+  std::filesystem::path save(
+      const TrainState& state, bool is_best,
+      const std::function<void(const std::filesystem::path&)>& write_more = {});
+  void mark_best(int64_t step);
+
+  // Empty when there is no checkpoint at all. Throws CheckpointError when there are some and none
+  // is valid.
+  std::optional<LoadedCheckpoint> load_newest() const;
+  std::optional<LoadedCheckpoint> load_best() const;
+
+ private:
+  io::SnapshotStore store_;
+};
+
+// One checkpoint folder that the user named (or a `last` link). Throws CheckpointError when damaged
+// or missing.
+LoadedCheckpoint load_checkpoint(const std::filesystem::path& folder);
+
+// safetensors dtype of a tensor and back. Throws StateError for types the format lacks.
+io::TensorSource tensor_source(const std::string& name, const at::Tensor& tensor);
+at::Tensor copy_to_tensor(const io::TensorView& view);
+
+}  // namespace convoy::checkpoint
