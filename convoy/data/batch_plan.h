@@ -28,13 +28,17 @@ struct StepPosition {
   int64_t step = 0;  // within the epoch
 };
 
+// Thread-safe.
 class BatchPlan {
  public:
+  // Throws ConfigError when a count is below 1, or a row does not fit into a block.
   BatchPlan(TokenDataset dataset, BatchPlanConfig config);
-  ~BatchPlan();
 
-  // Equal for every epoch: packing packs once, then whole blocks are shuffled anew each epoch.
+  // Equal for every epoch: packing packs once, then whole blocks are shuffled anew each epoch. The last global batch of
+  // an epoch may be partial; it is used.
   int64_t steps_per_epoch() const;
+  // Units dealt to ranks: blocks when packing, else rows.
+  int64_t num_units() const { return static_cast<int64_t>(blocks_.size()); }
   // Rows of one micro-batch, in the order they are laid out. May be empty on the last, partial step of an epoch: the
   // rank then contributes nothing but still takes part in collectives.
   std::vector<int64_t> rows(StepPosition position, int64_t micro_batch, int64_t rank) const;
@@ -47,10 +51,14 @@ class BatchPlan {
 
  private:
   struct EpochOrder;
+  // Units of the global batch at `position`, in shuffled order: a slice of the epoch's permutation.
+  std::vector<int64_t> global_batch(StepPosition position) const;
+  int64_t global_batch_units() const;
+
   TokenDataset dataset_;
   BatchPlanConfig config_;
-  std::vector<std::vector<int64_t>> blocks_;              // rows of each unit dealt to ranks; one row without packing
-  mutable std::shared_ptr<const EpochOrder> last_order_;  // of the epoch asked for last
+  std::vector<std::vector<int64_t>> blocks_;   // rows of each unit dealt to ranks; one row without packing
+  std::shared_ptr<EpochOrder> last_order_;     // permutation of the epoch asked for last, behind a lock
 };
 
 }  // namespace convoy::data

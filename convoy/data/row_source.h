@@ -38,7 +38,7 @@ class BadRowList {
   void add(const DataError& error, int64_t index, int64_t rows_seen, BadRows policy);
   int64_t count() const { return count_; }
   const std::vector<BadRow>& first() const { return first_; }  // at most 20
-  std::string summary() const;                                 // "3 unreadable rows skipped: lines 2, 7, 9; first: ..."
+  std::string summary() const;  // "3 unreadable rows skipped: lines 2, 7, 9; first: ..."
 
  private:
   int64_t count_ = 0;

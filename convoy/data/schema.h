@@ -16,15 +16,15 @@ namespace convoy::data {
 
 enum class Schema { Messages, ShareGpt, Alpaca, PromptCompletion, Triple, Rendered, Text, Loose };
 
-std::string_view schema_name(Schema schema);     // as in data.schema: "messages", "sharegpt", ...
-Schema schema_named(std::string_view name);      // Throws ConfigError
+std::string_view schema_name(Schema schema);  // as in data.schema: "messages", "sharegpt", ...
+Schema schema_named(std::string_view name);   // Throws ConfigError
 
 struct SchemaConfig {
   std::string schema = "auto";
-  std::string task = "sft";          // "pretrain" reads instruction, input, output rows as text
+  std::string task = "sft";  // "pretrain" reads instruction, input, output rows as text
   std::string text_field = "text";
-  std::string system_prompt;         // added to chat rows without a system turn
-  int64_t max_field_chars = 0;       // 0 = off
+  std::string system_prompt;    // added to chat rows without a system turn
+  int64_t max_field_chars = 0;  // 0 = off
 
   static SchemaConfig from(const settings::DataSettings& data, std::string task);
 };
