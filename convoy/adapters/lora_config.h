@@ -21,9 +21,10 @@ struct LoraConfig {
   double dropout = 0;
   bool use_rslora = false;
   bool use_dora = false;
-  bool all_linear = true;                   // every linear inside the blocks; the output head never
-  std::string target_pattern;               // one regular expression over whole module names; empty = target_names
-  std::vector<std::string> target_names;    // module-name endings
+  bool all_linear = true;  // every linear inside the blocks; the output head never
+  std::string
+      target_pattern;  // one regular expression over whole module names; empty = target_names
+  std::vector<std::string> target_names;  // module-name endings
   std::vector<std::string> exclude_names;
   std::map<std::string, int64_t> rank_pattern;
   std::map<std::string, double> alpha_pattern;

@@ -28,7 +28,8 @@ class LoraFunction : public torch::autograd::Function<LoraFunction> {
     const at::Tensor x_TI = x.reshape({-1, x.size(-1)});
     at::Tensor mask_TI;
     at::Tensor dropped_TI = x_TI;
-    if (terms.dropout > 0) std::tie(dropped_TI, mask_TI) = at::native_dropout(x_TI, terms.dropout, true);
+    if (terms.dropout > 0)
+      std::tie(dropped_TI, mask_TI) = at::native_dropout(x_TI, terms.dropout, true);
     at::Tensor y_TO = terms.base->forward(x_TI);
     const at::Tensor u_TR = at::mm(dropped_TI, a_RI.to(x.scalar_type()).t());
     y_TO.addmm_(u_TR, b_OR.to(x.scalar_type()).t(), 1.0, terms.scaling);
@@ -50,13 +51,15 @@ class LoraFunction : public torch::autograd::Function<LoraFunction> {
     const at::Tensor b_OR = saved[4].to(x_TI.scalar_type());
     const double scaling = context->saved_data["scaling"].toDouble();
     const double dropout = context->saved_data["dropout"].toDouble();
-    const auto* base = reinterpret_cast<const kernels::FrozenLinear*>(context->saved_data["base"].toInt());
+    const auto* base =
+        reinterpret_cast<const kernels::FrozenLinear*>(context->saved_data["base"].toInt());
     const at::Tensor grad_TO = gradients[0].reshape({-1, gradients[0].size(-1)});
 
     const double keep_scale = dropout > 0 ? 1.0 / (1.0 - dropout) : 1.0;
     const at::Tensor grad_u_TR = at::mm(grad_TO, b_OR).mul_(scaling);
     const at::Tensor grad_b_OR = at::mm(grad_TO.t(), u_TR).mul_(scaling).to(at::kFloat);
-    const at::Tensor dropped_TI = mask_TI.defined() ? at::native_dropout_backward(x_TI, mask_TI, keep_scale) : x_TI;
+    const at::Tensor dropped_TI =
+        mask_TI.defined() ? at::native_dropout_backward(x_TI, mask_TI, keep_scale) : x_TI;
     const at::Tensor grad_a_RI = at::mm(grad_u_TR.t(), dropped_TI).to(at::kFloat);
 
     at::Tensor grad_x;
@@ -76,7 +79,8 @@ class LoraFunction : public torch::autograd::Function<LoraFunction> {
 
 }  // namespace
 
-LoraLinear::LoraLinear(at::Tensor a_RI, at::Tensor b_OR, at::Tensor magnitude_O, double scaling, double dropout)
+LoraLinear::LoraLinear(at::Tensor a_RI, at::Tensor b_OR, at::Tensor magnitude_O, double scaling,
+                       double dropout)
     : a_RI_(std::move(a_RI)),
       b_OR_(std::move(b_OR)),
       magnitude_O_(std::move(magnitude_O)),
@@ -85,7 +89,8 @@ LoraLinear::LoraLinear(at::Tensor a_RI, at::Tensor b_OR, at::Tensor magnitude_O,
 
 at::Tensor LoraLinear::forward(const nn::Linear& base, const at::Tensor& x) const {
   if (magnitude_O_.defined()) return dora_forward(base, x);
-  return LoraFunction::apply(x, a_RI_, b_OR_, LoraTerms{&base.frozen(), scaling_, training_ ? dropout_ : 0.0});
+  return LoraFunction::apply(x, a_RI_, b_OR_,
+                             LoraTerms{&base.frozen(), scaling_, training_ ? dropout_ : 0.0});
 }
 
 at::Tensor LoraLinear::dora_forward(const nn::Linear& base, const at::Tensor& x) const {
@@ -98,10 +103,12 @@ at::Tensor LoraLinear::dora_forward(const nn::Linear& base, const at::Tensor& x)
   at::Tensor norm_O;
   {
     const at::NoGradGuard no_grad;
-    norm_O = at::linalg_vector_norm(at::addmm(base.weight().to(at::kFloat), b_OR_, a_RI_, 1.0, scaling_), 2, {1});
+    norm_O = at::linalg_vector_norm(
+        at::addmm(base.weight().to(at::kFloat), b_OR_, a_RI_, 1.0, scaling_), 2, {1});
   }
   const at::Tensor share_O = (magnitude_O_ / norm_O).to(dtype);
-  const at::Tensor low_rank = at::matmul(at::matmul(dropped, a_RI_.to(dtype).t()), b_OR_.to(dtype).t());
+  const at::Tensor low_rank =
+      at::matmul(at::matmul(dropped, a_RI_.to(dtype).t()), b_OR_.to(dtype).t());
   return result + (share_O - 1) * plain + share_O * low_rank * scaling_;
 }
 

@@ -17,7 +17,8 @@ namespace convoy::adapters {
 class LoraLinear final : public nn::LinearAdapter {
  public:
   // a_RI and b_OR: fp32 leaves that require grad. magnitude_O: DoRA's, else undefined.
-  LoraLinear(at::Tensor a_RI, at::Tensor b_OR, at::Tensor magnitude_O, double scaling, double dropout);
+  LoraLinear(at::Tensor a_RI, at::Tensor b_OR, at::Tensor magnitude_O, double scaling,
+             double dropout);
 
   // y = W x + b + scaling * B A drop(x); with a magnitude, PEFT's DoRA forward (its norm is detached).
   // Dropout draws from torch's default generator, and only in training mode.

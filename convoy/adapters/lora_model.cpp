@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/adapters/lora_model.h"
+
+#include <ATen/CPUGeneratorImpl.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <utility>
+
+#include "convoy/base/error.h"
+#include "convoy/base/files.h"
+#include "convoy/base/hash.h"
+#include "convoy/base/suggest.h"
+#include "convoy/device/stored_tensor.h"
+#include "convoy/io/json_text.h"
+#include "convoy/io/safetensors.h"
+
+namespace convoy::adapters {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kPrefix = "base_model.model.";
+
+// nn.Linear's default initialisation, which PEFT takes for A: U(-1/sqrt(in), 1/sqrt(in)).
+at::Tensor initial_a(int64_t rank, int64_t in_features, uint64_t seed, const std::string& module) {
+  const uint64_t words[] = {seed, crc32c(module)};
+  const at::Generator generator = at::detail::createCPUGenerator(mix_seed(words));
+  const double bound = 1.0 / std::sqrt(static_cast<double>(in_features));
+  return at::empty({rank, in_features}, at::kFloat).uniform_(-bound, bound, generator);
+}
+
+std::string last_component(const std::string& name) { return name.substr(name.rfind('.') + 1); }
+
+std::string module_of(const std::string& parameter) {
+  return parameter.substr(0, parameter.rfind('.'));
+}
+
+// A name that no module answers to would otherwise train nothing, silently.
+void check_names_match(const std::vector<std::string>& names,
+                       const std::vector<std::string>& modules, const char* key) {
+  for (const std::string& name : names) {
+    const bool found = std::any_of(modules.begin(), modules.end(), [&](const std::string& module) {
+      return module == name || module.ends_with("." + name);
+    });
+    if (found) continue;
+    std::set<std::string> endings;
+    for (const std::string& module : modules) endings.insert(last_component(module));
+    const std::vector<std::string> known(endings.begin(), endings.end());
+    throw ConfigError(fmt::format("no module of the model is called `{}`{}; it has {}", name,
+                                  did_you_mean(name, known), fmt::join(known, ", ")),
+                      {.key = key});
+  }
+}
+
+void refuse_tied_modules(const LoraConfig& config, nn::CausalLm& model) {
+  for (const char* name : {"lm_head", "embed_tokens"})
+    if (model.head_is_tied() && config.saves_whole(name))
+      throw ConfigError(
+          fmt::format(
+              "`{}` cannot be trained whole here: embedding and output head are one tensor in "
+              "this model, and the adapter file would hold only one of the two",
+              name),
+          {.key = "modules_to_save", .hint = "use tuning.mode full, or leave it out"});
+  for (const char* name : {"lm_head", "model.embed_tokens"})
+    if (!config.all_linear && config.targets(name))
+      throw ConfigError(fmt::format("LoRA on `{}` is not supported", name),
+                        {.key = "target_modules", .hint = "list it in modules_to_save instead"});
+}
+
+}  // namespace
+
+void LoraModel::attach(nn::CausalLm& model) {
+  refuse_tied_modules(config_, model);
+  model.set_requires_grad(false);
+  std::vector<std::string> modules;
+  for (nn::Linear* linear : model.block_linears()) modules.push_back(linear->name());
+  check_names_match(config_.target_names, modules, "target_modules");
+
+  for (nn::Linear* linear : model.block_linears()) {
+    if (!config_.targets(linear->name())) continue;
+    const int64_t rank = config_.rank_of(linear->name());
+    at::Tensor a_RI = at::zeros({rank, linear->in_features()}, at::kFloat).requires_grad_();
+    at::Tensor b_OR = at::zeros({linear->out_features(), rank}, at::kFloat).requires_grad_();
+    at::Tensor magnitude_O;
+    const std::string prefix = kPrefix + linear->name();
+    parameters_.push_back({prefix + ".lora_A.weight", a_RI});
+    parameters_.push_back({prefix + ".lora_B.weight", b_OR});
+    if (config_.use_dora) {
+      magnitude_O =
+          at::linalg_vector_norm(linear->weight().to(at::kFloat), 2, {1}).detach().requires_grad_();
+      parameters_.push_back({prefix + ".lora_magnitude_vector", magnitude_O});
+    }
+    auto lora = std::make_shared<LoraLinear>(a_RI, b_OR, magnitude_O,
+                                             config_.scaling_of(linear->name()), config_.dropout);
+    linear->set_adapter(lora);
+    adapted_.push_back({linear, lora});
+  }
+  if (adapted_.empty())
+    throw ConfigError("no module of the model matches tuning.lora.target_modules",
+                      {.key = "target_modules"});
+
+  std::vector<std::string> parameter_modules;
+  for (const nn::NamedTensor& parameter : model.parameters()) {
+    parameter_modules.push_back(module_of(parameter.name));
+    if (!config_.saves_whole(parameter_modules.back())) continue;
+    at::Tensor value = parameter.value;
+    value.requires_grad_();
+    parameters_.push_back({kPrefix + parameter.name, value});
+  }
+  check_names_match(config_.modules_to_save, parameter_modules, "modules_to_save");
+  for (nn::Linear* linear : model.block_linears()) linear->weight_changed();
+  model.head().weight_changed();
+}
+
+LoraModel LoraModel::create(nn::CausalLm& model, LoraConfig config, uint64_t seed) {
+  LoraModel lora(std::move(config));
+  lora.attach(model);
+  const at::NoGradGuard no_grad;
+  for (Adapted& adapted : lora.adapted_) {
+    at::Tensor a_RI = adapted.lora->a();
+    a_RI.copy_(initial_a(a_RI.size(0), a_RI.size(1), seed, adapted.linear->name()));
+  }
+  return lora;
+}
+
+LoraModel LoraModel::load(nn::CausalLm& model, const fs::path& adapter_folder) {
+  const fs::path config_path = adapter_folder / "adapter_config.json";
+  if (!fs::is_regular_file(config_path))
+    throw DataError("the folder holds no adapter_config.json: it is not a PEFT adapter",
+                    {.file = adapter_folder.string()});
+  LoraModel lora(LoraConfig::from_peft_json(io::read_json_file(config_path), config_path.string()));
+  const fs::path weights_path = adapter_folder / "adapter_model.safetensors";
+  if (!fs::exists(weights_path))
+    throw DataError(
+        "the adapter has no adapter_model.safetensors",
+        {.file = adapter_folder.string(),
+         .hint = "save it again with safe_serialization; pickled .bin files are not read"});
+  try {
+    lora.attach(model);
+  } catch (const ConfigError& error) {
+    // The contradiction lies in the adapter's file, not in the user's settings.
+    throw DataError(error.what(), {.file = config_path.string(), .key = error.place().key});
+  }
+
+  const io::SafetensorsFile file(weights_path);
+  std::set<std::string> expected;
+  const at::NoGradGuard no_grad;
+  for (const nn::NamedTensor& parameter : lora.parameters_) {
+    expected.insert(parameter.name);
+    const io::TensorView& view = file.require(parameter.name);
+    if (view.shape != parameter.value.sizes().vec())
+      throw DataError(
+          fmt::format("wanted shape [{}], found [{}]", fmt::join(parameter.value.sizes(), ", "),
+                      fmt::join(view.shape, ", ")),
+          {.file = weights_path.string(), .key = parameter.name});
+    at::Tensor value = parameter.value;
+    value.copy_(device::copy_to_tensor(view));
+  }
+  for (const io::TensorView& view : file.tensors())
+    if (!expected.contains(view.name))
+      throw DataError("the tensor has no place in this model with this adapter_config.json",
+                      {.file = weights_path.string(), .key = view.name});
+  model.head().weight_changed();
+  for (nn::Linear* linear : model.block_linears()) linear->weight_changed();
+  return lora;
+}
+
+void LoraModel::set_training(bool training) {
+  for (Adapted& adapted : adapted_) adapted.lora->set_training(training);
+}
+
+void LoraModel::save(const fs::path& folder, const std::string& base_model) const {
+  std::set<std::string> targets;
+  for (const Adapted& adapted : adapted_) targets.insert(last_component(adapted.linear->name()));
+  // Endings that would also catch modules left out must be spelt in full.
+  std::vector<std::string> names(targets.begin(), targets.end());
+  if (!config_.target_names.empty()) names = config_.target_names;
+  LoraConfig recorded = config_;
+  recorded.base_model = base_model;
+  std::vector<io::TensorSource> sources;
+  for (const nn::NamedTensor& parameter : parameters_)
+    sources.push_back(device::tensor_source(parameter.name, parameter.value));
+  io::write_safetensors(folder / "adapter_model.safetensors", std::move(sources));
+  write_file_atomic(folder / "adapter_config.json", recorded.to_peft_json(names));
+}
+
+void LoraModel::merge() {
+  const at::NoGradGuard no_grad;
+  for (Adapted& adapted : adapted_) {
+    at::Tensor& weight = adapted.linear->weight();
+    weight.copy_(adapted.lora->merged_weight(weight));
+    adapted.linear->set_adapter(nullptr);
+    adapted.linear->weight_changed();
+  }
+  adapted_.clear();
+}
+
+}  // namespace convoy::adapters
