@@ -60,6 +60,9 @@ class CausalLm {
   // Matmul weights per token and attention width (heads * head_dim), for FLOP counts (docs/benchmarks.md).
   virtual int64_t matmul_parameters() const = 0;
   virtual int64_t attention_width() const = 0;
+
+  // An empty cache of this model's geometry.
+  virtual KvCache make_cache() const = 0;
 };
 
 }  // namespace convoy::nn

@@ -21,18 +21,23 @@ class KvCache {
   std::vector<kernels::CachedRow> append(int64_t layer, const at::Tensor& k_TKE, const at::Tensor& v_TKE,
                                          const std::vector<int64_t>& row_starts);
 
-  int64_t add_row();               // a new empty slot
-  void remove_row(int64_t slot);   // frees its memory
+  int64_t add_row();              // an empty slot; slots of removed rows are used again
+  void remove_row(int64_t slot);  // frees its memory
   void set_slots(std::vector<int64_t> slots) { slots_ = std::move(slots); }
   const std::vector<int64_t>& slots() const { return slots_; }
-  int64_t length(int64_t slot) const;  // tokens stored
+  int64_t length(int64_t slot) const;  // tokens stored in every layer
 
  private:
   struct Row {
-    at::Tensor keys_LCKE;    // C: capacity in tokens
-    at::Tensor values_LCKE;
-    std::vector<int64_t> lengths;  // per layer
+    bool used = false;
+    int64_t capacity = 0;                // tokens
+    std::vector<at::Tensor> keys_CKE;    // per layer
+    std::vector<at::Tensor> values_CKE;
+    std::vector<int64_t> lengths;
   };
+  Row& row(int64_t slot);
+  void reserve(Row& row, int64_t tokens) const;
+
   int64_t num_layers_;
   int64_t num_kv_heads_;
   int64_t head_dim_;

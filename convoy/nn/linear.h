@@ -22,6 +22,8 @@ class LinearAdapter {
  public:
   virtual ~LinearAdapter() = default;
   virtual at::Tensor forward(const Linear& base, const at::Tensor& x) const = 0;
+  // A parameter of it requires grad. False lets recomputation skip blocks below the lowest one that trains.
+  virtual bool trains() const { return true; }
 };
 
 class Linear {
@@ -42,6 +44,7 @@ class Linear {
   void set_adapter(std::shared_ptr<const LinearAdapter> adapter);  // null removes it
   // Must be called after the weight's values or requires_grad changed: drops the packed copy.
   void weight_changed();
+  bool trains() const;  // weight, bias or adapter requires grad
 
   const std::string& name() const { return name_; }
   at::Tensor& weight() { return weight_OI_; }

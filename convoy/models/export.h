@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Writes a whole model folder in Hugging Face layout, which transformers and Convoy load.
+#pragma once
+
+#include <c10/core/ScalarType.h>
+
+#include <cstdint>
+#include <filesystem>
+
+#include "convoy/io/model_folder.h"
+#include "convoy/nn/causal_lm.h"
+
+namespace convoy::models {
+
+struct ExportConfig {
+  at::ScalarType dtype = at::kFloat;  // fp32 or bf16
+  int64_t max_shard_bytes = 5'000'000'000;
+};
+
+// `source`: the folder `model` was loaded from. Its config.json is kept but for dtype, architectures and, where a text
+// model was nested in it (Gemma-3 4B and up), the text model's own part; tokenizer, chat template and generation config
+// are copied. Adapters inside the model are not written: merge them first. A tied head is left out. Throws IoError,
+// DataError.
+void export_model(nn::CausalLm& model, const io::ModelFolder& source, const std::filesystem::path& folder,
+                  const ExportConfig& config);
+
+}  // namespace convoy::models

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The one decoder-only transformer, driven by a DecoderSpec: every family of models/ is this class with other data.
+// One thread.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "convoy/nn/causal_lm.h"
+#include "convoy/nn/decoder_block.h"
+#include "convoy/nn/decoder_spec.h"
+#include "convoy/nn/rope_table.h"
+
+namespace convoy::nn {
+
+class Decoder final : public CausalLm {
+ public:
+  // `source` is asked once for every declared parameter, in order, and returns it contiguous, of the declared shape, all
+  // in one dtype (fp32 or bf16).
+  Decoder(DecoderSpec spec, const ParameterSource& source);
+
+  // Throws DataError when a token id is outside the vocabulary. With a cache nothing is differentiable.
+  at::Tensor hidden_states(const TokenBatch& batch, const ForwardOptions& options) override;
+  Linear& head() override { return head_; }
+  bool head_is_tied() const override { return spec_.tied_head; }
+
+  std::vector<NamedTensor> parameters() override;
+  std::vector<Linear*> block_linears() override;
+  void set_requires_grad(bool requires_grad) override;
+
+  int64_t hidden_size() const override { return spec_.hidden_size; }
+  int64_t vocab_size() const override { return spec_.vocab_size; }
+  int64_t num_layers() const override { return static_cast<int64_t>(spec_.layers.size()); }
+  int64_t max_positions() const override { return spec_.max_positions; }
+  const std::string& family() const override { return spec_.family; }
+  int64_t matmul_parameters() const override;
+  int64_t attention_width() const override { return spec_.num_heads * spec_.head_dim; }
+  KvCache make_cache() const override;
+
+ private:
+  at::Tensor embed(const at::Tensor& token_ids_T) const;
+  at::Tensor run_block(const DecoderBlock& block, const at::Tensor& x_TD, BlockBatch batch,
+                       const ForwardOptions& options) const;
+
+  DecoderSpec spec_;
+  at::Tensor embedding_VD_;
+  std::vector<DecoderBlock> blocks_;
+  at::Tensor final_norm_D_;
+  Linear head_;
+  std::vector<RopeTable> rope_tables_;  // by spec_.ropes
+};
+
+}  // namespace convoy::nn

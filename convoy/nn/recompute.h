@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Activation checkpointing (arXiv 1604.06174): run a function without keeping its graph, and run it again in backward.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <functional>
+
+namespace convoy::nn {
+
+using TensorFunction = std::function<at::Tensor(const at::Tensor&)>;
+
+// function(x), keeping only x. Backward restores the state of the default CPU generator, so random numbers drawn inside
+// (dropout) are the same both times, and accumulates into the .grad of the leaves that `function` uses. It runs a
+// backward pass of its own: gradients of those leaves cannot be asked for through at::autograd::grad.
+// Call it only where gradients are wanted (grad mode on; x or a leaf inside requires grad).
+at::Tensor recompute_in_backward(const at::Tensor& x, TensorFunction function);
+
+}  // namespace convoy::nn

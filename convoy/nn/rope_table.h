@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Cosines and sines of the rotary embedding, computed in fp32 step by step as Hugging Face does, so that angles agree
+// to the last bit at long positions too. One thread.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+
+namespace convoy::nn {
+
+enum class RopeKind { Default, Linear, Llama3 };
+
+struct RopeSpec {
+  RopeKind kind = RopeKind::Default;
+  double theta = 10000.0;
+  double factor = 1.0;  // Linear, Llama3
+  // Llama3 only: wavelengths between original/high and original/low are blended.
+  double low_freq_factor = 1.0;
+  double high_freq_factor = 4.0;
+  int64_t original_max_positions = 8192;
+  bool operator==(const RopeSpec&) const = default;
+};
+
+// fp32 [E/2] for heads of `head_dim` features.
+at::Tensor inverse_frequencies(const RopeSpec& spec, int64_t head_dim);
+
+class RopeTable {
+ public:
+  RopeTable(const RopeSpec& spec, int64_t head_dim);
+
+  // Tables of at least `num_positions` rows; grown by doubling, so a long context costs only what is used of it.
+  void ensure(int64_t num_positions);
+  const at::Tensor& cos() const { return cos_PE_; }  // fp32 [P, E/2]
+  const at::Tensor& sin() const { return sin_PE_; }
+
+ private:
+  at::Tensor inverse_frequencies_E_;
+  at::Tensor cos_PE_;
+  at::Tensor sin_PE_;
+};
+
+}  // namespace convoy::nn
