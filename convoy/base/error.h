@@ -30,10 +30,10 @@ enum class ExitCode : int {
 
 // Where an error arose. Empty or negative members are unknown.
 struct ErrorPlace {
-  std::string file;    // path of the file at fault
+  std::string file = {};  // path of the file at fault
   int64_t line = 0;    // 1-based
-  std::string key;     // config key, tensor name, column
-  std::string hint;    // one action for the user
+  std::string key = {};   // config key, tensor name, column
+  std::string hint = {};  // one action for the user
   int rank = -1;
   int64_t step = -1;
 };
