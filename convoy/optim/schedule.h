@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Learning rates by step, exactly as the transformers Trainer sets them: with warm-up the first step runs at rate 0.
+#pragma once
+
+#include <cstdint>
+
+#include "convoy/settings/train_settings.h"
+
+namespace convoy::optim {
+
+class LearningRateSchedule {
+ public:
+  // `total_steps`: optimizer steps of the whole run. Throws ConfigError for a schedule that cannot be computed with
+  // these settings (polynomial whose end is not below the peak).
+  LearningRateSchedule(const settings::ScheduleSettings& settings, double learning_rate, int64_t total_steps);
+
+  // The rate of the update that follows `step` finished updates.
+  double at(int64_t step) const;
+
+  int64_t warmup_steps() const { return warmup_steps_; }
+
+ private:
+  enum class Kind {
+    Linear,
+    Cosine,
+    CosineWithRestarts,
+    Polynomial,
+    Constant,
+    ConstantWithWarmup,
+    InverseSqrt,
+    CosineWithMinLr,
+    WarmupStableDecay,
+  };
+
+  static Kind parse_kind(const std::string& name);
+  double factor(int64_t step) const;
+  double decayed(int64_t step) const;
+  double stable_decay(int64_t step) const;
+  double polynomial(int64_t step) const;
+
+  Kind kind_;
+  double learning_rate_;
+  int64_t total_steps_;
+  int64_t warmup_steps_;
+  int64_t decay_steps_;
+  double num_cycles_;
+  double lr_end_;
+  double power_;
+  double min_lr_ratio_;
+};
+
+}  // namespace convoy::optim
