@@ -18,7 +18,7 @@ namespace convoy::optim {
 
 struct OptimizedParameter {
   std::string name;
-  at::Tensor value;   // fp32 or bf16; updated in place
+  at::Tensor value;    // fp32 or bf16; updated in place
   bool decays = true;  // weight decay applies
 };
 
@@ -27,7 +27,8 @@ bool parameter_decays(const std::string& name);
 
 class AdamW {
  public:
-  AdamW(std::vector<OptimizedParameter> parameters, const settings::OptimizerSettings& settings, double weight_decay);
+  AdamW(std::vector<OptimizedParameter> parameters, const settings::OptimizerSettings& settings,
+        double weight_decay);
 
   // gradients: fp32, in the order of the parameters, already clipped. Counts one step.
   void step(const std::vector<at::Tensor>& gradients, double lr);

@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/train/train_loop.h"
+
+#include <bit>
+#include <chrono>
+#include <cmath>
+
+#include "convoy/base/error.h"
+#include "convoy/base/files.h"
+#include "convoy/device/memory.h"
+#include "convoy/device/seed.h"
+#include "convoy/kernels/cross_entropy/linear_cross_entropy.h"
+#include "convoy/optim/clip.h"
+#include "convoy/train/token_batch.h"
+
+namespace convoy::train {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+// What each rank tells all others at the end of a step.
+struct RankFigures {
+  double nll_sum = 0;
+  double memory_bytes = 0;
+  double stop_requested = 0;
+};
+
+class Loop {
+ public:
+  Loop(const LoopParts& parts, const settings::TrainSettings& settings,
+       const checkpoint::Progress& start)
+      : parts_(parts),
+        settings_(settings),
+        progress_(start),
+        steps_per_epoch_(parts.plan.steps_per_epoch()),
+        total_steps_(total_steps(settings.train, steps_per_epoch_)) {}
+
+  LoopResult run();
+
+ private:
+  data::StepPosition position() const {
+    return {progress_.step / steps_per_epoch_, progress_.step % steps_per_epoch_};
+  }
+  bool at_epoch_end() const {
+    return progress_.step % steps_per_epoch_ == 0 || progress_.step == total_steps_;
+  }
+  bool is_due(const std::string& strategy, int64_t interval) const;
+  double epoch() const {
+    return static_cast<double>(progress_.step) / static_cast<double>(steps_per_epoch_);
+  }
+
+  void train_step();
+  double run_micro_batch(data::StepPosition position, int64_t micro_batch, int64_t divisor_tokens);
+  std::vector<RankFigures> exchange(const RankFigures& own);
+  bool evaluate();  // true when the figure is the best so far
+  bool out_of_patience() const;
+  void save(bool is_best);
+
+  const LoopParts& parts_;
+  const settings::TrainSettings& settings_;
+  checkpoint::Progress progress_;
+  int64_t steps_per_epoch_;
+  int64_t total_steps_;
+  int64_t evaluated_step_ = -1;
+  bool stop_ = false;
+  std::optional<EvaluationFigures> last_evaluation_;
+};
+
+bool Loop::is_due(const std::string& strategy, int64_t interval) const {
+  if (strategy == "no") return false;
+  if (strategy == "epoch" || interval == 0) return at_epoch_end();
+  return progress_.step % interval == 0;
+}
+
+// Returns the sum of negative log-likelihoods of this rank's share.
+double Loop::run_micro_batch(data::StepPosition position, int64_t micro_batch,
+                             int64_t divisor_tokens) {
+  const int64_t rank = parts_.strategy.rank();
+  const bool last = micro_batch + 1 == settings_.train.grad_accum;
+  parts_.strategy.begin_micro_batch(last ? parallel::MicroBatch::Last : parallel::MicroBatch::More);
+  const std::vector<int64_t> rows = parts_.plan.rows(position, micro_batch, rank);
+  if (rows.empty()) return 0;
+  device::seed_generator({.seed = settings_.seed,
+                          .epoch = position.epoch,
+                          .step = position.step,
+                          .micro_batch = micro_batch,
+                          .rank = rank});
+  const LabelledBatch batch = assemble_batch(parts_.plan.dataset(), rows);
+  const at::Tensor hidden_TD = parts_.model.hidden_states(
+      batch.tokens, {.recompute_blocks = settings_.train.gradient_checkpointing});
+  const at::Tensor nll_sum =
+      kernels::linear_cross_entropy(hidden_TD, parts_.model.head().weight(), batch.labels_T);
+  // Divided by the supervised tokens of the whole global batch, so ranks, accumulation and packing never change it.
+  nll_sum.div(static_cast<double>(divisor_tokens)).backward();
+  return nll_sum.item<double>();
+}
+
+std::vector<RankFigures> Loop::exchange(const RankFigures& own) {
+  constexpr int64_t kFigures = 3;
+  const int64_t rank = parts_.strategy.rank();
+  // Only one rank fills each slot, so a sum of bit patterns carries the doubles unrounded.
+  at::Tensor slots = at::zeros({parts_.strategy.world() * kFigures}, at::kLong);
+  int64_t* slot = slots.mutable_data_ptr<int64_t>();
+  slot[rank * kFigures] = std::bit_cast<int64_t>(own.nll_sum);
+  slot[rank * kFigures + 1] = std::bit_cast<int64_t>(own.memory_bytes);
+  slot[rank * kFigures + 2] = std::bit_cast<int64_t>(own.stop_requested);
+  parts_.strategy.group().all_reduce_sum(slots);
+  std::vector<RankFigures> all;
+  for (int64_t other = 0; other < parts_.strategy.world(); ++other)
+    all.push_back({.nll_sum = std::bit_cast<double>(slot[other * kFigures]),
+                   .memory_bytes = std::bit_cast<double>(slot[other * kFigures + 1]),
+                   .stop_requested = std::bit_cast<double>(slot[other * kFigures + 2])});
+  return all;
+}
+
+void Loop::train_step() {
+  const auto start = Clock::now();
+  const data::StepPosition here = position();
+  const int64_t divisor_tokens = parts_.plan.supervised_tokens(here);
+  const double lr = parts_.schedule.lr_at(progress_.step);
+
+  RankFigures own;
+  for (int64_t micro_batch = 0; micro_batch < settings_.train.grad_accum; ++micro_batch)
+    own.nll_sum += run_micro_batch(here, micro_batch, divisor_tokens);
+  parts_.strategy.finish_gradients();
+  const double grad_norm =
+      optim::clip_gradients(parts_.strategy.gradients(), settings_.train.max_grad_norm);
+  own.memory_bytes = static_cast<double>(device::process_memory().peak_resident_bytes);
+  own.stop_requested = parts_.stop_requested.load() ? 1 : 0;
+  const std::vector<RankFigures> ranks = exchange(own);
+
+  telemetry::StepMetrics metrics;
+  for (const RankFigures& rank : ranks) {
+    metrics.loss += rank.nll_sum / static_cast<double>(divisor_tokens);
+    metrics.rank_losses.push_back(rank.nll_sum / static_cast<double>(divisor_tokens) *
+                                  static_cast<double>(ranks.size()));
+    metrics.rank_memory_bytes.push_back(static_cast<int64_t>(rank.memory_bytes));
+    stop_ = stop_ || rank.stop_requested > 0;
+  }
+  if (!std::isfinite(metrics.loss) || !std::isfinite(grad_norm))
+    throw NumericError(fmt::format("loss {} and gradient norm {} at step {}: wanted finite figures",
+                                   metrics.loss, grad_norm, progress_.step + 1),
+                       {.hint = "lower train.learning_rate, or look at the rows of this step",
+                        .rank = parts_.strategy.rank(),
+                        .step = progress_.step + 1});
+  parts_.optimizer.step(parts_.strategy.gradients(), lr);
+  parts_.strategy.reset_gradients();
+
+  progress_.step += 1;
+  progress_.epoch = progress_.step / steps_per_epoch_;
+  metrics.tokens = parts_.plan.total_tokens(here);
+  progress_.tokens_seen += metrics.tokens;
+  progress_.supervised_tokens_seen += divisor_tokens;
+  if (parts_.log == nullptr) return;
+  metrics.step = progress_.step;
+  metrics.epoch = epoch();
+  metrics.learning_rate = lr;
+  metrics.grad_norm = grad_norm;
+  metrics.supervised_tokens = divisor_tokens;
+  metrics.seconds = seconds_since(start);
+  const device::ProcessMemory memory = device::process_memory();
+  metrics.memory_bytes = memory.resident_bytes;
+  metrics.peak_memory_bytes = memory.peak_resident_bytes;
+  parts_.log->step(metrics);
+}
+
+bool Loop::evaluate() {
+  parts_.set_training(false);
+  const int64_t batch_size = settings_.train.eval_batch_size > 0 ? settings_.train.eval_batch_size
+                                                                 : settings_.train.batch_size;
+  const EvaluationFigures figures =
+      evaluate_loss(parts_.model, parts_.validation, batch_size, parts_.strategy.group(), {});
+  parts_.set_training(true);
+  evaluated_step_ = progress_.step;
+  last_evaluation_ = figures;
+  if (parts_.log != nullptr)
+    parts_.log->evaluation({.step = progress_.step,
+                            .epoch = epoch(),
+                            .loss = figures.loss(),
+                            .rows = figures.rows,
+                            .batches = (figures.rows + batch_size - 1) / batch_size,
+                            .supervised_tokens = figures.supervised_tokens,
+                            .seconds = figures.seconds,
+                            .others = {{"perplexity", figures.perplexity()},
+                                       {"mean_token_accuracy", figures.token_accuracy()}}});
+  // Every rank holds the same reduced figure, so every rank decides the same.
+  const double threshold = settings_.train.early_stopping_threshold;
+  const double gain =
+      progress_.best_metric ? *progress_.best_metric - figures.loss() : threshold + 1;
+  if (gain > threshold) {
+    progress_.best_metric = figures.loss();
+    progress_.best_step = progress_.step;
+    progress_.evaluations_without_improvement = 0;
+    return true;
+  }
+  ++progress_.evaluations_without_improvement;
+  return false;
+}
+
+bool Loop::out_of_patience() const {
+  const int64_t patience = settings_.train.early_stopping_patience;
+  return patience > 0 && progress_.evaluations_without_improvement >= patience;
+}
+
+void Loop::save(bool is_best) {
+  if (parts_.strategy.rank() != 0) return;
+  const auto start = Clock::now();
+  checkpoint::TrainState state{.progress = progress_, .stamp = parts_.stamp};
+  for (const nn::NamedTensor& parameter : parts_.parameters)
+    state.groups[parts_.parameter_group][parameter.name] = parameter.value;
+  state.groups["optimizer"] = parts_.optimizer.state();
+  const std::filesystem::path folder =
+      parts_.checkpoints.save(state, is_best, [&](const std::filesystem::path& temporary) {
+        if (parts_.write_alongside) parts_.write_alongside(temporary);
+        if (parts_.log != nullptr)
+          write_file_atomic(temporary / "trainer_state.json", parts_.log->trainer_state_text());
+      });
+  if (parts_.log != nullptr)
+    parts_.log->checkpoint(
+        {.step = progress_.step, .path = folder, .seconds = seconds_since(start), .best = is_best});
+}
+
+LoopResult Loop::run() {
+  LoopEnd end = LoopEnd::Finished;
+  parts_.set_training(true);
+  const bool can_evaluate = parts_.validation.num_rows() > 0;
+  while (progress_.step < total_steps_) {
+    train_step();
+    const bool finished = progress_.step == total_steps_;
+    bool is_best = false;
+    const bool final_due = finished && settings_.train.final_eval;
+    if (can_evaluate &&
+        (is_due(settings_.train.eval_strategy, settings_.train.eval_steps) || final_due))
+      is_best = evaluate();
+    const bool saves = settings_.train.save_strategy != "no";
+    const bool keep_best = saves && is_best && settings_.train.load_best_model_at_end;
+    const bool ends = finished || stop_ || (evaluated_step_ == progress_.step && out_of_patience());
+    if (is_due(settings_.train.save_strategy, settings_.train.save_steps) || keep_best || stop_ ||
+        (saves && ends))
+      save(is_best);
+    if (finished) break;
+    if (stop_ || ends) {
+      end = stop_ ? LoopEnd::Stopped : LoopEnd::EarlyStopped;
+      break;
+    }
+  }
+  parts_.set_training(false);
+  // Others must not end their process, and with it the launcher's patience, while rank 0 still writes.
+  parts_.strategy.group().barrier();
+  return {.end = end, .progress = progress_, .last_evaluation = last_evaluation_};
+}
+
+}  // namespace
+
+int64_t total_steps(const settings::TrainingSettings& settings, int64_t steps_per_epoch) {
+  if (settings.steps > 0) return settings.steps;
+  return static_cast<int64_t>(
+      std::ceil(settings.epochs * static_cast<double>(steps_per_epoch) - 1e-9));
+}
+
+LoopResult run_training_loop(const LoopParts& parts, const settings::TrainSettings& settings,
+                             const checkpoint::Progress& start) {
+  return Loop(parts, settings, start).run();
+}
+
+}  // namespace convoy::train

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The training loop: micro-batches, steps, evaluation, checkpoints, early stop, stop on request. Every rank runs the
+// same loop; it names no model, no strategy and no adapter.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "convoy/checkpoint/checkpoint.h"
+#include "convoy/data/batch_plan.h"
+#include "convoy/nn/causal_lm.h"
+#include "convoy/optim/adamw.h"
+#include "convoy/optim/schedule.h"
+#include "convoy/parallel/strategy.h"
+#include "convoy/settings/train_settings.h"
+#include "convoy/telemetry/training_log.h"
+#include "convoy/train/evaluation.h"
+
+namespace convoy::train {
+
+// What the loop drives. Everything outlives it.
+struct LoopParts {
+  nn::CausalLm& model;
+  const std::vector<nn::NamedTensor>& parameters;  // what trains, as checkpoints name it
+  std::string parameter_group;  // file name of those in a checkpoint, without ".safetensors"
+  const data::BatchPlan& plan;
+  const data::TokenDataset& validation;  // may be empty
+  parallel::Strategy& strategy;
+  optim::AdamW& optimizer;
+  const optim::Schedule& schedule;
+  const checkpoint::Stamp& stamp;
+  checkpoint::CheckpointStore& checkpoints;         // rank 0 writes
+  telemetry::TrainingLog* log;                      // rank 0's; null elsewhere
+  std::function<void(bool training)> set_training;  // dropout on or off
+  std::function<void(const std::filesystem::path& folder)>
+      write_alongside;                      // files added to each checkpoint
+  const std::atomic<bool>& stop_requested;  // set by a signal: finish the step, save, return
+};
+
+enum class LoopEnd { Finished, Stopped, EarlyStopped };
+
+struct LoopResult {
+  LoopEnd end = LoopEnd::Finished;
+  checkpoint::Progress progress;
+  std::optional<EvaluationFigures> last_evaluation;
+};
+
+// Optimizer steps of the whole run: settings.steps, or epochs rounded up to whole steps.
+int64_t total_steps(const settings::TrainingSettings& settings, int64_t steps_per_epoch);
+
+// Collective. Blocks until the run ends. Starts at `start` (what a checkpoint says, or zeros); parameters and optimizer
+// already hold that state. Throws NumericError on a loss or gradient norm that is not finite: nothing is saved then.
+LoopResult run_training_loop(const LoopParts& parts, const settings::TrainSettings& settings,
+                             const checkpoint::Progress& start);
+
+}  // namespace convoy::train
