@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// C ABI of the Rust library: Hugging Face tokenizers and Jinja templates. Every call returns 0, or 1 with `error` set;
+// no panic or signal crosses it. Handles may be used from many threads at once.
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct ConvoyTokenizer ConvoyTokenizer;
+typedef struct ConvoyTemplate ConvoyTemplate;
+
+// Owned bytes, not terminated by zero. Free with convoy_text_free.
+typedef struct {
+  uint8_t* data;
+  size_t size;
+} ConvoyText;
+
+// Owned arrays of equal length. begins/ends: byte range of each token in the input.
+typedef struct {
+  int32_t* ids;
+  int64_t* begins;
+  int64_t* ends;
+  size_t size;
+} ConvoyEncoding;
+
+// Owned. spans: 2 * num_spans byte offsets into text, begin and end of each generation block.
+typedef struct {
+  ConvoyText text;
+  int64_t* spans;
+  size_t num_spans;
+} ConvoyRender;
+
+void convoy_text_free(ConvoyText text);
+void convoy_encoding_free(ConvoyEncoding encoding);
+void convoy_render_free(ConvoyRender render);
+
+// `json`: tokenizer.json. `setup`: {"added_tokens": [{"content", "single_word", "lstrip", "rstrip", "normalized",
+// "special", "id"?}], "template": null or {"bos": token or null, "eos": token or null}}, the second replacing the
+// post-processor.
+int convoy_tokenizer_create(const uint8_t* json, size_t json_size, const uint8_t* setup, size_t setup_size,
+                            ConvoyTokenizer** tokenizer, ConvoyText* error);
+void convoy_tokenizer_free(ConvoyTokenizer* tokenizer);
+int convoy_tokenizer_encode(const ConvoyTokenizer* tokenizer, const uint8_t* text, size_t size, int add_special,
+                            ConvoyEncoding* encoding, ConvoyText* error);
+int convoy_tokenizer_decode(const ConvoyTokenizer* tokenizer, const int32_t* ids, size_t size, int skip_special,
+                            ConvoyText* text, ConvoyText* error);
+// -1 when unknown.
+int64_t convoy_tokenizer_id(const ConvoyTokenizer* tokenizer, const uint8_t* token, size_t size);
+// 1 and an error when unknown.
+int convoy_tokenizer_piece(const ConvoyTokenizer* tokenizer, int32_t id, ConvoyText* piece, ConvoyText* error);
+int64_t convoy_tokenizer_vocab_size(const ConvoyTokenizer* tokenizer);  // largest id + 1
+int convoy_tokenizer_is_special(const ConvoyTokenizer* tokenizer, int32_t id);
+
+// `line`: 1-based template line of an error, 0 when unknown.
+int convoy_template_create(const uint8_t* source, size_t size, ConvoyTemplate** chat_template, int64_t* line,
+                           ConvoyText* error);
+void convoy_template_free(ConvoyTemplate* chat_template);
+int convoy_template_has_generation(const ConvoyTemplate* chat_template);
+// `context`: a JSON object of variables.
+int convoy_template_render(ConvoyTemplate* chat_template, const uint8_t* context, size_t size, ConvoyRender* render,
+                           int64_t* line, ConvoyText* error);
+
+#ifdef __cplusplus
+}
+#endif

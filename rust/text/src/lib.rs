@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Hugging Face tokenizers and Jinja chat templates behind the C ABI of include/convoy_text.h.
+
+mod abi;
+mod budget;
+mod generation;
+mod python;
+mod template;
+mod tokenizer;

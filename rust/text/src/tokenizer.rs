@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The tokenizer handle.
+
+use std::collections::HashSet;
+
+use serde::Deserialize;
+use tokenizers::processors::template::TemplateProcessing;
+use tokenizers::{AddedToken, Tokenizer};
+
+use crate::abi::{bytes, give, guard, take, Text};
+
+pub struct Handle {
+    tokenizer: Tokenizer,
+    special: HashSet<u32>,
+    vocab_size: i64,
+}
+
+#[derive(Deserialize)]
+struct DeclaredToken {
+    #[serde(flatten)]
+    token: AddedToken,
+    id: Option<u32>,
+}
+
+#[derive(Deserialize)]
+struct Wrapping {
+    bos: Option<String>,
+    eos: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Setup {
+    added_tokens: Vec<DeclaredToken>,
+    template: Option<Wrapping>,
+}
+
+#[repr(C)]
+pub struct Encoding {
+    ids: *mut i32,
+    begins: *mut i64,
+    ends: *mut i64,
+    size: usize,
+}
+
+fn wrapping(tokenizer: &Tokenizer, wanted: &Wrapping) -> Result<TemplateProcessing, String> {
+    let mut single = Vec::new();
+    let mut tokens = Vec::new();
+    let mut named = |token: &String| -> Result<String, String> {
+        let id = tokenizer
+            .token_to_id(token)
+            .ok_or_else(|| format!("`{token}` is to be added to every text but is not in the vocabulary"))?;
+        tokens.push((token.clone(), id));
+        Ok(format!("{token}:0"))
+    };
+    if let Some(bos) = &wanted.bos {
+        single.push(named(bos)?);
+    }
+    single.push("$A:0".to_string());
+    if let Some(eos) = &wanted.eos {
+        single.push(named(eos)?);
+    }
+    tokens.dedup();
+    TemplateProcessing::builder()
+        .try_single(single)
+        .map_err(|error| error.to_string())?
+        .special_tokens(tokens)
+        .build()
+        .map_err(|error| error.to_string())
+}
+
+fn create(json: &[u8], setup: &[u8]) -> Result<Handle, String> {
+    let setup: Setup =
+        serde_json::from_slice(setup).map_err(|error| format!("tokenizer_config.json: {error}"))?;
+    let mut tokenizer = Tokenizer::from_bytes(json).map_err(|error| error.to_string())?;
+    // Length is the caller's business: what the file says of it would cut rows in silence.
+    tokenizer.with_truncation(None).map_err(|error| error.to_string())?;
+    tokenizer.with_padding(None);
+    for declared in &setup.added_tokens {
+        tokenizer.add_tokens(&[declared.token.clone()]);
+        let got = tokenizer.token_to_id(&declared.token.content);
+        if declared.id.is_some() && declared.id != got {
+            return Err(format!(
+                "tokenizer_config.json declares `{}` as id {}, but tokenizer.json makes it {}",
+                declared.token.content,
+                declared.id.unwrap_or_default(),
+                got.map_or("nothing".to_string(), |id| id.to_string())
+            ));
+        }
+    }
+    if let Some(wanted) = &setup.template {
+        let processor = wrapping(&tokenizer, wanted)?;
+        tokenizer.with_post_processor(Some(processor));
+    }
+    let special = tokenizer
+        .get_added_tokens_decoder()
+        .iter()
+        .filter(|(_, token)| token.special)
+        .map(|(id, _)| *id)
+        .collect();
+    let vocab_size = tokenizer.get_vocab(true).values().copied().max().map_or(0, |id| i64::from(id) + 1);
+    Ok(Handle { tokenizer, special, vocab_size })
+}
+
+#[no_mangle]
+pub unsafe extern "C" fn convoy_tokenizer_create(
+    json: *const u8,
+    json_size: usize,
+    setup: *const u8,
+    setup_size: usize,
+    tokenizer: *mut *mut Handle,
+    error: *mut Text,
+) -> i32 {
+    guard(error, || {
+        let handle = create(bytes(json, json_size), bytes(setup, setup_size))?;
+        tokenizer.write(Box::into_raw(Box::new(handle)));
+        Ok(())
+    })
+}
+
+#[no_mangle]
+pub unsafe extern "C" fn convoy_tokenizer_free(tokenizer: *mut Handle) {
+    if !tokenizer.is_null() {
+        guard(std::ptr::null_mut(), || {
+            drop(Box::from_raw(tokenizer));
+            Ok(())
+        });
+    }
+}
+
+#[no_mangle]
+pub unsafe extern "C" fn convoy_tokenizer_encode(
+    tokenizer: *const Handle,
+    text: *const u8,
+    size: usize,
+    add_special: i32,
+    encoding: *mut Encoding,
+    error: *mut Text,
+) -> i32 {
+    guard(error, || {
+        let text =
+            std::str::from_utf8(bytes(text, size)).map_err(|error| format!("text is not UTF-8: {error}"))?;
+        let found =
+            (*tokenizer).tokenizer.encode(text, add_special != 0).map_err(|error| error.to_string())?;
+        let (ids, count) = give(found.get_ids().iter().map(|id| *id as i32).collect::<Vec<_>>());
+        let (begins, _) = give(found.get_offsets().iter().map(|range| range.0 as i64).collect::<Vec<_>>());
+        let (ends, _) = give(found.get_offsets().iter().map(|range| range.1 as i64).collect::<Vec<_>>());
+        encoding.write(Encoding { ids, begins, ends, size: count });
+        Ok(())
+    })
+}
+
+#[no_mangle]
+pub unsafe extern "C" fn convoy_encoding_free(encoding: Encoding) {
+    take(encoding.ids, encoding.size);
+    take(encoding.begins, encoding.size);
+    take(encoding.ends, encoding.size);
+}
+
+#[no_mangle]
+pub unsafe extern "C" fn convoy_tokenizer_decode(
+    tokenizer: *const Handle,
+    ids: *const i32,
+    size: usize,
+    skip_special: i32,
+    text: *mut Text,
+    error: *mut Text,
+) -> i32 {
+    guard(error, || {
+        let ids: Vec<u32> = bytes(ids, size).iter().map(|id| *id as u32).collect();
+        let decoded =
+            (*tokenizer).tokenizer.decode(&ids, skip_special != 0).map_err(|error| error.to_string())?;
+        text.write(Text::new(decoded));
+        Ok(())
+    })
+}
+
+#[no_mangle]
+pub unsafe extern "C" fn convoy_tokenizer_id(tokenizer: *const Handle, token: *const u8, size: usize) -> i64 {
+    let mut id = -1;
+    guard(std::ptr::null_mut(), || {
+        if let Ok(token) = std::str::from_utf8(bytes(token, size)) {
+            id = (*tokenizer).tokenizer.token_to_id(token).map_or(-1, i64::from);
+        }
+        Ok(())
+    });
+    id
+}
+
+#[no_mangle]
+pub unsafe extern "C" fn convoy_tokenizer_piece(
+    tokenizer: *const Handle,
+    id: i32,
+    piece: *mut Text,
+    error: *mut Text,
+) -> i32 {
+    guard(error, || {
+        let found = u32::try_from(id).ok().and_then(|id| (*tokenizer).tokenizer.id_to_token(id));
+        piece.write(Text::new(found.ok_or_else(|| format!("no token has id {id}"))?));
+        Ok(())
+    })
+}
+
+#[no_mangle]
+pub unsafe extern "C" fn convoy_tokenizer_vocab_size(tokenizer: *const Handle) -> i64 {
+    (*tokenizer).vocab_size
+}
+
+#[no_mangle]
+pub unsafe extern "C" fn convoy_tokenizer_is_special(tokenizer: *const Handle, id: i32) -> i32 {
+    u32::try_from(id).is_ok_and(|id| (*tokenizer).special.contains(&id)) as i32
+}
