@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A file as a stream of bytes that knows its offset and line. Reads ahead in pieces, so a file never lies whole in memory
+// and one that shrinks meanwhile only ends early.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <string_view>
+
+namespace convoy::data {
+
+class ByteReader {
+ public:
+  static constexpr int kEnd = -1;
+
+  // Skips a UTF-8 byte order mark. Throws DataError when the file cannot be read.
+  explicit ByteReader(std::filesystem::path path);
+
+  int peek() {
+    return position_ < filled_ || refill() ? static_cast<uint8_t>(buffer_[position_]) : kEnd;
+  }
+  int get();  // counts lines and bytes
+  // Appends the bytes up to the next '\n' (consumed, not appended) to `line`, at most `max_bytes`; the rest of a longer
+  // line is skipped. Returns false when it was longer.
+  bool read_line(std::string& line, size_t max_bytes);
+  int64_t line() const { return line_; }            // 1-based line of the next byte
+  int64_t offset_bytes() const { return offset_; }  // of the next byte
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  bool refill();
+
+  std::filesystem::path path_;
+  std::ifstream file_;
+  std::string buffer_;
+  size_t position_ = 0;
+  size_t filled_ = 0;
+  int64_t line_ = 1;
+  int64_t offset_ = 0;
+};
+
+}  // namespace convoy::data

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "convoy/data/byte_reader.h"
+#include "convoy/data/row_formats.h"
+#include "convoy/data/utf8.h"
+
+namespace convoy::data {
+namespace {
+
+// RFC 4180 with a header: quoted fields may hold separators, newlines and doubled quotes; LF and CRLF both end a row. A
+// quote inside an unquoted field is an ordinary character. Every value is a string.
+class CsvRows : public RowSource {
+ public:
+  CsvRows(const std::filesystem::path& path, char separator)
+      : reader_(path), separator_(separator) {
+    line_ = reader_.line();
+    if (!read_record(header_))
+      throw DataError("wanted a header line, found an empty file", place());
+    check_text(header_);
+    for (auto name = header_.begin(); name != header_.end(); ++name)
+      if (std::find(header_.begin(), name, *name) != name)
+        throw DataError(fmt::format("the header names column `{}` twice", *name), place());
+  }
+
+  std::optional<Row> next() override {
+    std::vector<std::string> fields;
+    row_is_lost_ = false;
+    if (!read_record(fields)) return std::nullopt;
+    row_is_lost_ = true;
+    const int64_t index = index_++;
+    check_text(fields);
+    if (fields.size() != header_.size())
+      throw DataError(
+          fmt::format("wanted {} fields as in the header, found {}", header_.size(), fields.size()),
+          place());
+    Row row{nlohmann::ordered_json::object(), reader_.path().string(), line_, index};
+    for (size_t column = 0; column < fields.size(); ++column)
+      row.value[header_[column]] = std::move(fields[column]);
+    return row;
+  }
+  bool row_is_lost() const override { return row_is_lost_; }
+
+ private:
+  ErrorPlace place() const { return {.file = reader_.path().string(), .line = line_}; }
+
+  void check_text(const std::vector<std::string>& fields) const {
+    for (size_t column = 0; column < fields.size(); ++column) {
+      if (const size_t nul = fields[column].find('\0'); nul != std::string::npos)
+        throw DataError(fmt::format("NUL byte at byte {} of field {}", nul + 1, column + 1),
+                        place());
+      if (const auto bad = find_invalid_utf8(fields[column]))
+        throw DataError(fmt::format("not valid UTF-8 at byte {} of field {}", *bad + 1, column + 1),
+                        place());
+    }
+  }
+
+  // One record into `fields`; empty lines are skipped. Returns false at the end of the file.
+  bool read_record(std::vector<std::string>& fields) {
+    while (reader_.peek() == '\n' || reader_.peek() == '\r') reader_.get();
+    if (reader_.peek() == ByteReader::kEnd) return false;
+    line_ = reader_.line();
+    record_bytes_ = 0;
+    fields.clear();
+    bool more = true;
+    while (more) {
+      std::string& field = fields.emplace_back();
+      if (reader_.peek() == '"') {
+        read_quoted(field);
+      } else {
+        read_plain(field);
+      }
+      more = reader_.peek() == separator_;
+      if (more) reader_.get();
+    }
+    end_line();
+    return true;
+  }
+
+  void take(std::string& field) {
+    if (++record_bytes_ > kMaxRowBytes)
+      throw DataError(
+          fmt::format("the row is longer than {} MiB; is a quote left open?", kMaxRowBytes >> 20),
+          place());
+    field.push_back(static_cast<char>(reader_.get()));
+  }
+
+  void read_plain(std::string& field) {
+    for (int byte = reader_.peek();
+         byte != ByteReader::kEnd && byte != separator_ && byte != '\n' && byte != '\r';
+         byte = reader_.peek())
+      take(field);
+  }
+
+  void read_quoted(std::string& field) {
+    const int64_t opened_line = reader_.line();
+    reader_.get();
+    while (true) {
+      if (reader_.peek() == ByteReader::kEnd)
+        throw DataError("a quote opened on this line is never closed",
+                        {.file = reader_.path().string(), .line = opened_line});
+      if (reader_.peek() == '"') {
+        reader_.get();
+        if (reader_.peek() != '"') return;
+      }
+      take(field);
+    }
+  }
+
+  // What stands behind the last field of a record must be a line end.
+  void end_line() {
+    if (reader_.peek() == '\r') reader_.get();
+    if (reader_.peek() == ByteReader::kEnd) return;
+    if (reader_.peek() == '\n') {
+      reader_.get();
+      return;
+    }
+    const ErrorPlace here{.file = reader_.path().string(), .line = reader_.line()};
+    std::string rest;
+    reader_.read_line(rest, 0);
+    row_is_lost_ = true;
+    ++index_;
+    throw DataError("wanted a separator or a line end after a closing quote", here);
+  }
+
+  ByteReader reader_;
+  int separator_;
+  std::vector<std::string> header_;
+  int64_t line_ = 0;
+  int64_t index_ = 0;
+  size_t record_bytes_ = 0;
+  bool row_is_lost_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<RowSource> open_csv(const std::filesystem::path& path, char separator) {
+  return std::make_unique<CsvRows>(path, separator);
+}
+
+}  // namespace convoy::data

@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <string>
+
+#include "convoy/data/byte_reader.h"
+#include "convoy/data/row_formats.h"
+#include "convoy/data/utf8.h"
+
+namespace convoy::data {
+namespace {
+
+bool is_json_space(int byte) { return byte == ' ' || byte == '\t' || byte == '\r' || byte == '\n'; }
+
+// Checked before parsing, so that neither the parser nor any later walk over the value meets a deep one.
+void check_depth(std::string_view text, const ErrorPlace& place) {
+  int depth = 0;
+  bool in_string = false;
+  for (size_t at = 0; at < text.size(); ++at) {
+    const char byte = text[at];
+    if (in_string) {
+      if (byte == '\\') ++at;
+      in_string = byte != '"';
+    } else if (byte == '"') {
+      in_string = true;
+    } else if (byte == '{' || byte == '[') {
+      if (++depth > kMaxJsonDepth)
+        throw DataError(
+            fmt::format("JSON nested deeper than {} levels at byte {}", kMaxJsonDepth, at + 1),
+            place);
+    } else if (byte == '}' || byte == ']') {
+      --depth;
+    }
+  }
+}
+
+// "[json.exception.parse_error.101] parse error at line 1, column 3: syntax error while parsing value - invalid literal;
+// last read: '{x'" -> "syntax error while parsing value - invalid literal". The last read bytes may be ill-formed.
+std::string plain_reason(std::string_view what) {
+  what.remove_prefix(what.find("] ") + 2);
+  if (what.starts_with("parse error at")) what.remove_prefix(what.find(": ") + 2);
+  return std::string(what.substr(0, what.find("; last read")));
+}
+
+class JsonLines : public RowSource {
+ public:
+  explicit JsonLines(const std::filesystem::path& path) : reader_(path) {}
+
+  std::optional<Row> next() override {
+    while (reader_.peek() != ByteReader::kEnd) {
+      const ErrorPlace place{.file = reader_.path().string(), .line = reader_.line()};
+      text_.clear();
+      const bool fits = reader_.read_line(text_, kMaxRowBytes);
+      if (fits && text_.find_first_not_of(" \t\r") == std::string::npos) continue;
+      const int64_t index = index_++;
+      if (!fits)
+        throw DataError(fmt::format("the line is longer than {} MiB", kMaxRowBytes >> 20), place);
+      return Row{parse_json_row(text_, place), place.file, place.line, index};
+    }
+    return std::nullopt;
+  }
+  bool row_is_lost() const override { return true; }
+
+ private:
+  ByteReader reader_;
+  std::string text_;
+  int64_t index_ = 0;
+};
+
+// Finds the elements of the list one by one; each is parsed alone, so memory holds one row.
+class JsonList : public RowSource {
+ public:
+  explicit JsonList(const std::filesystem::path& path) : reader_(path) {}
+
+  std::optional<Row> next() override {
+    if (state_ == State::Before) open_list();
+    if (state_ == State::After) return std::nullopt;
+    row_is_lost_ = false;
+    skip_space();
+    if (reader_.peek() == ']' && !after_comma_) {
+      close_list();
+      return std::nullopt;
+    }
+    const ErrorPlace here = place();
+    const int64_t index = index_++;
+    read_value();
+    skip_space();
+    after_comma_ = reader_.peek() == ',';
+    if (after_comma_) {
+      reader_.get();
+    } else if (reader_.peek() != ']') {
+      fail("wanted ',' or ']' after a row");
+    }
+    row_is_lost_ = true;
+    return Row{parse_json_row(text_, here), here.file, here.line, index};
+  }
+  bool row_is_lost() const override { return row_is_lost_; }
+
+ private:
+  enum class State { Before, Inside, After };
+
+  ErrorPlace place() const { return {.file = reader_.path().string(), .line = reader_.line()}; }
+  [[noreturn]] void fail(std::string_view wanted) {
+    row_is_lost_ = false;
+    const char* found = reader_.peek() == ByteReader::kEnd ? ", found the end of the file" : "";
+    throw DataError(fmt::format("{}{} at byte {}", wanted, found, reader_.offset_bytes() + 1),
+                    place());
+  }
+  void skip_space() {
+    while (is_json_space(reader_.peek())) reader_.get();
+  }
+  void expect(char wanted) {
+    skip_space();
+    if (reader_.peek() != wanted) fail(fmt::format("wanted '{}'", wanted));
+    reader_.get();
+  }
+
+  void take() {
+    if (text_.size() >= kMaxRowBytes)
+      fail(fmt::format("a row is longer than {} MiB", kMaxRowBytes >> 20));
+    text_.push_back(static_cast<char>(reader_.get()));
+  }
+
+  // The text of one value: up to the bracket that closes it, or the separator that ends a bare word.
+  void read_value() {
+    text_.clear();
+    int depth = 0;
+    do {
+      const int byte = reader_.peek();
+      if (byte == ByteReader::kEnd) fail("wanted the end of a row");
+      if (depth == 0 && (byte == ',' || byte == ']' || byte == '}' || byte == ':')) {
+        if (text_.empty()) fail("wanted a value");
+        return;
+      }
+      if (byte == '"') {
+        read_string();
+      } else {
+        depth += byte == '{' || byte == '[';
+        depth -= byte == '}' || byte == ']';
+        take();
+      }
+      if (depth > kMaxJsonDepth)
+        fail(fmt::format("JSON nested deeper than {} levels", kMaxJsonDepth));
+    } while (depth > 0 || !ends_value());
+  }
+  bool ends_value() {
+    const char last = text_.back();
+    if (last == '}' || last == ']' || last == '"') return true;
+    const int byte = reader_.peek();
+    return is_json_space(byte) || byte == ByteReader::kEnd;
+  }
+  void read_string() {
+    take();
+    while (reader_.peek() != '"') {
+      if (reader_.peek() == '\\') take();
+      if (reader_.peek() == ByteReader::kEnd) fail("wanted the end of a string");
+      take();
+    }
+    take();
+  }
+
+  void open_list() {
+    skip_space();
+    if (reader_.peek() == '{') {
+      reader_.get();
+      find_data_key();
+      in_object_ = true;
+    }
+    skip_space();
+    if (reader_.peek() != '[') fail("wanted a list of rows, [...] or {\"data\": [...]}");
+    reader_.get();
+    state_ = State::Inside;
+  }
+  std::string read_key() {
+    skip_space();
+    if (reader_.peek() != '"') fail("wanted a key");
+    read_value();
+    const auto key = parse_json_row(text_, place()).get<std::string>();
+    expect(':');
+    skip_space();
+    return key;
+  }
+  void find_data_key() {
+    while (read_key() != "data") {
+      read_value();
+      parse_json_row(text_, place());
+      skip_space();
+      if (reader_.peek() != ',') fail("wanted the key \"data\" with a list of rows");
+      reader_.get();
+    }
+  }
+  void close_list() {
+    reader_.get();
+    state_ = State::After;
+    skip_space();
+    while (in_object_ && reader_.peek() == ',') {
+      reader_.get();
+      if (read_key() == "data") fail("the key \"data\" stands twice");
+      read_value();
+      parse_json_row(text_, place());
+      skip_space();
+    }
+    if (in_object_) expect('}');
+    skip_space();
+    if (reader_.peek() != ByteReader::kEnd)
+      fail("wanted the end of the file after the list of rows");
+  }
+
+  ByteReader reader_;
+  State state_ = State::Before;
+  bool in_object_ = false;
+  bool after_comma_ = false;
+  bool row_is_lost_ = false;
+  std::string text_;
+  int64_t index_ = 0;
+};
+
+}  // namespace
+
+nlohmann::ordered_json parse_json_row(std::string_view text, const ErrorPlace& place) {
+  // The parser would take a NUL for the end of its input.
+  if (const size_t nul = text.find('\0'); nul != std::string_view::npos)
+    throw DataError(fmt::format("NUL byte at byte {}", nul + 1), place);
+  if (const auto bad = find_invalid_utf8(text))
+    throw DataError(fmt::format("not valid UTF-8 at byte {}", *bad + 1), place);
+  check_depth(text, place);
+  try {
+    return nlohmann::ordered_json::parse(text);
+  } catch (const nlohmann::ordered_json::parse_error& error) {
+    throw DataError(
+        fmt::format("not valid JSON at byte {}: {}", error.byte, plain_reason(error.what())),
+        place);
+  } catch (const nlohmann::ordered_json::exception& error) {
+    throw DataError(fmt::format("not valid JSON: {}", plain_reason(error.what())), place);
+  }
+}
+
+std::unique_ptr<RowSource> open_json_lines(const std::filesystem::path& path) {
+  return std::make_unique<JsonLines>(path);
+}
+
+std::unique_ptr<RowSource> open_json_list(const std::filesystem::path& path) {
+  return std::make_unique<JsonList>(path);
+}
+
+}  // namespace convoy::data

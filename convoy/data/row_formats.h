@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The row source of each file format, and what they share. open_rows() chooses.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+
+#include "convoy/data/row_source.h"
+
+namespace convoy::data {
+
+// Limits on one row, whatever the format: a larger one is a damaged or hostile file, not a training row.
+constexpr size_t kMaxRowBytes = size_t{64} << 20;
+constexpr int kMaxJsonDepth = 256;
+
+// Parses one JSON value. Throws DataError with `place` and the byte within `text`: bad syntax, bad UTF-8, lone surrogates,
+// NUL bytes, nesting deeper than kMaxJsonDepth.
+nlohmann::ordered_json parse_json_row(std::string_view text, const ErrorPlace& place);
+
+std::unique_ptr<RowSource> open_json_lines(const std::filesystem::path& path);
+std::unique_ptr<RowSource> open_json_list(const std::filesystem::path& path);
+std::unique_ptr<RowSource> open_csv(const std::filesystem::path& path, char separator);
+std::unique_ptr<RowSource> open_parquet(const std::filesystem::path& path);
+
+}  // namespace convoy::data

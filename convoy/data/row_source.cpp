@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/data/row_source.h"
+
+#include <algorithm>
+#include <cctype>
+
+#include "convoy/data/byte_reader.h"
+#include "convoy/data/row_formats.h"
+
+namespace convoy::data {
+namespace {
+
+constexpr int64_t kListedBadRows = 20;
+constexpr int64_t kToleratedBadRows = 100;
+
+bool is_blank(std::string_view text) {
+  return text.find_first_not_of(" \t\r\n") == std::string_view::npos;
+}
+
+// A file that begins with '{' is JSON lines when its first line is one whole value and is not the {"data": [...]} form.
+bool is_json_lines(const std::filesystem::path& path) {
+  ByteReader reader(path);
+  std::string line;
+  bool fits = true;
+  while (reader.peek() != ByteReader::kEnd && is_blank(line)) {
+    line.clear();
+    fits = reader.read_line(line, kMaxRowBytes);
+  }
+  if (!fits) return false;
+  try {
+    const auto value = parse_json_row(line, {});
+    const auto data = value.find("data");
+    return data == value.end() || !data->is_array();
+  } catch (const DataError&) {
+    return false;
+  }
+}
+
+// First byte of the file that is not space, or 0.
+char first_byte(const std::filesystem::path& path) {
+  ByteReader reader(path);
+  while (reader.peek() != ByteReader::kEnd) {
+    const char byte = static_cast<char>(reader.get());
+    if (!is_blank(std::string_view(&byte, 1))) return byte;
+  }
+  return '\0';
+}
+
+std::unique_ptr<RowSource> open_json(const std::filesystem::path& path) {
+  return first_byte(path) == '{' && is_json_lines(path) ? open_json_lines(path)
+                                                        : open_json_list(path);
+}
+
+bool has_parquet_magic(const std::filesystem::path& path) {
+  ByteReader reader(path);
+  std::string magic;
+  while (magic.size() < 4 && reader.peek() != ByteReader::kEnd)
+    magic.push_back(static_cast<char>(reader.get()));
+  return magic == "PAR1";
+}
+
+}  // namespace
+
+void BadRowList::add(const DataError& error, int64_t index, int64_t rows_seen, BadRows policy) {
+  if (policy == BadRows::Error) throw DataError(error);
+  ++count_;
+  if (static_cast<int64_t>(first_.size()) < kListedBadRows)
+    first_.push_back({error.place().line, index, error.what()});
+  if (count_ > kToleratedBadRows && count_ * 10 > rows_seen)
+    throw DataError(
+        fmt::format("{} of the first {} rows are unreadable, too many to skip; the last: {}",
+                    count_, rows_seen, error.what()),
+        error.place());
+}
+
+std::string BadRowList::summary() const {
+  std::string lines;
+  for (const BadRow& row : first_)
+    lines +=
+        fmt::format("{}{}", lines.empty() ? "" : ", ", row.line > 0 ? row.line : row.index + 1);
+  if (count_ > kListedBadRows) lines += ", ...";
+  const char* noun = !first_.empty() && first_[0].line > 0 ? "line" : "row";
+  return fmt::format("{} unreadable row{} skipped: {}{} {}; first: {}", count_,
+                     count_ == 1 ? "" : "s", noun, count_ == 1 ? "" : "s", lines,
+                     first_.empty() ? "" : first_[0].message);
+}
+
+std::unique_ptr<RowSource> open_rows(const std::filesystem::path& path) {
+  std::string suffix = path.extension().string();
+  std::transform(suffix.begin(), suffix.end(), suffix.begin(),
+                 [](unsigned char letter) { return static_cast<char>(std::tolower(letter)); });
+  if (suffix == ".jsonl" || suffix == ".ndjson") return open_json_lines(path);
+  if (suffix == ".json") return open_json(path);
+  if (suffix == ".csv") return open_csv(path, ',');
+  if (suffix == ".tsv") return open_csv(path, '\t');
+  if (suffix == ".parquet" || has_parquet_magic(path)) return open_parquet(path);
+  const char byte = first_byte(path);
+  if (byte == '{' || byte == '[') return open_json(path);
+  throw DataError("neither the file's name nor its content says what it is",
+                  {.file = path.string(), .hint = "wanted .jsonl, .json, .csv, .tsv or .parquet"});
+}
+
+}  // namespace convoy::data
