@@ -1,56 +1,70 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// AdamW (arXiv 1711.05101) with the arithmetic of torch.optim.AdamW, over fp32 gradients. A bf16 parameter keeps an
-// fp32 master copy that the update reads and writes. One thread drives it; the update itself runs in parallel and gives
-// the same bits for any number of threads.
+// AdamW (arXiv 1711.05101) in one pass over each parameter, with the arithmetic of torch.optim.AdamW. Moments and, for
+// bf16 parameters, master weights are fp32. Driven by the training thread; works in parameter order, so equal inputs
+// give equal bits.
 #pragma once
 
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
-#include <map>
 #include <string>
 #include <vector>
 
-#include "convoy/settings/train_settings.h"
-
 namespace convoy::optim {
+
+struct AdamWConfig {
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double epsilon = 1e-8;
+  double weight_decay = 0.0;  // of parameters with `decays`
+};
 
 struct OptimizedParameter {
   std::string name;
-  at::Tensor value;    // fp32 or bf16; updated in place
-  bool decays = true;  // weight decay applies
+  at::Tensor value;     // fp32 or bf16, contiguous; written in place
+  at::Tensor gradient;  // fp32, contiguous, same shape; read by step()
+  bool decays = true;
 };
 
-// What transformers' Trainer decides: everything decays except biases and norm weights.
-bool parameter_decays(const std::string& name);
+// The rule of the transformers Trainer, by name: biases and norm weights do not decay, embeddings do.
+bool takes_weight_decay(const std::string& parameter_name);
+
+struct NamedState {
+  std::string name;  // "<parameter>.exp_avg", ".exp_avg_sq", and ".master" where the parameter is bf16
+  at::Tensor value;  // fp32, shares storage with the optimizer
+};
 
 class AdamW {
  public:
-  AdamW(std::vector<OptimizedParameter> parameters, const settings::OptimizerSettings& settings,
-        double weight_decay);
+  // Throws StateError for a parameter whose type or layout is not as described.
+  AdamW(const AdamWConfig& config, std::vector<OptimizedParameter> parameters);
 
-  // gradients: fp32, in the order of the parameters, already clipped. Counts one step.
-  void step(const std::vector<at::Tensor>& gradients, double lr);
+  // One update with gradient_scale * gradient (the clip coefficient, folded into the pass).
+  void step(double learning_rate, double gradient_scale = 1.0);
 
-  int64_t num_steps() const { return num_steps_; }
-  int64_t state_bytes() const;
+  int64_t steps() const { return steps_; }
+  // Every state tensor in parameter order, for checkpoints.
+  std::vector<NamedState> state() const;
+  // Copies `state` in; names may come in any order. Throws CheckpointError naming what is missing, unknown or of another
+  // shape. A bf16 parameter is set from its master.
+  void load_state(int64_t steps, const std::vector<NamedState>& state);
+  // The master of a bf16 parameter, the parameter itself otherwise; in parameter order.
+  std::vector<at::Tensor> full_precision_values() const;
 
-  // "<name>.exp_avg", "<name>.exp_avg_sq", and "<name>.master" for bf16 parameters; "num_steps" as an int64 scalar. The
-  // tensors share memory with the optimizer.
-  std::map<std::string, at::Tensor> state() const;
-  // Copies values in and refreshes bf16 parameters from their masters. Throws CheckpointError on a missing, unknown or
-  // misshapen tensor.
-  void load_state(const std::map<std::string, at::Tensor>& state);
+  const std::vector<OptimizedParameter>& parameters() const { return parameters_; }
 
  private:
+  struct Slot {
+    at::Tensor exp_avg;
+    at::Tensor exp_avg_sq;
+    at::Tensor master;  // undefined where the parameter is fp32
+  };
+
+  AdamWConfig config_;
   std::vector<OptimizedParameter> parameters_;
-  std::vector<at::Tensor> exp_avg_;
-  std::vector<at::Tensor> exp_avg_sq_;
-  std::vector<at::Tensor> master_;  // undefined for fp32 parameters
-  settings::OptimizerSettings settings_;
-  double weight_decay_;
-  int64_t num_steps_ = 0;
+  std::vector<Slot> slots_;
+  int64_t steps_ = 0;
 };
 
 }  // namespace convoy::optim

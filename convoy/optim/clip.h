@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// The global gradient norm and the factor that clips it, as torch.nn.utils.clip_grad_norm_ defines them.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -7,9 +9,11 @@
 
 namespace convoy::optim {
 
-// Scales fp32 `gradients` in place so that their global L2 norm is at most `max_norm` (0 = leave them) and returns the
-// norm before. torch's coefficient: min(1, max_norm / (norm + 1e-6)). A norm that is not finite leaves them unscaled;
-// the caller decides.
-double clip_gradients(const std::vector<at::Tensor>& gradients, double max_norm);
+// L2 norm over all elements of all fp32 gradients, summed in double in a fixed order. NaN or Inf when any element is:
+// the caller decides what that means.
+double global_norm(const std::vector<at::Tensor>& gradients);
+
+// min(1, max_norm / (norm + 1e-6)); 1 when max_norm is 0 (clipping off). NaN for a NaN norm.
+double clip_coefficient(double norm, double max_norm);
 
 }  // namespace convoy::optim

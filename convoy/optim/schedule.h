@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Learning rate at each step, as transformers' schedules give it: the first step of a warm-up runs at rate 0.
+// Learning rates by step, exactly as the transformers Trainer sets them: with warm-up the first step runs at rate 0.
 #pragma once
 
 #include <cstdint>
@@ -9,21 +9,45 @@
 
 namespace convoy::optim {
 
-class Schedule {
+class LearningRateSchedule {
  public:
-  // Throws ConfigError when warm-up is longer than the run where the schedule cannot be computed.
-  Schedule(const settings::ScheduleSettings& settings, double peak_lr, int64_t total_steps);
+  // `total_steps`: optimizer steps of the whole run. Throws ConfigError for a schedule that cannot be computed with
+  // these settings (polynomial whose end is not below the peak).
+  LearningRateSchedule(const settings::ScheduleSettings& settings, double learning_rate, int64_t total_steps);
 
-  double lr_at(int64_t step) const;  // step: optimizer steps already done
+  // The rate of the update that follows `step` finished updates.
+  double at(int64_t step) const;
+
   int64_t warmup_steps() const { return warmup_steps_; }
 
  private:
-  double factor_at(int64_t step) const;
+  enum class Kind {
+    Linear,
+    Cosine,
+    CosineWithRestarts,
+    Polynomial,
+    Constant,
+    ConstantWithWarmup,
+    InverseSqrt,
+    CosineWithMinLr,
+    WarmupStableDecay,
+  };
 
-  settings::ScheduleSettings settings_;
-  double peak_lr_;
+  static Kind parse_kind(const std::string& name);
+  double factor(int64_t step) const;
+  double decayed(int64_t step) const;
+  double stable_decay(int64_t step) const;
+  double polynomial(int64_t step) const;
+
+  Kind kind_;
+  double learning_rate_;
   int64_t total_steps_;
   int64_t warmup_steps_;
+  int64_t decay_steps_;
+  double num_cycles_;
+  double lr_end_;
+  double power_;
+  double min_lr_ratio_;
 };
 
 }  // namespace convoy::optim

@@ -121,14 +121,13 @@ void Loop::train_step() {
   const auto start = Clock::now();
   const data::StepPosition here = position();
   const int64_t divisor_tokens = parts_.plan.supervised_tokens(here);
-  const double lr = parts_.schedule.lr_at(progress_.step);
+  const double lr = parts_.schedule.at(progress_.step);
 
   RankFigures own;
   for (int64_t micro_batch = 0; micro_batch < settings_.train.grad_accum; ++micro_batch)
     own.nll_sum += run_micro_batch(here, micro_batch, divisor_tokens);
   parts_.strategy.finish_gradients();
-  const double grad_norm =
-      optim::clip_gradients(parts_.strategy.gradients(), settings_.train.max_grad_norm);
+  const double grad_norm = optim::global_norm(parts_.strategy.gradients());
   own.memory_bytes = static_cast<double>(device::process_memory().peak_resident_bytes);
   own.stop_requested = parts_.stop_requested.load() ? 1 : 0;
   const std::vector<RankFigures> ranks = exchange(own);
@@ -147,7 +146,7 @@ void Loop::train_step() {
                        {.hint = "lower train.learning_rate, or look at the rows of this step",
                         .rank = parts_.strategy.rank(),
                         .step = progress_.step + 1});
-  parts_.optimizer.step(parts_.strategy.gradients(), lr);
+  parts_.optimizer.step(lr, optim::clip_coefficient(grad_norm, settings_.train.max_grad_norm));
   parts_.strategy.reset_gradients();
 
   progress_.step += 1;
@@ -212,7 +211,8 @@ void Loop::save(bool is_best) {
   checkpoint::TrainState state{.progress = progress_, .stamp = parts_.stamp};
   for (const nn::NamedTensor& parameter : parts_.parameters)
     state.groups[parts_.parameter_group][parameter.name] = parameter.value;
-  state.groups["optimizer"] = parts_.optimizer.state();
+  for (const optim::NamedState& tensor : parts_.optimizer.state())
+    state.groups["optimizer"][tensor.name] = tensor.value;
   const std::filesystem::path folder =
       parts_.checkpoints.save(state, is_best, [&](const std::filesystem::path& temporary) {
         if (parts_.write_alongside) parts_.write_alongside(temporary);

@@ -33,7 +33,7 @@ struct LoopParts {
   const data::TokenDataset& validation;  // may be empty
   parallel::Strategy& strategy;
   optim::AdamW& optimizer;
-  const optim::Schedule& schedule;
+  const optim::LearningRateSchedule& schedule;
   const checkpoint::Stamp& stamp;
   checkpoint::CheckpointStore& checkpoints;         // rank 0 writes
   telemetry::TrainingLog* log;                      // rank 0's; null elsewhere
