@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Flags of the commands that run in convoy-worker. The front shows them in its help; the worker parses them. Plain data.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "convoy/config/field.h"
+
+namespace convoy::settings {
+
+// The model a command reads.
+struct ModelFlags {
+  std::string model;
+  std::string adapter;
+  std::string revision = "main";
+  std::string dtype = "fp32";
+
+  template <class Visitor>
+  void fields(Visitor& visit) {
+    visit("model", model, "model folder in Hugging Face layout, or a hub id found in the local hub cache");
+    visit("adapter", adapter, "PEFT adapter folder");
+    visit("revision", revision, "hub revision looked up in the cache");
+    visit("dtype", dtype, "compute type").one_of({"fp32", "bf16"});
+  }
+};
+
+struct ScoreFlags {
+  std::string data;
+  std::string output;
+  std::string supervise = "auto";
+  std::string schema = "auto";
+  std::string text_field = "text";
+  std::string template_path;
+  int64_t max_seq_len = 0;
+  int64_t batch_size = 8;
+
+  template <class Visitor>
+  void fields(Visitor& visit) {
+    visit("data", data, "rows: .jsonl, .json, .csv or .parquet");
+    visit("output", output, "file for one JSON row per input row; empty = stdout");
+    visit("supervise", supervise, "chat rows: every assistant turn, only the last, or all tokens")
+        .one_of({"auto", "assistant", "last", "all"});
+    visit("schema", schema, "row schema; auto = by the row's keys")
+        .one_of({"auto", "messages", "sharegpt", "alpaca", "prompt_completion", "triple", "rendered", "text", "loose"});
+    visit("text_field", text_field, "column of plain-text rows");
+    visit("template_path", template_path, "chat template file that replaces the model's own");
+    visit("max_seq_len", max_seq_len, "cut rows to this many tokens; 0 = refuse rows beyond the model's positions")
+        .at_least(0);
+    visit("batch_size", batch_size, "rows per forward pass").at_least(1);
+  }
+};
+
+// How text is drawn.
+struct SamplingFlags {
+  int64_t max_new_tokens = 200;
+  double temperature = 0.2;
+  double top_p = 0.9;
+  int64_t top_k = 0;
+  int64_t n = 1;
+  int64_t seed = 42;
+  bool greedy = false;
+  config::NameList stop;
+  int64_t batch_size = 16;
+
+  template <class Visitor>
+  void fields(Visitor& visit) {
+    visit("max_new_tokens", max_new_tokens, "longest answer in tokens").at_least(1);
+    visit("temperature", temperature, "0 = greedy").at_least(0);
+    visit("top_p", top_p, "nucleus share").above(0).at_most(1);
+    visit("top_k", top_k, "most likely tokens kept; 0 = all").at_least(0);
+    visit("n", n, "answers per prompt").at_least(1);
+    visit("seed", seed, "fixes every draw").at_least(0);
+    visit("greedy", greedy, "always the most likely token");
+    visit("stop", stop, "string that ends an answer; may be given more than once");
+    visit("batch_size", batch_size, "answers generated together").at_least(1);
+  }
+};
+
+struct GenerateFlags {
+  std::string prompts;
+  std::string prompt;
+  bool interactive = false;
+  std::string output;
+  std::string system_prompt;
+  std::string template_path;
+
+  template <class Visitor>
+  void fields(Visitor& visit) {
+    visit("prompts", prompts, "file of rows: `messages` rows go through the chat template, `prompt` rows do not");
+    visit("prompt", prompt, "one prompt, taken as plain text");
+    visit("interactive", interactive, "chat on the terminal");
+    visit("output", output, "file for one JSON row per answer; empty = stdout");
+    visit("system_prompt", system_prompt, "system turn of --interactive and of rows without one");
+    visit("template_path", template_path, "chat template file that replaces the model's own");
+  }
+};
+
+struct EvalFlags {
+  std::string data;
+  std::string split = "test";
+  int64_t limit = 0;
+  bool generate = false;
+  std::string samples;
+  std::string output_dir;
+
+  template <class Visitor>
+  void fields(Visitor& visit) {
+    visit("data", data, "rows to evaluate; without it the split of the config");
+    visit("split", split, "which split of the config").one_of({"test", "val"});
+    visit("limit", limit, "evaluate only the first rows; 0 = all").at_least(0);
+    visit("generate", generate, "answer every row and compare: exact_match, numeric_match");
+    visit("samples", samples, "recompute the text metrics from saved predictions, without a model");
+    visit("output_dir", output_dir, "folder for metrics.json and samples.jsonl; empty = print only");
+  }
+};
+
+struct MergeFlags {
+  std::string output;
+  std::string save_dtype = "auto";
+
+  template <class Visitor>
+  void fields(Visitor& visit) {
+    visit("output", output, "folder to write");
+    visit("save_dtype", save_dtype, "stored type; auto = that of the base model").one_of({"auto", "fp32", "bf16"});
+  }
+};
+
+struct BenchFlags {
+  std::string mode = "lora";
+  std::string dtype = "bf16";
+  std::string geometry = "small";
+  int64_t seq = 512;
+  int64_t batch = 2;
+  int64_t steps = 5;
+  int64_t threads = 0;
+  int64_t rounds = 1;
+  bool peer = true;
+  std::string peer_python;
+
+  template <class Visitor>
+  void fields(Visitor& visit) {
+    visit("mode", mode, "what is trained").one_of({"lora", "full"});
+    visit("dtype", dtype, "compute type").one_of({"fp32", "bf16"});
+    visit("geometry", geometry, "model size").one_of({"tiny", "small", "qwen05b"});
+    visit("seq", seq, "tokens per row").at_least(2);
+    visit("batch", batch, "rows per step").at_least(1);
+    visit("steps", steps, "timed steps, after one that is not").at_least(1);
+    visit("threads", threads, "compute threads; 0 = usable CPUs").at_least(0);
+    visit("rounds", rounds, "times both are run in turn").at_least(1);
+    visit("peer", peer, "time transformers + PEFT beside it");
+    visit("peer_python", peer_python, "python with torch, transformers and peft; empty = CONVOY_PEER_PYTHON or python3");
+  }
+};
+
+}  // namespace convoy::settings
