@@ -30,6 +30,8 @@ class SampleReader {
   void report_bad_row(const DataError& error, int64_t index);
 
  private:
+  Sample convert(const Row& row);
+
   std::filesystem::path path_;
   SchemaConfig config_;
   BadRows policy_;

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/data/chat_fields.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+#include <vector>
+
+#include "convoy/base/suggest.h"
+#include "convoy/data/row_formats.h"
+#include "convoy/data/utf8.h"
+
+namespace convoy::data {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+const std::vector<std::string>& known_roles() {
+  static const std::vector<std::string> kRoles = {"system",    "developer", "user",
+                                                  "assistant", "tool",      "function"};
+  return kRoles;
+}
+
+constexpr std::array<std::pair<std::string_view, std::string_view>, 7> kShareGptRoles = {{
+    {"human", "user"},
+    {"user", "user"},
+    {"gpt", "assistant"},
+    {"assistant", "assistant"},
+    {"system", "system"},
+    {"tool", "tool"},
+    {"observation", "tool"},
+}};
+
+bool calls_tools(const Json& message) {
+  const auto calls = message.find("tool_calls");
+  return calls != message.end() && calls->is_array() && !calls->empty();
+}
+
+}  // namespace
+
+void RowFields::fail(const std::string& reason, std::string hint) const {
+  throw DataError(fmt::format("row {}: {}", row_.index + 1, reason),
+                  {.file = row_.file, .line = row_.line, .hint = std::move(hint)});
+}
+
+const Json& RowFields::member(std::string_view key) const {
+  const auto found = value_.find(key);
+  if (found == value_.end()) fail(fmt::format("wanted the key `{}`, which is missing", key));
+  if (found->is_null()) fail(fmt::format("`{}` is null", key));
+  return *found;
+}
+
+std::string RowFields::text(std::string_view key) {
+  const Json& value = member(key);
+  if (!value.is_string())
+    fail(fmt::format("wanted a string under `{}`, found a JSON {}", key, value.type_name()));
+  return cut(value.get<std::string>());
+}
+
+std::string RowFields::text_or_empty(std::string_view key) {
+  const auto found = value_.find(key);
+  return found == value_.end() || found->is_null() ? std::string() : text(key);
+}
+
+std::string RowFields::cut(std::string text) {
+  if (max_field_chars_ > 0 && cut_to_characters(text, static_cast<size_t>(max_field_chars_)))
+    ++fields_cut_;
+  return text;
+}
+
+Json RowFields::list_of(std::string_view key) const {
+  Json list = member(key);
+  if (list.is_string()) {
+    try {
+      list = parse_json_row(list.get<std::string>(), {});
+    } catch (const DataError& error) {
+      fail(fmt::format("the string under `{}` is no JSON list: {}", key, error.what()));
+    }
+  }
+  if (!list.is_array())
+    fail(fmt::format("wanted a list under `{}`, found a JSON {}", key, list.type_name()));
+  return list;
+}
+
+Json RowFields::messages(std::string_view key) {
+  Json checked = Json::array();
+  const Json list = list_of(key);
+  if (list.empty()) fail(fmt::format("`{}` is an empty list", key));
+  for (size_t turn = 0; turn < list.size(); ++turn)
+    checked.push_back(checked_message(list[turn], fmt::format("{}[{}]", key, turn)));
+  return checked;
+}
+
+Json RowFields::checked_message(const Json& message, std::string_view where) {
+  if (!message.is_object())
+    fail(
+        fmt::format("wanted {{role, content}} at {}, found a JSON {}", where, message.type_name()));
+  const auto role = message.find("role");
+  if (role == message.end() || !role->is_string())
+    fail(fmt::format("wanted a string `role` at {}", where));
+  const auto& roles = known_roles();
+  const auto name = role->get<std::string>();
+  if (std::find(roles.begin(), roles.end(), name) == roles.end())
+    fail(fmt::format("unknown role `{}` at {}{}; known: {}", name, where, did_you_mean(name, roles),
+                     fmt::join(roles, ", ")));
+  Json checked = Json::object();
+  for (const auto& [key, value] :
+       message.items())  // Parquet gives every turn every key; absent ones are null
+    if (!value.is_null() || key == "content") checked[key] = value;
+  check_content(checked, where);
+  return checked;
+}
+
+// A string, or a list of {"type": "text", "text": ...} parts. A turn that calls tools may have none.
+void RowFields::check_content(Json& message, std::string_view where) {
+  const auto content = message.find("content");
+  if (content == message.end() || content->is_null()) {
+    if (calls_tools(message)) return;
+    fail(fmt::format("`content` is missing at {}", where));
+  }
+  if (content->is_string()) {
+    *content = cut(content->get<std::string>());
+    return;
+  }
+  if (!content->is_array())
+    fail(fmt::format("wanted a string or a list of text parts as `content` at {}, found a JSON {}",
+                     where, content->type_name()));
+  for (Json& part : *content) {
+    const bool is_text = part.is_object() && part.value("type", Json()) == "text" &&
+                         part.contains("text") && part["text"].is_string();
+    if (!is_text) fail(fmt::format("only text parts are supported as `content` at {}", where));
+    part["text"] = cut(part["text"].get<std::string>());
+  }
+}
+
+Json RowFields::conversations() {
+  Json messages = Json::array();
+  if (std::string system = text_or_empty("system"); !system.empty())
+    messages.push_back({{"role", "system"}, {"content", std::move(system)}});
+  const Json list = list_of("conversations");
+  if (list.empty()) fail("`conversations` is an empty list");
+  for (size_t turn = 0; turn < list.size(); ++turn) {
+    const std::string where = fmt::format("conversations[{}]", turn);
+    const Json& item = list[turn];
+    const bool shaped = item.is_object() && item.contains("from") && item["from"].is_string() &&
+                        item.contains("value") && item["value"].is_string();
+    if (!shaped) fail(fmt::format("wanted {{from, value}} strings at {}", where));
+    const auto from = item["from"].get<std::string>();
+    const auto role = std::find_if(kShareGptRoles.begin(), kShareGptRoles.end(),
+                                   [&](const auto& known) { return known.first == from; });
+    if (role == kShareGptRoles.end())
+      fail(
+          fmt::format("unknown speaker `{}` at {}; known: human, user, gpt, assistant, system, "
+                      "tool, observation",
+                      from, where));
+    messages.push_back(
+        {{"role", role->second}, {"content", cut(item["value"].get<std::string>())}});
+  }
+  return messages;
+}
+
+Json RowFields::tools() const {
+  const auto found = value_.find("tools");
+  if (found == value_.end() || found->is_null() ||
+      (found->is_string() && found->get<std::string>().empty()))
+    return nullptr;
+  return list_of("tools");
+}
+
+}  // namespace convoy::data
