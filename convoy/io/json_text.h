@@ -16,7 +16,7 @@ using Json = nlohmann::ordered_json;
 struct JsonLimits {
   int64_t max_bytes = int64_t{64} << 20;
   int64_t max_depth = 256;
-  int64_t max_values = 20'000'000;
+  int64_t max_values = 4'000'000;
 };
 
 // Refuses wrong UTF-8, NUL bytes, duplicate keys, trailing text and whatever exceeds `limits`.

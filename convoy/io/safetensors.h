@@ -26,6 +26,7 @@ enum class Dtype {
   I8,
   F8E5M2,
   F8E4M3,
+  F8E8M0,
   I16,
   U16,
   F16,
@@ -33,6 +34,7 @@ enum class Dtype {
   I32,
   U32,
   F32,
+  C64,
   F64,
   I64,
   U64

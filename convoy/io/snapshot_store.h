@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -67,9 +68,13 @@ class SnapshotStore {
   void apply_retention();
   void discard(const std::filesystem::path& folder);
   std::optional<int64_t> linked_step(const std::string& name) const;
+  std::vector<int64_t> newest_first() const;
+  int64_t next_sequence() const;
+  bool is_valid(int64_t step);
 
   std::filesystem::path root_;
   int64_t keep_;
+  std::set<int64_t> known_valid_;  // saved or verified by this process
 };
 
 // Checks every file of one snapshot folder against its manifest. Throws CheckpointError naming what
