@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -21,11 +22,12 @@ std::string_view event_word(EventKind kind);  // "start", "step", ...
 
 class EventLog {
  public:
-  // Opens `path` for appending and cuts off a torn last line. `resume_step` >= 0: the run goes on
-  // from that step, so rows of later steps are removed before anything is added: a file holds one
-  // row per step. A disk that is full never stops the run (one warning); readers then drop
-  // superseded rows themselves.
-  EventLog(const std::filesystem::path& path, const Log& log, int64_t resume_step = -1);
+  // Opens `path` for appending and cuts off a torn last line. With `restart_after_step` (-1 = from
+  // the beginning) training goes on from there, so rows of later steps are removed before anything
+  // is added: a file holds one row per step. A full disk never stops the run (one warning); readers
+  // then drop superseded rows themselves.
+  EventLog(const std::filesystem::path& path, const Log& log,
+           std::optional<int64_t> restart_after_step = std::nullopt);
 
   // One whole line, handed to the kernel before return. `fields` is an object.
   void append(EventKind kind, const nlohmann::ordered_json& fields);

@@ -24,7 +24,7 @@ struct ProgressOptions {
   ProgressStyle style = ProgressStyle::Auto;  // Auto: Bar on a terminal, else Lines
   ColorChoice color = ColorChoice::Auto;
   double line_seconds =
-      30;  // Lines: at most one line in max(line_seconds, 5 % of the work), and the first and last
+      30;  // Lines: one line per max(line_seconds, 5 % of the work), and the first and last
   std::function<double()> now_seconds;  // a monotonic clock; empty = the system's
 };
 
@@ -58,12 +58,14 @@ class Progress {
   std::string figures_text(const ProgressFigures& figures) const;
   double remaining_seconds(int64_t done) const;
   bool line_is_due(const ProgressFigures& figures) const;
+  double slowest_line_seconds() const;
   void draw_bar(const ProgressFigures& figures);
   void write(std::string_view text) const;
 
   ProgressOptions options_;
   bool bar_ = false;
   bool color_ = false;
+  int64_t columns_ = 80;
   double begin_seconds_ = 0;
   double shown_seconds_ = 0;
   int64_t shown_done_ = -1;

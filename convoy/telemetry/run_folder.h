@@ -17,6 +17,7 @@ struct RunIdentity {
   std::string name;
   std::string task;                                // "sft", "pretrain", ...
   std::string config_yaml;                         // the resolved config; becomes config.yaml
+  std::string config_json;                         // the same as JSON, for run.json
   std::map<std::string, std::string> origins;      // key path -> where its value came from
   std::vector<std::string> hosts;                  // one per node
   std::vector<std::string> devices;                // one per rank

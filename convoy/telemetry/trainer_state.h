@@ -16,7 +16,7 @@ struct TrainerState {
   int64_t global_step = 0;
   int64_t max_steps = 0;
   double epoch = 0;
-  double num_train_epochs = 0;
+  int64_t num_train_epochs = 0;
   int64_t logging_steps = 1;
   int64_t eval_steps = 0;
   int64_t save_steps = 0;

@@ -30,6 +30,7 @@ struct StepMetrics {
   double loss = 0;   // nats per supervised token of the whole global batch
   double learning_rate = 0;
   double grad_norm = -1;  // before clipping
+  int64_t rows = 0;       // rows of the global batch
   int64_t tokens = 0;     // input tokens of the global batch, padding excluded
   int64_t supervised_tokens = 0;
   double seconds = 0;             // wall time of the step
@@ -80,6 +81,9 @@ struct TrainingLogOptions {
   bool greater_is_better = false;  // of the evaluation figure that decides best
   ProgressOptions progress;
 };
+
+// The fields of a failure row, for whoever reports an error that rank 0 could not: the launcher.
+nlohmann::ordered_json failure_fields(const Error& error);
 
 class TrainingLog {
  public:

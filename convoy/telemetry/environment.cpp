@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/telemetry/environment.h"
+
+#include <unistd.h>
+
+#include <cstdlib>
+
+#include "convoy/base/error.h"
+
+namespace convoy::telemetry {
+namespace {
+
+std::string variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+}  // namespace
+
+TelemetryEnvironment read_environment() {
+  TelemetryEnvironment environment;
+  environment.tensorboard_folder = variable("TENSORBOARD_LOGGING_DIR");
+  environment.no_color = !variable("NO_COLOR").empty() || !variable("CONVOY_NO_COLOR").empty() ||
+                         variable("TERM") == "dumb";
+  environment.force_color = !variable("FORCE_COLOR").empty();
+  environment.progress = variable("CONVOY_PROGRESS");
+  environment.columns = std::strtol(variable("COLUMNS").c_str(), nullptr, 10);
+  return environment;
+}
+
+ColorChoice color_choice(const std::string& word) {
+  if (word == "auto") return ColorChoice::Auto;
+  if (word == "always") return ColorChoice::Always;
+  if (word == "never") return ColorChoice::Never;
+  throw ConfigError(fmt::format("wanted auto, always or never, found `{}`", word),
+                    {.key = "color"});
+}
+
+bool use_color(ColorChoice choice, int descriptor, const TelemetryEnvironment& environment) {
+  if (choice != ColorChoice::Auto) return choice == ColorChoice::Always;
+  if (environment.no_color) return false;
+  return environment.force_color || ::isatty(descriptor) == 1;
+}
+
+}  // namespace convoy::telemetry

@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/telemetry/training_log.h"
+
+#include <unistd.h>
+
+#include <chrono>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+namespace convoy::telemetry {
+namespace {
+
+using nlohmann::json;
+using nlohmann::ordered_json;
+
+constexpr double kBytesPerGib = 1024.0 * 1024.0 * 1024.0;
+
+double steady_seconds() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+double rate(double amount, double seconds) { return seconds > 0 ? amount / seconds : 0; }
+
+void put_if_known(ordered_json& row, const char* key, double value) {
+  if (value >= 0 || std::isnan(value)) row[key] = value;
+}
+
+void put_if_known(ordered_json& row, const char* key, int64_t value) {
+  if (value >= 0) row[key] = value;
+}
+
+std::string_view end_word(RunEnd how) {
+  switch (how) {
+    case RunEnd::Finished:
+      return "finished";
+    case RunEnd::Stopped:
+      return "stopped";
+    case RunEnd::EarlyStopped:
+      return "early_stopped";
+    case RunEnd::Failed:
+      return "failed";
+  }
+  return "";
+}
+
+ProgressOptions progress_options(const TrainingLogOptions& options) {
+  ProgressOptions progress = options.progress;
+  if (progress.total == 0) progress.total = options.total_steps;
+  if (progress.start == 0) progress.start = std::max<int64_t>(0, options.resume_step);
+  return progress;
+}
+
+std::string fenced(std::string_view language, std::string_view text) {
+  return fmt::format("```{}\n{}\n```", language, text);
+}
+
+std::vector<ScalarChart> charts() {
+  return {{"loss", {"train/loss", "eval/loss"}},
+          {"loss by rank", {R"(rank/\d+/loss)"}},
+          {"memory by rank (GiB)", {R"(rank/\d+/memory_gib)"}},
+          {"throughput (tokens/s)", {"train/tokens_per_second"}}};
+}
+
+}  // namespace
+
+struct TrainingLog::Window {
+  double loss_sum = 0;  // since the last point
+  int64_t steps = 0;
+  double run_loss_sum = 0;  // since this process began
+  int64_t run_steps = 0;
+  int64_t run_rows = 0;
+  int64_t run_tokens = 0;
+  double begin_seconds = steady_seconds();
+  ProgressFigures shown;
+  json eval_figures = json::object();  // the latest of each name
+};
+
+TrainingLog::TrainingLog(TrainingLogOptions options, const Log& log)
+    : options_(std::move(options)),
+      log_(log),
+      events_(options_.run_folder / "events.jsonl", log, options_.resume_step),
+      progress_(std::make_unique<Progress>(progress_options(options_))),
+      window_(std::make_unique<Window>()) {
+  if (!options_.resume_state.empty()) state_ = parse_trainer_state(options_.resume_state);
+  state_.max_steps = options_.total_steps;
+  state_.num_train_epochs = static_cast<int64_t>(std::ceil(options_.total_epochs));
+  state_.logging_steps = options_.logging_steps;
+  state_.eval_steps = options_.eval_steps;
+  state_.save_steps = options_.save_steps;
+  events_.append(EventKind::Start, {{"version", CONVOY_VERSION},
+                                    {"resume_step", options_.resume_step},
+                                    {"total_steps", options_.total_steps},
+                                    {"total_epochs", options_.total_epochs},
+                                    {"world_size", options_.world_size},
+                                    {"pid", ::getpid()}});
+  if (options_.tensorboard_folder.empty()) return;
+  tensorboard_ = std::make_unique<EventWriter>(options_.tensorboard_folder, log,
+                                               std::max<int64_t>(0, options_.resume_step + 1));
+  if (options_.resume_step >= 0) return;
+  if (!options_.config_yaml.empty())
+    tensorboard_->add_text("args/text_summary", fenced("yaml", options_.config_yaml));
+  if (!options_.model_config_json.empty())
+    tensorboard_->add_text("model_config/text_summary", fenced("json", options_.model_config_json));
+  tensorboard_->add_layout("Convoy", charts());
+}
+
+TrainingLog::~TrainingLog() = default;
+
+void TrainingLog::scalar(const std::string& tag, int64_t step, double value) {
+  if (tensorboard_) tensorboard_->add_scalar(tag, step, value);
+}
+
+void TrainingLog::step(const StepMetrics& metrics) {
+  const double tokens_per_second = metrics.tokens_per_second >= 0
+                                       ? metrics.tokens_per_second
+                                       : rate(static_cast<double>(metrics.tokens), metrics.seconds);
+  Window& window = *window_;
+  window.loss_sum += metrics.loss;
+  ++window.steps;
+  window.run_loss_sum += metrics.loss;
+  ++window.run_steps;
+  window.run_rows += metrics.rows;
+  window.run_tokens += metrics.tokens;
+  state_.global_step = metrics.step;
+  state_.epoch = metrics.epoch;
+  state_.num_input_tokens_seen += metrics.tokens;
+  if (metrics.step % options_.log_interval == 0 || metrics.step == options_.total_steps)
+    write_step_event(metrics, tokens_per_second);
+  if (metrics.step % options_.logging_steps == 0) {
+    const double mean_loss = window.loss_sum / static_cast<double>(window.steps);
+    json entry = {{"epoch", metrics.epoch},
+                  {"learning_rate", metrics.learning_rate},
+                  {"loss", mean_loss},
+                  {"step", metrics.step}};
+    if (metrics.grad_norm >= 0 || std::isnan(metrics.grad_norm))
+      entry["grad_norm"] = metrics.grad_norm;
+    state_.log_history.push_back(std::move(entry));
+    write_step_scalars(metrics, mean_loss, tokens_per_second);
+    window.loss_sum = 0;
+    window.steps = 0;
+  }
+  window.shown.done = metrics.step;
+  window.shown.loss = metrics.loss;
+  window.shown.per_second = tokens_per_second;
+  window.shown.memory_bytes =
+      metrics.peak_memory_bytes >= 0 ? metrics.peak_memory_bytes : metrics.memory_bytes;
+  progress_->update(window.shown);
+}
+
+void TrainingLog::write_step_event(const StepMetrics& metrics, double tokens_per_second) {
+  ordered_json row = {{"step", metrics.step},
+                      {"epoch", metrics.epoch},
+                      {"loss", metrics.loss},
+                      {"learning_rate", metrics.learning_rate}};
+  put_if_known(row, "grad_norm", metrics.grad_norm);
+  if (metrics.rows > 0) row["rows"] = metrics.rows;
+  row["tokens"] = metrics.tokens;
+  row["supervised_tokens"] = metrics.supervised_tokens;
+  row["tokens_per_second"] = tokens_per_second;
+  row["seconds"] = metrics.seconds;
+  put_if_known(row, "memory_bytes", metrics.memory_bytes);
+  put_if_known(row, "peak_memory_bytes", metrics.peak_memory_bytes);
+  if (!metrics.rank_losses.empty()) row["rank_losses"] = metrics.rank_losses;
+  if (!metrics.rank_memory_bytes.empty()) row["rank_memory_bytes"] = metrics.rank_memory_bytes;
+  events_.append(EventKind::Step, row);
+}
+
+void TrainingLog::write_step_scalars(const StepMetrics& metrics, double mean_loss,
+                                     double tokens_per_second) {
+  if (!tensorboard_) return;
+  const int64_t step = metrics.step;
+  scalar("train/loss", step, mean_loss);
+  if (metrics.grad_norm >= 0 || std::isnan(metrics.grad_norm))
+    scalar("train/grad_norm", step, metrics.grad_norm);
+  scalar("train/learning_rate", step, metrics.learning_rate);
+  scalar("train/epoch", step, metrics.epoch);
+  scalar("train/tokens_per_second", step, tokens_per_second);
+  if (metrics.supervised_tokens > 0)
+    scalar("train/supervised_tokens", step, static_cast<double>(metrics.supervised_tokens));
+  for (size_t rank = 0; rank < metrics.rank_losses.size(); ++rank)
+    scalar(fmt::format("rank/{}/loss", rank), step, metrics.rank_losses[rank]);
+  for (size_t rank = 0; rank < metrics.rank_memory_bytes.size(); ++rank)
+    scalar(fmt::format("rank/{}/memory_gib", rank), step,
+           static_cast<double>(metrics.rank_memory_bytes[rank]) / kBytesPerGib);
+}
+
+void TrainingLog::evaluation(const EvalMetrics& metrics) {
+  const double perplexity = std::exp(metrics.loss);
+  std::map<std::string, double> figures = metrics.others;
+  figures["loss"] = metrics.loss;
+  figures["runtime"] = metrics.seconds;
+  figures["samples_per_second"] = rate(static_cast<double>(metrics.rows), metrics.seconds);
+  figures["steps_per_second"] = rate(static_cast<double>(metrics.batches), metrics.seconds);
+
+  json entry = {{"epoch", metrics.epoch}, {"step", metrics.step}};
+  for (const auto& [name, value] : figures) {
+    entry[metrics.split + "_" + name] = value;
+    window_->eval_figures[metrics.split + "_" + name] = value;
+    scalar(metrics.split + "/" + name, metrics.step, value);
+  }
+  state_.log_history.push_back(std::move(entry));
+  window_->eval_figures[metrics.split + "_perplexity"] = perplexity;
+  scalar(metrics.split + "/perplexity", metrics.step, perplexity);
+
+  ordered_json row = {{"step", metrics.step},
+                      {"epoch", metrics.epoch},
+                      {"split", metrics.split},
+                      {"loss", metrics.loss},
+                      {"perplexity", perplexity},
+                      {"rows", metrics.rows},
+                      {"supervised_tokens", metrics.supervised_tokens},
+                      {"seconds", metrics.seconds}};
+  for (const auto& [name, value] : metrics.others) row[name] = value;
+  events_.append(EventKind::Eval, row);
+
+  if (metrics.split == "eval") record_best(metrics);
+  window_->shown.eval_loss = metrics.loss;
+  progress_->message(fmt::format(
+      "step {}: {} loss {:.4f}, perplexity {}", metrics.step, metrics.split, metrics.loss,
+      perplexity < 1e4 ? fmt::format("{:.4f}", perplexity) : fmt::format("{:.3e}", perplexity)));
+}
+
+void TrainingLog::record_best(const EvalMetrics& metrics) {
+  const bool better =
+      !state_.best_metric || (options_.greater_is_better ? metrics.loss > *state_.best_metric
+                                                         : metrics.loss < *state_.best_metric);
+  if (!better || std::isnan(metrics.loss)) return;
+  state_.best_metric = metrics.loss;
+  state_.best_global_step = metrics.step;
+}
+
+void TrainingLog::checkpoint(const CheckpointEvent& event) {
+  if (event.best) state_.best_model_checkpoint = event.path.string();
+  ordered_json row = {
+      {"step", event.step}, {"path", event.path.string()}, {"seconds", event.seconds}};
+  put_if_known(row, "bytes", event.bytes);
+  row["best"] = event.best;
+  events_.append(EventKind::Checkpoint, row);
+}
+
+void TrainingLog::warning(std::string_view message) {
+  events_.append(EventKind::Warning, {{"step", state_.global_step}, {"message", message}});
+  progress_->message(fmt::format("warning: {}", message));
+}
+
+void TrainingLog::failure(const Error& error) {
+  events_.append(EventKind::Failure, failure_fields(error));
+}
+
+ordered_json failure_fields(const Error& error) {
+  const ErrorPlace& place = error.place();
+  ordered_json row = {{"code", static_cast<int>(error.code())},
+                      {"kind", error.kind()},
+                      {"message", error.sentence()}};
+  put_if_known(row, "rank", static_cast<int64_t>(place.rank));
+  put_if_known(row, "step", place.step);
+  return row;
+}
+
+json TrainingLog::final_figures() const {
+  const Window& window = *window_;
+  const double runtime = steady_seconds() - window.begin_seconds;
+  json figures = window.eval_figures;
+  figures["epoch"] = state_.epoch;
+  figures["global_step"] = state_.global_step;
+  figures["train_runtime"] = runtime;
+  figures["train_samples_per_second"] = rate(static_cast<double>(window.run_rows), runtime);
+  figures["train_steps_per_second"] = rate(static_cast<double>(window.run_steps), runtime);
+  figures["train_tokens_per_second"] = rate(static_cast<double>(window.run_tokens), runtime);
+  if (window.run_steps > 0)
+    figures["train_loss"] = window.run_loss_sum / static_cast<double>(window.run_steps);
+  if (state_.best_metric) {
+    figures["best_eval_loss"] = *state_.best_metric;
+    figures["best_step"] = *state_.best_global_step;
+  }
+  return figures;
+}
+
+void TrainingLog::end(RunEnd how) {
+  if (std::exchange(ended_, true)) return;
+  const json figures = final_figures();
+  if (how == RunEnd::Finished || how == RunEnd::EarlyStopped) {
+    json entry = {
+        {"epoch", state_.epoch}, {"step", state_.global_step}, {"total_flos", state_.total_flos}};
+    for (const char* name :
+         {"train_loss", "train_runtime", "train_samples_per_second", "train_steps_per_second"}) {
+      if (!figures.contains(name)) continue;
+      entry[name] = figures[name];
+      scalar(fmt::format("train/{}", name), state_.global_step, figures[name].get<double>());
+    }
+    state_.log_history.push_back(std::move(entry));
+  }
+  ordered_json row = {{"status", end_word(how)}, {"step", state_.global_step}};
+  row["figures"] = figures;
+  events_.append(EventKind::End, row);
+  progress_->finish();
+}
+
+}  // namespace convoy::telemetry
