@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// c10d's Gloo backend has no way to give up: its destructor waits for collectives that a peer may never join. The
+// connections it opened are found by comparing this process's sockets before and after, and can then be shut down.
+#pragma once
+
+#include <sys/types.h>
+
+#include <map>
+
+namespace convoy::comm {
+
+using SocketSet =
+    std::map<int, ino_t>;  // descriptor -> inode, which tells a reused descriptor apart
+
+// Connected stream sockets of this process.
+SocketSet connected_sockets();
+
+// Those of `after` that `before` does not hold.
+SocketSet new_sockets(const SocketSet& before, const SocketSet& after);
+
+// Shuts down each socket that is still the one it was; both ends see the end of the stream. The descriptors stay open.
+void shut_down(const SocketSet& sockets);
+
+}  // namespace convoy::comm

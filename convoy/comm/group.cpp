@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/comm/group.h"
+
+#include "convoy/comm/gloo/gloo_group.h"
+#include "convoy/comm/single/single_group.h"
+
+namespace convoy::comm {
+
+void Group::all_reduce_sum(at::Tensor tensor) { start_all_reduce_sum(std::move(tensor))->wait(); }
+
+bool Group::any(bool value) {
+  at::Tensor votes = at::full({1}, value ? 1 : 0, at::kLong);
+  all_reduce_sum(votes);
+  return votes.item<int64_t>() > 0;
+}
+
+std::unique_ptr<Group> join_group(const RankEnvironment& environment,
+                                  std::chrono::seconds timeout) {
+  if (environment.world == 1) return std::make_unique<SingleGroup>();
+  return std::make_unique<GlooGroup>(environment, timeout);
+}
+
+}  // namespace convoy::comm

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "convoy/base/error.h"
+#include "convoy/base/usable_cpus.h"
+#include "convoy/device/dtype.h"
+#include "convoy/device/memory.h"
+#include "convoy/device/seed.h"
+#include "convoy/device/threads.h"
+
+namespace convoy::device {
+namespace {
+
+TEST(Dtype, RoundTripAndRefusal) {
+  EXPECT_EQ(parse_dtype("fp32"), at::kFloat);
+  EXPECT_EQ(parse_dtype("bf16"), at::kBFloat16);
+  EXPECT_EQ(dtype_name(parse_dtype("bf16")), "bf16");
+  EXPECT_EQ(dtype_name(at::kLong), "Long");
+  EXPECT_THROW(parse_dtype("fp64"), ConfigError);
+}
+
+at::Tensor draw(const SeedPoint& point) {
+  seed_generator(point);
+  return at::rand({16});
+}
+
+TEST(Seed, SamePointSameNumbersAndEachCounterMatters) {
+  const SeedPoint point{.seed = 7, .epoch = 1, .step = 2, .micro_batch = 3, .rank = 1};
+  const at::Tensor first = draw(point);
+  at::rand({5});
+  EXPECT_TRUE(draw(point).equal(first));
+  for (int64_t SeedPoint::*counter : {&SeedPoint::seed, &SeedPoint::epoch, &SeedPoint::step,
+                                      &SeedPoint::micro_batch, &SeedPoint::rank}) {
+    SeedPoint other = point;
+    other.*counter += 1;
+    EXPECT_FALSE(draw(other).equal(first));
+  }
+}
+
+TEST(Memory, GrowsWithTouchedPagesAndPeakCanStartAnew) {
+  const ProcessMemory before = process_memory();
+  {
+    const at::Tensor big = at::ones({32 << 20});
+    EXPECT_GE(process_memory().resident_bytes, before.resident_bytes + (100 << 20));
+  }
+  EXPECT_GE(process_memory().peak_resident_bytes, before.resident_bytes + (100 << 20));
+  if (!reset_peak_memory()) GTEST_SKIP() << "the kernel does not allow resetting the peak";
+  EXPECT_LT(process_memory().peak_resident_bytes, before.resident_bytes + (100 << 20));
+}
+
+TEST(Threads, SharesCpusAmongRanksUnlessTheUserDecided) {
+  unsetenv("OMP_NUM_THREADS");
+  EXPECT_EQ(share_cpu_threads(1), usable_cpus());
+  EXPECT_EQ(share_cpu_threads(100'000), 1);
+  setenv("OMP_NUM_THREADS", "3", 1);
+  EXPECT_EQ(share_cpu_threads(1), 3);
+  EXPECT_EQ(at::get_num_threads(), 3);
+  unsetenv("OMP_NUM_THREADS");
+}
+
+}  // namespace
+}  // namespace convoy::device

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/device/memory.h"
+
+#include <fstream>
+#include <sstream>
+#include <string>
+
+namespace convoy::device {
+
+ProcessMemory process_memory() {
+  ProcessMemory memory;
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);) {
+    int64_t* const field = line.starts_with("VmRSS:")   ? &memory.resident_bytes
+                           : line.starts_with("VmHWM:") ? &memory.peak_resident_bytes
+                                                        : nullptr;
+    if (field == nullptr) continue;
+    int64_t kibibytes = 0;
+    std::istringstream(line.substr(line.find(':') + 1)) >> kibibytes;
+    *field = kibibytes * 1024;
+  }
+  return memory;
+}
+
+bool reset_peak_memory() {
+  std::ofstream file("/proc/self/clear_refs");
+  file << "5";  // proc(5): resets VmHWM
+  file.flush();
+  return file.good();
+}
+
+}  // namespace convoy::device

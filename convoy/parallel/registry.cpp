@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/base/error.h"
+#include "convoy/parallel/ddp/ddp.h"
+#include "convoy/parallel/replicate/replicate.h"
+#include "convoy/parallel/strategy.h"
+
+namespace convoy::parallel {
+
+std::unique_ptr<Strategy> make_strategy(const settings::ParallelSettings& settings,
+                                        comm::Group& group) {
+  std::string name = settings.strategy;
+  if (name == "auto") name = group.size() > 1 ? "ddp" : "none";
+  if (name == "none") return std::make_unique<Replicate>(group);
+  if (name == "ddp") return std::make_unique<Ddp>(group, settings.bucket_mb << 20);
+  throw ConfigError(fmt::format("parallel.strategy must be auto, none or ddp, found `{}`", name));
+}
+
+}  // namespace convoy::parallel

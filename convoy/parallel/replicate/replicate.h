@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `none`: one rank. Gradients are summed over micro-batches in fp32; an fp32 gradient is kept as autograd made it, so buffers
+// exist only from backward to the optimizer step.
+#pragma once
+
+#include "convoy/parallel/gradient_hooks.h"
+#include "convoy/parallel/strategy.h"
+
+namespace convoy::parallel {
+
+class Replicate : public Strategy {
+ public:
+  explicit Replicate(comm::Group& group);  // throws ConfigError with more than one rank
+
+  void prepare(std::vector<TrainableParameter> parameters) override;
+  void begin_micro_batch(MicroBatch which) override;
+  void finish_gradients() override;
+  const std::vector<at::Tensor>& gradients() const override { return gradients_; }
+  void reset_gradients() override;
+  comm::Group& group() override { return group_; }
+
+ private:
+  void add(size_t index, at::Tensor gradient);
+
+  comm::Group& group_;
+  std::vector<TrainableParameter> parameters_;
+  std::vector<at::Tensor> gradients_;  // undefined until the first gradient of the step
+  std::unique_ptr<GradientHooks> hooks_;
+};
+
+}  // namespace convoy::parallel
