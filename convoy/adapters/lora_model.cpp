@@ -172,17 +172,22 @@ void LoraModel::set_training(bool training) {
 }
 
 void LoraModel::save(const fs::path& folder, const std::string& base_model) const {
-  std::set<std::string> targets;
-  for (const Adapted& adapted : adapted_) targets.insert(last_component(adapted.linear->name()));
-  // Endings that would also catch modules left out must be spelt in full.
-  std::vector<std::string> names(targets.begin(), targets.end());
-  if (!config_.target_names.empty()) names = config_.target_names;
-  LoraConfig recorded = config_;
-  recorded.base_model = base_model;
   std::vector<io::TensorSource> sources;
   for (const nn::NamedTensor& parameter : parameters_)
     sources.push_back(device::tensor_source(parameter.name, parameter.value));
   io::write_safetensors(folder / "adapter_model.safetensors", std::move(sources));
+  save_config(folder, base_model);
+}
+
+void LoraModel::save_config(const fs::path& folder, const std::string& base_model) const {
+  std::set<std::string> targets;
+  for (const Adapted& adapted : adapted_) targets.insert(last_component(adapted.linear->name()));
+  // Endings the user gave are kept: a shorter one could also catch modules that were left out.
+  const std::vector<std::string> names =
+      config_.target_names.empty() ? std::vector<std::string>(targets.begin(), targets.end())
+                                   : config_.target_names;
+  LoraConfig recorded = config_;
+  recorded.base_model = base_model;
   write_file_atomic(folder / "adapter_config.json", recorded.to_peft_json(names));
 }
 

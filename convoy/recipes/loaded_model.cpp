@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/recipes/loaded_model.h"
+
+#include <algorithm>
+#include <fstream>
+
+#include "convoy/base/error.h"
+#include "convoy/base/files.h"
+#include "convoy/base/hash.h"
+#include "convoy/device/dtype.h"
+#include "convoy/models/registry.h"
+
+namespace convoy::recipes {
+namespace {
+
+std::string file_ends(const std::filesystem::path& path) {
+  constexpr int64_t kEndBytes = 1 << 20;
+  std::ifstream file(path, std::ios::binary);
+  const auto size_bytes = static_cast<int64_t>(std::filesystem::file_size(path));
+  std::string bytes(static_cast<size_t>(std::min(size_bytes, kEndBytes)), '\0');
+  file.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  std::string tail = bytes;
+  file.seekg(size_bytes - static_cast<int64_t>(tail.size()));
+  file.read(tail.data(), static_cast<std::streamsize>(tail.size()));
+  return bytes + tail;
+}
+
+}  // namespace
+
+LoadedModel load_model(const ModelRequest& request, const Log& log) {
+  if (request.name.empty())
+    throw ConfigError("no model was named",
+                      {.key = "model.name", .hint = "give a model folder or a hub id"});
+  io::ModelFolder folder = io::ModelFolder::open(request.name, request.revision);
+  for (const std::string& notice : folder.notices()) log.info(notice);
+  text::Tokenizer tokenizer = text::Tokenizer::load(folder.path());
+  std::optional<text::ChatTemplate> chat_template =
+      text::ChatTemplate::load(folder.path(), request.template_path);
+  std::unique_ptr<nn::CausalLm> model =
+      models::load_causal_lm(folder, device::parse_dtype(request.dtype));
+  if (tokenizer.vocab_size() > model->vocab_size())
+    throw DataError(fmt::format("the tokenizer has ids up to {}, the model's vocabulary ends at {}",
+                                tokenizer.vocab_size() - 1, model->vocab_size() - 1),
+                    {.file = folder.path().string(),
+                     .hint = "tokenizer and weights are of two different models"});
+  std::optional<adapters::LoraModel> lora;
+  if (!request.adapter.empty()) {
+    lora = adapters::LoraModel::load(*model, request.adapter);
+    lora->set_training(false);
+  }
+  return {.folder = std::move(folder),
+          .tokenizer = std::move(tokenizer),
+          .chat_template = std::move(chat_template),
+          .model = std::move(model),
+          .lora = std::move(lora)};
+}
+
+ModelRequest model_request(const settings::ModelFlags& flags, const std::string& template_path) {
+  return {.name = flags.model,
+          .revision = flags.revision,
+          .adapter = flags.adapter,
+          .dtype = flags.dtype,
+          .template_path = template_path};
+}
+
+std::string model_fingerprint(const io::ModelFolder& folder) {
+  if (!folder.commit().empty()) return folder.commit();
+  Sha256 hash;
+  hash.update(read_file(folder.require("config.json")));
+  for (const std::string& name : folder.weight_file_names()) {
+    const std::filesystem::path path = folder.require(name);
+    hash.update(fmt::format("{}:{}\n", name, std::filesystem::file_size(path)));
+    hash.update(file_ends(path));
+  }
+  return hash.hex();
+}
+
+}  // namespace convoy::recipes

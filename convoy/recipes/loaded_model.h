@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Everything a command needs of a model folder: weights, tokenizer, chat template, and an adapter on top.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "convoy/adapters/lora_model.h"
+#include "convoy/base/log.h"
+#include "convoy/io/model_folder.h"
+#include "convoy/nn/causal_lm.h"
+#include "convoy/settings/command_flags.h"
+#include "convoy/text/chat_template.h"
+#include "convoy/text/tokenizer.h"
+
+namespace convoy::recipes {
+
+struct ModelRequest {
+  std::string name;  // folder or hub id
+  std::string revision = "main";
+  std::string adapter;  // PEFT folder; empty = none
+  std::string dtype = "fp32";
+  std::string template_path;
+};
+
+struct LoadedModel {
+  io::ModelFolder folder;
+  text::Tokenizer tokenizer;
+  std::optional<text::ChatTemplate> chat_template;
+  std::unique_ptr<nn::CausalLm> model;
+  std::optional<adapters::LoraModel> lora;
+
+  const text::ChatTemplate* template_or_null() const {
+    return chat_template ? &*chat_template : nullptr;
+  }
+};
+
+// Ready for inference: nothing trains, dropout off. Throws DataError, ConfigError.
+LoadedModel load_model(const ModelRequest& request, const Log& log);
+
+ModelRequest model_request(const settings::ModelFlags& flags, const std::string& template_path);
+
+// Identity of the weights for the stamp: the hub commit, or a hash over configuration, file names, sizes and the first
+// and last MiB of each weight file, so that a start costs the same for any model size.
+std::string model_fingerprint(const io::ModelFolder& folder);
+
+}  // namespace convoy::recipes

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/recipes/run_report.h"
+
+#include <unistd.h>
+
+#include <array>
+
+#include "convoy/base/files.h"
+#include "convoy/telemetry/progress.h"
+#include "convoy/train/train_loop.h"
+
+namespace convoy::recipes {
+namespace {
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  ::gethostname(name.data(), name.size() - 1);
+  return name.data();
+}
+
+std::string share_text(int64_t part, int64_t whole) {
+  return fmt::format("{:.1f} %", 100.0 * static_cast<double>(part) /
+                                     static_cast<double>(std::max<int64_t>(whole, 1)));
+}
+
+std::string split_sentence(const data::SplitReport& report) {
+  std::string text = fmt::format("{}: {} rows ({}), {} tokens, {} supervised", report.name,
+                                 report.rows_read, report.schema, report.tokens,
+                                 share_text(report.supervised_tokens, report.tokens));
+  const auto add = [&](int64_t count, const char* what) {
+    if (count > 0) text += fmt::format(", {} {}", count, what);
+  };
+  add(report.rows_truncated, "truncated");
+  add(report.rows_dropped_long, "too long and dropped");
+  add(report.rows_unsupervised, "without supervised tokens and dropped");
+  add(report.rows_unreadable, "unreadable and skipped");
+  add(report.fields_cut, "fields cut");
+  if (report.from_cache) text += " (from the token cache)";
+  return text;
+}
+
+}  // namespace
+
+void report_plan(const Log& log, const settings::TrainSettings& settings, const LoadedModel& base,
+                 const data::EncodedSplits& splits, const data::BatchPlan& plan,
+                 const std::vector<nn::NamedTensor>& trainable, const std::string& dtype) {
+  int64_t total = 0;
+  for (const nn::NamedTensor& parameter : base.model->parameters())
+    total += parameter.value.numel();
+  int64_t trained = 0;
+  for (const nn::NamedTensor& parameter : trainable) trained += parameter.value.numel();
+  log.info(fmt::format("model: {} ({}), {} parameters, {}; training {} ({}, {})",
+                       settings.model.name, base.model->family(),
+                       telemetry::count_text(static_cast<double>(total)), dtype,
+                       telemetry::count_text(static_cast<double>(trained)), settings.tuning.mode,
+                       share_text(trained, total)));
+  for (const data::SplitReport& report : splits.reports) log.info(split_sentence(report));
+  if (!splits.policy.empty()) log.info(splits.policy);
+  const data::BatchPlanConfig& batch = plan.config();
+  log.info(fmt::format(
+      "batch: {} {} x {} accumulation x {} ranks = {} a step; {} steps ({} an epoch)",
+      batch.batch_size, batch.packing ? "blocks" : "rows", batch.grad_accum, batch.world_size,
+      batch.batch_size * batch.grad_accum * batch.world_size,
+      train::total_steps(settings.train, plan.steps_per_epoch()), plan.steps_per_epoch()));
+}
+
+telemetry::RunIdentity run_identity(const settings::TrainSettings& settings,
+                                    const telemetry::RunFolder& folder,
+                                    const data::EncodedSplits& splits,
+                                    const checkpoint::Stamp& stamp, const comm::Group& group,
+                                    const checkpoint::Progress& start) {
+  telemetry::RunIdentity identity;
+  identity.name = settings.run_name;
+  identity.task = settings.task;
+  identity.config_yaml = read_file(folder.config_path());
+  identity.hosts = {host_name()};
+  identity.devices.assign(static_cast<size_t>(group.size()), "cpu");
+  for (const data::SplitReport& report : splits.reports)
+    identity.data_hashes[report.name] = report.content_hash;
+  for (const checkpoint::StampField& field : stamp.fields())
+    identity.stamp[field.name] = field.value;
+  identity.world_size = group.size();
+  identity.resume_step = start.step > 0 ? start.step : -1;
+  return identity;
+}
+
+nlohmann::json final_metrics(nlohmann::json figures, const settings::TrainSettings& settings,
+                             const data::BatchPlan& plan, const checkpoint::Progress& progress) {
+  const data::BatchPlanConfig& batch = plan.config();
+  figures["run_name"] = settings.run_name;
+  figures["step"] = progress.step;
+  figures["tokens_seen"] = progress.tokens_seen;
+  figures["supervised_tokens_seen"] = progress.supervised_tokens_seen;
+  figures["per_device_train_batch_size"] = batch.batch_size;
+  figures["gradient_accumulation_steps"] = batch.grad_accum;
+  figures["global_batch_size"] = batch.batch_size * batch.grad_accum * batch.world_size;
+  if (progress.best_metric) {
+    figures["best_eval_loss"] = *progress.best_metric;
+    figures["best_step"] = progress.best_step;
+  }
+  return figures;
+}
+
+}  // namespace convoy::recipes

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a run says about itself before it starts and when it has ended.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "convoy/base/log.h"
+#include "convoy/checkpoint/checkpoint.h"
+#include "convoy/comm/group.h"
+#include "convoy/data/batch_plan.h"
+#include "convoy/data/encode_splits.h"
+#include "convoy/recipes/loaded_model.h"
+#include "convoy/settings/train_settings.h"
+#include "convoy/telemetry/run_folder.h"
+
+namespace convoy::recipes {
+
+// Model, data, masks, batch and steps, a line each.
+void report_plan(const Log& log, const settings::TrainSettings& settings, const LoadedModel& base,
+                 const data::EncodedSplits& splits, const data::BatchPlan& plan,
+                 const std::vector<nn::NamedTensor>& trainable, const std::string& dtype);
+
+// run.json of this run.
+telemetry::RunIdentity run_identity(const settings::TrainSettings& settings,
+                                    const telemetry::RunFolder& folder,
+                                    const data::EncodedSplits& splits,
+                                    const checkpoint::Stamp& stamp, const comm::Group& group,
+                                    const checkpoint::Progress& start);
+
+// metrics.json: the training log's figures and the final status that SFT-Play's scripts read.
+nlohmann::json final_metrics(nlohmann::json figures, const settings::TrainSettings& settings,
+                             const data::BatchPlan& plan, const checkpoint::Progress& progress);
+
+}  // namespace convoy::recipes
