@@ -29,9 +29,13 @@ struct SplitReport {
   int64_t fields_cut = 0;              // max_field_chars
   int64_t tokens = 0;
   int64_t supervised_tokens = 0;
+  std::string unreadable;              // lines and first reason of the whole file's unreadable rows, or empty
   bool from_cache = false;
   std::string content_hash;            // of the source files
 };
+
+// "train: 7473 rows of train.jsonl (loose), 812345 tokens, 61.3 % supervised; 2 rows truncated".
+std::string report_line(const SplitReport& report);
 
 struct EncodedSplits {
   TokenDataset train;
@@ -53,7 +57,7 @@ struct EncodeInputs {
 
 enum class Splits { TrainAndVal, Test, All };
 
-// Throws DataError with file and line; a split whose rows are all unsupervised is refused. One process of a node may
+// Logs one report line per split. Throws DataError with file and line; a split whose rows are all unsupervised is refused. One process of a node may
 // encode while others wait and then read the cache: calls are safe to run concurrently.
 EncodedSplits encode_splits(const EncodeInputs& inputs, Splits wanted);
 

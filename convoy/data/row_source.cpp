@@ -74,15 +74,18 @@ void BadRowList::add(const DataError& error, int64_t index, int64_t rows_seen, B
 }
 
 std::string BadRowList::summary() const {
+  std::vector<BadRow> listed = first_;  // threads may have added them out of order
+  std::sort(listed.begin(), listed.end(),
+            [](const BadRow& a, const BadRow& b) { return a.index < b.index; });
   std::string lines;
-  for (const BadRow& row : first_)
+  for (const BadRow& row : listed)
     lines +=
         fmt::format("{}{}", lines.empty() ? "" : ", ", row.line > 0 ? row.line : row.index + 1);
   if (count_ > kListedBadRows) lines += ", ...";
-  const char* noun = !first_.empty() && first_[0].line > 0 ? "line" : "row";
+  const char* noun = !listed.empty() && listed[0].line > 0 ? "line" : "row";
   return fmt::format("{} unreadable row{} skipped: {}{} {}; first: {}", count_,
                      count_ == 1 ? "" : "s", noun, count_ == 1 ? "" : "s", lines,
-                     first_.empty() ? "" : first_[0].message);
+                     listed.empty() ? "" : listed[0].message);
 }
 
 std::unique_ptr<RowSource> open_rows(const std::filesystem::path& path) {

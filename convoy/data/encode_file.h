@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// All samples of one reader, encoded on several threads: truncation, dropping, and what became of every row.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "convoy/data/encode_sample.h"
+#include "convoy/data/sample_reader.h"
+
+namespace convoy::data {
+
+struct TruncationPolicy {
+  int64_t max_tokens = 0;
+  Truncation truncation = Truncation::KeepStart;
+  std::optional<int32_t> bos_id;  // kept in front by KeepEnd
+};
+
+Truncation truncation_named(const std::string& name);  // "keep_start", ... Throws ConfigError
+
+// Cuts `row` to max_tokens by KeepStart or KeepEnd; its first token is unsupervised afterwards. Returns whether it was cut.
+bool truncate_row(EncodedRow& row, const TruncationPolicy& policy);
+
+enum class RowOutcome : uint8_t { Kept, Unreadable, Unsupervised, DroppedLong };
+
+struct RowRecord {
+  RowOutcome outcome = RowOutcome::Unreadable;
+  bool truncated = false;
+  int64_t fields_cut = 0;
+};
+
+// A row that was dropped because nothing in it was supervised, to explain.
+struct UnsupervisedRow {
+  int64_t line = 0;
+  int64_t index = 0;
+  int64_t tokens = 0;             // before truncation
+  int64_t supervised_tokens = 0;  // before truncation
+  std::vector<int32_t> ids;       // the first ones
+};
+
+struct EncodedFile {
+  std::vector<EncodedRow> rows;    // kept, in file order
+  std::vector<RowRecord> records;  // by row index
+  std::optional<Sample> first_sample;
+  std::optional<UnsupervisedRow> first_unsupervised;
+};
+
+// `encode` runs on `num_threads` threads at once. The first error in file order is thrown, whatever the timing.
+EncodedFile encode_file(SampleReader& reader,
+                        const std::function<EncodedRow(const Sample&)>& encode,
+                        const TruncationPolicy& policy, int num_threads);
+
+// Processors this process may use.
+int usable_processors();
+
+}  // namespace convoy::data

@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/data/split_builder.h"
+
+#include <array>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <utility>
+
+#include "convoy/base/hash.h"
+#include "convoy/data/encode_file.h"
+#include "convoy/data/sample_reader.h"
+#include "convoy/data/seeded_shuffle.h"
+#include "convoy/data/token_cache.h"
+
+namespace convoy::data {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kFormatVersion = 1;  // of the tokens: raised when the same row encodes otherwise
+constexpr uint64_t kSplitStream = 0x73706c69742d726full;
+
+enum Part { Train = 0, Val = 1, Test = 2 };
+constexpr std::array<const char*, 3> kPartNames = {"train", "val", "test"};
+
+// One file and the splits taken from it: itself whole, or all three by ratio.
+struct Source {
+  fs::path path;
+  std::vector<Part> parts;
+  bool by_ratio = false;
+  std::string file_hash;
+};
+
+bool is_wanted(Part part, Splits wanted) {
+  return wanted == Splits::All || (wanted == Splits::Test) == (part == Part::Test);
+}
+
+class SplitBuilder {
+ public:
+  SplitBuilder(const SplitInputs& inputs, Splits wanted)
+      : inputs_(inputs), wanted_(wanted), cache_(inputs.data.cache_dir, inputs.log) {}
+
+  EncodedSplits build() {
+    for (Source& source : sources()) {
+      source.file_hash = sha256_hex_of_file(source.path);
+      if (!take_from_cache(source)) encode(source);
+    }
+    return finish();
+  }
+
+ private:
+  std::vector<Source> sources() const {
+    const settings::DataSettings& data = inputs_.data;
+    const bool by_ratio = data.val_path.empty() && data.test_path.empty();
+    if (data.train_path.empty() && (by_ratio || wanted_ != Splits::Test))
+      throw ConfigError("no training data is named",
+                        {.key = "data.train_path", .hint = "set data.train_path"});
+    if (by_ratio) {
+      split_bounds(data.split, 0);
+      return {{data.train_path, {Train, Val, Test}, true, {}}};
+    }
+    std::vector<Source> sources;
+    const std::array<std::string, 3> paths = {data.train_path, data.val_path, data.test_path};
+    for (const Part part : {Train, Val, Test})
+      if (!paths[part].empty() && is_wanted(part, wanted_))
+        sources.push_back({paths[part], {part}, false, {}});
+    return sources;
+  }
+
+  // Everything the tokens of a split depend on.
+  std::string key(const Source& source, Part part) const {
+    const settings::DataSettings& data = inputs_.data;
+    nlohmann::json words = {{"format", kFormatVersion},
+                            {"version", CONVOY_VERSION},
+                            {"file", source.file_hash},
+                            {"suffix", source.path.extension().string()},
+                            {"encoder", inputs_.encoder_hash},
+                            {"task", inputs_.task},
+                            {"schema", data.schema},
+                            {"supervise", data.supervise},
+                            {"truncation", data.truncation},
+                            {"max_seq_len", inputs_.max_seq_len},
+                            {"system_prompt", data.system_prompt},
+                            {"max_field_chars", data.max_field_chars},
+                            {"bad_rows", data.bad_rows},
+                            {"text_field", data.text_field},
+                            {"split", kPartNames[part]}};
+    if (source.by_ratio) {
+      words["seed"] = inputs_.seed;
+      words["ratios"] = {data.split.train_ratio, data.split.val_ratio, data.split.test_ratio};
+    }
+    return sha256_hex(words.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace));
+  }
+
+  bool take_from_cache(const Source& source) {
+    std::array<std::optional<CachedSplit>, 3> found;
+    for (const Part part : source.parts) {
+      if (!is_wanted(part, wanted_)) continue;
+      found[part] = cache_.load(key(source, part));
+      if (!found[part]) return false;
+      found[part]->report.files = {source.path.string()};
+    }
+    for (const Part part : source.parts)
+      if (found[part]) parts_[part] = std::move(found[part]);
+    return true;
+  }
+
+  void encode(const Source& source) {
+    const BadRows bad_rows = inputs_.data.bad_rows == "skip" ? BadRows::Skip : BadRows::Error;
+    SampleReader reader(source.path, SchemaConfig::from(inputs_.data, inputs_.task), bad_rows);
+    const TruncationPolicy policy{inputs_.max_seq_len, truncation_named(inputs_.data.truncation),
+                                  inputs_.bos_id};
+    EncodedFile file = encode_file(reader, inputs_.encode, policy, usable_processors());
+    if (!file.first_sample)
+      throw DataError(file.records.empty() ? "the file has no rows" : reader.bad_rows().summary(),
+                      {.file = source.path.string()});
+    const std::string policy_line = inputs_.policy(*file.first_sample);
+    const std::vector<Part> part_of_row = deal(source, static_cast<int64_t>(file.records.size()));
+    for (const Part part : source.parts) {
+      CachedSplit split{{}, report(source, part, part_of_row, file, reader), policy_line};
+      std::vector<EncodedRow> rows;
+      for (EncodedRow& row : file.rows)
+        if (part_of_row[static_cast<size_t>(row.source_index)] == part)
+          rows.push_back(std::move(row));
+      split.dataset = TokenDataset::from_rows(rows);
+      split.report.tokens = split.dataset.total_tokens();
+      split.report.supervised_tokens = split.dataset.total_supervised_tokens();
+      if (is_wanted(part, wanted_)) refuse_if_empty(split, file, source);
+      if (split.dataset.num_rows() > 0 || split.report.rows_read == 0)
+        cache_.store(key(source, part), split);
+      if (is_wanted(part, wanted_)) parts_[part] = std::move(split);
+    }
+  }
+
+  // The split of each row: by the whole file, or by the position of the row in a seeded shuffle of all rows. Rows that are
+  // later dropped take part, so that membership does not depend on the tokenizer.
+  std::vector<Part> deal(const Source& source, int64_t num_rows) const {
+    std::vector<Part> part_of_row(static_cast<size_t>(num_rows), source.parts[0]);
+    if (!source.by_ratio) return part_of_row;
+    const SplitBounds bounds = split_bounds(inputs_.data.split, num_rows);
+    const std::vector<int64_t> order = seeded_permutation(num_rows, {kSplitStream, inputs_.seed});
+    for (int64_t at = bounds.first; at < num_rows; ++at)
+      part_of_row[static_cast<size_t>(order[static_cast<size_t>(at)])] =
+          at < bounds.second ? Val : Test;
+    return part_of_row;
+  }
+
+  static SplitReport report(const Source& source, Part part, const std::vector<Part>& part_of_row,
+                            const EncodedFile& file, const SampleReader& reader) {
+    SplitReport report;
+    report.name = kPartNames[part];
+    report.files = {source.path.string()};
+    report.schema = schema_name(*reader.schema());
+    report.content_hash = source.file_hash;
+    if (reader.bad_rows().count() > 0) report.unreadable = reader.bad_rows().summary();
+    for (size_t row = 0; row < part_of_row.size(); ++row) {
+      if (part_of_row[row] != part) continue;
+      const RowRecord& record = file.records[row];
+      ++report.rows_read;
+      report.rows_unreadable += record.outcome == RowOutcome::Unreadable;
+      report.rows_unsupervised += record.outcome == RowOutcome::Unsupervised;
+      report.rows_dropped_long += record.outcome == RowOutcome::DroppedLong;
+      report.rows_truncated += record.truncated;
+      report.fields_cut += record.fields_cut;
+    }
+    return report;
+  }
+
+  void refuse_if_empty(const CachedSplit& split, const EncodedFile& file,
+                       const Source& source) const {
+    const SplitReport& report = split.report;
+    if (split.dataset.num_rows() > 0 || (report.rows_read == 0 && report.name != "train")) return;
+    std::string text = fmt::format(
+        "the {} split has nothing to learn from: of {} rows, {} have no supervised token within "
+        "model.max_seq_len {}, "
+        "{} are longer and dropped, {} are unreadable",
+        report.name, report.rows_read, report.rows_unsupervised, inputs_.max_seq_len,
+        report.rows_dropped_long, report.rows_unreadable);
+    ErrorPlace place{.file = source.path.string(),
+                     .hint =
+                         "raise model.max_seq_len, look at data.supervise, or see the mask with "
+                         "`convoy tokens`"};
+    if (const auto& first = file.first_unsupervised) {
+      place.line = first->line;
+      text += fmt::format("; row {} has {} tokens, {} of them supervised, and begins with {}",
+                          first->index + 1, first->tokens, first->supervised_tokens,
+                          inputs_.show(first->ids));
+    }
+    throw DataError(text, place);
+  }
+
+  EncodedSplits finish() {
+    EncodedSplits splits;
+    std::set<std::string> warned;
+    const std::array<TokenDataset*, 3> targets = {&splits.train, &splits.val, &splits.test};
+    for (const Part part : {Train, Val, Test}) {
+      if (!parts_[part]) continue;
+      *targets[part] = parts_[part]->dataset;
+      if (splits.policy.empty()) splits.policy = parts_[part]->policy;
+      const SplitReport& report = splits.reports.emplace_back(std::move(parts_[part]->report));
+      const std::string unreadable =
+          fmt::format("{}: {}", fmt::join(report.files, ", "), report.unreadable);
+      if (!report.unreadable.empty() && warned.insert(unreadable).second)
+        inputs_.log.warning(unreadable);
+      inputs_.log.info(report_line(report));
+    }
+    return splits;
+  }
+
+  const SplitInputs& inputs_;
+  Splits wanted_;
+  TokenCache cache_;
+  std::array<std::optional<CachedSplit>, 3> parts_;
+};
+
+}  // namespace
+
+SplitBounds split_bounds(const settings::SplitSettings& split, int64_t num_rows) {
+  const double sum = split.train_ratio + split.val_ratio + split.test_ratio;
+  if (!(std::abs(sum - 1.0) <= 1e-6))
+    throw ConfigError(
+        fmt::format("the split ratios sum to {}, wanted 1", sum),
+        {.key = "data.split", .hint = "make train_ratio + val_ratio + test_ratio = 1"});
+  const auto rows = static_cast<double>(num_rows);
+  return {std::min<int64_t>(num_rows, std::llround(rows * split.train_ratio)),
+          std::min<int64_t>(num_rows, std::llround(rows * (split.train_ratio + split.val_ratio)))};
+}
+
+std::string report_line(const SplitReport& report) {
+  const int64_t kept = report.rows_read - report.rows_unreadable - report.rows_unsupervised -
+                       report.rows_dropped_long;
+  const double share = report.tokens > 0 ? 100.0 * static_cast<double>(report.supervised_tokens) /
+                                               static_cast<double>(report.tokens)
+                                         : 0.0;
+  std::string line =
+      fmt::format("{}: {} rows of {} ({}), {} tokens, {:.1f} % supervised", report.name, kept,
+                  fmt::join(report.files, ", "), report.schema, report.tokens, share);
+  const auto mention = [&](int64_t count, const char* what) {
+    if (count > 0) line += fmt::format("; {} {}", count, what);
+  };
+  mention(report.rows_truncated, "rows truncated");
+  mention(report.rows_unsupervised, "rows dropped without a supervised token");
+  mention(report.rows_dropped_long, "rows dropped as too long");
+  mention(report.rows_unreadable, "unreadable rows skipped");
+  mention(report.fields_cut, "fields cut to data.max_field_chars");
+  if (report.from_cache) line += "; from the token cache";
+  return line;
+}
+
+EncodedSplits build_splits(const SplitInputs& inputs, Splits wanted) {
+  return SplitBuilder(inputs, wanted).build();
+}
+
+}  // namespace convoy::data
