@@ -11,10 +11,8 @@
 
 namespace convoy::config {
 
-std::string value_kind(const Field& field);        // "integer", "number or auto", "list of text"
-std::string value_bounds(const Field& field);      // ">= 1", "one of a, b", or ""
 nlohmann::json value_json(const Field& field);
-std::string value_yaml(const Field& field);        // in flow style, on one line
+std::string value_yaml(const Field& field);  // in flow style, on one line
 
 std::string dump_yaml(const Section& list);
 nlohmann::json dump_json(const Section& list);

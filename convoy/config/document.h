@@ -20,17 +20,19 @@ enum class NodeKind { Null, Scalar, List, Map };
 
 struct Node {
   NodeKind kind = NodeKind::Null;
-  std::string text;     // Scalar
-  bool quoted = false;  // Scalar: written in quotes, so never a number, bool or null
-  std::vector<Node> items;                           // List
+  std::string text;         // Scalar
+  bool quoted = false;      // Scalar: written in quotes, so never a number, bool or null
+  std::vector<Node> items;  // List
   std::vector<std::pair<std::string, Node>> entries;  // Map, in file order
-  std::string origin;   // "preset chat-lora", "environment TRAIN_LR", "command line"; empty: file:line
+  std::string
+      origin;  // "preset chat-lora", "environment TRAIN_LR", "command line"; empty: file:line
   std::string file;
   int64_t line = 0;
 
   const Node* find(std::string_view key) const;
   std::string where() const;  // origin, or "file:line"
-  ErrorPlace place(std::string key = {}, std::string hint = {}) const;
+  // An error at this node's file and line; an origin that is no file goes before the message.
+  ConfigError error(const std::string& message, std::string key = {}, std::string hint = {}) const;
 };
 
 // `name` stands for the text in messages. Throws ConfigError with file and line.

@@ -17,10 +17,10 @@
 
 namespace convoy::config {
 
-using ValueRef = std::variant<bool*, int64_t*, double*, std::string*, AutoOr<int64_t>*, AutoOr<double>*,
-                              NameList*, std::vector<std::string>*, std::vector<int64_t>*,
-                              std::vector<double>*, std::map<std::string, int64_t>*,
-                              std::map<std::string, double>*>;
+using ValueRef =
+    std::variant<bool*, int64_t*, double*, std::string*, AutoOr<int64_t>*, AutoOr<double>*,
+                 NameList*, std::vector<std::string>*, std::vector<int64_t>*, std::vector<double>*,
+                 std::map<std::string, int64_t>*, std::map<std::string, double>*>;
 
 struct Field {
   std::string name;
@@ -78,7 +78,7 @@ class FieldCollector {
 
   template <class T>
   auto operator()(std::string_view name, T& member, std::string_view help) {
-    if constexpr (requires(FieldCollector& visit) { member.fields(visit); }) {
+    if constexpr (requires(FieldCollector & visit) { member.fields(visit); }) {
       Section child;
       child.name = name;
       child.help = help;

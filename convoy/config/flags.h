@@ -17,8 +17,8 @@ enum class Positionals {
   EndFlags,  // the first positional ends the flags: the rest belongs to another program
 };
 
-// Sets the members behind `lists` and returns the positionals. A list flag may repeat. Throws ConfigError on an unknown
-// flag (with "did you mean"), a missing or wrong value, or a plain flag given twice.
+// Sets the members behind `lists` and returns the positionals. A list flag adds each time; of another flag given twice
+// the last wins. Throws ConfigError on an unknown flag (with "did you mean") and on a missing or wrong value.
 std::vector<std::string> parse_flags(const std::vector<Section>& lists,
                                      const std::vector<std::string>& arguments,
                                      Positionals positionals = Positionals::Anywhere);

@@ -8,7 +8,7 @@
 //   for (const std::string& notice : resolved.notices) log.info(notice);
 //   write_file_atomic(run / "config.yaml", resolved.yaml());
 //
-// A worker reads the written file with Sources{.file = ...}: no environment, no overrides.
+// `settings` must outlive `resolved` and stay where it is. A worker reads the written file with Sources{.file = ...}: no environment, no overrides.
 #pragma once
 
 #include <filesystem>
@@ -50,9 +50,10 @@ struct Sources {
 
 // One setting as resolved.
 struct ResolvedValue {
-  std::string path;    // "train.batch_size"
-  std::string origin;  // "default", "preset lora", "run.yaml:7", "environment TRAIN_BATCH_SIZE", "command line"
-  std::string file;    // where the origin is a file
+  std::string path;  // "train.batch_size"
+  std::string
+      origin;  // "default", "preset lora", "run.yaml:7", "environment TRAIN_BATCH_SIZE", "command line"
+  std::string file;  // where the origin is a file
   int64_t line = 0;
 };
 
@@ -63,14 +64,19 @@ class Resolved {
 
   const std::vector<ResolvedValue>& values() const { return values_; }
   const std::vector<std::string>& notices() const { return notices_; }
-  const ResolvedValue& value(const std::string& path) const;  // throws StateError on an unknown path
+  const ResolvedValue& value(
+      const std::string& path) const;  // throws StateError on an unknown path
   // Where to point at when a combination of values is wrong.
   ErrorPlace place(const std::string& path, std::string hint = {}) const;
 
-  std::string yaml() const;                  // reading it back gives the same values; byte-stable
-  std::string yaml_with_origins() const;     // each line followed by "  # origin"
-  nlohmann::json json() const;               // the tree of values
-  nlohmann::json json_with_origins() const;  // {"train.batch_size": {"value": 1, "origin": "run.yaml:7"}}
+  // The program set the member itself after resolving: the record says so ("decided: ...").
+  void decided(const std::string& path, const std::string& why);
+
+  std::string yaml() const;               // reading it back gives the same values; byte-stable
+  std::string yaml_with_origins() const;  // each line followed by "  # origin"
+  nlohmann::json json() const;            // the tree of values
+  nlohmann::json json_with_origins()
+      const;  // {"train.batch_size": {"value": 1, "origin": "run.yaml:7"}}
 
  private:
   Section list_;

@@ -12,6 +12,9 @@ namespace convoy::settings {
 // Throws ConfigError. `sources.rules` is filled here.
 config::Resolved resolve_train(TrainSettings& settings, config::Sources sources);
 
+// What `convoy train` cannot do without: a model and rows. Throws ConfigError.
+void require_train_inputs(const TrainSettings& settings);
+
 // What becomes of keys and values that have no field of their own.
 const std::vector<config::KeyRule>& train_key_rules();
 

@@ -22,17 +22,17 @@ struct ModelSettings {
   std::string revision = "main";
   int64_t max_seq_len = 512;
   std::string dtype = "auto";
-  bool trust_remote_code = false;
 
   template <class Visitor>
   void fields(Visitor& visit) {
     visit("name", name, "model folder in Hugging Face layout, or a hub id found in the local hub cache")
-        .alias("local_dir");
+        .winning_alias("local_dir");
     visit("revision", revision, "hub revision looked up in the cache");
-    visit("max_seq_len", max_seq_len, "longest row in tokens; longer rows follow data.truncation").at_least(2);
+    visit("max_seq_len", max_seq_len, "longest row in tokens; longer rows follow data.truncation")
+        .at_least(2)
+        .alias_at_root("block_size");
     visit("dtype", dtype, "compute type of the weights; auto = bf16 when train.bf16, else fp32")
         .one_of({"auto", "fp32", "bf16"});
-    visit("trust_remote_code", trust_remote_code, "accepted without effect: Convoy runs no model code");
   }
 };
 
@@ -160,8 +160,8 @@ struct TrainingSettings {
     visit("weight_decay", weight_decay, "decoupled weight decay; not on biases and norms").at_least(0);
     visit("max_grad_norm", max_grad_norm, "clip the global gradient norm; 0 = off").at_least(0);
     visit("optim", optim, "optimizer").one_of({"adamw_torch", "adamw_torch_fused", "adamw"});
-    visit("optimizer", optimizer, "optimizer constants");
-    visit("schedule", schedule, "learning-rate schedule");
+    visit("optimizer", optimizer, "optimizer constants").flat();
+    visit("schedule", schedule, "learning-rate schedule").flat();
     visit("batch_size", batch_size, "rows (packed: blocks) per micro-batch and rank")
         .at_least(1)
         .alias("per_device_train_batch_size");
@@ -186,7 +186,7 @@ struct TrainingSettings {
     visit("early_stopping_threshold", early_stopping_threshold, "smallest change that counts as better").at_least(0);
     visit("output_dir", output_dir, "run folder; empty = runs/<run_name>-<time>");
     visit("resume_from_checkpoint", resume_from_checkpoint, "auto, never, or a checkpoint folder");
-    visit("final_eval", final_eval, "evaluate once more at the end");
+    visit("final_eval", final_eval, "evaluate once more at the end").alias_at_root("final_eval");
   }
 };
 
@@ -247,7 +247,7 @@ struct LoggingSettings {
 
   template <class Visitor>
   void fields(Visitor& visit) {
-    visit("backend", backend, "tensorboard, none").alias("report_to");
+    visit("backend", backend, "tensorboard, none").alias("report_to").alias_at_root("train.report_to");
     visit("log_interval", log_interval, "steps between events in events.jsonl").at_least(1);
   }
 };
@@ -279,7 +279,7 @@ struct ParallelSettings {
   template <class Visitor>
   void fields(Visitor& visit) {
     visit("strategy", strategy, "auto = ddp with more than one rank").one_of({"auto", "none", "ddp"});
-    visit("bucket_mb", bucket_mb, "gradient megabytes per all-reduce").at_least(1).alias("ddp_bucket_cap_mb");
+    visit("bucket_mb", bucket_mb, "gradient megabytes per all-reduce").at_least(1).alias_at_root("train.ddp_bucket_cap_mb");
     visit("timeout_s", timeout_s, "seconds a collective may take").at_least(1);
   }
 };
@@ -299,7 +299,8 @@ struct TrainSettings {
   template <class Visitor>
   void fields(Visitor& visit) {
     visit("seed", seed, "fixes shuffle, dropout, adapter initialisation and sampling").at_least(0);
-    visit("run_name", run_name, "name of the run; empty = name of the config file");
+    visit("run_name", run_name, "name of the run; empty = name of the config file")
+        .alias_at_root("train.run_name");
     visit("task", task, "sft: conversations and completions; pretrain: plain text")
         .one_of({"sft", "pretrain"})
         .alias("mode")

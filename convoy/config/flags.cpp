@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/config/flags.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cctype>
+
+#include "convoy/base/error.h"
+#include "convoy/base/suggest.h"
+#include "convoy/config/describe.h"
+#include "convoy/config/value.h"
+
+namespace convoy::config {
+namespace {
+
+std::string underscored(std::string_view text) {
+  std::string name(text);
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
+}
+
+std::string dashed(std::string_view text) {
+  std::string name(text);
+  std::replace(name.begin(), name.end(), '_', '-');
+  return name;
+}
+
+bool is_bool(const Field& field) { return std::holds_alternative<bool*>(field.value); }
+
+class FlagParser {
+ public:
+  explicit FlagParser(const std::vector<Section>& lists) {
+    for (const Section& list : lists)
+      for (const Field& field : list.fields) fields_.push_back(&field);
+  }
+
+  std::vector<std::string> parse(const std::vector<std::string>& arguments,
+                                 Positionals positionals) {
+    std::vector<std::string> rest;
+    for (size_t at = 0; at < arguments.size(); ++at) {
+      const std::string& argument = arguments[at];
+      if (argument == "--" || (!is_flag(argument) && positionals == Positionals::EndFlags)) {
+        rest.insert(rest.end(), arguments.begin() + at + (argument == "--" ? 1 : 0),
+                    arguments.end());
+        break;
+      }
+      if (!is_flag(argument)) {
+        rest.push_back(argument);
+      } else if (argument.starts_with("--")) {
+        at = read_long(arguments, at);
+      } else {
+        at = read_short(arguments, at);
+      }
+    }
+    return rest;
+  }
+
+ private:
+  static bool is_flag(std::string_view argument) {
+    return argument.size() > 1 && argument[0] == '-' &&
+           (argument[1] == '-' || std::isalpha(static_cast<unsigned char>(argument[1])));
+  }
+
+  const Field* find(const std::string& name) const {
+    for (const Field* field : fields_) {
+      if (field->name == name) return field;
+      if (std::find(field->aliases.begin(), field->aliases.end(), name) != field->aliases.end())
+        return field;
+    }
+    return nullptr;
+  }
+
+  [[noreturn]] void unknown(const std::string& argument, const std::string& name) const {
+    std::vector<std::string> known;
+    for (const Field* field : fields_) known.push_back("--" + dashed(field->name));
+    const std::string near = nearest_word("--" + dashed(name), known);
+    throw ConfigError(fmt::format("unknown flag {}{}", argument,
+                                  near.empty() ? "" : fmt::format(", did you mean {}?", near)),
+                      {.key = argument, .hint = near.empty() ? "see --help" : ""});
+  }
+
+  void set(const Field& field, const std::string& text) {
+    Node node;
+    node.kind = NodeKind::Scalar;
+    node.text = text;
+    node.origin = "command line";
+    const std::string path = "--" + dashed(field.name);
+    const bool adds = std::find(given_.begin(), given_.end(), &field) != given_.end();
+    given_.push_back(&field);
+    if (auto* names = std::get_if<NameList*>(&field.value)) {
+      if (!adds) (*names)->names.clear();
+      (*names)->names.push_back(text);
+      check_bounds(field, node, path);
+      return;
+    }
+    const bool is_list = std::holds_alternative<std::vector<int64_t>*>(field.value) ||
+                         std::holds_alternative<std::vector<double>*>(field.value) ||
+                         std::holds_alternative<std::vector<std::string>*>(field.value);
+    if (is_list) node = comma_list(text);
+    set_value(field, node, path);
+  }
+
+  static Node comma_list(const std::string& text) {
+    Node list;
+    list.kind = NodeKind::List;
+    list.origin = "command line";
+    size_t begin = 0;
+    while (begin <= text.size()) {
+      const size_t end = std::min(text.find(',', begin), text.size());
+      Node item;
+      item.kind = NodeKind::Scalar;
+      item.text = text.substr(begin, end - begin);
+      item.origin = "command line";
+      list.items.push_back(item);
+      begin = end + 1;
+    }
+    return list;
+  }
+
+  // Returns the index of the last argument used.
+  size_t set_from_next(const Field& field, const std::vector<std::string>& arguments, size_t at) {
+    const bool has_next = at + 1 < arguments.size();
+    // "--prompt --json" is a forgotten value, "--text --" or "--text -1" may be meant.
+    const bool next_is_flag = has_next && arguments[at + 1].starts_with("--") &&
+                              find(underscored(arguments[at + 1].substr(2))) != nullptr;
+    if (!has_next || next_is_flag)
+      throw ConfigError(fmt::format("{} wants a value ({})", arguments[at], value_kind(field)),
+                        {.key = arguments[at]});
+    set(field, arguments[at + 1]);
+    return at + 1;
+  }
+
+  size_t read_long(const std::vector<std::string>& arguments, size_t at) {
+    const std::string& argument = arguments[at];
+    const size_t equals = argument.find('=');
+    const std::string name =
+        underscored(argument.substr(2, equals == std::string::npos ? equals : equals - 2));
+    const Field* field = find(name);
+    if (field == nullptr && equals == std::string::npos && name.starts_with("no_")) {
+      const Field* positive = find(name.substr(3));
+      if (positive != nullptr && is_bool(*positive)) {
+        set(*positive, "false");
+        return at;
+      }
+    }
+    if (field == nullptr) unknown(argument.substr(0, equals), name);
+    if (equals != std::string::npos) {
+      set(*field, argument.substr(equals + 1));
+      return at;
+    }
+    if (!is_bool(*field)) return set_from_next(*field, arguments, at);
+    set(*field, "true");
+    return at;
+  }
+
+  size_t read_short(const std::vector<std::string>& arguments, size_t at) {
+    const std::string& argument = arguments[at];
+    for (size_t letter = 1; letter < argument.size(); ++letter) {
+      const std::string name(1, argument[letter]);
+      const Field* field = find(name);
+      if (field == nullptr) unknown(letter == 1 ? argument : "-" + name, argument.substr(1));
+      if (is_bool(*field)) {
+        set(*field, "true");
+      } else if (letter + 1 < argument.size()) {
+        set(*field, argument.substr(letter + 1));
+        return at;
+      } else {
+        return set_from_next(*field, arguments, at);
+      }
+    }
+    return at;
+  }
+
+  std::vector<const Field*> fields_;
+  std::vector<const Field*> given_;
+};
+
+std::string flag_spelling(const Field& field) {
+  std::string text;
+  for (const std::string& alias : field.aliases)
+    if (alias.size() == 1) text += fmt::format("-{}, ", alias);
+  text += "--" + dashed(field.name);
+  if (is_bool(field)) return text;
+  if (!field.choices.empty()) return fmt::format("{} {}", text, fmt::join(field.choices, "|"));
+  return fmt::format("{} {}", text, value_kind(field).substr(0, value_kind(field).find(' ')));
+}
+
+}  // namespace
+
+std::vector<std::string> parse_flags(const std::vector<Section>& lists,
+                                     const std::vector<std::string>& arguments,
+                                     Positionals positionals) {
+  return FlagParser(lists).parse(arguments, positionals);
+}
+
+std::string flag_table(const Section& list) {
+  std::string table;
+  for (const Field& field : list.fields) {
+    const std::string value = value_yaml(field);
+    const bool plain = value == "false" || value == "\"\"" || value == "[]" || value == "{}";
+    table += fmt::format("  {:<32} {}{}\n", flag_spelling(field), field.help,
+                         plain ? "" : fmt::format(" (default {})", value));
+  }
+  return table;
+}
+
+}  // namespace convoy::config

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/config/value.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <cmath>
+#include <type_traits>
+
+#include "convoy/base/error.h"
+#include "convoy/base/suggest.h"
+
+namespace convoy::config {
+namespace {
+
+template <class T>
+inline constexpr bool kIsMap = false;
+template <class T>
+inline constexpr bool kIsMap<std::map<std::string, T>> = true;
+template <class T>
+inline constexpr bool kIsList = false;
+template <class T>
+inline constexpr bool kIsList<std::vector<T>> = true;
+template <class T>
+inline constexpr bool kIsAuto = false;
+template <class T>
+inline constexpr bool kIsAuto<AutoOr<T>> = true;
+
+std::string found(const Node& node) {
+  switch (node.kind) {
+    case NodeKind::Null:
+      return "nothing";
+    case NodeKind::List:
+      return "a list";
+    case NodeKind::Map:
+      return "a section";
+    case NodeKind::Scalar:
+      break;
+  }
+  const std::string text = node.text.size() > 60 ? node.text.substr(0, 57) + "..." : node.text;
+  return fmt::format("\"{}\"", text);
+}
+
+[[noreturn]] void refuse(const std::string& path, const std::string& wanted, const Node& node,
+                         std::string hint = {}) {
+  throw node.error(fmt::format("{}: wanted {}, found {}", path, wanted, found(node)), path,
+                   std::move(hint));
+}
+
+double read_double(const Node& node, const std::string& path, const std::string& wanted) {
+  if (node.kind != NodeKind::Scalar) refuse(path, wanted, node);
+  std::string_view text = node.text;
+  if (text.starts_with('+')) text.remove_prefix(1);
+  double number = 0;
+  const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const bool whole_text = status == std::errc() && end == text.data() + text.size();
+  if (!whole_text || !std::isfinite(number) || text.starts_with("+")) refuse(path, wanted, node);
+  return number;
+}
+
+int64_t read_integer(const Node& node, const std::string& path, const std::string& wanted) {
+  if (node.kind != NodeKind::Scalar) refuse(path, wanted, node);
+  std::string_view text = node.text;
+  if (text.starts_with('+')) text.remove_prefix(1);
+  const std::string_view digits = text.starts_with('-') ? text.substr(1) : text;
+  if (digits.size() > 1 && digits[0] == '0' && std::isdigit(static_cast<unsigned char>(digits[1])))
+    refuse(path, wanted, node, "a leading 0 is octal to some readers; write it without");
+  int64_t number = 0;
+  const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (status == std::errc() && end == text.data() + text.size() && !text.starts_with("+"))
+    return number;
+  // 2e8 and 3.0 are whole numbers to a reader; beyond 2^53 a double no longer tells.
+  const double real = read_double(node, path, wanted);
+  if (std::trunc(real) != real || std::abs(real) > 9007199254740992.0) refuse(path, wanted, node);
+  return static_cast<int64_t>(real);
+}
+
+bool read_bool(const Node& node, const std::string& path) {
+  if (node.kind != NodeKind::Scalar) refuse(path, "true or false", node);
+  const std::string& text = node.text;
+  if (text == "true" || text == "True" || text == "TRUE") return true;
+  if (text == "false" || text == "False" || text == "FALSE") return false;
+  // Shells have no booleans: 1 and 0 are usual in environment variables and on the command line.
+  if (!node.origin.empty() && (text == "1" || text == "0")) return text == "1";
+  refuse(path, "true or false", node);
+}
+
+std::string read_text(const Node& node, const std::string& path) {
+  // A text outside a file may begin with a bracket; its node keeps the text as given.
+  if (node.kind != NodeKind::Scalar && node.text.empty()) refuse(path, "text", node);
+  return node.text;
+}
+
+template <class T>
+T read_scalar(const Node& node, const std::string& path) {
+  if constexpr (std::is_same_v<T, bool>) return read_bool(node, path);
+  if constexpr (std::is_same_v<T, int64_t>) return read_integer(node, path, "an integer");
+  if constexpr (std::is_same_v<T, double>) return read_double(node, path, "a number");
+  if constexpr (std::is_same_v<T, std::string>) return read_text(node, path);
+}
+
+template <class T>
+void read_auto(AutoOr<T>& target, const Node& node, const std::string& path) {
+  if (node.kind == NodeKind::Scalar && node.text == "auto") {
+    target.value.reset();
+  } else if constexpr (std::is_same_v<T, int64_t>) {
+    target.value = read_integer(node, path, "an integer or auto");
+  } else {
+    target.value = read_double(node, path, "a number or auto");
+  }
+}
+
+template <class T>
+std::vector<T> read_list(const Node& node, const std::string& path) {
+  std::vector<T> list;
+  if (node.kind == NodeKind::Scalar && node.text.starts_with('[') && !node.origin.empty())
+    refuse(path, "a list", node, "a bracket is not closed");
+  if (node.kind == NodeKind::Scalar) {
+    list.push_back(read_scalar<T>(node, path));
+    return list;
+  }
+  if (node.kind != NodeKind::List) refuse(path, "a list", node);
+  for (const Node& item : node.items)
+    list.push_back(read_scalar<T>(item, fmt::format("{}[{}]", path, list.size())));
+  return list;
+}
+
+template <class T>
+std::map<std::string, T> read_map(const Node& node, const std::string& path) {
+  if (node.kind != NodeKind::Map) refuse(path, "name: value pairs", node);
+  std::map<std::string, T> map;
+  for (const auto& [name, value] : node.entries)
+    map[name] = read_scalar<T>(value, path + "." + name);
+  return map;
+}
+
+void check_number(const Field& field, double number, const Node& node, const std::string& path) {
+  const bool low = field.minimum &&
+                   (field.minimum_excluded ? number <= *field.minimum : number < *field.minimum);
+  if (low || (field.maximum && number > *field.maximum))
+    throw node.error(fmt::format("{} must be {}, found {}", path, value_bounds(field), number),
+                     path);
+}
+
+void check_choice(const Field& field, const std::string& text, const Node& node,
+                  const std::string& path) {
+  if (field.choices.empty()) return;
+  if (std::find(field.choices.begin(), field.choices.end(), text) != field.choices.end()) return;
+  throw node.error(fmt::format("{} must be {}, found {}{}", path, value_bounds(field), found(node),
+                               did_you_mean(text, field.choices)),
+                   path);
+}
+
+}  // namespace
+
+void check_bounds(const Field& field, const Node& node, const std::string& path) {
+  std::visit(
+      [&](auto* member) {
+        using T = std::remove_pointer_t<decltype(member)>;
+        if constexpr (std::is_same_v<T, int64_t> || std::is_same_v<T, double>) {
+          check_number(field, static_cast<double>(*member), node, path);
+        } else if constexpr (kIsAuto<T>) {
+          if (member->value) check_number(field, static_cast<double>(*member->value), node, path);
+        } else if constexpr (std::is_same_v<T, std::string>) {
+          check_choice(field, *member, node, path);
+        } else if constexpr (std::is_same_v<T, NameList>) {
+          for (const std::string& name : member->names) check_choice(field, name, node, path);
+        } else if constexpr (std::is_same_v<T, std::vector<std::string>>) {
+          for (const std::string& name : *member) check_choice(field, name, node, path);
+        } else if constexpr (kIsMap<T>) {
+          for (const auto& [name, number] : *member)
+            check_number(field, static_cast<double>(number), node, path + "." + name);
+        } else if constexpr (kIsList<T>) {
+          for (const auto number : *member)
+            check_number(field, static_cast<double>(number), node, path);
+        }
+      },
+      field.value);
+}
+
+void set_value(const Field& field, const Node& node, const std::string& path) {
+  std::visit(
+      [&](auto* member) {
+        using T = std::remove_pointer_t<decltype(member)>;
+        if constexpr (std::is_same_v<T, NameList>) {
+          member->names = read_list<std::string>(node, path);
+        } else if constexpr (kIsAuto<T>) {
+          read_auto(*member, node, path);
+        } else if constexpr (kIsMap<T>) {
+          *member = read_map<typename T::mapped_type>(node, path);
+        } else if constexpr (kIsList<T>) {
+          *member = read_list<typename T::value_type>(node, path);
+        } else {
+          *member = read_scalar<T>(node, path);
+        }
+      },
+      field.value);
+  check_bounds(field, node, path);
+}
+
+std::string value_kind(const Field& field) {
+  struct Namer {
+    std::string operator()(bool*) const { return "true or false"; }
+    std::string operator()(int64_t*) const { return "integer"; }
+    std::string operator()(double*) const { return "number"; }
+    std::string operator()(std::string*) const { return "text"; }
+    std::string operator()(AutoOr<int64_t>*) const { return "integer or auto"; }
+    std::string operator()(AutoOr<double>*) const { return "number or auto"; }
+    std::string operator()(NameList*) const { return "text or list of text"; }
+    std::string operator()(std::vector<std::string>*) const { return "list of text"; }
+    std::string operator()(std::vector<int64_t>*) const { return "list of integers"; }
+    std::string operator()(std::vector<double>*) const { return "list of numbers"; }
+    std::string operator()(std::map<std::string, int64_t>*) const { return "name: integer"; }
+    std::string operator()(std::map<std::string, double>*) const { return "name: number"; }
+  };
+  return std::visit(Namer{}, field.value);
+}
+
+std::string value_bounds(const Field& field) {
+  if (!field.choices.empty()) return fmt::format("one of {}", fmt::join(field.choices, ", "));
+  std::string text;
+  if (field.minimum)
+    text = fmt::format("{} {}", field.minimum_excluded ? "above" : "at least", *field.minimum);
+  if (field.maximum)
+    text += fmt::format("{}at most {}", text.empty() ? "" : " and ", *field.maximum);
+  return text;
+}
+
+}  // namespace convoy::config

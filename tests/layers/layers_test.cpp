@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The layer table against the sources: every include is allowed by layers.toml, LibTorch stays where it may be, the
+// table has no cycle, every file carries its licence line.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "convoy/base/files.h"
+
+namespace convoy {
+namespace {
+
+struct Layer {
+  std::set<std::string> includes;
+  bool libtorch = false;
+};
+
+using Table = std::map<std::string, Layer>;
+
+std::vector<std::string> split_lines(const std::string& text) {
+  std::vector<std::string> lines;
+  size_t begin = 0;
+  while (begin < text.size()) {
+    const size_t end = std::min(text.find('\n', begin), text.size());
+    lines.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return lines;
+}
+
+Table parse_table(const std::string& text) {
+  Table table;
+  Layer* layer = nullptr;
+  for (const std::string& line : split_lines(text)) {
+    if (line.starts_with('[')) {
+      layer = &table[line.substr(1, line.find(']') - 1)];
+    } else if (layer != nullptr && line.starts_with("libtorch = true")) {
+      layer->libtorch = true;
+    } else if (layer != nullptr && line.starts_with("includes")) {
+      for (size_t quote = line.find('"'); quote != std::string::npos;) {
+        const size_t end = line.find('"', quote + 1);
+        layer->includes.insert(line.substr(quote + 1, end - quote - 1));
+        quote = line.find('"', end + 1);
+      }
+    }
+  }
+  return table;
+}
+
+// The text between the delimiters of an #include line; "" for other lines.
+std::string included(const std::string& line) {
+  const size_t hash = line.find_first_not_of(" \t");
+  if (hash == std::string::npos || line[hash] != '#') return "";
+  const size_t word = line.find_first_not_of(" \t", hash + 1);
+  if (word == std::string::npos || line.compare(word, 7, "include") != 0) return "";
+  const size_t begin = line.find_first_of("<\"", word);
+  const size_t end = line.find_first_of(">\"", begin + 1);
+  return begin == std::string::npos || end == std::string::npos
+             ? ""
+             : line.substr(begin + 1, end - begin - 1);
+}
+
+bool is_libtorch_header(const std::string& header) {
+  for (const char* prefix : {"ATen/", "torch/", "c10/", "caffe2/"})
+    if (header.starts_with(prefix)) return true;
+  return false;
+}
+
+// The folder of a path such as "convoy/data/csv_rows.h"; "" when it is not under convoy/.
+std::string layer_of(const std::string& path) {
+  if (!path.starts_with("convoy/")) return "";
+  return path.substr(7, path.find('/', 7) - 7);
+}
+
+// What is wrong with one include line of `file`, or "".
+std::string complaint(const Table& table, const std::string& file, const std::string& line) {
+  const std::string header = included(line);
+  if (header.empty()) return "";
+  const std::string from = layer_of(file);
+  const Layer& layer = table.at(from);
+  const bool front = file.starts_with("convoy/apps/front/");
+  const std::string to = layer_of(header);
+  if (is_libtorch_header(header) && (!layer.libtorch || front))
+    return file + " sees LibTorch: " + header;
+  if (is_libtorch_header(header) && file.ends_with(".h") &&
+      (header == "torch/torch.h" || header == "ATen/ATen.h"))
+    return file + " is a header and includes all of LibTorch: " + header;
+  if (to.empty()) {
+    const bool relative = header.starts_with("../") || header.starts_with("./");
+    return relative ? file + " includes by a relative path: " + header : "";
+  }
+  if (!table.contains(to)) return file + " includes a folder that is no layer: " + header;
+  if (to != from && !layer.includes.contains(to))
+    return file + " may not include layer " + to + ": " + header;
+  if (front && table.at(to).libtorch && to != "apps")
+    return file + " is the front and includes a LibTorch layer: " + header;
+  if (front && header.starts_with("convoy/apps/") && !header.starts_with("convoy/apps/front/"))
+    return file + " is the front and includes another program: " + header;
+  return "";
+}
+
+std::filesystem::path source_dir() {
+  const char* folder = std::getenv("CONVOY_SOURCE_DIR");
+  return folder == nullptr ? std::filesystem::current_path() : std::filesystem::path(folder);
+}
+
+Table repository_table() { return parse_table(read_file(source_dir() / "layers.toml")); }
+
+// Calls visit(path relative to the root, text) for every C++ source below `folder`.
+void for_each_source(const std::string& folder,
+                     const std::function<void(const std::string&, const std::string&)>& visit) {
+  const std::filesystem::path root = source_dir();
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(root / folder)) {
+    const std::string extension = entry.path().extension().string();
+    if (extension != ".h" && extension != ".cpp" && extension != ".cu" && extension != ".cuh")
+      continue;
+    visit(std::filesystem::relative(entry.path(), root).string(), read_file(entry.path()));
+  }
+}
+
+TEST(Layers, EveryIncludeIsAllowed) {
+  const Table table = repository_table();
+  int num_includes = 0;
+  for_each_source("convoy", [&](const std::string& file, const std::string& text) {
+    ASSERT_TRUE(table.contains(layer_of(file))) << file << ": its folder is not in layers.toml";
+    for (const std::string& line : split_lines(text)) {
+      EXPECT_EQ(complaint(table, file, line), "");
+      num_includes += included(line).starts_with("convoy/") ? 1 : 0;
+    }
+  });
+  EXPECT_GT(num_includes, 50);
+}
+
+TEST(Layers, TableHasNoCycleAndNamesOnlyLayers) {
+  const Table table = repository_table();
+  std::set<std::string> done;
+  std::set<std::string> open;
+  const std::function<void(const std::string&)> visit = [&](const std::string& name) {
+    if (done.contains(name)) return;
+    ASSERT_TRUE(open.insert(name).second) << "cycle through " << name;
+    for (const std::string& to : table.at(name).includes) {
+      ASSERT_TRUE(table.contains(to)) << name << " lists " << to;
+      visit(to);
+    }
+    open.erase(name);
+    done.insert(name);
+  };
+  for (const auto& [name, layer] : table) visit(name);
+  EXPECT_EQ(done.size(), table.size());
+}
+
+TEST(Layers, LayersWithoutLibTorchIncludeNone) {
+  const Table table = repository_table();
+  for (const auto& [name, layer] : table)
+    for (const std::string& to : layer.includes)
+      EXPECT_TRUE(layer.libtorch || !table.at(to).libtorch) << name << " includes " << to;
+}
+
+TEST(Layers, EverySourceCarriesTheLicenceLine) {
+  for (const char* folder : {"convoy", "tests"})
+    for_each_source(folder, [](const std::string& file, const std::string& text) {
+      EXPECT_TRUE(text.starts_with("// SPDX-License-Identifier: Apache-2.0\n")) << file;
+    });
+}
+
+TEST(Layers, EveryHeaderIsGuarded) {
+  for_each_source("convoy", [](const std::string& file, const std::string& text) {
+    if (file.ends_with(".h") || file.ends_with(".cuh")) {
+      EXPECT_NE(text.find("\n#pragma once\n"), std::string::npos) << file;
+    }
+  });
+}
+
+// The scan itself: each rule fires on a planted line.
+TEST(Layers, ScanFindsPlantedFaults) {
+  const Table table = parse_table(
+      "[base]\nincludes = []\n[nn]\nincludes = [\"base\"]\nlibtorch = true\n"
+      "[apps]\nincludes = [\"base\", \"nn\"]\nlibtorch = true\n");
+  EXPECT_EQ(complaint(table, "convoy/nn/a.h", "#include \"convoy/base/error.h\""), "");
+  EXPECT_EQ(complaint(table, "convoy/nn/a.cpp", "#include <ATen/ATen.h>"), "");
+  EXPECT_EQ(complaint(table, "convoy/nn/a.h", "// #include \"convoy/apps/b.h\""), "");
+  EXPECT_NE(complaint(table, "convoy/nn/a.h", "#include <ATen/ATen.h>"), "");
+  EXPECT_NE(complaint(table, "convoy/base/a.h", "#include \"convoy/nn/linear.h\""), "");
+  EXPECT_NE(complaint(table, "convoy/base/a.cpp", "  #  include <c10/core/Device.h>"), "");
+  EXPECT_NE(complaint(table, "convoy/nn/a.h", "#include \"convoy/unknown/b.h\""), "");
+  EXPECT_NE(complaint(table, "convoy/nn/a.h", "#include \"../base/error.h\""), "");
+  EXPECT_NE(complaint(table, "convoy/apps/front/a.cpp", "#include \"convoy/nn/linear.h\""), "");
+  EXPECT_NE(complaint(table, "convoy/apps/front/a.cpp", "#include <torch/torch.h>"), "");
+  EXPECT_NE(complaint(table, "convoy/apps/front/a.cpp", "#include \"convoy/apps/worker/b.h\""), "");
+  EXPECT_EQ(complaint(table, "convoy/apps/worker/a.cpp", "#include \"convoy/nn/linear.h\""), "");
+}
+
+}  // namespace
+}  // namespace convoy
