@@ -7,6 +7,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "convoy/data/token_dataset.h"
 #include "convoy/text/chat_template.h"
@@ -28,36 +29,44 @@ struct Sample {
   std::string prompt;
   std::string completion;
   std::string text;
-  std::string file;        // where it came from, for errors
-  int64_t line = 0;        // 1-based; 0 when the format has no lines
-  int64_t index = 0;       // 0-based row number
+  std::string file;   // where it came from, for errors
+  int64_t line = 0;   // 1-based; 0 when the format has no lines
+  int64_t index = 0;  // 0-based row number
 };
 
 enum class Supervise {
-  Auto,       // chat: assistant turns; prompt/completion: the completion; text: everything
+  Auto,  // chat: assistant turns; prompt/completion: the completion; text: everything
   Assistant,
-  Last,       // only the last assistant turn
-  All,        // every token but the first
+  Last,  // only the last assistant turn
+  All,   // every token but the first
 };
 
 // Encodes samples of one tokenizer and template. Thread-safe.
 class SampleEncoder {
  public:
   // `chat_template` may be null: chat samples are then a DataError that says how to supply one.
-  SampleEncoder(const text::Tokenizer& tokenizer, const text::ChatTemplate* chat_template, Supervise supervise);
+  SampleEncoder(const text::Tokenizer& tokenizer, const text::ChatTemplate* chat_template,
+                Supervise supervise);
 
   // BOS is never doubled. Text and string completions get EOS appended, chat does not (its template ends turns). Assistant
   // turns are supervised with their end-of-turn token, by {% generation %} spans or by prefix difference. Not truncated.
   // Throws DataError naming file and line.
   EncodedRow encode(const Sample& sample) const;
-  // Ids of a prompt to be continued: chat with the generation prompt, or the plain prompt/text without EOS.
+  // Ids of a prompt to be continued: chat up to its last assistant turn with the generation prompt, or the plain
+  // prompt/text without EOS. Throws DataError.
   EncodedRow encode_prompt(const Sample& sample) const;
   // The text that encode() tokenises.
   std::string render(const Sample& sample, bool add_generation_prompt) const;
-  // One line on BOS, EOS and the mask, from an example.
+  // One line on BOS, EOS and the mask, from an example. Throws DataError.
   std::string policy(const Sample& sample) const;
 
  private:
+  EncodedRow encode_chat(const Sample& sample) const;
+  EncodedRow encode_prompt_completion(const Sample& sample) const;
+  EncodedRow encode_text(const Sample& sample) const;
+  std::vector<int32_t> plain_ids(const std::string& text) const;
+  void append_eos(std::vector<int32_t>& ids) const;
+
   const text::Tokenizer& tokenizer_;
   const text::ChatTemplate* chat_template_;
   Supervise supervise_;

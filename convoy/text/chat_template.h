@@ -32,7 +32,8 @@ class ChatTemplate {
   ChatTemplate& operator=(ChatTemplate&&) noexcept;
 
   // `messages`: a JSON list of {role, content, ...}; `tools`: null or a list. Throws DataError.
-  RenderedChat render(const nlohmann::ordered_json& messages, const nlohmann::ordered_json& tools, bool add_generation_prompt) const;
+  RenderedChat render(const nlohmann::ordered_json& messages, const nlohmann::ordered_json& tools,
+                      bool add_generation_prompt) const;
 
   bool has_generation_tags() const;
   const std::string& content_hash() const;

@@ -21,7 +21,10 @@ struct Encoding {
   std::vector<int64_t> ends;
 };
 
-enum class SpecialTokens { Add, Omit };  // what the post-processor adds around a text (BOS and the like)
+enum class SpecialTokens {
+  Add,
+  Omit
+};  // what the post-processor adds around a text (BOS and the like)
 
 class Tokenizer {
  public:
@@ -38,14 +41,14 @@ class Tokenizer {
   std::string piece(int32_t id) const;  // the vocabulary entry, undecoded ("Ġthe")
   std::optional<int32_t> id_of(std::string_view token) const;
 
-  int64_t vocab_size() const;                       // largest id + 1, added tokens included
-  std::optional<int32_t> bos_id() const;            // from tokenizer_config.json
+  int64_t vocab_size() const;             // largest id + 1, added tokens included
+  std::optional<int32_t> bos_id() const;  // from tokenizer_config.json
   std::optional<int32_t> eos_id() const;
   std::optional<int32_t> pad_id() const;
   bool is_special(int32_t id) const;
-  bool adds_bos() const;                            // encode(…, Add) puts bos_id first
+  bool adds_bos() const;  // encode(…, Add) puts bos_id first
   bool adds_eos() const;
-  const std::string& content_hash() const;          // SHA-256 over the files that define the tokenizer
+  const std::string& content_hash() const;  // SHA-256 over the files that define the tokenizer
 
  private:
   struct State;

@@ -40,7 +40,7 @@ void convoy_encoding_free(ConvoyEncoding encoding);
 void convoy_render_free(ConvoyRender render);
 
 // `json`: tokenizer.json. `setup`: {"added_tokens": [{"content", "single_word", "lstrip", "rstrip", "normalized",
-// "special", "id"?}], "template": null or {"bos": token or null, "eos": token or null}}, the second replacing the
+// "special", "id"?}], "declared_tokens": the list of tokenizer.json, "template": null or {"bos": token or null, "eos": token or null}}, the second replacing the
 // post-processor.
 int convoy_tokenizer_create(const uint8_t* json, size_t json_size, const uint8_t* setup, size_t setup_size,
                             ConvoyTokenizer** tokenizer, ConvoyText* error);

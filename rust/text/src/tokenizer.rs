@@ -5,7 +5,7 @@ use std::collections::HashSet;
 
 use serde::Deserialize;
 use tokenizers::processors::template::TemplateProcessing;
-use tokenizers::{AddedToken, Tokenizer};
+use tokenizers::{AddedToken, PostProcessorWrapper, Tokenizer};
 
 use crate::abi::{bytes, give, guard, take, Text};
 
@@ -31,6 +31,9 @@ struct Wrapping {
 #[derive(Deserialize)]
 struct Setup {
     added_tokens: Vec<DeclaredToken>,
+    /// Those of tokenizer.json: already read, checked again for their ids.
+    #[serde(default)]
+    declared_tokens: Vec<DeclaredToken>,
     template: Option<Wrapping>,
 }
 
@@ -68,6 +71,32 @@ fn wrapping(tokenizer: &Tokenizer, wanted: &Wrapping) -> Result<TemplateProcessi
         .map_err(|error| error.to_string())
 }
 
+fn set_trim(value: &mut serde_json::Value) {
+    match value {
+        serde_json::Value::Object(map) => {
+            for (key, value) in map {
+                if key == "trim_offsets" {
+                    *value = false.into();
+                } else {
+                    set_trim(value);
+                }
+            }
+        }
+        serde_json::Value::Array(list) => list.iter_mut().for_each(set_trim),
+        _ => {}
+    }
+}
+
+/// Byte-level post-processors cut leading spaces off the offsets; a loss mask needs to know whose the space is.
+fn keep_whole_offsets(tokenizer: &mut Tokenizer) -> Result<(), String> {
+    let Some(processor) = tokenizer.get_post_processor() else { return Ok(()) };
+    let mut value = serde_json::to_value(processor).map_err(|error| error.to_string())?;
+    set_trim(&mut value);
+    let processor: PostProcessorWrapper = serde_json::from_value(value).map_err(|error| error.to_string())?;
+    tokenizer.with_post_processor(Some(processor));
+    Ok(())
+}
+
 fn create(json: &[u8], setup: &[u8]) -> Result<Handle, String> {
     let setup: Setup =
         serde_json::from_slice(setup).map_err(|error| format!("tokenizer_config.json: {error}"))?;
@@ -75,22 +104,30 @@ fn create(json: &[u8], setup: &[u8]) -> Result<Handle, String> {
     // Length is the caller's business: what the file says of it would cut rows in silence.
     tokenizer.with_truncation(None).map_err(|error| error.to_string())?;
     tokenizer.with_padding(None);
+    let check = |tokenizer: &Tokenizer, declared: &DeclaredToken, file: &str| {
+        let got = tokenizer.token_to_id(&declared.token.content);
+        if declared.id.is_none() || declared.id == got {
+            return Ok(());
+        }
+        Err(format!(
+            "{file} declares `{}` as id {}, but the tokenizer makes it {}",
+            declared.token.content,
+            declared.id.unwrap_or_default(),
+            got.map_or("nothing".to_string(), |id| id.to_string())
+        ))
+    };
+    for declared in &setup.declared_tokens {
+        check(&tokenizer, declared, "added_tokens of tokenizer.json")?;
+    }
     for declared in &setup.added_tokens {
         tokenizer.add_tokens(&[declared.token.clone()]);
-        let got = tokenizer.token_to_id(&declared.token.content);
-        if declared.id.is_some() && declared.id != got {
-            return Err(format!(
-                "tokenizer_config.json declares `{}` as id {}, but tokenizer.json makes it {}",
-                declared.token.content,
-                declared.id.unwrap_or_default(),
-                got.map_or("nothing".to_string(), |id| id.to_string())
-            ));
-        }
+        check(&tokenizer, declared, "tokenizer_config.json")?;
     }
     if let Some(wanted) = &setup.template {
         let processor = wrapping(&tokenizer, wanted)?;
         tokenizer.with_post_processor(Some(processor));
     }
+    keep_whole_offsets(&mut tokenizer)?;
     let special = tokenizer
         .get_added_tokens_decoder()
         .iter()

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Where the assistant's turns lie in a rendered conversation, for templates with and without {% generation %} tags.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "convoy/text/chat_template.h"
+#include "convoy/text/tokenizer.h"
+
+namespace convoy::data {
+
+// A byte range of the rendered text.
+struct TurnSpan {
+  int64_t begin = 0;
+  int64_t end = 0;
+  int64_t message = 0;  // index in the conversation; with tags, the ordinal of the span
+};
+
+struct AssistantSpans {
+  std::string text;
+  std::vector<TurnSpan> turns;
+  bool by_tags = false;
+};
+
+// Spans of the assistant turns among messages[first_message..]. With tags the spans are as the template says. Without,
+// a turn begins where rendering the messages before it with the generation prompt ends, and ends where rendering up to
+// it ends; a template that writes a turn differently once others follow it (that drops earlier reasoning, say) is
+// probed instead. Throws DataError when the turn cannot be located for certain.
+AssistantSpans find_assistant_spans(const text::ChatTemplate& chat_template,
+                                    const nlohmann::ordered_json& messages,
+                                    const nlohmann::ordered_json& tools, size_t first_message);
+
+// Marks the tokens that overlap the turns: with tags exactly, otherwise up to and with the end-of-turn token, so that
+// the line break after it is not learnt.
+std::vector<uint8_t> mask_of(const AssistantSpans& spans, const text::Encoding& encoding,
+                             const text::Tokenizer& tokenizer);
+
+}  // namespace convoy::data

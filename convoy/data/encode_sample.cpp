@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/data/encode_sample.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "convoy/base/error.h"
+#include "convoy/data/assistant_spans.h"
+
+namespace convoy::data {
+namespace {
+
+using nlohmann::ordered_json;
+using Kind = Sample::Kind;
+
+bool is_chat(const Sample& sample) {
+  return sample.kind == Kind::Chat || sample.kind == Kind::ChatPromptCompletion;
+}
+
+// Prompt and completion in one list.
+ordered_json whole_conversation(const Sample& sample) {
+  ordered_json messages = sample.messages;
+  if (sample.kind == Kind::ChatPromptCompletion)
+    messages.insert(messages.end(), sample.completion_messages.begin(),
+                    sample.completion_messages.end());
+  return messages;
+}
+
+const text::ChatTemplate& required(const text::ChatTemplate* chat_template) {
+  if (chat_template == nullptr)
+    throw DataError("the row is a conversation, but the model has no chat template",
+                    {.hint = "put a chat_template.jinja into the model folder or name one with "
+                             "data.chat_template"});
+  return *chat_template;
+}
+
+// Says in which row `work` failed; what failed inside (a line of the template) stays in the message.
+template <class Work>
+auto in_row(const Sample& sample, Work work) {
+  try {
+    return work();
+  } catch (const DataError& error) {
+    std::string message = error.what();
+    const ErrorPlace& place = error.place();
+    if (!place.file.empty())
+      message = place.line > 0 ? fmt::format("{}:{}: {}", place.file, place.line, message)
+                               : fmt::format("{}: {}", place.file, message);
+    if (sample.line == 0) message = fmt::format("row {}: {}", sample.index, message);
+    throw DataError(message, {.file = sample.file, .line = sample.line, .hint = place.hint});
+  }
+}
+
+EncodedRow supervised_from(std::vector<int32_t> ids, size_t first, int64_t source_index) {
+  EncodedRow row{.ids = std::move(ids), .supervised = {}, .source_index = source_index};
+  row.supervised.assign(row.ids.size(), 0);
+  for (size_t token = std::max<size_t>(first, 1); token < row.ids.size(); ++token)
+    row.supervised[token] = 1;
+  return row;
+}
+
+}  // namespace
+
+SampleEncoder::SampleEncoder(const text::Tokenizer& tokenizer,
+                             const text::ChatTemplate* chat_template, Supervise supervise)
+    : tokenizer_(tokenizer), chat_template_(chat_template), supervise_(supervise) {}
+
+// With what the tokenizer puts in front, never behind: the caller decides on EOS.
+std::vector<int32_t> SampleEncoder::plain_ids(const std::string& text) const {
+  std::vector<int32_t> ids = tokenizer_.encode(text, text::SpecialTokens::Add).ids;
+  if (tokenizer_.adds_eos() && !ids.empty()) ids.pop_back();
+  // The text wrote its own BOS.
+  if (tokenizer_.adds_bos() && ids.size() > 1 && ids[0] == tokenizer_.bos_id() && ids[0] == ids[1])
+    ids.erase(ids.begin());
+  return ids;
+}
+
+void SampleEncoder::append_eos(std::vector<int32_t>& ids) const {
+  const auto eos = tokenizer_.eos_id();
+  if (eos && (ids.empty() || ids.back() != *eos)) ids.push_back(*eos);
+}
+
+EncodedRow SampleEncoder::encode_text(const Sample& sample) const {
+  std::vector<int32_t> ids = plain_ids(sample.text);
+  append_eos(ids);
+  return supervised_from(std::move(ids), 1, sample.index);
+}
+
+// The two texts are tokenised as one, so a token may join the end of the prompt to the completion: the completion then
+// begins with that token.
+EncodedRow SampleEncoder::encode_prompt_completion(const Sample& sample) const {
+  std::vector<int32_t> ids = plain_ids(sample.prompt + sample.completion);
+  append_eos(ids);
+  if (supervise_ == Supervise::All) return supervised_from(std::move(ids), 1, sample.index);
+  const std::vector<int32_t> prompt = plain_ids(sample.prompt);
+  const auto [at, other] = std::mismatch(prompt.begin(), prompt.end(), ids.begin(), ids.end());
+  const auto first = static_cast<size_t>(at - prompt.begin());
+  return supervised_from(std::move(ids), first, sample.index);
+}
+
+EncodedRow SampleEncoder::encode_chat(const Sample& sample) const {
+  const text::ChatTemplate& chat_template = required(chat_template_);
+  const ordered_json messages = whole_conversation(sample);
+  if (supervise_ == Supervise::All) {
+    const std::string text = chat_template.render(messages, sample.tools, false).text;
+    return supervised_from(tokenizer_.encode(text, text::SpecialTokens::Omit).ids, 1, sample.index);
+  }
+  size_t first = sample.kind == Kind::ChatPromptCompletion ? sample.messages.size() : 0;
+  const auto assistant = [&](size_t index) {
+    return messages[index].is_object() && messages[index].value("role", "") == "assistant";
+  };
+  // Turns that are not learnt need not be located.
+  if (supervise_ == Supervise::Last)
+    for (size_t index = messages.size(); index-- > first;)
+      if (assistant(index)) {
+        first = index;
+        break;
+      }
+  AssistantSpans spans = find_assistant_spans(chat_template, messages, sample.tools, first);
+  if (supervise_ == Supervise::Last && spans.turns.size() > 1)
+    spans.turns.erase(spans.turns.begin(), std::prev(spans.turns.end()));
+  // The template writes BOS itself where the model wants one.
+  const text::Encoding encoding = tokenizer_.encode(spans.text, text::SpecialTokens::Omit);
+  return {.ids = encoding.ids,
+          .supervised = mask_of(spans, encoding, tokenizer_),
+          .source_index = sample.index};
+}
+
+EncodedRow SampleEncoder::encode(const Sample& sample) const {
+  return in_row(sample, [&] {
+    switch (sample.kind) {
+      case Kind::Text:
+        return encode_text(sample);
+      case Kind::PromptCompletion:
+        return encode_prompt_completion(sample);
+      case Kind::Chat:
+      case Kind::ChatPromptCompletion:
+        break;
+    }
+    return encode_chat(sample);
+  });
+}
+
+EncodedRow SampleEncoder::encode_prompt(const Sample& sample) const {
+  return in_row(sample, [&] {
+    std::vector<int32_t> ids;
+    if (is_chat(sample)) {
+      ordered_json messages = sample.messages;
+      if (sample.kind == Kind::Chat && messages.size() > 1 && messages.back().is_object() &&
+          messages.back().value("role", "") == "assistant")
+        messages.erase(messages.size() - 1);
+      const auto chat = required(chat_template_).render(messages, sample.tools, true);
+      ids = tokenizer_.encode(chat.text, text::SpecialTokens::Omit).ids;
+    } else {
+      ids = plain_ids(sample.kind == Kind::Text ? sample.text : sample.prompt);
+    }
+    EncodedRow row{.ids = std::move(ids), .supervised = {}, .source_index = sample.index};
+    row.supervised.assign(row.ids.size(), 0);
+    return row;
+  });
+}
+
+std::string SampleEncoder::render(const Sample& sample, bool add_generation_prompt) const {
+  return in_row(sample, [&] {
+    if (is_chat(sample))
+      return required(chat_template_)
+          .render(whole_conversation(sample), sample.tools, add_generation_prompt)
+          .text;
+    return sample.kind == Kind::Text ? sample.text : sample.prompt + sample.completion;
+  });
+}
+
+std::string SampleEncoder::policy(const Sample& sample) const {
+  const EncodedRow row = encode(sample);
+  const auto quoted = [&](int32_t id) { return fmt::format("`{}`", tokenizer_.piece(id)); };
+  std::string line;
+  const auto bos = tokenizer_.bos_id();
+  if (bos && !row.ids.empty() && row.ids[0] == *bos)
+    line = fmt::format("BOS {} once, from the {}", quoted(*bos),
+                       is_chat(sample) ? "chat template" : "tokenizer");
+  else
+    line = "no BOS";
+  const auto eos = tokenizer_.eos_id();
+  bool learnt = false;
+  for (size_t token = 0; eos && token < row.ids.size(); ++token)
+    learnt = learnt || (row.ids[token] == *eos && row.supervised[token] != 0);
+  size_t last = row.ids.size();
+  while (last > 0 && row.supervised[last - 1] == 0) --last;
+  if (!eos)
+    line += "; the tokenizer names no EOS";
+  else if (learnt)
+    line += fmt::format("; EOS {} is learnt", quoted(*eos));
+  else
+    line += fmt::format("; EOS {} is not learnt", quoted(*eos));
+  if (is_chat(sample) && last > 0 && row.ids[last - 1] != eos)
+    line += fmt::format(" (turns end with {})", quoted(row.ids[last - 1]));
+  if (supervise_ == Supervise::All || sample.kind == Kind::Text)
+    line += "; every token is supervised";
+  else if (sample.kind == Kind::PromptCompletion)
+    line += "; the completion is supervised";
+  else
+    line += fmt::format(
+        "; {} supervised, located by {}",
+        supervise_ == Supervise::Last ? "the last assistant turn is" : "assistant turns are",
+        chat_template_->has_generation_tags() ? "generation tags" : "prefix difference");
+  return line;
+}
+
+}  // namespace convoy::data

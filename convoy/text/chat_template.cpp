@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/text/chat_template.h"
+
+#include <map>
+
+#include "convoy/base/error.h"
+#include "convoy/base/files.h"
+#include "convoy/base/hash.h"
+#include "convoy/text/rust_handles.h"
+#include "convoy/text/tokenizer_settings.h"
+
+namespace convoy::text {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::ordered_json;
+
+constexpr int64_t kMaxTemplateBytes = int64_t{4} << 20;
+
+struct Source {
+  std::string text;
+  std::string file;
+};
+
+// By name; "default" is the one for conversations without tools.
+std::map<std::string, Source> find_sources(const fs::path& folder, const fs::path& override_path,
+                                           const TokenizerSettings& settings) {
+  std::map<std::string, Source> sources;
+  if (!override_path.empty()) {
+    sources["default"] = {read_file(override_path, kMaxTemplateBytes), override_path.string()};
+    return sources;
+  }
+  const std::string config_file = (folder / "tokenizer_config.json").string();
+  const ordered_json& written = settings.chat_template;
+  if (written.is_string()) {
+    sources["default"] = {written.get<std::string>(), config_file};
+  } else if (written.is_array()) {
+    for (const auto& entry : written) {
+      if (!entry.is_object() || !entry.contains("name") || !entry["name"].is_string() ||
+          !entry.contains("template") || !entry["template"].is_string())
+        throw DataError("chat_template: wanted a list of {name, template}",
+                        {.file = config_file, .key = "chat_template"});
+      sources[entry["name"].get<std::string>()] = {entry["template"].get<std::string>(),
+                                                   config_file};
+    }
+  } else if (!written.is_null()) {
+    throw DataError("chat_template: wanted a string or a list of {name, template}",
+                    {.file = config_file, .key = "chat_template"});
+  }
+  if (const fs::path own = folder / "chat_template.jinja"; fs::exists(own))
+    sources["default"] = {read_file(own, kMaxTemplateBytes), own.string()};
+  if (const fs::path tools = folder / "additional_chat_templates" / "tool_use.jinja";
+      fs::exists(tools))
+    sources["tool_use"] = {read_file(tools, kMaxTemplateBytes), tools.string()};
+  return sources;
+}
+
+struct Compiled {
+  RustTemplate handle;
+  std::string file;
+};
+
+Compiled compile(const Source& source) {
+  ConvoyTemplate* handle = nullptr;
+  ConvoyText error{};
+  int64_t line = 0;
+  if (convoy_template_create(bytes_of(source.text), source.text.size(), &handle, &line, &error) !=
+      0)
+    throw DataError("chat template: " + take_text(error), {.file = source.file, .line = line});
+  return {RustTemplate(handle), source.file};
+}
+
+// As transformers does: keys without a value are dropped, and reasoning is offered under each of its names.
+ordered_json normalised(const ordered_json& messages) {
+  if (!messages.is_array() || messages.empty())
+    throw DataError("wanted a conversation of at least one message");
+  ordered_json out = ordered_json::array();
+  for (const auto& message : messages) {
+    if (!message.is_object())
+      throw DataError("wanted messages that are objects with role and content");
+    ordered_json kept = ordered_json::object();
+    ordered_json reasoning;
+    for (const char* key : {"reasoning_content", "thinking", "reasoning"})
+      if (reasoning.is_null() && message.contains(key)) reasoning = message[key];
+    if (!reasoning.is_null()) kept["thinking"] = reasoning;
+    for (const auto& [key, value] : message.items())
+      if (!value.is_null()) kept[key] = value;
+    if (!reasoning.is_null()) kept["reasoning_content"] = reasoning;
+    out.push_back(std::move(kept));
+  }
+  return out;
+}
+
+}  // namespace
+
+struct ChatTemplate::State {
+  Compiled standard;
+  std::optional<Compiled> with_tools;
+  std::map<std::string, std::string> named_tokens;
+  std::string content_hash;
+};
+
+ChatTemplate::ChatTemplate(std::unique_ptr<State> state) : state_(std::move(state)) {}
+ChatTemplate::~ChatTemplate() = default;
+ChatTemplate::ChatTemplate(ChatTemplate&&) noexcept = default;
+ChatTemplate& ChatTemplate::operator=(ChatTemplate&&) noexcept = default;
+
+std::optional<ChatTemplate> ChatTemplate::load(const fs::path& model_folder,
+                                               const fs::path& override_path) {
+  const TokenizerSettings settings = TokenizerSettings::load(model_folder);
+  const auto sources = find_sources(model_folder, override_path, settings);
+  if (sources.empty()) return std::nullopt;
+  const auto standard = sources.find("default");
+  if (standard == sources.end())
+    throw DataError("chat_template has no template named `default`",
+                    {.file = sources.begin()->second.file,
+                     .key = "chat_template",
+                     .hint = "name the template to use by its own file"});
+  auto state = std::make_unique<State>();
+  state->standard = compile(standard->second);
+  Sha256 hash;
+  hash.update(standard->second.text);
+  if (const auto tools = sources.find("tool_use"); tools != sources.end()) {
+    state->with_tools = compile(tools->second);
+    hash.update(std::string_view("\0", 1));
+    hash.update(tools->second.text);
+  }
+  state->named_tokens = settings.named_tokens;
+  for (const auto& [name, token] : state->named_tokens)
+    hash.update(fmt::format("\n{}={}", name, token));
+  state->content_hash = hash.hex();
+  return ChatTemplate(std::move(state));
+}
+
+RenderedChat ChatTemplate::render(const ordered_json& messages, const ordered_json& tools,
+                                  bool add_generation_prompt) const {
+  const Compiled& used =
+      !tools.is_null() && state_->with_tools ? *state_->with_tools : state_->standard;
+  ordered_json context = ordered_json::object();
+  for (const auto& [name, token] : state_->named_tokens) context[name] = token;
+  context["messages"] = normalised(messages);
+  context["tools"] = tools;
+  context["documents"] = nullptr;
+  context["add_generation_prompt"] = add_generation_prompt;
+  std::string text;
+  try {
+    text = context.dump();
+  } catch (const nlohmann::json::exception& error) {
+    throw DataError(fmt::format("the conversation is not valid UTF-8: {}", error.what()));
+  }
+  ConvoyRender render{};
+  ConvoyText error{};
+  int64_t line = 0;
+  if (convoy_template_render(used.handle.get(), bytes_of(text), text.size(), &render, &line,
+                             &error) != 0)
+    throw DataError("chat template: " + take_text(error), {.file = used.file, .line = line});
+  RenderedChat chat;
+  chat.text.assign(reinterpret_cast<const char*>(render.text.data), render.text.size);
+  for (size_t span = 0; span < render.num_spans; ++span)
+    chat.generation_spans.emplace_back(render.spans[2 * span], render.spans[2 * span + 1]);
+  convoy_render_free(render);
+  return chat;
+}
+
+bool ChatTemplate::has_generation_tags() const {
+  return convoy_template_has_generation(state_->standard.handle.get()) != 0;
+}
+
+const std::string& ChatTemplate::content_hash() const { return state_->content_hash; }
+
+}  // namespace convoy::text

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Ownership of what the Rust library hands out.
+#pragma once
+
+#include <convoy_text.h>
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace convoy::text {
+
+struct RustTokenizerFree {
+  void operator()(ConvoyTokenizer* tokenizer) const { convoy_tokenizer_free(tokenizer); }
+};
+struct RustTemplateFree {
+  void operator()(ConvoyTemplate* chat_template) const { convoy_template_free(chat_template); }
+};
+using RustTokenizer = std::unique_ptr<ConvoyTokenizer, RustTokenizerFree>;
+using RustTemplate = std::unique_ptr<ConvoyTemplate, RustTemplateFree>;
+
+inline const uint8_t* bytes_of(std::string_view text) {
+  return reinterpret_cast<const uint8_t*>(text.data());
+}
+
+// Copies and frees.
+inline std::string take_text(ConvoyText text) {
+  std::string copy(reinterpret_cast<const char*>(text.data), text.size);
+  convoy_text_free(text);
+  return copy;
+}
+
+}  // namespace convoy::text
