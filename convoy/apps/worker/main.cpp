@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// convoy-worker: one rank, or a command that needs LibTorch. Started by `convoy`, or by another launcher with torchrun's
+// environment.
+#include <c10/util/Exception.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <map>
+#include <new>
+
+#include "convoy/apps/worker/worker_command.h"
+#include "convoy/base/error.h"
+#include "convoy/base/suggest.h"
+#include "convoy/launch/error_file.h"
+
+namespace convoy::apps {
+namespace {
+
+int dispatch(const Arguments& arguments) {
+  static const std::map<std::string, std::function<int(const Arguments&)>> commands = {
+      {"train", train_command},       {"eval", eval_command},   {"score", score_command},
+      {"generate", generate_command}, {"merge", merge_command}, {"bench", bench_command}};
+  const std::string name = arguments.empty() ? "" : arguments[0];
+  const auto command = commands.find(name);
+  if (command != commands.end()) return command->second({arguments.begin() + 1, arguments.end()});
+  std::vector<std::string> names;
+  for (const auto& [known, ignored] : commands) names.push_back(known);
+  throw ConfigError(fmt::format("unknown worker command `{}`{}", name, did_you_mean(name, names)),
+                    {.hint = "run `convoy`, which starts this program"});
+}
+
+// A launcher that asked for an error file prints it; otherwise this program speaks for itself.
+int report(Error error, bool json) {
+  const char* rank = std::getenv("RANK");
+  if (error.place().rank < 0 && rank != nullptr) error.place().rank = std::atoi(rank);
+  const char* error_file = std::getenv("TORCHELASTIC_ERROR_FILE");
+  if (error_file != nullptr && launch::write_error_file(error_file, error))
+    return static_cast<int>(error.code());
+  fmt::print(stderr, "convoy: {}\n", error.sentence());
+  if (json || isatty(STDERR_FILENO) == 0) fmt::print(stderr, "{}\n", error.json_line());
+  return static_cast<int>(error.code());
+}
+
+int run(const Arguments& arguments) {
+  bool json = false;
+  for (const std::string& argument : arguments) json = json || argument == "--json";
+  try {
+    return dispatch(arguments);
+  } catch (const Error& error) {
+    return report(error, json);
+  } catch (const std::bad_alloc&) {
+    return report(IoError("out of memory", {.hint = "lower train.batch_size or model.max_seq_len"}),
+                  json);
+  } catch (const c10::OutOfMemoryError&) {
+    return report(IoError("out of memory", {.hint = "lower train.batch_size or model.max_seq_len"}),
+                  json);
+  } catch (const c10::Error& error) {
+    const std::string message = error.what_without_backtrace();
+    if (message.find("not enough memory") != std::string::npos)
+      return report(
+          IoError("out of memory", {.hint = "lower train.batch_size or model.max_seq_len"}), json);
+    return report(StateError(fmt::format("a bug in Convoy: {}", message),
+                             {.hint = "please report it with the command line"}),
+                  json);
+  } catch (const std::exception& error) {
+    return report(StateError(fmt::format("a bug in Convoy: {}", error.what()),
+                             {.hint = "please report it with the command line"}),
+                  json);
+  }
+}
+
+}  // namespace
+}  // namespace convoy::apps
+
+int main(int argument_count, char** argument_values) {
+  const int code = convoy::apps::run({argument_values + 1, argument_values + argument_count});
+  // LibTorch's static destructors take a tenth of a second and can deadlock with threads of a broken process group.
+  std::fflush(nullptr);
+  std::_Exit(code);
+}

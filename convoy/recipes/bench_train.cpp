@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/recipes/bench_train.h"
+
+#include <chrono>
+
+#include "convoy/adapters/lora_model.h"
+#include "convoy/base/error.h"
+#include "convoy/comm/group.h"
+#include "convoy/device/dtype.h"
+#include "convoy/device/memory.h"
+#include "convoy/device/threads.h"
+#include "convoy/kernels/cross_entropy/linear_cross_entropy.h"
+#include "convoy/nn/decoder.h"
+#include "convoy/optim/adamw.h"
+#include "convoy/optim/clip.h"
+#include "convoy/parallel/strategy.h"
+#include "convoy/train/token_batch.h"
+
+namespace convoy::recipes {
+namespace {
+
+// The geometries of bench/peers/hf_train.py: Qwen2 layout.
+nn::DecoderSpec geometry_spec(const std::string& name) {
+  nn::DecoderSpec spec;
+  spec.family = "qwen2";
+  spec.max_positions = 4096;
+  spec.qkv_bias = true;
+  spec.tied_head = true;
+  int64_t num_layers = 0;
+  const auto set = [&](int64_t hidden, int64_t ffn, int64_t layers, int64_t heads, int64_t kv_heads,
+                       int64_t vocab) {
+    spec.hidden_size = hidden;
+    spec.ffn_size = ffn;
+    num_layers = layers;
+    spec.num_heads = heads;
+    spec.num_kv_heads = kv_heads;
+    spec.vocab_size = vocab;
+  };
+  if (name == "tiny") set(256, 688, 4, 4, 2, 4096);
+  if (name == "small") set(512, 1408, 8, 8, 2, 32000);
+  if (name == "qwen05b") set(896, 4864, 24, 14, 2, 151936);
+  CONVOY_CHECK(num_layers > 0, ConfigError, "unknown geometry `{}`", name);
+  spec.head_dim = spec.hidden_size / spec.num_heads;
+  spec.attention_scale = 1.0 / std::sqrt(static_cast<double>(spec.head_dim));
+  nn::RopeSpec rope;
+  rope.head_dim = spec.head_dim;
+  rope.theta = 10000.0;
+  spec.ropes = {rope};
+  spec.layers.assign(static_cast<size_t>(num_layers), nn::LayerSpec{});
+  return spec;
+}
+
+std::unique_ptr<nn::CausalLm> random_model(const nn::DecoderSpec& spec, at::ScalarType dtype) {
+  return std::make_unique<nn::Decoder>(spec, [&](const nn::ParameterDeclaration& parameter) {
+    const bool is_norm =
+        parameter.name.ends_with("norm.weight") || parameter.name.ends_with("layernorm.weight");
+    return is_norm ? at::ones(parameter.shape, dtype)
+                   : at::randn(parameter.shape, at::kFloat).mul_(0.02).to(dtype);
+  });
+}
+
+data::TokenDataset random_rows(const settings::BenchFlags& flags, int64_t vocab_size) {
+  std::vector<data::EncodedRow> rows(static_cast<size_t>(flags.batch));
+  for (data::EncodedRow& row : rows) {
+    const at::Tensor ids = at::randint(vocab_size, {flags.seq}, at::kInt);
+    row.ids.assign(ids.const_data_ptr<int32_t>(), ids.const_data_ptr<int32_t>() + flags.seq);
+    row.supervised.assign(row.ids.size(), 1);
+    row.supervised[0] = 0;
+  }
+  return data::TokenDataset::from_rows(rows);
+}
+
+}  // namespace
+
+nlohmann::ordered_json bench_train(const settings::BenchFlags& flags) {
+  const int threads =
+      flags.threads > 0 ? static_cast<int>(flags.threads) : device::share_cpu_threads(1);
+  if (flags.threads > 0) at::set_num_threads(threads);
+  at::manual_seed(0);
+  const nn::DecoderSpec spec = geometry_spec(flags.geometry);
+  const std::unique_ptr<nn::CausalLm> model = random_model(spec, device::parse_dtype(flags.dtype));
+  std::optional<adapters::LoraModel> lora;
+  std::vector<nn::NamedTensor> parameters;
+  if (flags.mode == "lora") {
+    adapters::LoraConfig config;
+    config.r = 16;
+    config.alpha = 32;
+    lora = adapters::LoraModel::create(*model, config, 0);
+    parameters = lora->parameters();
+  } else {
+    model->set_requires_grad(true);
+    parameters = model->parameters();
+  }
+  const auto group = comm::join_group({}, std::chrono::seconds(60));
+  const auto strategy = parallel::make_strategy({}, *group);
+  std::vector<parallel::TrainableParameter> trainable;
+  for (const nn::NamedTensor& parameter : parameters)
+    trainable.push_back({parameter.name, parameter.value});
+  strategy->prepare(trainable);
+  std::vector<optim::OptimizedParameter> optimized;
+  for (size_t index = 0; index < parameters.size(); ++index)
+    optimized.push_back({.name = parameters[index].name,
+                         .value = parameters[index].value,
+                         .gradient = strategy->gradients()[index]});
+  optim::AdamW optimizer({.weight_decay = 0.01}, std::move(optimized));
+
+  const data::TokenDataset dataset = random_rows(flags, spec.vocab_size);
+  std::vector<int64_t> rows(static_cast<size_t>(flags.batch));
+  for (size_t row = 0; row < rows.size(); ++row) rows[row] = static_cast<int64_t>(row);
+  std::vector<double> seconds;
+  double loss = 0;
+  for (int64_t step = 0; step <= flags.steps; ++step) {
+    const auto start = std::chrono::steady_clock::now();
+    const train::LabelledBatch batch = train::assemble_batch(dataset, rows);
+    strategy->begin_micro_batch(parallel::MicroBatch::Last);
+    const at::Tensor hidden_TD = model->hidden_states(batch.tokens, {});
+    const at::Tensor nll =
+        kernels::linear_cross_entropy(hidden_TD, model->head().weight(), batch.labels_T)
+            .div(static_cast<double>(batch.supervised_tokens));
+    nll.backward();
+    strategy->finish_gradients();
+    optimizer.step(1e-4, optim::clip_coefficient(optim::global_norm(strategy->gradients()), 1.0));
+    strategy->reset_gradients();
+    loss = nll.item<double>();
+    seconds.push_back(
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+  }
+  seconds.erase(seconds.begin());  // the first step packs weights and grows buffers
+  std::sort(seconds.begin(), seconds.end());
+  const auto tokens = static_cast<double>(flags.batch * flags.seq);
+  return {{"tool", "convoy"},
+          {"mode", flags.mode},
+          {"dtype", flags.dtype},
+          {"geometry", flags.geometry},
+          {"seq", flags.seq},
+          {"batch", flags.batch},
+          {"tokens_per_s", tokens / seconds[seconds.size() / 2]},
+          {"best", tokens / seconds.front()},
+          {"peak_rss_mb", device::process_memory().peak_resident_bytes >> 20},
+          {"loss", loss}};
+}
+
+}  // namespace convoy::recipes

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `convoy generate`: answers to a file of prompts, to one prompt, or to a person at the terminal.
+#pragma once
+
+#include "convoy/base/log.h"
+#include "convoy/generate/generator.h"
+#include "convoy/recipes/loaded_model.h"
+#include "convoy/settings/command_flags.h"
+
+namespace convoy::recipes {
+
+// Rows {"index","sample","prompt_tokens","completion","token_ids","finish_reason"} in the order of the prompts. One
+// --prompt without --output prints its text alone. Throws convoy::Error.
+void generate_text(const settings::ModelFlags& model, const settings::GenerateFlags& flags,
+                   const settings::SamplingFlags& sampling, bool json, const Log& log);
+
+// Sampling flags and the ids that end a text of this model.
+generate::GenerationConfig generation_config(const settings::SamplingFlags& sampling,
+                                             const LoadedModel& model);
+
+}  // namespace convoy::recipes
