@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/checkpoint/checkpoint.h"
+
+#include <ATen/Functions.h>
+#include <fmt/format.h>
+
+#include <cstring>
+#include <utility>
+
+#include "convoy/base/error.h"
+#include "convoy/io/json_reader.h"
+
+namespace convoy::checkpoint {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::pair<at::ScalarType, io::Dtype> kTypes[] = {
+    {at::kBool, io::Dtype::Bool}, {at::kByte, io::Dtype::U8},   {at::kChar, io::Dtype::I8},
+    {at::kShort, io::Dtype::I16}, {at::kHalf, io::Dtype::F16},  {at::kBFloat16, io::Dtype::BF16},
+    {at::kInt, io::Dtype::I32},   {at::kFloat, io::Dtype::F32}, {at::kDouble, io::Dtype::F64},
+    {at::kLong, io::Dtype::I64}};
+
+io::Dtype file_dtype(const std::string& name, const at::Tensor& tensor) {
+  for (const auto& [type, dtype] : kTypes)
+    if (type == tensor.scalar_type()) return dtype;
+  throw StateError(fmt::format("tensor {}: a type that safetensors lacks here", name));
+}
+
+at::ScalarType tensor_type(const io::TensorView& view) {
+  for (const auto& [type, dtype] : kTypes)
+    if (dtype == view.dtype) return type;
+  throw StateError(
+      fmt::format("tensor {}: {} has no counterpart", view.name, dtype_name(view.dtype)));
+}
+
+std::string group_file(const std::string& group) { return group + ".safetensors"; }
+
+io::Json progress_json(const Progress& progress) {
+  io::Json json = {{"step", progress.step},
+                   {"epoch", progress.epoch},
+                   {"position_in_epoch", progress.position_in_epoch},
+                   {"micro_step", progress.micro_step},
+                   {"tokens_seen", progress.tokens_seen},
+                   {"supervised_tokens_seen", progress.supervised_tokens_seen},
+                   {"best_metric", nullptr},
+                   {"best_step", progress.best_step},
+                   {"evaluations_without_improvement", progress.evaluations_without_improvement}};
+  if (progress.best_metric) json["best_metric"] = *progress.best_metric;
+  return json;
+}
+
+Progress read_progress(const io::JsonReader& json) {
+  const auto count = [&](const char* key) { return json.require_int(key, 0, INT64_MAX); };
+  Progress progress;
+  progress.step = count("step");
+  progress.epoch = count("epoch");
+  progress.position_in_epoch = count("position_in_epoch");
+  progress.micro_step = count("micro_step");
+  progress.tokens_seen = count("tokens_seen");
+  progress.supervised_tokens_seen = count("supervised_tokens_seen");
+  progress.best_metric = json.optional_double("best_metric", -1e300, 1e300);
+  progress.best_step = count("best_step");
+  progress.evaluations_without_improvement = count("evaluations_without_improvement");
+  return progress;
+}
+
+io::Json content_of(const TrainState& state) {
+  io::Json groups = io::Json::array();
+  for (const auto& [group, tensors] : state.groups) groups.push_back(group);
+  return {{"program_version", CONVOY_VERSION},
+          {"progress", progress_json(state.progress)},
+          {"stamp", state.stamp.to_json()},
+          {"groups", std::move(groups)},
+          {"extra", state.extra}};
+}
+
+void write_group(const fs::path& file, const NamedTensors& tensors) {
+  std::vector<io::TensorSource> sources;
+  for (const auto& [name, tensor] : tensors) sources.push_back(tensor_source(name, tensor));
+  io::write_safetensors(file, std::move(sources));
+}
+
+NamedTensors read_group(const fs::path& path) {
+  const io::SafetensorsFile file(path);
+  NamedTensors tensors;
+  for (const io::TensorView& view : file.tensors())
+    tensors.emplace(view.name, copy_to_tensor(view));
+  return tensors;
+}
+
+LoadedCheckpoint read_verified(const io::VerifiedSnapshot& snapshot,
+                               std::vector<std::string> notices) {
+  const std::string place = (snapshot.folder / "manifest.json").string();
+  const io::JsonReader content(snapshot.manifest.content, place);
+  LoadedCheckpoint loaded{snapshot.folder, {}, std::move(notices)};
+  try {
+    TrainState& state = loaded.state;
+    state.progress = read_progress(content.require_object("progress"));
+    state.stamp = Stamp::from_json(content.require_object("stamp").value(), place);
+    state.extra = content.require_object("extra").value();
+    for (const std::string& group : content.strings_or_empty("groups"))
+      state.groups.emplace(group, read_group(snapshot.folder / group_file(group)));
+    if (const std::string version = content.require_string("program_version");
+        version != CONVOY_VERSION)
+      loaded.notices.push_back(fmt::format("{} was written by Convoy {}, this is {}",
+                                           snapshot.folder.string(), version, CONVOY_VERSION));
+  } catch (const DataError& error) {
+    throw CheckpointError(fmt::format("the checkpoint is not usable: {}", error.sentence()),
+                          {.file = snapshot.folder.string()});
+  }
+  return loaded;
+}
+
+}  // namespace
+
+io::TensorSource tensor_source(const std::string& name, const at::Tensor& tensor) {
+  return {name, file_dtype(name, tensor), tensor.sizes().vec(), [tensor](const io::ByteSink& sink) {
+            const at::Tensor dense = tensor.detach().to(at::kCPU).contiguous();
+            sink({static_cast<const std::byte*>(dense.const_data_ptr()), dense.nbytes()});
+          }};
+}
+
+at::Tensor copy_to_tensor(const io::TensorView& view) {
+  at::Tensor tensor = at::empty(view.shape, at::TensorOptions().dtype(tensor_type(view)));
+  if (!view.bytes.empty())
+    std::memcpy(tensor.mutable_data_ptr(), view.bytes.data(), view.bytes.size());
+  return tensor;
+}
+
+CheckpointStore::CheckpointStore(fs::path folder, int64_t keep) : store_(std::move(folder), keep) {}
+
+void CheckpointStore::prepare() { store_.prepare(); }
+
+fs::path CheckpointStore::save(const TrainState& state, bool is_best,
+                               const std::function<void(const fs::path&)>& write_more) {
+  return store_.save({state.progress.step, content_of(state), is_best},
+                     [&](const fs::path& folder) {
+                       for (const auto& [group, tensors] : state.groups)
+                         write_group(folder / group_file(group), tensors);
+                       if (write_more) write_more(folder);
+                     });
+}
+
+void CheckpointStore::mark_best(int64_t step) { store_.mark_best(step); }
+
+std::optional<LoadedCheckpoint> CheckpointStore::load_newest() const {
+  std::vector<std::string> notices;
+  const std::optional<io::VerifiedSnapshot> snapshot = store_.newest_valid(notices);
+  if (snapshot) return read_verified(*snapshot, std::move(notices));
+  if (notices.empty()) return std::nullopt;
+  throw CheckpointError(fmt::format("no checkpoint is usable: {}", fmt::join(notices, ". ")),
+                        {.file = store_.root().string(),
+                         .hint = "start anew with --resume never, or name another folder"});
+}
+
+std::optional<LoadedCheckpoint> CheckpointStore::load_best() const {
+  std::vector<std::string> notices;
+  const std::optional<io::VerifiedSnapshot> snapshot = store_.best(notices);
+  if (snapshot) return read_verified(*snapshot, std::move(notices));
+  if (notices.empty()) return std::nullopt;
+  throw CheckpointError(
+      fmt::format("the best checkpoint is not usable: {}", fmt::join(notices, ". ")),
+      {.file = store_.root().string()});
+}
+
+LoadedCheckpoint load_checkpoint(const fs::path& folder) {
+  return read_verified(io::verify_snapshot(folder), {});
+}
+
+}  // namespace convoy::checkpoint
