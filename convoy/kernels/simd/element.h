@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// From a tensor's dtype to the element type of the inner loops, and the ways work is split over threads.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <c10/util/BFloat16.h>
+
+#include <cstdint>
+#include <functional>
+
+namespace convoy::kernels {
+
+// Throws StateError unless `tensor` is an fp32 or bf16 CPU tensor; `op` names the caller.
+void require_supported(const at::Tensor& tensor, const char* op);
+
+// Calls body(Element{}) with float or at::BFloat16.
+template <class Body>
+void with_element(const at::Tensor& tensor, const char* op, Body&& body) {
+  require_supported(tensor, op);
+  if (tensor.scalar_type() == at::kFloat) return body(float{});
+  body(at::BFloat16{});
+}
+
+// Would autograd record an op over these inputs?
+bool records_gradient(std::initializer_list<at::Tensor> inputs);
+
+// Calls body(begin, end) over rows in parallel, in parts worth a thread's while.
+void for_rows(int64_t rows, int64_t width, const std::function<void(int64_t, int64_t)>& body);
+
+// Runs body(task) for every task, each thread taking the next one when it is free. `make_body` is called once per
+// thread, so the body may own scratch memory.
+using TaskBody = std::function<void(int64_t)>;
+void for_tasks(int64_t tasks, const std::function<TaskBody()>& make_body);
+
+}  // namespace convoy::kernels

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// GEMM over a packed B: C [m, n] = A [m, k] B [k, n] in fp32 accumulation. A panel holds kPanelColumns columns for all
+// k; with bf16 two k values of a column lie together, as the dot-product instruction wants them. kBlockRows rows times
+// two vectors are kept in registers: enough to hide the latency of one or two multipliers. See vector16.inl.
+
+template <class Element>
+constexpr int64_t kPair = sizeof(Element) == 2 ? 2 : 1;
+
+#if defined(__AVX512F__)
+constexpr int64_t kBlockRows = 8;
+#elif defined(__AVX2__)
+constexpr int64_t kBlockRows = 3;
+#else
+constexpr int64_t kBlockRows = 1;
+#endif
+
+// a: one float of a row. b: 16 columns at the same k.
+CONVOY_INLINE Floats multiply_add(Floats c, const float* a, const float* b) { return c + *a * load(b); }
+
+// a: two bf16 of a row. b: 16 columns of the same two k, interleaved.
+#if defined(__AVX512BF16__)
+CONVOY_INLINE Floats multiply_add(Floats c, const c10::BFloat16* a, const c10::BFloat16* b) {
+  int32_t pair;
+  __builtin_memcpy(&pair, a, sizeof pair);
+  return reinterpret_cast<Floats>(
+      _mm512_dpbf16_ps(reinterpret_cast<__m512>(c), reinterpret_cast<__m512bh>(_mm512_set1_epi32(pair)),
+                       reinterpret_cast<__m512bh>(_mm512_loadu_si512(b))));
+}
+#else
+CONVOY_INLINE Floats multiply_add(Floats c, const c10::BFloat16* a, const c10::BFloat16* b) {
+  Words pairs;
+  __builtin_memcpy(&pairs, b, sizeof pairs);
+  c += static_cast<float>(a[0]) * reinterpret_cast<Floats>(pairs << 16);
+  return c + static_cast<float>(a[1]) * reinterpret_cast<Floats>(pairs & 0xffff0000u);
+}
+#endif
+
+template <class Element, int64_t rows>
+inline void multiply_block(const Element* a, int64_t stride_a, const Element* panel, float* c, int64_t stride_c,
+                           int64_t k, bool accumulate) {
+  constexpr int64_t pair = kPair<Element>;
+  constexpr int64_t step = kPanelColumns * pair;
+  Floats low[rows];
+  Floats high[rows];
+  for (int64_t row = 0; row < rows; ++row) {
+    low[row] = accumulate ? load(c + row * stride_c) : Floats{};
+    high[row] = accumulate ? load(c + row * stride_c + kLanes) : Floats{};
+  }
+  const int64_t whole = k / pair * pair;
+  for (int64_t at = 0; at < whole; at += pair, panel += step) {
+#pragma GCC unroll 8
+    for (int64_t row = 0; row < rows; ++row) {
+      low[row] = multiply_add(low[row], a + row * stride_a + at, panel);
+      high[row] = multiply_add(high[row], a + row * stride_a + at, panel + step / 2);
+    }
+  }
+  if (whole < k) {
+    for (int64_t row = 0; row < rows; ++row) {
+      const Element last[2] = {a[row * stride_a + whole], Element(0.0f)};
+      low[row] = multiply_add(low[row], last, panel);
+      high[row] = multiply_add(high[row], last, panel + step / 2);
+    }
+  }
+  for (int64_t row = 0; row < rows; ++row) {
+    store(c + row * stride_c, low[row]);
+    store(c + row * stride_c + kLanes, high[row]);
+  }
+}
+
+// The last, smaller block of rows.
+template <class Element, int64_t rows>
+inline void multiply_rest(int64_t rest, const Element* a, int64_t stride_a, const Element* panel, float* c,
+                          int64_t stride_c, int64_t k, bool accumulate) {
+  if constexpr (rows > 0) {
+    if (rest == rows) return multiply_block<Element, rows>(a, stride_a, panel, c, stride_c, k, accumulate);
+    multiply_rest<Element, rows - 1>(rest, a, stride_a, panel, c, stride_c, k, accumulate);
+  }
+}
+
+template <class Element>
+void multiply(const Element* a, int64_t stride_a, PackedView<Element> b, float* c, int64_t stride_c, GemmShape shape,
+              bool accumulate) {
+  const Element* panel = b.panels;
+  for (int64_t column = 0; column < shape.n; column += kPanelColumns, panel += b.panel_stride) {
+    int64_t row = 0;
+    for (; row + kBlockRows <= shape.m; row += kBlockRows) {
+      multiply_block<Element, kBlockRows>(a + row * stride_a, stride_a, panel, c + row * stride_c + column, stride_c,
+                                          shape.k, accumulate);
+    }
+    multiply_rest<Element, kBlockRows - 1>(shape.m - row, a + row * stride_a, stride_a, panel,
+                                           c + row * stride_c + column, stride_c, shape.k, accumulate);
+  }
+}
+
+// Two rows of floats as one row of interleaved bf16.
+CONVOY_INLINE void store_pairs(c10::BFloat16* to, Floats first, Floats second) {
+  const Words words = (rounded_words(first) >> 16) | (rounded_words(second) & 0xffff0000u);
+  __builtin_memcpy(to, &words, sizeof words);
+}
+CONVOY_INLINE void store_pairs(float* to, Floats first, Floats) { store(to, first); }
+
+template <class From, class Element>
+void pack_rows_from(const From* b, int64_t stride, GemmShape shape, Element* packed) {
+  constexpr int64_t pair = kPair<Element>;
+  for (int64_t column = 0; column < shape.n; column += kPanelColumns) {
+    for (int64_t k = 0; k < shape.k; k += pair) {
+      for (int64_t half = 0; half < kPanelColumns; half += kLanes, packed += kLanes * pair) {
+        const int64_t count = shape.n - column - half;
+        const From* first = b + k * stride + column + half;
+        const bool paired = pair == 2 && k + 1 < shape.k;
+        if (count >= kLanes) {
+          store_pairs(packed, load(first), paired ? load(first + stride) : Floats{});
+        } else {
+          store_pairs(packed, load_part(first, count), paired ? load_part(first + stride, count) : Floats{});
+        }
+      }
+    }
+  }
+}
+
+template <class Element>
+void pack_columns(const Element* b_t, int64_t stride, GemmShape shape, Element* packed) {
+  constexpr int64_t pair = kPair<Element>;
+  const int64_t padded_k = round_up(shape.k, pair);
+  for (int64_t column = 0; column < shape.n; column += kPanelColumns, packed += kPanelColumns * padded_k) {
+    for (int64_t lane = 0; lane < kPanelColumns; ++lane) {
+      const bool present = column + lane < shape.n;
+      const Element* from = b_t + (column + lane) * stride;
+      Element* to = packed + lane * pair;
+      for (int64_t k = 0; k < padded_k; ++k) {
+        to[k / pair * (kPanelColumns * pair) + k % pair] = present && k < shape.k ? from[k] : Element(0.0f);
+      }
+    }
+  }
+}
+
+template <class Element>
+void weighted_sum(const float* weights, const Element* rows, int64_t stride, RowShape shape, float* out) {
+  for_lanes(shape.width, [&](int64_t at, auto count) {
+    Floats total{};
+    for (int64_t row = 0; row < shape.rows; ++row) total += weights[row] * load_lanes(rows + row * stride + at, count);
+    store_lanes(out + at, total, count);
+  });
+}

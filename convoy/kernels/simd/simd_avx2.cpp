@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The loops compiled for AVX2 with FMA.
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+
+#include "convoy/kernels/simd/simd_kernels.h"
+
+#pragma GCC target("avx2,fma,f16c")
+#pragma GCC optimize("fp-contract=fast")
+
+namespace convoy::kernels::avx2 {
+namespace {
+#include "convoy/kernels/simd/vector16.inl"
+#include "convoy/kernels/simd/row_loops.inl"
+#include "convoy/kernels/simd/panel_gemm.inl"
+}  // namespace
+#include "convoy/kernels/simd/simd_table.inl"
+}  // namespace convoy::kernels::avx2

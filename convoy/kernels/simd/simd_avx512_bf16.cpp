@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The loops compiled for AVX-512 with the bf16 dot product.
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+
+#include <immintrin.h>
+
+#include "convoy/kernels/simd/simd_kernels.h"
+
+#pragma GCC target("avx2,fma,f16c,avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,prefer-vector-width=512")
+#pragma GCC optimize("fp-contract=fast")
+
+namespace convoy::kernels::avx512_bf16 {
+namespace {
+#include "convoy/kernels/simd/vector16.inl"
+#include "convoy/kernels/simd/row_loops.inl"
+#include "convoy/kernels/simd/panel_gemm.inl"
+}  // namespace
+#include "convoy/kernels/simd/simd_table.inl"
+}  // namespace convoy::kernels::avx512_bf16

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The inner loops of all CPU ops, one table per instruction set and element type. Single-threaded; callers split work.
+// Element is float or at::BFloat16; all arithmetic is fp32. Every loop gives the same bits however callers split rows.
+#pragma once
+
+#include <c10/util/BFloat16.h>
+
+#include <cstdint>
+
+#include "convoy/kernels/simd/cpu_isa.h"
+
+namespace convoy::kernels {
+
+// Columns of a packed GEMM panel; C buffers of `multiply` are padded to it.
+inline constexpr int64_t kPanelColumns = 32;
+
+constexpr int64_t round_up(int64_t value, int64_t multiple) {
+  return (value + multiple - 1) / multiple * multiple;
+}
+
+struct RowShape {
+  int64_t rows = 0;
+  int64_t width = 0;
+};
+
+struct NormParameters {
+  float epsilon = 0;
+  bool scale_by_one_plus = false;  // Gemma's order; see NormOrder
+};
+
+struct GemmShape {
+  int64_t m = 0;
+  int64_t n = 0;
+  int64_t k = 0;
+};
+
+// Elements of one packed panel of depth k, and of a whole packed B.
+template <class Element>
+constexpr int64_t panel_elements(int64_t k) {
+  return kPanelColumns * round_up(k, sizeof(Element) == 2 ? 2 : 1);
+}
+template <class Element>
+constexpr int64_t packed_elements(GemmShape shape) {
+  return round_up(shape.n, kPanelColumns) / kPanelColumns * panel_elements<Element>(shape.k);
+}
+
+// A packed B, or a part of one.
+template <class Element>
+struct PackedView {
+  const Element* panels = nullptr;
+  int64_t panel_stride = 0;  // elements
+
+  // Columns from `column` (a multiple of kPanelColumns) and k from `k` (even) on.
+  PackedView from(int64_t column, int64_t k) const {
+    return {panels + column / kPanelColumns * panel_stride + k * kPanelColumns, panel_stride};
+  }
+};
+
+struct AdamWFactors {
+  float beta1, one_minus_beta1, beta2, one_minus_beta2;
+  float keep;                  // 1 - lr * weight_decay
+  float step_size;             // lr / (1 - beta1^t)
+  float root_bias_correction;  // sqrt(1 - beta2^t)
+  float epsilon;
+  float gradient_scale;
+};
+
+template <class Element>
+struct SimdKernels {
+  // y = norm(x) * w over contiguous rows; inverse_rms per row may be null.
+  void (*rms_norm)(const Element* x, const Element* weight, Element* y, float* inverse_rms, RowShape shape,
+                   NormParameters parameters);
+  // grad_weight [width] is added to; null: not computed.
+  void (*rms_norm_backward)(const Element* grad, const Element* x, const Element* weight,
+                            const float* inverse_rms, Element* grad_x, float* grad_weight, RowShape shape,
+                            NormParameters parameters);
+  // One head: first and second half rotated by (cos, sin); direction -1 rotates back.
+  void (*rotate)(const Element* x, const float* cos, const float* sin, Element* y, int64_t half, float direction);
+
+  void (*gated_silu)(const Element* gate, const Element* up, Element* y, int64_t count);
+  void (*gated_gelu_tanh)(const Element* gate, const Element* up, Element* y, int64_t count);
+  void (*gated_silu_backward)(const Element* grad, const Element* gate, const Element* up, Element* grad_gate,
+                              Element* grad_up, int64_t count);
+  void (*gated_gelu_tanh_backward)(const Element* grad, const Element* gate, const Element* up, Element* grad_gate,
+                                   Element* grad_up, int64_t count);
+
+  // weights[i] = exp(scale * scores[i] - max) for begin <= i < end, 0 elsewhere below `width`; returns the sum.
+  // log_sum_exp = log(sum exp(scale * scores)).
+  float (*attention_weights)(const float* scores, Element* weights, int64_t begin, int64_t end, int64_t width,
+                             float scale, float* log_sum_exp);
+  // In place: scores becomes p = exp(scale * scores - log_sum_exp), grad_p becomes scale * p * (grad_p - delta); both 0
+  // outside begin <= i < end, below `width`.
+  void (*attention_weights_backward)(float* scores, float* grad_p, int64_t begin, int64_t end, int64_t width,
+                                     float scale, float log_sum_exp, float delta);
+
+  float (*dot)(const Element* a, const Element* b, int64_t count);
+  void (*round_row)(const float* from, Element* to, int64_t count, float factor);
+  void (*add_rows)(const float* from, float* to, int64_t count);
+
+  // log(sum exp) of a row; `largest` is the first index of the largest value.
+  float (*log_sum_exp)(const float* logits, int64_t count, int64_t* largest);
+  // grad[i] = exp(logits[i] - log_sum_exp); the caller subtracts 1 at the label.
+  void (*softmax_row)(const float* logits, Element* grad, int64_t count, float log_sum_exp);
+
+  double (*sum_of_squares)(const Element* values, int64_t count);
+  // `rounded` (may be null) receives the new values in the model's type.
+  void (*adamw)(const AdamWFactors& factors, float* value, const float* gradient, float* exp_avg,
+                float* exp_avg_sq, Element* rounded, int64_t count);
+
+  // B [k, n] packed for multiply: panels of kPanelColumns columns, zero-padded; packed_elements() of them.
+  void (*pack_rows)(const Element* b, int64_t stride, GemmShape shape, Element* packed);      // b[k][n]
+  void (*pack_columns)(const Element* b_t, int64_t stride, GemmShape shape, Element* packed);  // b_t[n][k]
+  void (*pack_float_rows)(const float* b, int64_t stride, GemmShape shape, Element* packed);  // rounds
+  // C [m, round_up(n)] = A [m, k] B, or C += A B.
+  void (*multiply)(const Element* a, int64_t stride_a, PackedView<Element> b, float* c, int64_t stride_c,
+                   GemmShape shape, bool accumulate);
+  // out[width] = sum over rows of weights[row] * row.
+  void (*weighted_sum)(const float* weights, const Element* rows, int64_t stride, RowShape shape, float* out);
+};
+
+// Throws StateError for a level this machine cannot run.
+template <class Element>
+const SimdKernels<Element>& simd_kernels(CpuIsa isa = best_cpu_isa());
+
+}  // namespace convoy::kernels

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The table of one instruction set. The including file has set its target and opened its namespace.
+
+template <class Element>
+constexpr SimdKernels<Element> make_table() {
+  SimdKernels<Element> table{};
+  table.rms_norm = rms_norm<Element>;
+  table.rms_norm_backward = rms_norm_backward<Element>;
+  table.rotate = rotate<Element>;
+  table.gated_silu = gated<Element, silu>;
+  table.gated_gelu_tanh = gated<Element, gelu_tanh>;
+  table.gated_silu_backward = gated_backward<Element, silu>;
+  table.gated_gelu_tanh_backward = gated_backward<Element, gelu_tanh>;
+  table.attention_weights = attention_weights<Element>;
+  table.attention_weights_backward = attention_weights_backward;
+  table.dot = dot<Element>;
+  table.round_row = round_row<Element>;
+  table.add_rows = add_rows;
+  table.log_sum_exp = log_sum_exp;
+  table.softmax_row = softmax_row<Element>;
+  table.sum_of_squares = sum_of_squares<Element>;
+  table.adamw = adamw<Element>;
+  table.pack_rows = pack_rows_from<Element, Element>;
+  table.pack_columns = pack_columns<Element>;
+  table.pack_float_rows = pack_rows_from<float, Element>;
+  table.multiply = multiply<Element>;
+  table.weighted_sum = weighted_sum<Element>;
+  return table;
+}
+
+extern const SimdKernels<float> kFloatTable;
+extern const SimdKernels<c10::BFloat16> kBf16Table;
+const SimdKernels<float> kFloatTable = make_table<float>();
+const SimdKernels<c10::BFloat16> kBf16Table = make_table<c10::BFloat16>();
