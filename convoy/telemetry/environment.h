@@ -10,11 +10,12 @@
 namespace convoy::telemetry {
 
 struct TelemetryEnvironment {
-  std::filesystem::path tensorboard_folder;  // TENSORBOARD_LOGGING_DIR; empty = <run folder>/tb
-  bool no_color = false;                     // NO_COLOR or CONVOY_NO_COLOR non-empty, or TERM=dumb
-  std::string progress;  // CONVOY_PROGRESS: bar, lines, none; a launcher sets it for rank 0, whose
-                         // output it passes on; empty = decide by the descriptor
-  int64_t columns = 0;   // COLUMNS; 0 = unknown
+  std::filesystem::path tensorboard_folder{};  // TENSORBOARD_LOGGING_DIR; empty = <run folder>/tb
+  bool no_color = false;  // NO_COLOR or CONVOY_NO_COLOR non-empty, or TERM=dumb
+  std::string
+      progress{};       // CONVOY_PROGRESS: bar, lines, none; a launcher sets it for rank 0, whose
+                        // output it passes on; empty = decide by the descriptor
+  int64_t columns = 0;  // COLUMNS; 0 = unknown
   bool force_color = false;  // FORCE_COLOR non-empty
 };
 

@@ -13,8 +13,8 @@
 namespace convoy::telemetry {
 
 struct PlotSeries {
-  std::string label;
-  std::vector<CurvePoint> points;
+  std::string label{};
+  std::vector<CurvePoint> points{};
   int color = 0;         // index into the palette; series of one run share it
   bool smooth = false;   // faint raw line under a smoothed one
   bool markers = false;  // dots at the points
@@ -22,7 +22,7 @@ struct PlotSeries {
 };
 
 struct PlotOptions {
-  std::string title;
+  std::string title{};
   std::string x_label = "step";
   std::string y_label = "loss";
   int64_t width = 1000;  // pixels

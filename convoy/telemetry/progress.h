@@ -25,7 +25,7 @@ struct ProgressOptions {
   ColorChoice color = ColorChoice::Auto;
   double line_seconds =
       30;  // Lines: one line per max(line_seconds, 5 % of the work), and the first and last
-  std::function<double()> now_seconds;  // a monotonic clock; empty = the system's
+  std::function<double()> now_seconds{};  // a monotonic clock; empty = the system's
 };
 
 // Figures that matter, shown in this order; negative or NaN = not shown, except loss (NaN is

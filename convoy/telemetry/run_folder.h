@@ -14,15 +14,15 @@ namespace convoy::telemetry {
 
 // What run.json says.
 struct RunIdentity {
-  std::string name;
-  std::string task;                                // "sft", "pretrain", ...
-  std::string config_yaml;                         // the resolved config; becomes config.yaml
-  std::string config_json;                         // the same as JSON, for run.json
-  std::map<std::string, std::string> origins;      // key path -> where its value came from
-  std::vector<std::string> hosts;                  // one per node
-  std::vector<std::string> devices;                // one per rank
-  std::map<std::string, std::string> data_hashes;  // split or file -> SHA-256
-  std::map<std::string, std::string> stamp;        // what a resumed run must share
+  std::string name{};
+  std::string task{};                                // "sft", "pretrain", ...
+  std::string config_yaml{};                         // the resolved config; becomes config.yaml
+  std::string config_json{};                         // the same as JSON, for run.json
+  std::map<std::string, std::string> origins{};      // key path -> where its value came from
+  std::vector<std::string> hosts{};                  // one per node
+  std::vector<std::string> devices{};                // one per rank
+  std::map<std::string, std::string> data_hashes{};  // split or file -> SHA-256
+  std::map<std::string, std::string> stamp{};        // what a resumed run must share
   int64_t world_size = 1;
   int64_t resume_step = -1;  // -1 = from the beginning
 };

@@ -22,19 +22,19 @@ struct CurvePoint {
 };
 
 struct RunHistory {
-  std::filesystem::path path;
-  std::string name;  // of the folder
+  std::filesystem::path path{};
+  std::string name{};  // of the folder
   RunState state = RunState::Empty;
   int64_t steps = 0;           // done
   int64_t total_steps = 0;     // planned; 0 = unknown
   double created_seconds = 0;  // since 1970
   double updated_seconds = 0;  // last event
-  std::vector<CurvePoint> train_loss;
-  std::vector<CurvePoint> eval_loss;
-  std::vector<CurvePoint> learning_rate;
-  std::vector<CurvePoint> grad_norm;
-  std::vector<CurvePoint> tokens_per_second;
-  std::string failure;  // sentence of the last failure, or empty
+  std::vector<CurvePoint> train_loss{};
+  std::vector<CurvePoint> eval_loss{};
+  std::vector<CurvePoint> learning_rate{};
+  std::vector<CurvePoint> grad_norm{};
+  std::vector<CurvePoint> tokens_per_second{};
+  std::string failure{};  // sentence of the last failure, or empty
 };
 
 // Throws DataError when `folder` is no run folder or its events are damaged.

@@ -25,8 +25,8 @@ std::string event_record(std::string_view payload);
 
 // Charts of the "Custom Scalars" page: every tag that a regular expression matches, in one chart.
 struct ScalarChart {
-  std::string title;
-  std::vector<std::string> tag_patterns;
+  std::string title{};
+  std::vector<std::string> tag_patterns{};
 };
 
 class EventWriter {

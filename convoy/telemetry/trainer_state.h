@@ -22,9 +22,9 @@ struct TrainerState {
   int64_t save_steps = 0;
   int64_t num_input_tokens_seen = 0;
   double total_flos = 0;
-  std::optional<double> best_metric;
-  std::optional<int64_t> best_global_step;
-  std::optional<std::string> best_model_checkpoint;
+  std::optional<double> best_metric{};
+  std::optional<int64_t> best_global_step{};
+  std::optional<std::string> best_model_checkpoint{};
   nlohmann::json log_history = nlohmann::json::array();
 };
 

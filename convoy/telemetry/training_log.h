@@ -37,8 +37,8 @@ struct StepMetrics {
   double tokens_per_second = -1;  // below 0: tokens / seconds
   int64_t memory_bytes = -1;      // rank 0, now
   int64_t peak_memory_bytes = -1;
-  std::vector<double> rank_losses;         // one per rank, or empty
-  std::vector<int64_t> rank_memory_bytes;  // peak of each rank, or empty
+  std::vector<double> rank_losses{};         // one per rank, or empty
+  std::vector<int64_t> rank_memory_bytes{};  // peak of each rank, or empty
 };
 
 struct EvalMetrics {
@@ -50,12 +50,12 @@ struct EvalMetrics {
   int64_t batches = 0;
   int64_t supervised_tokens = 0;
   double seconds = 0;
-  std::map<std::string, double> others;  // exact_match, ...
+  std::map<std::string, double> others{};  // exact_match, ...
 };
 
 struct CheckpointEvent {
   int64_t step = 0;
-  std::filesystem::path path;
+  std::filesystem::path path{};
   double seconds = 0;
   int64_t bytes = -1;
   bool best = false;
@@ -64,8 +64,8 @@ struct CheckpointEvent {
 enum class RunEnd { Finished, Stopped, EarlyStopped, Failed };
 
 struct TrainingLogOptions {
-  std::filesystem::path run_folder;
-  std::filesystem::path tensorboard_folder;  // empty: no TensorBoard files
+  std::filesystem::path run_folder{};
+  std::filesystem::path tensorboard_folder{};  // empty: no TensorBoard files
   int64_t total_steps = 0;
   double total_epochs = 0;
   int64_t logging_steps =
@@ -74,12 +74,12 @@ struct TrainingLogOptions {
   int64_t eval_steps = 0;
   int64_t save_steps = 0;
   int64_t world_size = 1;
-  int64_t resume_step = -1;  // -1 = from the beginning
-  std::string resume_state;  // text of the checkpoint's trainer_state.json, or empty
-  std::string config_yaml;   // shown as text in TensorBoard
-  std::string model_config_json;
+  int64_t resume_step = -1;    // -1 = from the beginning
+  std::string resume_state{};  // text of the checkpoint's trainer_state.json, or empty
+  std::string config_yaml{};   // shown as text in TensorBoard
+  std::string model_config_json{};
   bool greater_is_better = false;  // of the evaluation figure that decides best
-  ProgressOptions progress;
+  ProgressOptions progress{};
 };
 
 // The fields of a failure row, for whoever reports an error that rank 0 could not: the launcher.
