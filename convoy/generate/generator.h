@@ -20,20 +20,20 @@ struct GenerationConfig {
   SamplerConfig sampling;
   int64_t max_new_tokens = 200;
   int64_t samples_per_prompt = 1;
-  int64_t batch_size = 16;            // rows in flight
-  std::vector<int32_t> end_ids;       // beside the tokenizer's eos: models::end_token_ids
-  std::vector<std::string> stop;      // strings that end a text and are not part of it
+  int64_t batch_size = 16;        // rows in flight
+  std::vector<int32_t> end_ids;   // beside the tokenizer's eos: models::end_token_ids
+  std::vector<std::string> stop;  // strings that end a text and are not part of it
 };
 
 enum class FinishReason { Stop, Length };
 std::string_view finish_reason_name(FinishReason reason);  // "stop", "length"
 
 struct Completion {
-  int64_t index = 0;   // of the prompt
+  int64_t index = 0;  // of the prompt
   int64_t sample = 0;
   int64_t prompt_tokens = 0;
-  std::string text;                 // without end token, stop string and special tokens
-  std::vector<int32_t> token_ids;   // all that were generated, the end token included
+  std::string text;                // without end token, stop string and special tokens
+  std::vector<int32_t> token_ids;  // all that were generated, the end token included
   FinishReason finish_reason = FinishReason::Length;
 };
 
@@ -46,7 +46,8 @@ class Generator {
   using Progress = std::function<void(const Completion&)>;
   // Completions by (prompt, sample). A prompt that leaves no room before the model's last position throws DataError; a
   // text that reaches it ends with reason Length.
-  std::vector<Completion> run(const std::vector<std::vector<int32_t>>& prompts, const Progress& progress = {});
+  std::vector<Completion> run(const std::vector<std::vector<int32_t>>& prompts,
+                              const Progress& progress = {});
 
  private:
   struct Row;

@@ -25,8 +25,9 @@ struct DrawPoint {
   int64_t position = 0;  // index of the new token
 };
 
-// `logits`: fp32, one per vocabulary entry; entries at or beyond `usable` (padded rows) are never picked. Temperature,
+// `logits`: one per id that may be picked; leave out the padded rows of a vocabulary. Temperature,
 // then top-k, then top-p, in transformers' order; equal logits prefer the lower id. Throws NumericError on NaN.
-int32_t sample_token(std::span<const float> logits, const SamplerConfig& config, const DrawPoint& point);
+int32_t sample_token(std::span<const float> logits, const SamplerConfig& config,
+                     const DrawPoint& point);
 
 }  // namespace convoy::generate

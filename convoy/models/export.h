@@ -22,7 +22,7 @@ struct ExportConfig {
 // model was nested in it (Gemma-3 4B and up), the text model's own part; tokenizer, chat template and generation config
 // are copied. Adapters inside the model are not written: merge them first. A tied head is left out. Throws IoError,
 // DataError.
-void export_model(nn::CausalLm& model, const io::ModelFolder& source, const std::filesystem::path& folder,
-                  const ExportConfig& config);
+void export_model(nn::CausalLm& model, const io::ModelFolder& source,
+                  const std::filesystem::path& folder, const ExportConfig& config);
 
 }  // namespace convoy::models

@@ -27,6 +27,9 @@ nn::DecoderSpec read_decoder_spec(const io::ModelFolder& folder);
 // Ids that end a text: eos_token_id of generation_config.json and of config.json, sorted, without repeats.
 std::vector<int32_t> end_token_ids(const io::ModelFolder& folder);
 
+// transformers' class of the text model: "Qwen2ForCausalLM". Throws DataError.
+std::string architecture_name(const io::ModelFolder& folder);
+
 std::vector<std::string> supported_model_types();
 
 }  // namespace convoy::models

@@ -31,8 +31,9 @@ struct NamedTensor {
 class KvCache;  // nn/kv_cache.h
 
 struct ForwardOptions {
-  KvCache* cache = nullptr;       // generation: new tokens are appended to the cache's rows
-  bool recompute_blocks = false;  // activation checkpointing: keep only block inputs, run blocks again in backward
+  KvCache* cache = nullptr;  // generation: new tokens are appended to the cache's rows
+  bool recompute_blocks =
+      false;  // activation checkpointing: keep only block inputs, run blocks again in backward
 };
 
 class CausalLm {

@@ -15,8 +15,9 @@
 namespace convoy::nn {
 
 struct LayerSpec {
-  int64_t rope = 0;            // index into DecoderSpec::ropes
-  int64_t sliding_window = 0;  // 0: full attention; else a query sees this many keys, itself among them
+  int64_t rope = 0;  // index into DecoderSpec::ropes
+  int64_t sliding_window =
+      0;  // 0: full attention; else a query sees this many keys, itself among them
 };
 
 struct DecoderSpec {
@@ -32,7 +33,8 @@ struct DecoderSpec {
   double norm_epsilon = 1e-6;
   kernels::NormOrder norm_order = kernels::NormOrder::CastThenScale;
   bool query_key_norm = false;  // RMSNorm over head_dim of queries and keys, before the rotation
-  bool post_norms = false;      // Gemma: attention and feed-forward outputs are normalised before they are added
+  bool post_norms =
+      false;  // Gemma: attention and feed-forward outputs are normalised before they are added
 
   bool qkv_bias = false;
   bool attention_output_bias = false;

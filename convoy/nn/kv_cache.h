@@ -18,7 +18,8 @@ class KvCache {
 
   // Appends k, v [T, K, E] of a batch whose row r owns tokens row_starts[r] .. row_starts[r+1], and returns each row's
   // whole history in this layer. Row r of the batch is row `slots()[r]` of the cache.
-  std::vector<kernels::CachedRow> append(int64_t layer, const at::Tensor& k_TKE, const at::Tensor& v_TKE,
+  std::vector<kernels::CachedRow> append(int64_t layer, const at::Tensor& k_TKE,
+                                         const at::Tensor& v_TKE,
                                          const std::vector<int64_t>& row_starts);
 
   int64_t add_row();              // an empty slot; slots of removed rows are used again
@@ -30,8 +31,8 @@ class KvCache {
  private:
   struct Row {
     bool used = false;
-    int64_t capacity = 0;                // tokens
-    std::vector<at::Tensor> keys_CKE;    // per layer
+    int64_t capacity = 0;              // tokens
+    std::vector<at::Tensor> keys_CKE;  // per layer
     std::vector<at::Tensor> values_CKE;
     std::vector<int64_t> lengths;
   };

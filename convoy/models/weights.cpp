@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/models/weights.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <string_view>
+#include <unordered_set>
+
+#include "convoy/base/error.h"
+#include "convoy/device/stored_tensor.h"
+
+namespace convoy::models {
+namespace {
+
+constexpr size_t kMostNamesListed = 12;
+
+bool is_float(io::Dtype dtype) {
+  return dtype == io::Dtype::F32 || dtype == io::Dtype::BF16 || dtype == io::Dtype::F16;
+}
+
+// The model's own name of a tensor in the files; "" for one that a text model has no use for.
+std::string own_name(const std::string& name, TextModel layout) {
+  if (name.ends_with(".rotary_emb.inv_freq")) return "";  // computed, not learned
+  if (layout == TextModel::Whole) return name;
+  for (const std::string_view other : {"vision_tower.", "multi_modal_projector.",
+                                       "model.vision_tower.", "model.multi_modal_projector."}) {
+    if (name.starts_with(other)) return "";
+  }
+  constexpr std::string_view kOuter = "language_model.";
+  constexpr std::string_view kInner = "model.language_model.";
+  if (name.starts_with(kOuter)) return name.substr(kOuter.size());
+  if (name.starts_with(kInner)) return "model." + name.substr(kInner.size());
+  return name;
+}
+
+void list(std::string& message, std::string_view what, std::vector<std::string> names) {
+  if (names.empty()) return;
+  std::sort(names.begin(), names.end());
+  const size_t shown = std::min(names.size(), kMostNamesListed);
+  message +=
+      fmt::format("{}{} {}: {}", message.empty() ? "" : "; ", names.size(), what,
+                  fmt::join(names.begin(), names.begin() + static_cast<ptrdiff_t>(shown), ", "));
+  if (shown < names.size()) message += fmt::format(" and {} more", names.size() - shown);
+}
+
+}  // namespace
+
+CheckpointWeights::CheckpointWeights(const io::ModelFolder& folder, const nn::DecoderSpec& spec,
+                                     TextModel layout)
+    : place_(folder.path().string()), weights_(folder) {
+  for (const std::string& name : weights_.names()) {
+    const std::string own = own_name(name, layout);
+    if (own.empty()) continue;
+    if (!by_name_.emplace(own, &weights_.require(name)).second) {
+      throw DataError(fmt::format("{} is there twice, once as {}", own, name),
+                      {.file = place_, .key = own});
+    }
+  }
+  match(spec);
+  check_tied_head(spec);
+}
+
+void CheckpointWeights::match(const nn::DecoderSpec& spec) const {
+  std::vector<std::string> missing;
+  std::vector<std::string> unfit;
+  std::vector<std::string> unexpected;
+  std::unordered_set<std::string> declared;
+  for (const nn::ParameterDeclaration& parameter : nn::declare_parameters(spec)) {
+    declared.insert(parameter.name);
+    const auto found = by_name_.find(parameter.name);
+    if (found == by_name_.end()) {
+      missing.push_back(parameter.name);
+    } else if (found->second->shape != parameter.shape) {
+      unfit.push_back(fmt::format("{} {} instead of {}", parameter.name, found->second->shape,
+                                  parameter.shape));
+    } else if (!is_float(found->second->dtype)) {
+      unfit.push_back(fmt::format("{} {} instead of a float type", parameter.name,
+                                  io::dtype_name(found->second->dtype)));
+    }
+  }
+  for (const auto& [name, view] : by_name_) {
+    const bool is_tied_head = spec.tied_head && name == "lm_head.weight";
+    if (!declared.contains(name) && !is_tied_head) unexpected.push_back(name);
+  }
+  std::string message;
+  list(message, "missing", std::move(missing));
+  list(message, "of another shape or type than config.json says", std::move(unfit));
+  list(message, "unexpected", std::move(unexpected));
+  if (message.empty()) return;
+  throw DataError(
+      "the weights do not fit config.json: " + message,
+      {.file = place_, .hint = "config.json and weights must come from the same model"});
+}
+
+void CheckpointWeights::check_tied_head(const nn::DecoderSpec& spec) const {
+  const auto head = by_name_.find("lm_head.weight");
+  if (!spec.tied_head || head == by_name_.end()) return;
+  const io::TensorView& embedding = *by_name_.at("model.embed_tokens.weight");
+  const io::TensorView& stored = *head->second;
+  if (stored.dtype == embedding.dtype && stored.shape == embedding.shape &&
+      std::equal(stored.bytes.begin(), stored.bytes.end(), embedding.bytes.begin())) {
+    return;
+  }
+  throw DataError(
+      "lm_head.weight differs from model.embed_tokens.weight, but tie_word_embeddings says they "
+      "are one",
+      {.file = place_,
+       .key = "lm_head.weight",
+       .hint = "set tie_word_embeddings to false in config.json if the head is its own"});
+}
+
+at::Tensor CheckpointWeights::read(const std::string& name, at::ScalarType dtype) const {
+  return device::copy_to_tensor(*by_name_.at(name), dtype);
+}
+
+}  // namespace convoy::models

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/nn/linear.h"
+
+#include <utility>
+
+#include "convoy/base/error.h"
+#include "convoy/kernels/frozen_linear/frozen_linear.h"
+
+namespace convoy::nn {
+
+Linear::Linear(std::string name, at::Tensor weight_OI, at::Tensor bias_O)
+    : name_(std::move(name)), weight_OI_(std::move(weight_OI)), bias_O_(std::move(bias_O)) {
+  CONVOY_INVARIANT(weight_OI_.dim() == 2, "the weight of {} has {} dimensions", name_,
+                   weight_OI_.dim());
+}
+
+Linear::~Linear() = default;
+Linear::Linear(Linear&&) noexcept = default;
+
+at::Tensor Linear::forward(const at::Tensor& x) const {
+  return adapter_ ? adapter_->forward(*this, x) : base_forward(x);
+}
+
+at::Tensor Linear::base_forward(const at::Tensor& x) const {
+  if (weight_OI_.requires_grad() || (bias_O_.defined() && bias_O_.requires_grad())) {
+    return at::linear(x, weight_OI_, bias_O_);
+  }
+  return frozen().forward(x);
+}
+
+const kernels::FrozenLinear& Linear::frozen() const {
+  CONVOY_INVARIANT(!weight_OI_.requires_grad(), "the weight of {} trains", name_);
+  if (!packed_) packed_ = std::make_unique<kernels::FrozenLinear>(weight_OI_, bias_O_);
+  return *packed_;
+}
+
+void Linear::set_adapter(std::shared_ptr<const LinearAdapter> adapter) {
+  adapter_ = std::move(adapter);
+}
+
+void Linear::weight_changed() { packed_.reset(); }
+
+bool Linear::trains() const {
+  return weight_OI_.requires_grad() || (bias_O_.defined() && bias_O_.requires_grad()) ||
+         (adapter_ && adapter_->trains());
+}
+
+}  // namespace convoy::nn
