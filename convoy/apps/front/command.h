@@ -51,11 +51,11 @@ struct Context {
 };
 
 struct Command {
-  std::string_view name;       // "tokens"
-  std::string_view summary;    // one line in `convoy --help`
-  std::string_view usage;      // "convoy tokens --model D (--text T | --data F)"
-  std::string_view examples;   // two or three real command lines, one per line
-  std::string (*flag_table)(); // config::flag_table_of<TokensFlags>; null: none
+  std::string_view name;        // "tokens"
+  std::string_view summary;     // one line in `convoy --help`
+  std::string_view usage;       // "convoy tokens --model D (--text T | --data F)"
+  std::string_view examples;    // two or three real command lines, one per line
+  std::string (*flag_table)();  // config::flag_table_of<TokensFlags>; null: none
   int (*run)(Context& context, const std::vector<std::string>& arguments);  // exit code
   bool forwards_arguments = false;  // what follows the first positional belongs to another program
 };

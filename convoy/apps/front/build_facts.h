@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What this build is: version, git id, presets. build_facts.cpp is written by CMake when it configures.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+
+namespace convoy::apps {
+
+extern const std::string_view kVersion;
+extern const std::string_view kGitId;        // "unknown" outside a git checkout
+extern const std::string_view kTorchFolder;  // where LibTorch was when this was built
+
+// Name -> YAML text of presets/*.yaml.
+std::map<std::string, std::string> preset_texts();
+
+// Of the LibTorch that the worker would load: CONVOY_TORCH, the folder of the build, or beside the program. Reads its
+// version file only; "not found" without one.
+std::string libtorch_version(const std::string& program_folder);
+
+}  // namespace convoy::apps

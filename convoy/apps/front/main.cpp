@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The front program: finds the command, runs it, turns what it throws into the public error contract.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <new>
+
+#include "convoy/apps/front/build_facts.h"
+#include "convoy/apps/front/command.h"
+#include "convoy/base/error.h"
+#include "convoy/base/suggest.h"
+
+namespace convoy::apps {
+namespace {
+
+bool is_help(const std::string& argument) { return argument == "--help" || argument == "-h"; }
+
+// Arguments up to `--`, or up to the first positional where the rest belongs to another program.
+std::vector<std::string> own_arguments(const std::vector<std::string>& arguments, bool forwards) {
+  std::vector<std::string> own;
+  for (const std::string& argument : arguments) {
+    if (argument == "--" || (forwards && !argument.starts_with('-'))) break;
+    own.push_back(argument);
+  }
+  return own;
+}
+
+const Command& find_command(const std::string& name) {
+  std::string spelling = name;
+  std::replace(spelling.begin(), spelling.end(), '_', '-');
+  std::vector<std::string> names;
+  for (const Command& command : commands()) {
+    if (command.name == spelling) return command;
+    names.emplace_back(command.name);
+  }
+  throw ConfigError(fmt::format("unknown command `{}`{}", name, did_you_mean(name, names)),
+                    {.key = name, .hint = "`convoy --help` lists the commands"});
+}
+
+std::string version_text(const Context& context) {
+  return fmt::format("convoy {} ({})\nLibTorch {}\n", kVersion, kGitId,
+                     libtorch_version(context.program.parent_path().string()));
+}
+
+int dispatch(Context& context, const std::vector<std::string>& arguments) {
+  if (arguments.empty() || is_help(arguments[0])) {
+    fmt::print("{}", overview_text());
+    return static_cast<int>(arguments.empty() ? ExitCode::Usage : ExitCode::Done);
+  }
+  if (arguments[0] == "--version" || arguments[0] == "-V") {
+    fmt::print("{}", version_text(context));
+    return 0;
+  }
+  if (arguments[0].starts_with('-'))
+    throw ConfigError(
+        fmt::format("unknown flag {} before a command", arguments[0]),
+        {.key = arguments[0], .hint = "flags follow the command: convoy COMMAND --flag"});
+  const Command& command = find_command(arguments[0]);
+  const std::vector<std::string> rest(arguments.begin() + 1, arguments.end());
+  const std::vector<std::string> own = own_arguments(rest, command.forwards_arguments);
+  if (std::any_of(own.begin(), own.end(), is_help)) {
+    fmt::print("{}", help_text(command));
+    return 0;
+  }
+  return command.run(context, rest);
+}
+
+int report(const Error& error, bool json) {
+  fmt::print(stderr, "convoy: {}\n", error.sentence());
+  if (json || isatty(STDERR_FILENO) == 0) fmt::print(stderr, "{}\n", error.json_line());
+  return static_cast<int>(error.code());
+}
+
+int run(int argument_count, char** argument_values) {
+  const std::vector<std::string> arguments(argument_values + 1, argument_values + argument_count);
+  const std::vector<std::string> own = own_arguments(arguments, false);
+  const bool json = std::find(own.begin(), own.end(), "--json") != own.end();
+  try {
+    Context context;
+    std::error_code ignored;
+    context.program = std::filesystem::read_symlink("/proc/self/exe", ignored);
+    const int code = dispatch(context, arguments);
+    if (std::fflush(stdout) != 0)
+      throw IoError("stdout could not be written",
+                    {.hint = "is the disk full or the pipe closed?"});
+    return code;
+  } catch (const Error& error) {
+    return report(error, json);
+  } catch (const std::bad_alloc&) {
+    return report(IoError("out of memory", {.hint = "free memory or use a machine with more"}),
+                  json);
+  } catch (const std::exception& error) {
+    return report(StateError(fmt::format("a bug in Convoy: {}", error.what()),
+                             {.hint = "please report it with the command line"}),
+                  json);
+  }
+}
+
+}  // namespace
+}  // namespace convoy::apps
+
+int main(int argument_count, char** argument_values) {
+  return convoy::apps::run(argument_count, argument_values);
+}

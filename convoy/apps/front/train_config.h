@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// CONFIG.yaml [key=value ...] as every command takes it: file, presets of this build, this process's environment.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "convoy/base/log.h"
+#include "convoy/settings/resolve_train.h"
+
+namespace convoy::apps {
+
+// `arguments`: at most one file, then key=value. Notices go to the log. Throws ConfigError.
+config::Resolved read_train_config(settings::TrainSettings& train,
+                                   const std::vector<std::string>& arguments,
+                                   const std::string& preset, const Log& log);
+
+// docs/reference/config.md.
+std::string train_config_markdown();
+
+}  // namespace convoy::apps
