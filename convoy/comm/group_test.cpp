@@ -2,12 +2,11 @@
 #include "convoy/comm/group.h"
 
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <cstdlib>
-#include <filesystem>
-#include <iterator>
-#include <sstream>
 
 #include "convoy/base/error.h"
 #include "ranks/ranks.h"
@@ -144,23 +143,18 @@ TEST(Group, MissingRankIsFoundByTheTimeout) {
 
 RANK_BODY(ListensOnLoopbackOnly) {
   const auto group = join();
-  // /proc/net/tcp: local address, ..., state (0A = listening), ..., inode
-  std::map<std::string, std::string> address_of_inode;
-  std::istringstream table(read_file("/proc/net/tcp"));
-  for (std::string line; std::getline(table, line);) {
-    std::istringstream words(line);
-    std::vector<std::string> fields(std::istream_iterator<std::string>(words), {});
-    if (fields.size() > 9 && fields[3] == "0A") address_of_inode[fields[9]] = fields[1];
-  }
   int listening = 0;
-  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
-    std::error_code gone;
-    const std::string target = std::filesystem::read_symlink(entry.path(), gone).string();
-    if (!target.starts_with("socket:[")) continue;
-    const auto found = address_of_inode.find(target.substr(8, target.size() - 9));
-    if (found == address_of_inode.end()) continue;
+  for (int descriptor = 0; descriptor < 256; ++descriptor) {
+    int accepts = 0;
+    socklen_t length = sizeof(accepts);
+    if (getsockopt(descriptor, SOL_SOCKET, SO_ACCEPTCONN, &accepts, &length) != 0 || !accepts)
+      continue;
     ++listening;
-    EXPECT_EQ(found->second.substr(0, 8), "0100007F") << found->second;
+    sockaddr_in address{};
+    length = sizeof(address);
+    ASSERT_EQ(getsockname(descriptor, reinterpret_cast<sockaddr*>(&address), &length), 0);
+    EXPECT_EQ(address.sin_family, AF_INET);
+    EXPECT_EQ(ntohl(address.sin_addr.s_addr), INADDR_LOOPBACK);
   }
   EXPECT_GE(listening, 1);
   group->barrier();

@@ -42,13 +42,17 @@ struct RankEnd {
   std::string sentence;    // the rank's own error, from its error file; else empty
   std::string json_line;   // the same for scripts; else empty
   std::string last_lines;  // the last lines it wrote
+  std::filesystem::path log_file;
+  bool after_first_failure = false;  // by then it had been told to end
 };
 
 struct LaunchReport {
-  int exit_code = 0;          // the root cause's
-  int stop_signal = 0;        // the signal that asked the launcher to stop, if any
-  std::vector<RankEnd> ends;  // in the order in which ranks ended
-  int root_cause = -1;        // index into ends; -1 = no failure
+  int exit_code = 0;            // the root cause's
+  int stop_signal = 0;          // the signal that asked the launcher to stop, if any
+  std::vector<RankEnd> ends;    // in the order in which ranks ended
+  bool killed_by_stop = false;  // a second stop signal, or ranks that needed longer than the grace
+  bool ended_early = false;  // the first to end did so in good order, but the others did not follow
+  int root_cause = -1;       // index into ends; -1 = no failure
 };
 
 // Blocks until every rank and everything it started in its process group is gone. Throws

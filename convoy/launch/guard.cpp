@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/launch/guard.h"
+
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <set>
+
+#include "convoy/base/error.h"
+
+namespace convoy::launch {
+namespace {
+
+// Positive: watch this group; negative: forget it. The end of the stream means that the launcher is gone; a launcher that
+// ended in good order has told to forget every group.
+[[noreturn]] void stand_guard(int line, const std::filesystem::path& scratch) {
+  ::setsid();
+  for (const int signal : {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2})
+    ::signal(signal, SIG_IGN);
+  // Whoever waits for the end of the launcher's output must not wait for this process.
+  if (line > 0) ::close_range(0, static_cast<unsigned>(line) - 1, 0);
+  ::close_range(static_cast<unsigned>(line) + 1, ~0U, 0);
+  std::set<pid_t> groups;
+  pid_t message = 0;
+  ssize_t received = 0;
+  while ((received = ::read(line, &message, sizeof(message))) != 0) {
+    if (received < 0 && errno == EINTR) continue;
+    if (received != sizeof(message)) break;
+    if (message > 0)
+      groups.insert(message);
+    else
+      groups.erase(-message);
+  }
+  for (const pid_t group : groups) ::kill(-group, SIGKILL);
+  std::error_code ignored;
+  std::filesystem::remove_all(scratch, ignored);
+  ::_exit(0);
+}
+
+}  // namespace
+
+Guard::Guard(const std::filesystem::path& scratch) {
+  Pipe pipe = make_pipe();
+  pid_ = ::fork();
+  CONVOY_CHECK(pid_ >= 0, IoError, "no process could be made: {}", std::strerror(errno));
+  if (pid_ == 0) stand_guard(pipe.read_end.get(), scratch);
+  line_ = std::move(pipe.write_end);
+}
+
+Guard::~Guard() {
+  line_.reset();
+  while (::waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
+  }
+}
+
+void Guard::watch(pid_t group) { tell(group); }
+
+void Guard::forget(pid_t group) { tell(-group); }
+
+void Guard::tell(pid_t message) {
+  // The pipe's buffer holds thousands of messages, so this does not block; a guard that someone killed is no reason to
+  // end the job (SIGPIPE is blocked while ranks run).
+  [[maybe_unused]] const ssize_t sent = ::write(line_.get(), &message, sizeof(message));
+}
+
+}  // namespace convoy::launch

@@ -1,0 +1,393 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/launch/launcher.h"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "convoy/base/error.h"
+#include "convoy/base/files.h"
+#include "convoy/launch/error_file.h"
+
+namespace convoy::launch {
+namespace {
+
+using std::chrono::milliseconds;
+namespace fs = std::filesystem;
+
+class Launcher : public ::testing::Test {
+ protected:
+  Launcher() {
+    std::string name = (fs::temp_directory_path() / "convoy-test-XXXXXX").string();
+    folder_ = mkdtemp(name.data());
+    setenv("HERE", folder_.c_str(), 1);
+  }
+  ~Launcher() override { fs::remove_all(folder_); }
+
+  LaunchPlan plan(int ranks, const std::string& script) const {
+    LaunchPlan made;
+    made.program = {"/bin/sh", "-c", script};
+    made.num_ranks = ranks;
+    made.console = Console::Silent;
+    made.log_folder = folder_ / "logs";
+    made.early_exit_wait = milliseconds(500);
+    return made;
+  }
+
+  LaunchReport run(int ranks, const std::string& script) {
+    const auto begin = std::chrono::steady_clock::now();
+    LaunchReport report = run_ranks(plan(ranks, script));
+    seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    return report;
+  }
+
+  std::string file(const std::string& name) const { return read_file(folder_ / name); }
+
+  // Waits until the file has this many lines: that is how scripts say where they are.
+  void wait_for_lines(const std::string& name, long lines) const {
+    for (int turn = 0; turn < 1000; ++turn) {
+      if (fs::exists(folder_ / name)) {
+        const std::string text = file(name);
+        if (std::count(text.begin(), text.end(), '\n') >= lines) return;
+      }
+      std::this_thread::sleep_for(milliseconds(10));
+    }
+    FAIL() << name << " never had " << lines << " lines";
+  }
+
+  // Sends `signals` to this process, one after another, once the file has the lines.
+  std::thread signals_after(const std::string& name, long lines, std::vector<int> signals) const {
+    return std::thread([this, name, lines, signals] {
+      // The signal must reach the thread that runs the launcher.
+      sigset_t all;
+      sigfillset(&all);
+      pthread_sigmask(SIG_SETMASK, &all, nullptr);
+      wait_for_lines(name, lines);
+      for (const int signal : signals) {
+        kill(getpid(), signal);
+        std::this_thread::sleep_for(milliseconds(200));
+      }
+    });
+  }
+
+  // An orphan that was killed stays a zombie for as long as init does not look.
+  static bool lives(pid_t pid) {
+    if (kill(pid, 0) != 0 && errno == ESRCH) return false;
+    std::ifstream stat("/proc/" + std::to_string(pid) + "/stat");
+    std::string number, name, state;
+    stat >> number >> name >> state;
+    return state != "Z" && state != "X" && !state.empty();
+  }
+
+  // Every process whose number a script wrote is gone within the time.
+  ::testing::AssertionResult all_gone(const std::string& name, milliseconds within) const {
+    std::istringstream numbers(file(name));
+    for (pid_t pid; numbers >> pid;) {
+      for (auto left = within; lives(pid); left -= milliseconds(10)) {
+        if (left.count() <= 0)
+          return ::testing::AssertionFailure() << "process " << pid << " lives";
+        std::this_thread::sleep_for(milliseconds(10));
+      }
+    }
+    return ::testing::AssertionSuccess();
+  }
+
+  fs::path folder_;
+  double seconds_ = 0;
+};
+
+TEST_F(Launcher, GivesEachRankTorchrunsEnvironment) {
+  LaunchPlan three = plan(3, "env > $HERE/env.$RANK");
+  three.environment = {{"ADDED", "yes"}};
+  three.run_id = "run7";
+  EXPECT_EQ(run_ranks(three).exit_code, 0);
+  std::string ports;
+  for (int rank = 0; rank < 3; ++rank) {
+    const std::string number = std::to_string(rank);
+    const std::string env = "\n" + file("env." + number);
+    for (const std::string& line :
+         {"RANK=" + number, "LOCAL_RANK=" + number, std::string("WORLD_SIZE=3"),
+          std::string("LOCAL_WORLD_SIZE=3"), std::string("GROUP_RANK=0"),
+          std::string("GROUP_WORLD_SIZE=1"), "ROLE_RANK=" + number,
+          std::string("ROLE_WORLD_SIZE=3"), std::string("ROLE_NAME=default"),
+          std::string("MASTER_ADDR=127.0.0.1"), std::string("TORCHELASTIC_RESTART_COUNT=0"),
+          std::string("TORCHELASTIC_MAX_RESTARTS=0"), std::string("TORCHELASTIC_RUN_ID=run7"),
+          std::string("TORCHELASTIC_USE_AGENT_STORE=False"), std::string("ADDED=yes")})
+      EXPECT_NE(env.find("\n" + line + "\n"), std::string::npos) << line << env;
+    const size_t port = env.find("\nMASTER_PORT=");
+    ASSERT_NE(port, std::string::npos);
+    const std::string value = env.substr(port + 13, env.find('\n', port + 1) - port - 13);
+    EXPECT_GT(std::stoi(value), 1023);
+    if (rank == 0) ports = value;
+    EXPECT_EQ(value, ports);
+    EXPECT_NE(env.find("/attempt_0/" + number + "/error.json\n"), std::string::npos);
+  }
+}
+
+TEST_F(Launcher, LeavesNoScratchFolderAndNoProcess) {
+  run(2, "echo $$ >> $HERE/pids; echo $CONVOY_STORE_FILE > $HERE/store");
+  std::string store = file("store");
+  store.pop_back();
+  EXPECT_FALSE(fs::exists(fs::path(store).parent_path()));
+  EXPECT_TRUE(all_gone("pids", milliseconds(0)));
+  EXPECT_EQ(waitpid(-1, nullptr, WNOHANG), -1);
+  EXPECT_EQ(errno, ECHILD);
+}
+
+TEST_F(Launcher, StartsTwoRanksInFiftyMilliseconds) {
+  double best = 1;
+  for (int turn = 0; turn < 5; ++turn) {
+    run(2, ":");
+    best = std::min(best, seconds_);
+  }
+  EXPECT_LT(best, 0.05);
+}
+
+TEST_F(Launcher, StoresWholeLinesPerRank) {
+  const LaunchReport report =
+      run(2, "echo out $RANK; echo err $RANK >&2; printf 'no end'; printf 'a\\rb\\n' >&2");
+  EXPECT_EQ(report.exit_code, 0);
+  for (const std::string rank : {"0", "1"}) {
+    const std::string log = "\n" + file("logs/rank-0" + rank + ".log");
+    for (const std::string& line :
+         {"out " + rank, "err " + rank, std::string("no end"), std::string("b")})
+      EXPECT_NE(log.find("\n" + line + "\n"), std::string::npos) << line << log;
+  }
+}
+
+TEST_F(Launcher, PrefixesConsoleLinesAndPassesRankZeroOnWhenAsked) {
+  for (const Console console : {Console::Prefixed, Console::RankZeroPlain}) {
+    ::testing::internal::CaptureStdout();
+    ::testing::internal::CaptureStderr();
+    LaunchPlan two = plan(2, "printf 'half '; sleep 0.1; echo line $RANK; printf 'bar\\r' >&2");
+    two.console = console;
+    run_ranks(two);
+    const std::string output = ::testing::internal::GetCapturedStdout();
+    const std::string errors = ::testing::internal::GetCapturedStderr();
+    EXPECT_NE(output.find("[rank 1] half line 1\n"), std::string::npos) << output;
+    EXPECT_EQ(output.find("[rank 0] ") != std::string::npos, console == Console::Prefixed)
+        << output;
+    EXPECT_EQ(errors.find("bar\r") != std::string::npos, console == Console::RankZeroPlain);
+  }
+}
+
+TEST_F(Launcher, ManyLinesOfManyRanksAreNotMixedOrLost) {
+  ::testing::internal::CaptureStdout();
+  LaunchPlan twelve = plan(
+      12,
+      "i=0; while [ $i -lt 300 ]; do echo $RANK-$i-abcdefghijklmnopqrstuvwxyz; i=$((i+1)); done");
+  twelve.console = Console::Prefixed;
+  EXPECT_EQ(run_ranks(twelve).exit_code, 0);
+  std::istringstream output(::testing::internal::GetCapturedStdout());
+  std::map<std::string, int> next;
+  int lines = 0;
+  for (std::string line; std::getline(output, line); ++lines) {
+    const std::string rank = line.substr(6, line.find(']') - 6);
+    EXPECT_EQ(line, "[rank " + rank + "] " + rank + "-" + std::to_string(next[rank]++) +
+                        "-abcdefghijklmnopqrstuvwxyz");
+  }
+  EXPECT_EQ(lines, 12 * 300);
+  EXPECT_TRUE(fs::exists(folder_ / "logs/rank-11.log"));
+}
+
+TEST_F(Launcher, FirstFailureEndsTheOthersAndIsReported) {
+  const LaunchReport report = run(3,
+                                  "echo $$ >> $HERE/pids; if [ $RANK = 1 ]; then sleep 0.3; echo "
+                                  "the reason >&2; exit 7; fi; sleep 60");
+  EXPECT_EQ(report.exit_code, 7);
+  EXPECT_LT(seconds_, 2.3);
+  EXPECT_TRUE(all_gone("pids", milliseconds(0)));
+  ASSERT_EQ(report.root_cause, 0);
+  EXPECT_EQ(report.ends[0].rank, 1);
+  const std::string text = failure_text(report);
+  EXPECT_NE(text.find("  | the reason\n"), std::string::npos) << text;
+  EXPECT_TRUE(text.ends_with("rank 1 ended with exit code 7\n")) << text;
+  const auto line = nlohmann::json::parse(failure_json(report));
+  EXPECT_EQ(line["code"], 7);
+  EXPECT_EQ(line["rank"], 1);
+}
+
+TEST_F(Launcher, RanksThatIgnoreTermAreKilledWithinTwoSeconds) {
+  const LaunchReport report = run(
+      2,
+      "trap '' TERM; echo $$ >> $HERE/pids; if [ $RANK = 0 ]; then sleep 0.2; kill -SEGV $$; fi; "
+      "sleep 60 & echo $! >> $HERE/pids; wait; sleep 60");
+  EXPECT_EQ(report.exit_code, 128 + SIGSEGV);
+  EXPECT_LT(seconds_, 2.3);
+  EXPECT_TRUE(all_gone("pids", milliseconds(100)));
+  EXPECT_NE(failure_text(report).find("rank 0 was killed by signal 11"), std::string::npos);
+}
+
+TEST_F(Launcher, ErrorFileSpeaksForTheRank) {
+  const LaunchReport report = run(
+      2,
+      "[ $RANK = 1 ] && sleep 60; echo noise >&2; cat > $TORCHELASTIC_ERROR_FILE <<'END'\n"
+      "{\"message\": {\"message\": \"tensor q is NaN\", \"extraInfo\": {\"timestamp\": \"1\"}},\n"
+      " \"convoy\": {\"code\": 15, \"kind\": \"numeric\", \"rank\": null, \"step\": "
+      "12}}\nEND\nexit 15");
+  EXPECT_EQ(report.exit_code, 15);
+  EXPECT_TRUE(failure_text(report).ends_with("rank 0: tensor q is NaN\n")) << failure_text(report);
+  const auto line = nlohmann::json::parse(failure_json(report));
+  EXPECT_EQ(line["kind"], "numeric");
+  EXPECT_EQ(line["step"], 12);
+  EXPECT_EQ(line["rank"], 0);
+  EXPECT_NE(file("logs/rank-00.log").find("tensor q is NaN"), std::string::npos);
+}
+
+TEST_F(Launcher, LostPeerIsNotTheRootCause) {
+  // Rank 0 sees the broken connection before rank 1 has ended.
+  const LaunchReport report = run(2, "[ $RANK = 0 ] && exit 13; sleep 0.15; exit 70");
+  EXPECT_EQ(report.exit_code, 70);
+  EXPECT_EQ(report.ends[static_cast<size_t>(report.root_cause)].rank, 1);
+}
+
+TEST_F(Launcher, LostPeerAloneIsTheCause) {
+  EXPECT_EQ(run(2, "[ $RANK = 0 ] && exit 13; sleep 60").exit_code, 13);
+  EXPECT_LT(seconds_, 2.5);
+}
+
+TEST_F(Launcher, EarlyExitIsAFailure) {
+  const LaunchReport report = run(2, "[ $RANK = 0 ] && exit 0; sleep 60");
+  EXPECT_EQ(report.exit_code, 13);
+  EXPECT_NE(failure_text(report).find("rank 0 ended with exit code 0 while other ranks"),
+            std::string::npos);
+  EXPECT_EQ(nlohmann::json::parse(failure_json(report))["code"], 13);
+}
+
+TEST_F(Launcher, EarlyExitIsAllowedWhereAsked) {
+  LaunchPlan two = plan(2, "[ $RANK = 0 ] && exit 0; sleep 0.8");
+  two.early_exit_is_failure = false;
+  EXPECT_EQ(run_ranks(two).exit_code, 0);
+}
+
+TEST_F(Launcher, GrandchildrenEndWithTheirRank) {
+  run(1, "sleep 60 & echo $! > $HERE/pids");
+  EXPECT_TRUE(all_gone("pids", milliseconds(500)));
+  EXPECT_LT(seconds_, 2);
+}
+
+TEST_F(Launcher, StopIsForwardedAndRanksMaySave) {
+  for (const int signal : {SIGTERM, SIGINT}) {
+    fs::remove(folder_ / "ready");
+    std::thread sender = signals_after("ready", 2, {signal});
+    const LaunchReport report =
+        run(2,
+            "trap 'sleep 0.$((RANK * 4)); echo saved > $HERE/saved.$RANK; exit 75' TERM; "
+            "echo x >> $HERE/ready; while :; do sleep 0.05; done");
+    sender.join();
+    EXPECT_EQ(report.exit_code, 75);
+    EXPECT_EQ(report.stop_signal, signal);
+    EXPECT_EQ(report.root_cause, -1);
+    EXPECT_EQ(file("saved.1"), "saved\n");
+  }
+}
+
+TEST_F(Launcher, StopOfAProgramThatDoesNotSaveIsTheSignal) {
+  std::thread sender = signals_after("ready", 2, {SIGTERM});
+  EXPECT_EQ(run(2, "echo x >> $HERE/ready; exec sleep 60").exit_code, 128 + SIGTERM);
+  sender.join();
+}
+
+TEST_F(Launcher, SecondStopEndsAtOnce) {
+  std::thread sender = signals_after("ready", 2, {SIGTERM, SIGTERM});
+  const LaunchReport report =
+      run(2, "trap '' TERM; echo $$ >> $HERE/pids; echo x >> $HERE/ready; sleep 60; sleep 60");
+  sender.join();
+  EXPECT_EQ(report.exit_code, 128 + SIGTERM);
+  EXPECT_LT(seconds_, 3);
+  EXPECT_TRUE(all_gone("pids", milliseconds(0)));
+}
+
+TEST_F(Launcher, GraceOfAStopIsBounded) {
+  std::thread sender = signals_after("ready", 1, {SIGTERM});
+  LaunchPlan one = plan(1, "trap '' TERM; echo x >> $HERE/ready; sleep 60; sleep 60");
+  one.stop_grace = milliseconds(300);
+  const LaunchReport report = run_ranks(one);
+  sender.join();
+  EXPECT_EQ(report.exit_code, 128 + SIGTERM);
+}
+
+TEST_F(Launcher, FailureWhileStoppingIsReported) {
+  std::thread sender = signals_after("ready", 2, {SIGTERM});
+  const LaunchReport report =
+      run(2,
+          "trap '[ $RANK = 1 ] && exit 12; sleep 60' TERM; echo x >> $HERE/ready; "
+          "while :; do sleep 0.05; done");
+  sender.join();
+  EXPECT_EQ(report.exit_code, 12);
+  EXPECT_LT(seconds_, 4);
+}
+
+TEST_F(Launcher, UserSignalsAreForwardedAndTheJobGoesOn) {
+  std::thread sender = signals_after("ready", 2, {SIGUSR1, SIGUSR2});
+  const LaunchReport report =
+      run(2,
+          "trap 'echo 1 >> $HERE/got.$RANK' USR1; trap 'echo 2 >> $HERE/got.$RANK; exit 0' USR2; "
+          "echo x >> $HERE/ready; while :; do sleep 0.05; done");
+  sender.join();
+  EXPECT_EQ(report.exit_code, 0);
+  EXPECT_EQ(report.stop_signal, 0);
+  EXPECT_EQ(file("got.0"), "1\n2\n");
+  EXPECT_EQ(file("got.1"), "1\n2\n");
+}
+
+TEST_F(Launcher, KilledLauncherLeavesNothing) {
+  const pid_t launcher = fork();
+  if (launcher == 0) {
+    run_ranks(plan(2,
+                   "trap '' TERM; echo $$ >> $HERE/pids; sleep 60 & echo $! >> $HERE/pids; "
+                   "echo $CONVOY_STORE_FILE > $HERE/store; wait; sleep 60"));
+    _exit(0);
+  }
+  wait_for_lines("pids", 4);
+  kill(launcher, SIGKILL);
+  waitpid(launcher, nullptr, 0);
+  EXPECT_TRUE(all_gone("pids", milliseconds(2000)));
+  std::string store = file("store");
+  store.pop_back();
+  for (int turn = 0; turn < 200 && fs::exists(fs::path(store).parent_path()); ++turn)
+    std::this_thread::sleep_for(milliseconds(10));
+  EXPECT_FALSE(fs::exists(fs::path(store).parent_path()));
+}
+
+TEST_F(Launcher, ProgramThatCanNotStartIsNamed) {
+  LaunchPlan missing = plan(2, "");
+  missing.program = {"/nowhere/program"};
+  try {
+    run_ranks(missing);
+    FAIL() << "expected an error";
+  } catch (const ConfigError& error) {
+    EXPECT_NE(std::string(error.what()).find("/nowhere/program"), std::string::npos);
+  }
+  EXPECT_EQ(waitpid(-1, nullptr, WNOHANG), -1);
+}
+
+TEST_F(Launcher, SignalsWorkAsBeforeAfterwards) {
+  run(1, ":");
+  sigset_t mask;
+  pthread_sigmask(SIG_SETMASK, nullptr, &mask);
+  for (const int signal : {SIGTERM, SIGINT, SIGUSR1, SIGPIPE})
+    EXPECT_EQ(sigismember(&mask, signal), 0);
+}
+
+TEST_F(Launcher, ErrorFileRoundTrip) {
+  const fs::path path = folder_ / "error.json";
+  EXPECT_TRUE(write_error_file(path, DataError("row is \xff bad", {.file = "a.jsonl", .line = 3})));
+  const ErrorFile found = read_error_file(path);
+  EXPECT_TRUE(found.sentence.starts_with("a.jsonl:3: row is ")) << found.sentence;
+  EXPECT_EQ(nlohmann::json::parse(found.json_line)["code"], 10);
+  EXPECT_FALSE(write_error_file("/proc/nowhere/error.json", DataError("x")));
+  EXPECT_TRUE(read_error_file(folder_ / "none").sentence.empty());
+  write_file_atomic(path, "{\"message\": [1]");
+  EXPECT_TRUE(read_error_file(path).sentence.empty());
+}
+
+}  // namespace
+}  // namespace convoy::launch

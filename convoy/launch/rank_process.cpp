@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/launch/rank_process.h"
+
+#include <fcntl.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+
+#include "convoy/base/error.h"
+
+namespace convoy::launch {
+namespace {
+
+// environ with `added` over it, as "NAME=value".
+std::vector<std::string> merged_environment(const std::map<std::string, std::string>& added) {
+  std::vector<std::string> merged;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string text = *entry;
+    if (added.find(text.substr(0, text.find('='))) == added.end()) merged.push_back(text);
+  }
+  for (const auto& [name, value] : added) merged.push_back(name + "=" + value);
+  return merged;
+}
+
+std::vector<char*> pointers_to(std::vector<std::string>& texts) {
+  std::vector<char*> pointers;
+  for (std::string& text : texts) pointers.push_back(text.data());
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+struct ChildPlan {
+  char* const* program;
+  char* const* environment;
+  const sigset_t* signals;
+  pid_t launcher;
+  int output;
+  int errors;
+  int failure;  // errno goes here when exec fails
+};
+
+// Between fork and exec: only calls that are safe after a fork.
+[[noreturn]] void become_rank(const ChildPlan& plan) {
+  const auto give_up = [&] {
+    const int number = errno;
+    [[maybe_unused]] const ssize_t sent = ::write(plan.failure, &number, sizeof(number));
+    ::_exit(127);
+  };
+  ::setpgid(0, 0);
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  // The launcher may have died before the line above; then no signal comes.
+  if (::getppid() != plan.launcher) ::_exit(127);
+  const int nothing = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+  if (nothing < 0 || ::dup2(nothing, STDIN_FILENO) < 0 || ::dup2(plan.output, STDOUT_FILENO) < 0 ||
+      ::dup2(plan.errors, STDERR_FILENO) < 0)
+    give_up();
+  for (int signal = 1; signal < NSIG; ++signal) ::signal(signal, SIG_DFL);
+  ::sigprocmask(SIG_SETMASK, plan.signals, nullptr);
+  ::execvpe(plan.program[0], plan.program, plan.environment);
+  give_up();
+  ::_exit(127);
+}
+
+// 0, or the errno of exec.
+int wait_for_exec(int descriptor) {
+  int number = 0;
+  ssize_t received;
+  do received = ::read(descriptor, &number, sizeof(number));
+  while (received < 0 && errno == EINTR);
+  return received == sizeof(number) ? number : 0;
+}
+
+}  // namespace
+
+RankProcess start_rank(const std::vector<std::string>& program,
+                       const std::map<std::string, std::string>& environment,
+                       const sigset_t& signals) {
+  CONVOY_INVARIANT(!program.empty(), "no program to start");
+  std::vector<std::string> arguments = program;
+  std::vector<std::string> entries = merged_environment(environment);
+  const std::vector<char*> argument_pointers = pointers_to(arguments);
+  const std::vector<char*> entry_pointers = pointers_to(entries);
+  Pipe output = make_pipe(), errors = make_pipe(), failure = make_pipe();
+  const ChildPlan plan{argument_pointers.data(),
+                       entry_pointers.data(),
+                       &signals,
+                       ::getpid(),
+                       output.write_end.get(),
+                       errors.write_end.get(),
+                       failure.write_end.get()};
+  const pid_t pid = ::fork();
+  CONVOY_CHECK(pid >= 0, IoError, "no process could be made: {}", std::strerror(errno));
+  if (pid == 0) become_rank(plan);
+  ::setpgid(pid, pid);  // both sides do it: whoever is first
+  failure.write_end.reset();
+  RankProcess rank;
+  rank.pid = pid;
+  rank.exited = Descriptor(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+  if (const int number = wait_for_exec(failure.read_end.get()); number != 0) {
+    ::waitpid(pid, nullptr, 0);
+    throw ConfigError(
+        fmt::format("`{}` could not be started: {}", program[0], std::strerror(number)),
+        {.hint = "name a program that exists and may be executed"});
+  }
+  if (!rank.exited.open()) {
+    const int number = errno;
+    signal_group(pid, SIGKILL);
+    ::waitpid(pid, nullptr, 0);
+    throw IoError(fmt::format("process {} could not be watched (pidfd_open, Linux 5.3): {}", pid,
+                              std::strerror(number)));
+  }
+  rank.output = std::move(output.read_end);
+  rank.errors = std::move(errors.read_end);
+  for (const Descriptor* stream : {&rank.output, &rank.errors})
+    ::fcntl(stream->get(), F_SETFL, O_NONBLOCK);
+  return rank;
+}
+
+void signal_group(pid_t pid, int signal) { ::kill(-pid, signal); }
+
+}  // namespace convoy::launch

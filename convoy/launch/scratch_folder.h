@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The private folder of one launch: rendezvous file and error files. Mode 0700, gone with the object.
+#pragma once
+
+#include <filesystem>
+
+namespace convoy::launch {
+
+class ScratchFolder {
+ public:
+  ScratchFolder();  // throws IoError
+  ~ScratchFolder();
+  ScratchFolder(const ScratchFolder&) = delete;
+  ScratchFolder& operator=(const ScratchFolder&) = delete;
+
+  const std::filesystem::path& path() const { return path_; }
+  std::filesystem::path store_file() const { return path_ / "store"; }
+  std::filesystem::path error_file(int local_rank) const;  // its folder is made
+
+ private:
+  std::filesystem::path path_;
+};
+
+}  // namespace convoy::launch

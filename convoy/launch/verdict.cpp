@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/launch/verdict.h"
+
+#include <algorithm>
+#include <csignal>
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "convoy/base/error.h"
+
+namespace convoy::launch {
+namespace {
+
+constexpr int kPeerLost = static_cast<int>(ExitCode::PeerLost);
+constexpr int kStopped = static_cast<int>(ExitCode::Stopped);
+
+// How likely this end is the cause of the others; 0 = it is no failure. An error of a rank's own beats the loss of a peer,
+// whenever it was seen: both ends of a broken connection fail at once. What a rank does after it was told to end (that is,
+// after the first failure) counts only if it left an error of its own.
+int blame(const RankEnd& end, bool stopping) {
+  if (end.exit_code == 0 || end.exit_code == kStopped) return 0;
+  if (stopping && end.exit_code == 128 + SIGTERM) return 0;
+  const bool own_error = !end.json_line.empty() && end.exit_code != kPeerLost;
+  if (end.after_first_failure) return own_error ? 3 : 1;
+  return end.exit_code == kPeerLost ? 2 : 4;
+}
+
+int stop_code(const LaunchReport& report) {
+  if (report.killed_by_stop) return 128 + report.stop_signal;
+  int code = 0;
+  for (const RankEnd& end : report.ends) {
+    if (end.exit_code == 128 + SIGTERM) return 128 + report.stop_signal;
+    if (end.exit_code == kStopped) code = kStopped;
+  }
+  return code;
+}
+
+std::string way_of_ending(const RankEnd& end) {
+  if (end.signal != 0)
+    return fmt::format("was killed by signal {} ({})", end.signal, ::strsignal(end.signal));
+  return fmt::format("ended with exit code {}", end.exit_code);
+}
+
+std::string indented(const std::string& lines) {
+  std::string text;
+  std::istringstream stream(lines);
+  for (std::string line; std::getline(stream, line);) text += "  | " + line + "\n";
+  return text;
+}
+
+// What the root cause is in one line.
+std::string cause_sentence(const LaunchReport& report) {
+  const RankEnd& cause = report.ends[static_cast<size_t>(report.root_cause)];
+  if (!cause.sentence.empty()) return fmt::format("rank {}: {}", cause.rank, cause.sentence);
+  if (report.ended_early)
+    return fmt::format("rank {} ended with exit code {} while other ranks were still running",
+                       cause.rank, cause.exit_code);
+  return fmt::format("rank {} {}", cause.rank, way_of_ending(cause));
+}
+
+}  // namespace
+
+void conclude(LaunchReport& report) {
+  report.root_cause = -1;
+  if (report.ended_early) {
+    report.root_cause = 0;
+    report.exit_code = kPeerLost;
+    return;
+  }
+  int most = 0;
+  const bool stopping = report.stop_signal != 0;
+  if (!report.killed_by_stop) {
+    for (size_t index = 0; index < report.ends.size(); ++index) {
+      const int found = blame(report.ends[index], stopping);
+      if (found <= most) continue;
+      most = found;
+      report.root_cause = static_cast<int>(index);
+    }
+  }
+  report.exit_code = report.root_cause >= 0
+                         ? report.ends[static_cast<size_t>(report.root_cause)].exit_code
+                         : stop_code(report);
+}
+
+std::string failure_text(const LaunchReport& report) {
+  if (report.root_cause < 0) return {};
+  const RankEnd& cause = report.ends[static_cast<size_t>(report.root_cause)];
+  std::string text;
+  for (const RankEnd& end : report.ends)
+    if (end.rank != cause.rank && !report.ended_early)
+      text += fmt::format("rank {} {} after rank {} had failed\n", end.rank, way_of_ending(end),
+                          cause.rank);
+  const bool alone = report.ends.size() == 1;
+  if (!alone && cause.sentence.empty() && !cause.last_lines.empty())
+    text += fmt::format("last lines of rank {}:\n{}", cause.rank, indented(cause.last_lines));
+  if (!cause.log_file.empty()) text += fmt::format("log: {}\n", cause.log_file.string());
+  // A rank without peers needs no number before its words.
+  text += alone && !cause.sentence.empty() ? cause.sentence : cause_sentence(report);
+  return text + "\n";
+}
+
+std::string failure_json(const LaunchReport& report) {
+  if (report.root_cause < 0) return {};
+  const RankEnd& cause = report.ends[static_cast<size_t>(report.root_cause)];
+  if (!report.ended_early && !cause.json_line.empty()) {
+    auto line = nlohmann::ordered_json::parse(cause.json_line, nullptr, false);
+    if (line.is_object()) {
+      line["rank"] = cause.rank;
+      return line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+    }
+  }
+  nlohmann::ordered_json line;
+  line["code"] = report.exit_code;
+  line["kind"] = report.ended_early ? "comm" : cause.signal != 0 ? "signal" : "rank";
+  line["rank"] = cause.rank;
+  line["step"] = nullptr;
+  line["file"] = nullptr;
+  line["hint"] = nullptr;
+  if (!cause.log_file.empty()) line["hint"] = fmt::format("read {}", cause.log_file.string());
+  line["message"] = cause_sentence(report);
+  return line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+}  // namespace convoy::launch

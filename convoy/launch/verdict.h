@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which end was the cause of the others, and the exit code that follows from it.
+#pragma once
+
+#include "convoy/launch/launcher.h"
+
+namespace convoy::launch {
+
+// Sets root_cause and exit_code from the rest of `report`.
+void conclude(LaunchReport& report);
+
+}  // namespace convoy::launch
