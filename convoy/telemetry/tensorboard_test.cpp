@@ -2,10 +2,15 @@
 #include "convoy/telemetry/tensorboard.h"
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
 
 #include <algorithm>
+#include <array>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <stdexcept>
 
 #include "convoy/base/files.h"
@@ -151,6 +156,45 @@ TEST(TensorBoard, AResumedRunPurgesFromItsFirstStepInAFileThatSortsLast) {
     EXPECT_EQ(events[1].child(7).varints.at(1).at(0), 1u);
     EXPECT_EQ(events[1].varints.at(2).at(0), static_cast<uint64_t>(10 * restart + 1));
   }
+}
+
+// Runs a command and returns its exit status and output.
+std::pair<int, std::string> output_of(const std::string& command) {
+  FILE* pipe = ::popen(command.c_str(), "r");
+  if (pipe == nullptr) return {-1, ""};
+  std::string text;
+  std::array<char, 4096> buffer{};
+  for (size_t count = 0; (count = std::fread(buffer.data(), 1, buffer.size(), pipe)) > 0;)
+    text.append(buffer.data(), count);
+  const int status = ::pclose(pipe);
+  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, text};
+}
+
+TEST(TensorBoard, TheStockReaderShowsOneCurveOverAResume) {
+  const TestFolder folder;
+  {
+    EventWriter first(folder.path(), Log());
+    for (int64_t step = 1; step <= 6; ++step) first.add_scalar("train/loss", step, 1.0 * step);
+    first.add_text("args/text_summary", "seed: 1");
+    first.add_layout("Convoy", {{"loss by rank", {R"(rank/\d+/loss)"}}});
+  }
+  EventWriter second(folder.path(), Log(), 5);  // went on after step 4
+  for (int64_t step = 5; step <= 7; ++step) second.add_scalar("train/loss", step, 10.0 * step);
+
+  const char* python = std::getenv("CONVOY_PEER_PYTHON");
+  const auto [status, text] =
+      output_of(fmt::format("{} {}/tests/golden/telemetry/read_scalars.py {} 2>/dev/null",
+                            python == nullptr ? "python3" : python,
+                            std::getenv("CONVOY_SOURCE_DIR"), folder.path().string()));
+  if (status == 77 || status == 127)
+    GTEST_SKIP() << "no Python with TensorBoard (CONVOY_PEER_PYTHON)";
+  ASSERT_EQ(status, 0) << text;
+  const auto found = nlohmann::json::parse(text);
+  EXPECT_EQ(found["scalars"]["train/loss"],
+            nlohmann::json::parse("[[1,1],[2,2],[3,3],[4,4],[5,50],[6,60],[7,70]]"));
+  EXPECT_EQ(found["texts"]["args/text_summary"], "seed: 1");
+  EXPECT_EQ(found["texts"]["custom_scalars__config__"],
+            nlohmann::json::parse(R"(["loss by rank"])"));
 }
 
 TEST(TensorBoard, FileNameFollowsTheRule) {
