@@ -15,6 +15,7 @@ namespace {
 
 constexpr double kDashOn = 6;
 constexpr double kDashPeriod = 10;
+constexpr double kLetterGap = 0.5;  // in units of the glyph grid
 
 double distance_to_segment(ChartPoint at, ChartPoint from, ChartPoint to) {
   const double dx = to.x - from.x;
@@ -157,7 +158,7 @@ void PixelCanvas::text(ChartPoint at, std::string_view text, const TextStyle& st
   const double scale = style.size * 0.072;  // the capital height is 0.72 of the size
   const std::string letters = drawable_letters(text);
   double width = 0;
-  for (const char letter : letters) width += scale * stroke_glyph(letter).advance;
+  for (const char letter : letters) width += scale * (stroke_glyph(letter).advance + kLetterGap);
   double along = 0;
   if (style.anchor == TextAnchor::Middle) along = -width / 2;
   if (style.anchor == TextAnchor::End) along = -width;
@@ -171,9 +172,9 @@ void PixelCanvas::text(ChartPoint at, std::string_view text, const TextStyle& st
         placed.push_back(style.upward ? ChartPoint{at.x - up, at.y - right}
                                       : ChartPoint{at.x + right, at.y - up});
       }
-      cover(placed, style.bold ? style.size * 0.13 : style.size * 0.095);
+      cover(placed, style.bold ? style.size * 0.125 : style.size * 0.095);
     }
-    along += scale * glyph.advance;
+    along += scale * (glyph.advance + kLetterGap);
   }
   blend(style.color, 1);
 }

@@ -87,6 +87,8 @@ Axes axes_of(const std::vector<PlotSeries>& series, const PlotOptions& options) 
     }
   if (axes.x.empty()) axes.x = {0, 1};
   if (axes.y.empty()) axes.y = {options.log_y ? 0.1 : 0.0, 1};
+  // Steps count from 1: an axis from 0 has rounder ticks.
+  if (axes.x.low > 0 && axes.x.low < 0.05 * axes.x.high) axes.x.low = 0;
   if (axes.x.low == axes.x.high) axes.x = {axes.x.low - 1, axes.x.high + 1};
   axes.x_ticks = nice_ticks(axes.x.low, axes.x.high, 8);
   if (options.log_y) {

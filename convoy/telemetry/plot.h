@@ -28,7 +28,7 @@ struct PlotOptions {
   int64_t width = 1000;  // pixels
   int64_t height = 600;
   bool log_y = false;
-  double smoothing = 0.8;  // weight of the past in the debiased moving average; 0 = off
+  double smoothing = 0.6;  // weight of the past in the debiased moving average; 0 = off
 };
 
 // The curves of these runs in one chart: training loss smoothed over its raw line, evaluation loss

@@ -72,5 +72,6 @@ std::string commands_markdown();
 // One factory per command, defined in <name>_command.cpp.
 Command config_command();
 Command help_command();
+Command runs_command();
 
 }  // namespace convoy::apps

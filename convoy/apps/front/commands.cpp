@@ -7,6 +7,7 @@ namespace convoy::apps {
 const std::vector<Command>& commands() {
   static const std::vector<Command> list = {
       config_command(),
+      runs_command(),
       help_command(),
   };
   return list;
