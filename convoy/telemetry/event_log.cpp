@@ -33,6 +33,8 @@ bool is_event(const ordered_json& row) {
 }
 
 ordered_json parse_row(std::string_view line) {
+  // The JSON parser takes a zero for the end of its input; after a power loss it is torn text.
+  if (line.find('\0') != std::string_view::npos) return ordered_json::value_t::discarded;
   return ordered_json::parse(line, nullptr, /*allow_exceptions=*/false);
 }
 
