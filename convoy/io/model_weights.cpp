@@ -30,13 +30,17 @@ bool is_shard_name(std::string_view name) {
 // Weights of an earlier export with another layout would be read instead of, or beside, the new ones.
 void remove_other_weights(const fs::path& folder, const std::set<std::string>& written) {
   std::vector<fs::path> others;
-  for (const auto& entry : fs::directory_iterator(folder)) {
-    const std::string name = entry.path().filename();
+  std::error_code error;
+  fs::directory_iterator entry(folder, error);
+  for (; !error && entry != fs::directory_iterator(); entry.increment(error)) {
+    const std::string name = entry->path().filename();
     const bool is_weights = name == kSingleFile || name == kIndexFile || is_shard_name(name);
-    if (is_weights && !written.contains(name)) others.push_back(entry.path());
+    if (is_weights && !written.contains(name)) others.push_back(entry->path());
   }
+  if (error)
+    throw IoError(fmt::format("could not list the folder: {}", error.message()),
+                  {.file = folder.string()});
   for (const fs::path& path : others) {
-    std::error_code error;
     fs::remove(path, error);
     if (error)
       throw IoError(fmt::format("could not remove the older weights: {}", error.message()),

@@ -39,6 +39,16 @@ struct FileRecord {
                 {.file = path.string(), .hint = "check free space and permissions"});
 }
 
+std::vector<fs::directory_entry> entries_of(const fs::path& folder) {
+  std::error_code error;
+  std::vector<fs::directory_entry> entries;
+  fs::directory_iterator entry(folder, error);
+  for (; !error && entry != fs::directory_iterator(); entry.increment(error))
+    entries.push_back(*entry);
+  if (error) throw_io("list", folder, error.value());
+  return entries;
+}
+
 class Descriptor {
  public:
   explicit Descriptor(const fs::path& path)
@@ -67,23 +77,28 @@ FileRecord read_record(const Descriptor& file, const fs::path& path) {
   }
 }
 
-// Makes every file and folder below `folder` durable and says what each file holds.
-std::map<std::string, FileRecord> sync_files(const fs::path& folder) {
+// Makes every file and folder below `root` durable and says what each file holds.
+std::map<std::string, FileRecord> sync_files(const fs::path& root) {
   std::map<std::string, FileRecord> records;
-  std::vector<fs::path> folders;
-  for (const auto& entry : fs::recursive_directory_iterator(folder)) {
-    if (entry.is_directory() && !entry.is_symlink()) {
-      folders.push_back(entry.path());
-      continue;
+  std::vector<fs::path> folders = {root};
+  for (size_t index = 0; index < folders.size(); ++index) {
+    const fs::path folder = folders[index];
+    for (const fs::directory_entry& entry : entries_of(folder)) {
+      const fs::path& path = entry.path();
+      const fs::file_status status = entry.symlink_status();
+      if (fs::is_directory(status)) {
+        folders.push_back(path);
+        continue;
+      }
+      CONVOY_INVARIANT(fs::is_regular_file(status), "{} in a snapshot", path.string());
+      const Descriptor file(path);
+      // fsync first: after a failed one the pages would still read back as if written.
+      if (::fsync(file.value()) != 0) throw_io("fsync", path, errno);
+      records[path.lexically_relative(root)] = read_record(file, path);
     }
-    CONVOY_INVARIANT(entry.is_regular_file() && !entry.is_symlink(), "{} in a snapshot",
-                     entry.path().string());
-    const Descriptor file(entry.path());
-    // fsync first: after a failed one the pages would still read back as if written.
-    if (::fsync(file.value()) != 0) throw_io("fsync", entry.path(), errno);
-    records[entry.path().lexically_relative(folder)] = read_record(file, entry.path());
   }
-  for (const fs::path& path : folders) sync_folder(path);
+  for (const fs::path& folder : folders)
+    if (folder != root) sync_folder(folder);  // the root is synced with its manifest
   return records;
 }
 
@@ -191,7 +206,7 @@ void SnapshotStore::prepare() {
   fs::create_directories(root_, error);
   if (error) throw_io("create", root_, error.value());
   std::vector<fs::path> leftovers;
-  for (const auto& entry : fs::directory_iterator(root_))
+  for (const fs::directory_entry& entry : entries_of(root_))
     if (entry.path().filename().string().starts_with(".tmp-")) leftovers.push_back(entry.path());
   for (const fs::path& path : leftovers) {
     fs::remove_all(path, error);
@@ -202,8 +217,9 @@ void SnapshotStore::prepare() {
 std::vector<int64_t> SnapshotStore::steps() const {
   std::vector<int64_t> steps;
   std::error_code ignored;
-  for (const auto& entry : fs::directory_iterator(root_, ignored))
-    if (const auto step = step_of(entry.path().filename()); step && entry.is_directory())
+  if (!fs::exists(root_, ignored)) return steps;
+  for (const fs::directory_entry& entry : entries_of(root_))
+    if (const auto step = step_of(entry.path().filename()); step && entry.is_directory(ignored))
       steps.push_back(*step);
   std::sort(steps.begin(), steps.end());
   return steps;
@@ -222,11 +238,15 @@ std::vector<int64_t> SnapshotStore::newest_first() const {
 
 int64_t SnapshotStore::next_sequence() const {
   int64_t next = 0;
+  int64_t num_unreadable = 0;
   for (const int64_t step : steps()) {
     const int64_t sequence = sequence_of(root_ / snapshot_folder_name(step));
-    if (sequence != INT64_MAX) next = std::max(next, sequence + 1);
+    if (sequence == INT64_MAX)
+      ++num_unreadable;
+    else
+      next = std::max(next, sequence + 1);
   }
-  return next;
+  return next + num_unreadable;  // above those too, should they come back
 }
 
 fs::path SnapshotStore::save(const SaveRequest& request,

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/checkpoint/checkpoint.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <limits>
+
+#include "convoy/base/error.h"
+#include "convoy/base/files.h"
+#include "convoy/io/model_folder.h"
+#include "files/temporary_folder.h"
+
+namespace convoy::checkpoint {
+namespace {
+
+namespace fs = std::filesystem;
+using convoy::testing::TemporaryFolder;
+
+TrainState state_at(int64_t step) {
+  TrainState state;
+  state.progress = {.step = step,
+                    .epoch = 2,
+                    .position_in_epoch = 17,
+                    .micro_step = 3,
+                    .tokens_seen = 12345678901,
+                    .supervised_tokens_seen = 99,
+                    .best_metric = 0.1 + 0.2,
+                    .best_step = 5,
+                    .evaluations_without_improvement = 1};
+  state.stamp.set("dtype", "bf16");
+  state.stamp.set("seed", 42);
+  state.groups["parameters"] = {{"layer.weight", at::randn({3, 5})},
+                                {"bias", at::randn({4}).to(at::kBFloat16)}};
+  state.groups["optimizer"] = {{"exp_avg.layer.weight", at::randn({3, 5})},
+                               {"step", at::scalar_tensor(7, at::kLong)}};
+  state.groups["gradients"] = {};
+  state.extra["log_history"] = io::Json::array({{{"loss", 1.5}}});
+  return state;
+}
+
+void expect_same(const TrainState& loaded, const TrainState& saved) {
+  EXPECT_EQ(loaded.progress, saved.progress);
+  EXPECT_EQ(loaded.stamp, saved.stamp);
+  EXPECT_EQ(loaded.extra, saved.extra);
+  ASSERT_EQ(loaded.groups.size(), saved.groups.size());
+  for (const auto& [group, tensors] : saved.groups) {
+    ASSERT_EQ(loaded.groups.at(group).size(), tensors.size());
+    for (const auto& [name, tensor] : tensors) {
+      const at::Tensor& found = loaded.groups.at(group).at(name);
+      EXPECT_EQ(found.scalar_type(), tensor.scalar_type()) << name;
+      EXPECT_TRUE(at::equal(found, tensor)) << name;
+    }
+  }
+}
+
+TEST(CheckpointStore, LoadsExactlyWhatWasSaved) {
+  TemporaryFolder folder;
+  CheckpointStore store(folder / "checkpoints", 2);
+  store.prepare();
+  EXPECT_FALSE(store.load_newest().has_value());
+  TrainState state = state_at(8);
+  state.groups["parameters"]["transposed"] = at::randn({4, 6}).t();
+  state.groups["parameters"]["special"] =
+      at::scalar_tensor(-std::numeric_limits<float>::infinity());
+  state.groups["parameters"]["of_autograd"] = at::randn({2}).requires_grad_();
+  const fs::path saved = store.save(state, true, [](const fs::path& files) {
+    write_file_atomic(files / "trainer_state.json", "{}\n");
+  });
+  const auto loaded = store.load_newest();
+  ASSERT_TRUE(loaded.has_value());
+  expect_same(loaded->state, state);
+  EXPECT_TRUE(loaded->notices.empty());
+  EXPECT_EQ(read_file(saved / "trainer_state.json"), "{}\n");
+  expect_same(store.load_best()->state, state);
+  expect_same(load_checkpoint(folder / "checkpoints/last").state, state);
+  // The files are plain safetensors that other programs read.
+  EXPECT_EQ(io::ModelWeights(saved / "optimizer.safetensors").names(),
+            (std::vector<std::string>{"exp_avg.layer.weight", "step"}));
+}
+
+TEST(CheckpointStore, FallsBackInWordsAndRefusesWhenNoneIsLeft) {
+  TemporaryFolder folder;
+  CheckpointStore store(folder.path(), 2);
+  store.prepare();
+  const TrainState first = state_at(1);
+  store.save(first, false);
+  const fs::path second = store.save(state_at(2), false);
+  const fs::path weights = second / "parameters.safetensors";
+  std::string bytes = read_file(weights);
+  bytes.back() = static_cast<char>(bytes.back() ^ 1);
+  std::ofstream(weights, std::ios::binary) << bytes;
+
+  const auto loaded = store.load_newest();
+  ASSERT_TRUE(loaded.has_value());
+  expect_same(loaded->state, first);
+  ASSERT_EQ(loaded->notices.size(), 1u);
+  EXPECT_NE(loaded->notices[0].find("parameters.safetensors"), std::string::npos)
+      << loaded->notices[0];
+  EXPECT_THROW(load_checkpoint(second), CheckpointError);
+  EXPECT_THROW(load_checkpoint(folder / "absent"), CheckpointError);
+
+  fs::remove(folder / "step-00000001/optimizer.safetensors");
+  try {
+    store.load_newest();
+    FAIL() << "nothing is valid";
+  } catch (const CheckpointError& error) {
+    EXPECT_EQ(error.code(), ExitCode::NoCheckpoint);
+    EXPECT_NE(error.sentence().find("optimizer.safetensors"), std::string::npos)
+        << error.sentence();
+  }
+}
+
+TEST(Stamp, RoundTrips) {
+  Stamp stamp;
+  stamp.set("dtype", "bf16");
+  stamp.set_informational("world_size", "2");
+  stamp.set("dtype", "fp32");
+  EXPECT_EQ(stamp.fields().size(), 2u);
+  EXPECT_EQ(Stamp::from_json(stamp.to_json(), "f"), stamp);
+  EXPECT_THROW(Stamp::from_json({{"fields", {{"dtype", 1}}}, {"informational", {}}}, "f"),
+               DataError);
+}
+
+TEST(Stamp, EachDifferingFieldHasItsOwnMessage) {
+  const std::vector<std::string> fields = {
+      "backend",   "dtype", "quantisation",   "lora.r",         "attention", "packing",
+      "data_hash", "seed",  "model.revision", "tokenizer_hash", "grad_accum"};
+  Stamp saved;
+  for (const std::string& field : fields) saved.set(field, "old " + field);
+  saved.set_informational("world_size", "1");
+  for (const std::string& field : fields) {
+    Stamp current = saved;
+    current.set(field, "new " + field);
+    current.set_informational("world_size", "2");
+    try {
+      require_same_stamp(saved, current, {}, "step-00000001");
+      FAIL() << field;
+    } catch (const ConfigError& error) {
+      EXPECT_EQ(static_cast<int>(error.code()), 2);
+      EXPECT_EQ(error.place().key, field);
+      const std::string message = error.sentence();
+      for (const std::string& part :
+           {field, "old " + field, "new " + field, "--force-stamp " + field})
+        EXPECT_NE(message.find(part), std::string::npos) << message;
+      for (const std::string& other : fields)
+        EXPECT_EQ(message.find("old " + other) != std::string::npos, other == field) << message;
+    }
+    EXPECT_EQ(require_same_stamp(saved, current, {field}, "x").size(), 2u);
+    EXPECT_EQ(require_same_stamp(saved, current, {"all"}, "x").size(), 2u);
+  }
+}
+
+TEST(Stamp, FieldsOfOneSideOnlyDiffer) {
+  Stamp saved;
+  saved.set("a", "1");
+  Stamp current;
+  current.set("b", "2");
+  const std::vector<StampDifference> differences = compare(saved, current);
+  ASSERT_EQ(differences.size(), 2u);
+  EXPECT_EQ(differences[0].current, "(absent)");
+  EXPECT_EQ(differences[1].saved, "(absent)");
+  EXPECT_TRUE(compare(saved, saved).empty());
+}
+
+}  // namespace
+}  // namespace convoy::checkpoint

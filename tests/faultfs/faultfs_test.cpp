@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Stops a save in every one of its file calls, in every way, and asks for a valid snapshot each time.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <spawn.h>
+#include <sys/mount.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+
+#include "convoy/base/error.h"
+#include "convoy/base/files.h"
+#include "convoy/io/snapshot_store.h"
+#include "files/temporary_folder.h"
+
+namespace convoy {
+namespace {
+
+namespace fs = std::filesystem;
+using convoy::testing::TemporaryFolder;
+
+struct Fault {
+  std::string action;
+  int64_t call = 0;
+  fs::path prefix;
+  fs::path trace;
+};
+
+// Exit code, or 128 + signal.
+int run_subject(const std::vector<std::string>& arguments, const Fault& fault) {
+  std::vector<std::string> environment = {
+      "LD_PRELOAD=" + std::string(std::getenv("CONVOY_FAULTFS")),
+      "FAULTFS_PREFIX=" + fault.prefix.string(), "FAULTFS_CALL=" + std::to_string(fault.call),
+      "FAULTFS_ACTION=" + fault.action};
+  if (!fault.trace.empty()) environment.push_back("FAULTFS_TRACE=" + fault.trace.string());
+  std::vector<std::string> words = {std::getenv("CONVOY_FAULTFS_SUBJECT")};
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  const auto pointers = [](std::vector<std::string>& texts) {
+    std::vector<char*> list;
+    for (std::string& text : texts) list.push_back(text.data());
+    list.push_back(nullptr);
+    return list;
+  };
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0);
+  pid_t child = 0;
+  const int status = ::posix_spawn(&child, words[0].c_str(), &actions, nullptr,
+                                   pointers(words).data(), pointers(environment).data());
+  posix_spawn_file_actions_destroy(&actions);
+  if (status != 0) throw std::runtime_error("posix_spawn " + words[0]);
+  int result = 0;
+  ::waitpid(child, &result, 0);
+  return WIFSIGNALED(result) ? 128 + WTERMSIG(result) : WEXITSTATUS(result);
+}
+
+int save(const fs::path& root, int64_t step, const Fault& fault = {}) {
+  return run_subject({"save", root.string(), std::to_string(step), "1"}, fault);
+}
+
+int64_t count_calls(const fs::path& trace) {
+  std::ifstream file(trace);
+  int64_t count = 0;
+  for (std::string line; std::getline(file, line);)
+    count += line.starts_with("open-elsewhere") ? 0 : 1;
+  return count;
+}
+
+int64_t newest_step(const fs::path& root) {
+  std::vector<std::string> notices;
+  const auto found = io::SnapshotStore(root, 1).newest_valid(notices);
+  return found ? found->manifest.step : -1;
+}
+
+int64_t num_valid(const fs::path& root) {
+  int64_t count = 0;
+  for (const int64_t step : io::SnapshotStore(root, 1).steps()) {
+    try {
+      io::verify_snapshot(root / io::snapshot_folder_name(step));
+      ++count;
+    } catch (const CheckpointError&) {
+    }
+  }
+  return count;
+}
+
+// Steps 1 to 3 are there (2 is best, 3 last), so the save of step 4 also moves both links and removes two.
+class EveryCall : public ::testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override {
+    for (int64_t step = 1; step <= 3; ++step) ASSERT_EQ(save(start_.path(), step), 0);
+  }
+
+  TemporaryFolder start_;
+};
+
+TEST_P(EveryCall, LeavesAValidSnapshotAndTheNextSaveWorks) {
+  const std::string action = GetParam();
+  int64_t num_struck = 0;
+  for (int64_t call = 1;; ++call) {
+    SCOPED_TRACE(action + " at call " + std::to_string(call));
+    TemporaryFolder folder;
+    const fs::path root = folder / "checkpoints";
+    fs::copy(start_.path(), root, fs::copy_options::recursive | fs::copy_options::copy_symlinks);
+    const fs::path trace = folder / "trace";
+    const int code = save(root, 4, {action, call, root, trace});
+    const int64_t num_calls = count_calls(trace);
+    if (num_calls < call) {
+      EXPECT_EQ(code, 0);
+      break;
+    }
+    ++num_struck;
+    const bool ends_by_signal = action == "kill" || action == "torn" || action == "power";
+    const bool is_invisible = action == "short" || action == "EINTR";
+    EXPECT_TRUE(!is_invisible || code == 0) << code;
+    EXPECT_TRUE(!ends_by_signal || code == 128 + 9) << code;
+    EXPECT_TRUE(code == 0 || code == 12 || code == 128 + 9) << code;
+
+    const int64_t newest = newest_step(root);
+    EXPECT_TRUE(newest == 3 || newest == 4) << newest;
+    EXPECT_TRUE(code != 0 || newest == 4) << newest;
+    EXPECT_GE(num_valid(root), 2);
+    EXPECT_TRUE(fs::exists(root / "last")) << "a dangling link";
+    EXPECT_TRUE(fs::exists(root / "best"));
+
+    ASSERT_EQ(save(root, 6), 0) << "the next start";
+    EXPECT_EQ(newest_step(root), 6);
+    for (const auto& entry : fs::directory_iterator(root))
+      EXPECT_FALSE(entry.path().filename().string().starts_with(".tmp-")) << entry.path();
+  }
+  EXPECT_GE(num_struck, 30) << "the shim saw too few calls";
+}
+
+INSTANTIATE_TEST_SUITE_P(Actions, EveryCall,
+                         ::testing::Values("kill", "torn", "power", "EIO", "ENOSPC", "short",
+                                           "EINTR"),
+                         [](const auto& tested) { return tested.param; });
+
+struct SmallDisk {
+  explicit SmallDisk(const fs::path& at) : path(at) {
+    fs::create_directory(path);
+    mounted = ::mount("tmpfs", path.c_str(), "tmpfs", 0, "size=64k") == 0;
+  }
+  ~SmallDisk() {
+    if (mounted) ::umount(path.c_str());
+  }
+  SmallDisk(const SmallDisk&) = delete;
+  SmallDisk& operator=(const SmallDisk&) = delete;
+
+  fs::path path;
+  bool mounted = false;
+};
+
+TEST(FullDisk, OlderSnapshotsStayAndThePartialOneGoes) {
+  TemporaryFolder folder;
+  const SmallDisk small(folder / "disk");
+  if (!small.mounted) GTEST_SKIP() << "mounting needs root";
+  const fs::path& disk = small.path;
+  // Each save fits alone; a file beside them takes the room.
+  for (int64_t step = 1; step <= 2; ++step) ASSERT_EQ(save(disk / "checkpoints", step), 0);
+  std::ofstream(disk / "other") << std::string(1 << 20, 'x');
+  EXPECT_EQ(save(disk / "checkpoints", 3), 12);
+  EXPECT_EQ(newest_step(disk / "checkpoints"), 2);
+  for (const auto& entry : fs::directory_iterator(disk / "checkpoints"))
+    EXPECT_FALSE(entry.path().filename().string().starts_with(".tmp-")) << entry.path();
+  fs::remove(disk / "other");
+  EXPECT_EQ(save(disk / "checkpoints", 3), 0);
+}
+
+TEST(BrokenModels, OpenNothingOutsideTheirFolder) {
+  const fs::path models = fs::path(std::getenv("CONVOY_SOURCE_DIR")) / "tests/broken/models";
+  int num_folders = 0;
+  for (const auto& entry : fs::directory_iterator(models)) {
+    SCOPED_TRACE(entry.path().filename());
+    TemporaryFolder folder;
+    EXPECT_EQ(run_subject({"open", entry.path().string()}, {"", 0, entry.path(), folder / "trace"}),
+              10);
+    std::ifstream trace(folder / "trace");
+    for (std::string line; std::getline(trace, line);)
+      EXPECT_FALSE(line.starts_with("open-elsewhere")) << line;
+    ++num_folders;
+  }
+  EXPECT_GE(num_folders, 40);
+}
+
+}  // namespace
+}  // namespace convoy
