@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/config/flags.h"
+
+#include <gtest/gtest.h>
+
+#include "convoy/base/error.h"
+
+namespace convoy::config {
+namespace {
+
+struct Flags {
+  std::string model;
+  int64_t max_new_tokens = 200;
+  double temperature = 0.2;
+  bool render = false;
+  bool shuffle = true;
+  bool verbose = false;
+  bool quiet = false;
+  std::string color = "auto";
+  NameList stop;
+  std::vector<int64_t> devices;
+  AutoOr<int64_t> nproc;
+
+  template <class Visitor>
+  void fields(Visitor& visit) {
+    visit("model", model, "model folder").alias("m");
+    visit("max_new_tokens", max_new_tokens, "longest answer").at_least(1);
+    visit("temperature", temperature, "0 = greedy").at_least(0);
+    visit("render", render, "show the text");
+    visit("shuffle", shuffle, "mix rows");
+    visit("verbose", verbose, "more").alias("v");
+    visit("quiet", quiet, "less").alias("q");
+    visit("color", color, "colour").one_of({"auto", "always", "never"});
+    visit("stop", stop, "strings that end an answer");
+    visit("devices", devices, "indices");
+    visit("nproc", nproc, "ranks").at_least(1);
+  }
+};
+
+std::vector<std::string> parse(Flags& flags, const std::vector<std::string>& arguments,
+                               Positionals positionals = Positionals::Anywhere) {
+  return parse_flags({list_fields(flags)}, arguments, positionals);
+}
+
+std::string error_of(const std::vector<std::string>& arguments) {
+  Flags flags;
+  try {
+    parse(flags, arguments);
+    return "";
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+}
+
+TEST(Flags, BothSpellingsAndBothForms) {
+  Flags flags;
+  EXPECT_EQ(parse(flags, {"--max-new-tokens", "5", "a.yaml", "--model=x", "k=v"}),
+            (std::vector<std::string>{"a.yaml", "k=v"}));
+  EXPECT_EQ(flags.max_new_tokens, 5);
+  EXPECT_EQ(flags.model, "x");
+  parse(flags, {"--max_new_tokens=7", "-m", "y", "--temperature", "1e-1"});
+  EXPECT_EQ(flags.max_new_tokens, 7);
+  EXPECT_EQ(flags.model, "y");
+  EXPECT_EQ(flags.temperature, 0.1);
+}
+
+TEST(Flags, BooleansAndShortGroups) {
+  Flags flags;
+  parse(flags, {"--render", "--no-shuffle", "-vq"});
+  EXPECT_TRUE(flags.render && flags.verbose && flags.quiet);
+  EXPECT_FALSE(flags.shuffle);
+  parse(flags, {"--render=false", "--shuffle=1"});
+  EXPECT_FALSE(flags.render);
+  EXPECT_TRUE(flags.shuffle);
+}
+
+TEST(Flags, ListsAddAndLastPlainValueWins) {
+  Flags flags;
+  parse(flags, {"--stop", "a,b", "--stop", "--", "--devices", "0,1", "--nproc", "2", "--nproc", "auto"});
+  EXPECT_EQ(flags.stop.names, (std::vector<std::string>{"a,b", "--"}));
+  EXPECT_EQ(flags.devices, (std::vector<int64_t>{0, 1}));
+  EXPECT_TRUE(flags.nproc.is_auto());
+}
+
+TEST(Flags, TextIsTakenAsItIs) {
+  Flags flags;
+  parse(flags, {"--model", "[not a list", "--color", "never"});
+  EXPECT_EQ(flags.model, "[not a list");
+  parse(flags, {"--model", "-5"});
+  EXPECT_EQ(flags.model, "-5");
+}
+
+TEST(Flags, OtherProgramsArgumentsAreLeftAlone) {
+  Flags flags;
+  EXPECT_EQ(parse(flags, {"--nproc", "2", "prog", "--render", "x"}, Positionals::EndFlags),
+            (std::vector<std::string>{"prog", "--render", "x"}));
+  EXPECT_FALSE(flags.render);
+  EXPECT_EQ(parse(flags, {"--", "--render"}), (std::vector<std::string>{"--render"}));
+  EXPECT_EQ(parse(flags, {"-", "-1"}), (std::vector<std::string>{"-", "-1"}));
+}
+
+TEST(Flags, ErrorsSayWhatWasMeant) {
+  EXPECT_EQ(error_of({"--max-new-token", "5"}), "unknown flag --max-new-token, did you mean --max-new-tokens?");
+  EXPECT_EQ(error_of({"--zzz=1"}), "unknown flag --zzz");
+  EXPECT_EQ(error_of({"-x"}), "unknown flag -x");
+  EXPECT_EQ(error_of({"--model"}), "--model wants a value (text)");
+  EXPECT_EQ(error_of({"--model", "--render"}), "--model wants a value (text)");
+  EXPECT_EQ(error_of({"--max-new-tokens", "many"}),
+            "command line: --max-new-tokens: wanted an integer, found \"many\"");
+  EXPECT_EQ(error_of({"--max-new-tokens", "0"}), "command line: --max-new-tokens must be at least 1, found 0");
+  EXPECT_EQ(error_of({"--color", "alway"}),
+            "command line: --color must be one of auto, always, never, found \"alway\", did you mean `always`?");
+  EXPECT_EQ(error_of({"--no-model"}), "unknown flag --no-model, did you mean --model?");
+}
+
+TEST(Flags, TableShowsSpellingKindAndDefault) {
+  const std::string table = flag_table_of<Flags>();
+  EXPECT_NE(table.find("--max-new-tokens integer"), std::string::npos);
+  EXPECT_NE(table.find("(default 200)"), std::string::npos);
+  EXPECT_NE(table.find("-m, --model text"), std::string::npos);
+  EXPECT_NE(table.find("--color auto|always|never"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace convoy::config
