@@ -75,7 +75,7 @@ enum class Rendezvous { File, Tcp };
 
 struct RankStart {
   Rendezvous rendezvous = Rendezvous::File;
-  std::map<std::string, std::string> environment;
+  std::map<std::string, std::string> environment = {};
 };
 
 namespace detail {
