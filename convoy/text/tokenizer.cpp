@@ -17,18 +17,10 @@ namespace fs = std::filesystem;
 
 // What the Rust library needs beyond tokenizer.json; the format is in convoy_text.h.
 std::string setup_of(const TokenizerSettings& settings, const nlohmann::json& tokenizer) {
-  nlohmann::json setup = {{"added_tokens", settings.added_tokens}, {"template", nullptr}};
+  nlohmann::json setup = {{"added_tokens", settings.added_tokens}};
   // The ids that tokenizer.json declares are checked against those the library gives.
   if (tokenizer.contains("added_tokens") && tokenizer["added_tokens"].is_array())
     setup["declared_tokens"] = tokenizer["added_tokens"];
-  if (settings.add_bos || settings.add_eos) {
-    const auto wanted = [&](const std::optional<bool>& flag, const char* name) {
-      const auto token = flag.value_or(false) ? settings.named(name) : std::nullopt;
-      return token ? nlohmann::json(*token) : nlohmann::json();
-    };
-    setup["template"] = {{"bos", wanted(settings.add_bos, "bos_token")},
-                         {"eos", wanted(settings.add_eos, "eos_token")}};
-  }
   return setup.dump();
 }
 

@@ -93,11 +93,6 @@ void read_further_tokens(const ordered_json& root, TokenizerSettings& settings) 
       for (const auto& value : root[list]) add(value);
 }
 
-std::optional<bool> flag_of(const ordered_json& root, const char* key) {
-  if (!root.contains(key)) return std::nullopt;
-  return root[key].is_boolean() && root[key].get<bool>();
-}
-
 }  // namespace
 
 TokenizerSettings TokenizerSettings::load(const fs::path& folder) {
@@ -110,8 +105,6 @@ TokenizerSettings TokenizerSettings::load(const fs::path& folder) {
   read_declared_tokens(root, file, settings.added_tokens);
   read_named_tokens(root, settings);
   read_further_tokens(root, settings);
-  settings.add_bos = flag_of(root, "add_bos_token");
-  settings.add_eos = flag_of(root, "add_eos_token");
   if (root.contains("chat_template")) settings.chat_template = root["chat_template"];
   return settings;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// tokenizer_config.json as transformers 5 reads it: named tokens, added tokens, and whether BOS and EOS are put around a
-// text.
+// tokenizer_config.json as transformers 5 reads it beside a tokenizer.json: named tokens, added tokens, the chat template.
+// add_bos_token and add_eos_token have no effect there: the post-processor of tokenizer.json decides.
 #pragma once
 
 #include <filesystem>
@@ -17,9 +17,6 @@ struct TokenizerSettings {
   std::map<std::string, std::string> named_tokens;
   // AddedToken objects, in the order in which they are added; those with a declared place have an "id".
   nlohmann::json added_tokens = nlohmann::json::array();
-  // Set when the file says add_bos_token or add_eos_token: transformers then replaces the post-processor.
-  std::optional<bool> add_bos;
-  std::optional<bool> add_eos;
   nlohmann::ordered_json chat_template;  // null, a string, or a list of {name, template}
   std::string bytes;                     // the file as read; empty when there is none
 

@@ -39,9 +39,8 @@ void convoy_text_free(ConvoyText text);
 void convoy_encoding_free(ConvoyEncoding encoding);
 void convoy_render_free(ConvoyRender render);
 
-// `json`: tokenizer.json. `setup`: {"added_tokens": [{"content", "single_word", "lstrip", "rstrip", "normalized",
-// "special", "id"?}], "declared_tokens": the list of tokenizer.json, "template": null or {"bos": token or null, "eos": token or null}}, the second replacing the
-// post-processor.
+// `json`: tokenizer.json. `setup`: {"added_tokens": tokens to add, "declared_tokens": those of tokenizer.json}, each a
+// list of {"content", "single_word", "lstrip", "rstrip", "normalized", "special", "id"?}; an id is checked.
 int convoy_tokenizer_create(const uint8_t* json, size_t json_size, const uint8_t* setup, size_t setup_size,
                             ConvoyTokenizer** tokenizer, ConvoyText* error);
 void convoy_tokenizer_free(ConvoyTokenizer* tokenizer);

@@ -83,7 +83,7 @@ fn write_repr(value: &Value, depth: usize, out: &mut String) -> Result<(), Error
             }
             out.push('}');
         }
-        ValueKind::Seq => {
+        ValueKind::Seq | ValueKind::Iterable => {
             out.push('[');
             for (index, item) in value.try_iter()?.enumerate() {
                 if index > 0 {
@@ -112,7 +112,7 @@ pub fn text_of(value: &Value) -> Result<String, Error> {
         }
         ValueKind::Number => number_text(value),
         ValueKind::String => value.as_str().unwrap_or_default().into(),
-        ValueKind::Map | ValueKind::Seq => {
+        ValueKind::Map | ValueKind::Seq | ValueKind::Iterable => {
             let mut out = String::new();
             write_repr(value, 0, &mut out)?;
             out

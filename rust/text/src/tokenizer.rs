@@ -4,7 +4,6 @@
 use std::collections::HashSet;
 
 use serde::Deserialize;
-use tokenizers::processors::template::TemplateProcessing;
 use tokenizers::{AddedToken, PostProcessorWrapper, Tokenizer};
 
 use crate::abi::{bytes, give, guard, take, Text};
@@ -23,18 +22,11 @@ struct DeclaredToken {
 }
 
 #[derive(Deserialize)]
-struct Wrapping {
-    bos: Option<String>,
-    eos: Option<String>,
-}
-
-#[derive(Deserialize)]
 struct Setup {
     added_tokens: Vec<DeclaredToken>,
     /// Those of tokenizer.json: already read, checked again for their ids.
     #[serde(default)]
     declared_tokens: Vec<DeclaredToken>,
-    template: Option<Wrapping>,
 }
 
 #[repr(C)]
@@ -43,32 +35,6 @@ pub struct Encoding {
     begins: *mut i64,
     ends: *mut i64,
     size: usize,
-}
-
-fn wrapping(tokenizer: &Tokenizer, wanted: &Wrapping) -> Result<TemplateProcessing, String> {
-    let mut single = Vec::new();
-    let mut tokens = Vec::new();
-    let mut named = |token: &String| -> Result<String, String> {
-        let id = tokenizer
-            .token_to_id(token)
-            .ok_or_else(|| format!("`{token}` is to be added to every text but is not in the vocabulary"))?;
-        tokens.push((token.clone(), id));
-        Ok(format!("{token}:0"))
-    };
-    if let Some(bos) = &wanted.bos {
-        single.push(named(bos)?);
-    }
-    single.push("$A:0".to_string());
-    if let Some(eos) = &wanted.eos {
-        single.push(named(eos)?);
-    }
-    tokens.dedup();
-    TemplateProcessing::builder()
-        .try_single(single)
-        .map_err(|error| error.to_string())?
-        .special_tokens(tokens)
-        .build()
-        .map_err(|error| error.to_string())
 }
 
 fn set_trim(value: &mut serde_json::Value) {
@@ -122,10 +88,6 @@ fn create(json: &[u8], setup: &[u8]) -> Result<Handle, String> {
     for declared in &setup.added_tokens {
         tokenizer.add_tokens(&[declared.token.clone()]);
         check(&tokenizer, declared, "tokenizer_config.json")?;
-    }
-    if let Some(wanted) = &setup.template {
-        let processor = wrapping(&tokenizer, wanted)?;
-        tokenizer.with_post_processor(Some(processor));
     }
     keep_whole_offsets(&mut tokenizer)?;
     let special = tokenizer

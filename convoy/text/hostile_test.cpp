@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Broken tokenizers and hostile templates: an error in time, never a crash.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "convoy/base/error.h"
+#include "convoy/base/files.h"
+#include "convoy/text/chat_template.h"
+#include "convoy/text/tokenizer.h"
+
+namespace convoy::text {
+namespace {
+
+using nlohmann::json;
+using nlohmann::ordered_json;
+namespace fs = std::filesystem;
+using Clock = std::chrono::steady_clock;
+
+fs::path golden_folder() {
+  const char* folder = std::getenv("CONVOY_SOURCE_DIR");
+  return fs::path(folder != nullptr ? folder : ".") / "tests/golden/text";
+}
+
+class Folder {
+ public:
+  Folder() {
+    std::string pattern = (fs::temp_directory_path() / "convoy_text_XXXXXX").string();
+    path_ = ::mkdtemp(pattern.data());
+  }
+  ~Folder() { fs::remove_all(path_); }
+  const fs::path& path() const { return path_; }
+  void write(const std::string& name, std::string_view bytes) const {
+    write_file_atomic(path_ / name, bytes);
+  }
+
+ private:
+  fs::path path_;
+};
+
+double seconds_of(const std::function<void()>& work) {
+  const auto start = Clock::now();
+  work();
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+// The words of the error, or "" when there was none.
+std::string refusal(const std::function<void()>& work) {
+  try {
+    work();
+  } catch (const DataError& error) {
+    return error.sentence();
+  }
+  return "";
+}
+
+struct Broken {
+  const char* name;
+  const char* says;  // part of the error
+  std::function<void(json&)> spoil;
+};
+
+std::vector<Broken> broken_tokenizers() {
+  return {
+      {"negative id", "model.vocab", [](json& t) { t["model"]["vocab"]["a"] = -1; }},
+      {"id 2^31", "model.vocab", [](json& t) { t["model"]["vocab"]["a"] = int64_t{1} << 31; }},
+      {"id 2^64", "model.vocab", [](json& t) { t["model"]["vocab"]["a"] = 1.8446744073709552e19; }},
+      {"fraction", "model.vocab", [](json& t) { t["model"]["vocab"]["a"] = 1.5; }},
+      {"text id", "model.vocab", [](json& t) { t["model"]["vocab"]["a"] = "7"; }},
+      {"huge gap", "largest id", [](json& t) { t["model"]["vocab"]["a"] = 9000000; }},
+      {"id twice", "already", [](json& t) { t["model"]["vocab"]["a"] = 7; }},
+      {"no vocab", "model.vocab", [](json& t) { t["model"].erase("vocab"); }},
+      {"vocab a list", "model.vocab", [](json& t) { t["model"]["vocab"] = json::array({1}); }},
+      {"missing byte", "missing", [](json& t) { t["model"]["vocab"].erase("!"); }},
+      {"unknown merge", "model.merges[0]",
+       [](json& t) {
+         t["model"]["merges"][0] = json::array({"nope", "never"});
+       }},
+      {"merge of three", "model.merges[1]", [](json& t) { t["model"]["merges"][1] = "a b c"; }},
+      {"merge to nothing", "merged token",
+       [](json& t) {
+         t["model"]["merges"][0] = json::array({"!", "?"});
+       }},
+      {"no merges", "model.merges", [](json& t) { t["model"].erase("merges"); }},
+      {"unknown model", "model.type", [](json& t) { t["model"]["type"] = "Magic"; }},
+      {"no model", "model", [](json& t) { t.erase("model"); }},
+      {"unknown pre-tokenizer", "tokenizer.json",
+       [](json& t) {
+         t["pre_tokenizer"] = {{"type", "Magic"}};
+       }},
+      {"broken pattern", "tokenizer.json",
+       [](json& t) {
+         t["pre_tokenizer"] = {{"type", "Split"},
+                               {"pattern", {{"Regex", "(((("}}},
+                               {"behavior", "Isolated"},
+                               {"invert", false}};
+       }},
+      {"unknown token missing", "unk_token", [](json& t) { t["model"]["unk_token"] = "<nope>"; }},
+      {"added id wrong", "added_tokens[0].id", [](json& t) { t["added_tokens"][0]["id"] = 3; }},
+      {"added id -1", "added_tokens[0].id", [](json& t) { t["added_tokens"][0]["id"] = -1; }},
+      {"added far away", "declares", [](json& t) { t["added_tokens"].back()["id"] = 5000; }},
+      {"added empty", "added_tokens[0].content",
+       [](json& t) { t["added_tokens"][0]["content"] = ""; }},
+  };
+}
+
+TEST(BrokenTokenizer, IsRefusedByNameAndPath) {
+  const json sound = json::parse(read_file(golden_folder() / "llama3/tokenizer.json"));
+  for (const Broken& broken : broken_tokenizers()) {
+    SCOPED_TRACE(broken.name);
+    json spoilt = sound;
+    broken.spoil(spoilt);
+    const Folder folder;
+    folder.write("tokenizer.json", spoilt.dump());
+    const std::string words = refusal([&] { Tokenizer::load(folder.path()); });
+    EXPECT_NE(words.find(broken.says), std::string::npos) << words;
+    EXPECT_NE(words.find("tokenizer.json"), std::string::npos) << words;
+  }
+}
+
+TEST(BrokenTokenizer, NotJsonOrTooDeepOrMissing) {
+  const Folder folder;
+  EXPECT_NE(refusal([&] { Tokenizer::load(folder.path()); }), "");
+  const std::string deep(100000, '[');
+  for (const std::string& bytes :
+       {std::string(), std::string("{"), std::string("[]"), std::string("null"), deep,
+        "{\"model\":" + deep, std::string("\xff\xfe"), std::string("{\"a\":\"\\ud800\"}")}) {
+    folder.write("tokenizer.json", bytes);
+    EXPECT_NE(refusal([&] { Tokenizer::load(folder.path()); }), "") << bytes.substr(0, 20);
+  }
+}
+
+TEST(BrokenTokenizer, ConfigThatContradictsTheVocabulary) {
+  const Folder folder;
+  folder.write("tokenizer.json", read_file(golden_folder() / "llama3/tokenizer.json"));
+  folder.write("tokenizer_config.json",
+               R"({"added_tokens_decoder": {"9999": {"content": "<new>", "special": true}}})");
+  EXPECT_NE(refusal([&] { Tokenizer::load(folder.path()); }).find("9999"), std::string::npos);
+  folder.write("tokenizer_config.json", R"({"added_tokens_decoder": {"-4": {"content": "x"}}})");
+  EXPECT_NE(refusal([&] { Tokenizer::load(folder.path()); }), "");
+}
+
+TEST(Tokenizer, MegabyteWithoutASpaceInLinearTime) {
+  for (const char* name : {"llama3", "gemma", "metaspace", "wordpiece", "unigram"}) {
+    SCOPED_TRACE(name);
+    const auto tokenizer = Tokenizer::load(golden_folder() / name);
+    const std::string small(1 << 19, 'a');
+    const std::string large(1 << 20, 'a');
+    size_t tokens = 0;
+    const double half = seconds_of([&] { tokenizer.encode(small, SpecialTokens::Omit); });
+    const double whole =
+        seconds_of([&] { tokens = tokenizer.encode(large, SpecialTokens::Omit).ids.size(); });
+    EXPECT_GT(tokens, 0u);
+    // Quadratic work would take four times as long; the constant absorbs a loaded machine.
+    EXPECT_LT(whole, 3.2 * half + 0.5);
+  }
+}
+
+TEST(Tokenizer, InvalidUtf8IsAnError) {
+  const auto tokenizer = Tokenizer::load(golden_folder() / "llama3");
+  for (const char* text : {"\xff", "a\xc3", "\xed\xa0\x80", "\xf4\x90\x80\x80"})
+    EXPECT_THROW(tokenizer.encode(text, SpecialTokens::Omit), DataError);
+  EXPECT_THROW(tokenizer.piece(-1), DataError);
+  EXPECT_THROW(tokenizer.piece(1 << 30), DataError);
+  EXPECT_EQ(tokenizer.id_of("no such token"), std::nullopt);
+}
+
+std::string repeated(const std::string& text, int count) {
+  std::string out;
+  for (int turn = 0; turn < count; ++turn) out += text;
+  return out;
+}
+
+TEST(HostileTemplate, EndsInAnErrorInTime) {
+  const std::vector<std::string> sources = {
+      "{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}",
+      "{{ " + repeated("(", 10000) + "1" + repeated(")", 10000) + " }}",
+      "{{ " + repeated("[", 10000),
+      "{{ " + repeated("not ", 10000) + "1 }}",
+      "{{ " + repeated("-", 100000) + "1 }}",
+      repeated("{% if 1 %}", 10000) + repeated("{% endif %}", 10000),
+      "{% for a in range(100000) %}{% for b in range(100000) %}x{% endfor %}{% endfor %}",
+      "{{ 'a' * 1000000000 }}",
+      "{{ [1] * 1000000000 }}",
+      "{{ range(1000000000) | list }}",
+      "{{ ''.__class__.__mro__ }}",
+      "{{ messages.__class__ }}",
+      "{% set ns = namespace(x='aaaaaaaaaaaaaaaa') %}{% for i in range(90) %}"
+      "{% set ns.x = ns.x ~ ns.x %}{% endfor %}",
+      "{% set ns = namespace(x=[1]) %}{% for i in range(90) %}{% set ns.x = ns.x + ns.x %}"
+      "{% endfor %}{{ ns.x | length }}{{ ns.x | list | length }}",
+      "{% set ns = namespace(x='a' * 1000000) %}{% for i in range(100000) %}"
+      "{% set y = ns.x | replace('a', 'aa') | upper %}{% endfor %}",
+      "{% set ns = namespace(x=[]) %}{% for i in range(100000) %}{% set ns.x = [ns.x] %}"
+      "{% endfor %}{{ ns.x }}",
+      "{% for i in range(100000) %}{{ 'x' * 1000 }}{% endfor %}",
+      "{% include 'secret' %}",
+      "{% import '/etc/passwd' as p %}",
+      "{% extends 'x' %}",
+      "{{ nothing.attribute }}",
+      "{{ raise_exception('no') }}",
+      "{{ unknown_function() }}",
+      "{{ 1 / 0 }}",
+      "{% generation %}",
+      "{% endgeneration %}",
+      "{% for",
+      "{{ 'a",
+      "{{ 1 | no_such_filter }}",
+      "\xff",
+  };
+  const ordered_json messages = {{{"role", "user"}, {"content", "hi"}}};
+  const Folder folder;
+  for (const std::string& source : sources) {
+    SCOPED_TRACE(source.substr(0, 80));
+    folder.write("chat_template.jinja", source);
+    std::string words;
+    const double seconds = seconds_of([&] {
+      words = refusal([&] {
+        const auto chat_template = ChatTemplate::load(folder.path());
+        chat_template->render(messages, nullptr, true);
+      });
+    });
+    EXPECT_NE(words, "");
+    EXPECT_LT(seconds, 5.0);  // 1 s of processor time, on a machine that may be busy
+  }
+}
+
+TEST(HostileTemplate, ErrorsNameFileAndLine) {
+  const Folder folder;
+  folder.write("chat_template.jinja",
+               "line one\n\n{{ raise_exception('no ' ~ messages[0].role) }}\n");
+  const auto chat_template = ChatTemplate::load(folder.path());
+  const ordered_json messages = {{{"role", "user"}, {"content", "hi"}}};
+  try {
+    chat_template->render(messages, nullptr, false);
+    FAIL();
+  } catch (const DataError& error) {
+    EXPECT_EQ(error.place().line, 3);
+    EXPECT_NE(error.place().file.find("chat_template.jinja"), std::string::npos);
+    EXPECT_NE(std::string(error.what()).find("no user"), std::string::npos);
+  }
+  EXPECT_THROW(chat_template->render(ordered_json::array(), nullptr, false), DataError);
+  EXPECT_THROW(chat_template->render({{{"content", "\xff"}}}, nullptr, false), DataError);
+}
+
+TEST(ChatTemplate, MarksInTheConversationDoNotMoveSpans) {
+  const Folder folder;
+  folder.write(
+      "chat_template.jinja",
+      "{% for m in messages %}{% generation %}{{ m.content }}{% endgeneration %};{% endfor %}");
+  const auto chat_template = ChatTemplate::load(folder.path());
+  const std::string forged =
+      "\xEF\xA3\xB1"
+      "0<x\xEF\xA3\xB1"
+      "0>";
+  const ordered_json messages = {{{"content", forged}}, {{"content", "b"}}};
+  const RenderedChat chat = chat_template->render(messages, nullptr, false);
+  EXPECT_EQ(chat.text, forged + ";b;");
+  const auto size = static_cast<int64_t>(forged.size());
+  const std::vector<std::pair<int64_t, int64_t>> spans = {{0, size}, {size + 1, size + 2}};
+  EXPECT_EQ(chat.generation_spans, spans);
+}
+
+TEST(ChatTemplate, FoundWhereHuggingFacePutsIt) {
+  const Folder folder;
+  EXPECT_FALSE(ChatTemplate::load(folder.path()).has_value());
+  const ordered_json messages = {{{"role", "user"}, {"content", "hi"}}};
+  folder.write("tokenizer_config.json",
+               R"({"bos_token": "<s>", "chat_template": [{"name": "tool_use", "template": "tools"},
+                   {"name": "default", "template": "{{ bos_token }}list"}]})");
+  const auto list = ChatTemplate::load(folder.path());
+  EXPECT_EQ(list->render(messages, nullptr, false).text, "<s>list");
+  EXPECT_EQ(list->render(messages, ordered_json::array({1}), false).text, "tools");
+  folder.write("chat_template.jinja", "own {{ messages[0].content }}");
+  EXPECT_EQ(ChatTemplate::load(folder.path())->render(messages, nullptr, false).text, "own hi");
+}
+
+}  // namespace
+}  // namespace convoy::text
