@@ -2,6 +2,7 @@
 #include "convoy/launch/launcher.h"
 
 #include <poll.h>
+#include <sys/ioctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -32,6 +33,15 @@ constexpr int kStopped = static_cast<int>(ExitCode::Stopped);
 constexpr std::chrono::milliseconds kPeerLostWait{400};
 // Output of a rank that has ended is in the pipe already; what keeps the pipe open longer is not waited for.
 constexpr std::chrono::milliseconds kOutputWait{200};
+
+// Lets a rank draw on the launcher's terminal, which it can not see itself.
+std::map<std::string, std::string> terminal_environment() {
+  std::map<std::string, std::string> environment = {{"CONVOY_PROGRESS", "bar"}};
+  winsize size{};
+  if (::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
+    environment["COLUMNS"] = std::to_string(size.ws_col);
+  return environment;
+}
 
 struct Rank {
   RankProcess process;
@@ -110,7 +120,7 @@ void Launch::start_ranks() {
     place.error_file = scratch_.error_file(number);
     std::map<std::string, std::string> environment = worker_environment(place);
     if (plan_.console == Console::RankZeroPlain && number == 0 && ::isatty(STDERR_FILENO))
-      environment["CONVOY_PROGRESS"] = "bar";
+      environment.merge(terminal_environment());
     for (const auto& [name, value] : plan_.environment) environment[name] = value;
     const std::filesystem::path file =
         plan_.log_folder.empty() ? std::filesystem::path()

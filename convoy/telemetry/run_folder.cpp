@@ -154,6 +154,16 @@ RunFolder::~RunFolder() {
 RunFolder::RunFolder(RunFolder&& other) noexcept
     : path_(std::move(other.path_)), lock_descriptor_(std::exchange(other.lock_descriptor_, -1)) {}
 
+void RunFolder::write_config(const std::string& config_yaml, const json& config,
+                             const std::map<std::string, std::string>& origins) const {
+  json record = read_object(identity_path());
+  record["config"] = config;
+  record["origins"] = origins;
+  write_file_atomic(identity_path(),
+                    record.dump(2, ' ', false, json::error_handler_t::replace) + "\n");
+  write_file_atomic(config_path(), config_yaml);
+}
+
 void RunFolder::write_identity(const RunIdentity& identity) const {
   const std::string now = utc_text("%Y-%m-%dT%H:%M:%SZ");
   const json before = read_object(identity_path());
@@ -164,21 +174,23 @@ void RunFolder::write_identity(const RunIdentity& identity) const {
                     {"hosts", identity.hosts},
                     {"devices", identity.devices}});
   const json config = identity.config_json.empty()
-                          ? json(nullptr)
+                          ? before.value("config", json(nullptr))
                           : json::parse(identity.config_json, nullptr, /*allow_exceptions=*/false);
   CONVOY_INVARIANT(!config.is_discarded(), "the resolved config is not JSON");
-  const json record = {{"version", CONVOY_VERSION},
-                       {"name", identity.name},
-                       {"task", identity.task},
-                       {"created", before.value("created", now)},
-                       {"starts", starts},
-                       {"world_size", identity.world_size},
-                       {"hosts", identity.hosts},
-                       {"devices", identity.devices},
-                       {"config", config},
-                       {"origins", identity.origins},
-                       {"data_hashes", identity.data_hashes},
-                       {"stamp", identity.stamp}};
+  const json record = {
+      {"version", CONVOY_VERSION},
+      {"name", identity.name},
+      {"task", identity.task},
+      {"created", before.value("created", now)},
+      {"starts", starts},
+      {"world_size", identity.world_size},
+      {"hosts", identity.hosts},
+      {"devices", identity.devices},
+      {"config", config},
+      {"origins",
+       identity.origins.empty() ? before.value("origins", json::object()) : json(identity.origins)},
+      {"data_hashes", identity.data_hashes},
+      {"stamp", identity.stamp}};
   write_file_atomic(identity_path(),
                     record.dump(2, ' ', false, json::error_handler_t::replace) + "\n");
   if (!identity.config_yaml.empty()) write_file_atomic(config_path(), identity.config_yaml);

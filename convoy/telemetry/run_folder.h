@@ -55,6 +55,10 @@ class RunFolder {
   std::filesystem::path adapter_folder() const { return path_ / "adapter"; }
   std::filesystem::path model_folder() const { return path_ / "model"; }
 
+  // Before the ranks start: config.yaml, and its values and origins in run.json, which write_identity() keeps when it
+  // is given none. Throws IoError.
+  void write_config(const std::string& config_yaml, const nlohmann::json& config,
+                    const std::map<std::string, std::string>& origins) const;
   // Writes run.json and config.yaml. A resumed run keeps the first "created" and adds to "starts".
   // Throws IoError.
   void write_identity(const RunIdentity& identity) const;

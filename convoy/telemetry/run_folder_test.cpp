@@ -92,6 +92,18 @@ TEST(RunFolder, IdentityKeepsItsBirthAndListsStarts) {
   EXPECT_EQ(read_file(run.config_path()), "seed: 1\n");
 }
 
+TEST(RunFolder, IdentityKeepsTheConfigWrittenBeforeTheStart) {
+  const TestFolder folder;
+  const RunFolder run = RunFolder::create(folder.path(), "a");
+  run.write_config("seed: 1\n", {{"seed", 1}}, {{"seed", "run.yaml:1"}});
+  run.write_identity({.name = "a", .task = "sft"});
+  const json record = json::parse(read_file(run.identity_path()));
+  EXPECT_EQ(record["name"], "a");
+  EXPECT_EQ(record["config"]["seed"], 1);
+  EXPECT_EQ(record["origins"]["seed"], "run.yaml:1");
+  EXPECT_EQ(read_file(run.config_path()), "seed: 1\n");
+}
+
 TEST(RunFolder, MetricsMerge) {
   const TestFolder folder;
   const RunFolder run = RunFolder::create(folder.path(), "a");

@@ -70,6 +70,12 @@ std::string help_text(const Command& command);
 std::string commands_markdown();
 
 // One factory per command, defined in <name>_command.cpp.
+Command train_command();
+Command eval_command();      // eval to bench: worker_commands.cpp
+Command score_command();
+Command generate_command();
+Command merge_command();
+Command bench_command();
 Command config_command();
 Command help_command();
 Command runs_command();

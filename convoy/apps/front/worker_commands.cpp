@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Commands that run in one convoy-worker: eval, score, generate, merge, bench. The front shows their help; the worker reads
+// their flags, from the same lists.
+#include "convoy/apps/front/command.h"
+#include "convoy/apps/front/worker_program.h"
+#include "convoy/settings/command_flags.h"
+
+namespace convoy::apps {
+namespace {
+
+template <class... Flags>
+std::string flag_tables() {
+  return (config::flag_table_of<Flags>() + ...);
+}
+
+int run_eval(Context& context, const std::vector<std::string>& arguments) {
+  become_worker(context, "eval", arguments);
+}
+
+int run_score(Context& context, const std::vector<std::string>& arguments) {
+  become_worker(context, "score", arguments);
+}
+
+int run_generate(Context& context, const std::vector<std::string>& arguments) {
+  become_worker(context, "generate", arguments);
+}
+
+int run_merge(Context& context, const std::vector<std::string>& arguments) {
+  become_worker(context, "merge", arguments);
+}
+
+int run_bench(Context& context, const std::vector<std::string>& arguments) {
+  become_worker(context, "bench", arguments);
+}
+
+}  // namespace
+
+Command eval_command() {
+  return {
+      .name = "eval",
+      .summary = "loss and perplexity of a model on rows, and with --generate its answers",
+      .usage =
+          "convoy eval CONFIG.yaml [key=value ...] [--split test|val] [--adapter D] [--generate]\n"
+          "convoy eval --model D [--adapter D] --data F [--generate]\n"
+          "convoy eval --samples F.jsonl",
+      .examples =
+          "convoy eval run.yaml --adapter runs/sums/adapter --generate\n"
+          "convoy eval --model models/tally-3m --data test.jsonl --output-dir results\n"
+          "convoy eval --samples results/samples.jsonl --json",
+      .flag_table = flag_tables<settings::EvalFlags, settings::ModelFlags>,
+      .run = run_eval};
+}
+
+Command score_command() {
+  return {.name = "score",
+          .summary = "negative log-likelihood of each row, with the masks of training",
+          .usage =
+              "convoy score --model D [--adapter D] --data F [--output O.jsonl] "
+              "[--supervise assistant|last|all]",
+          .examples =
+              "convoy score --model models/tally-3m --data rows.jsonl --output scores.jsonl\n"
+              "convoy score --model models/tally-3m --adapter runs/sums/adapter --data chat.jsonl "
+              "--supervise last",
+          .flag_table = flag_tables<settings::ScoreFlags, settings::ModelFlags>,
+          .run = run_score};
+}
+
+Command generate_command() {
+  return {.name = "generate",
+          .summary = "answers prompts",
+          .usage =
+              "convoy generate --model D [--adapter D] (--prompts F.jsonl | --prompt TEXT | "
+              "--interactive) [--output O.jsonl]",
+          .examples =
+              "convoy generate --model models/tally-3m --prompt '12 + 7 =' --greedy\n"
+              "convoy generate --model models/tally-3m --adapter runs/sums/adapter --prompts "
+              "test.jsonl --output answers.jsonl\n"
+              "convoy generate --model models/tally-3m --interactive --temperature 0.7",
+          .flag_table =
+              flag_tables<settings::GenerateFlags, settings::SamplingFlags, settings::ModelFlags>,
+          .run = run_generate};
+}
+
+Command merge_command() {
+  return {.name = "merge",
+          .summary = "adds a LoRA adapter to its model's weights",
+          .usage = "convoy merge --model D --adapter D --output D [--save-dtype auto|fp32|bf16]",
+          .examples =
+              "convoy merge --model models/tally-3m --adapter runs/sums/adapter --output merged\n"
+              "convoy merge --model models/tally-3m --adapter runs/sums/adapter --output merged "
+              "--save-dtype bf16",
+          .flag_table = flag_tables<settings::MergeFlags, settings::ModelFlags>,
+          .run = run_merge};
+}
+
+Command bench_command() {
+  return {.name = "bench",
+          .summary = "times Convoy beside its peers",
+          .usage = "convoy bench train [flags]",
+          .examples =
+              "convoy bench train --mode lora --dtype bf16\n"
+              "convoy bench train --mode full --geometry tiny --no-peer --json",
+          .flag_table = flag_tables<settings::BenchFlags>,
+          .run = run_bench};
+}
+
+}  // namespace convoy::apps

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/apps/front/worker_program.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "convoy/base/error.h"
+
+namespace convoy::apps {
+
+std::filesystem::path worker_program(const Context& context) {
+  const char* const chosen = std::getenv("CONVOY_WORKER");
+  const std::filesystem::path path = chosen != nullptr && *chosen != '\0'
+                                         ? std::filesystem::path(chosen)
+                                         : context.program.parent_path() / "convoy-worker";
+  if (::access(path.c_str(), X_OK) != 0)
+    throw ConfigError(
+        fmt::format("wanted the program that computes at {}, found none", path.string()),
+        {.hint = "install convoy-worker beside convoy, or name it in CONVOY_WORKER"});
+  return path;
+}
+
+void become_worker(const Context& context, const std::string& command,
+                   const std::vector<std::string>& arguments) {
+  std::vector<std::string> words = {worker_program(context).string(), command};
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  std::vector<char*> pointers;
+  for (std::string& word : words) pointers.push_back(word.data());
+  pointers.push_back(nullptr);
+  std::fflush(nullptr);
+  ::execv(pointers[0], pointers.data());
+  throw ConfigError(fmt::format("{} could not be started: {}", words[0], std::strerror(errno)));
+}
+
+}  // namespace convoy::apps
