@@ -12,6 +12,7 @@
 
 #include "convoy/generate/sampler.h"
 #include "convoy/nn/causal_lm.h"
+#include "convoy/nn/kv_cache.h"
 #include "convoy/text/tokenizer.h"
 
 namespace convoy::generate {
@@ -51,12 +52,16 @@ class Generator {
 
  private:
   struct Row;
-  class Batch;
-  bool ended(Row& row) const;
+  std::vector<Row> admit(const std::vector<std::vector<int32_t>>& prompts, int64_t& next,
+                         int64_t free_rows, nn::KvCache& cache) const;
+  void advance(std::vector<Row*> rows, nn::KvCache& cache) const;
+  void take(Row& row, int32_t token) const;
+  Completion complete(const Row& row) const;
 
   nn::CausalLm& model_;
   const text::Tokenizer& tokenizer_;
   GenerationConfig config_;
+  int64_t pickable_ids_;  // padded rows of the vocabulary are never picked
 };
 
 }  // namespace convoy::generate

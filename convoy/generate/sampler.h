@@ -4,8 +4,6 @@
 // on which rows it is generated with. Thread-safe.
 #pragma once
 
-#include <ATen/core/Tensor.h>
-
 #include <cstdint>
 #include <span>
 

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a model folder may not say. Each case edits one good folder; the error must name the key or tensor.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <functional>
+#include <string>
+
+#include "convoy/base/error.h"
+#include "convoy/base/files.h"
+#include "convoy/device/stored_tensor.h"
+#include "convoy/io/json_text.h"
+#include "convoy/io/safetensors.h"
+#include "convoy/models/registry.h"
+#include "files/temporary_folder.h"
+
+namespace convoy::models {
+namespace {
+
+namespace fs = std::filesystem;
+using Tensors = std::map<std::string, at::Tensor>;
+
+fs::path golden_folder(const std::string& name) {
+  const char* source = std::getenv("CONVOY_SOURCE_DIR");
+  return fs::path(source ? source : ".") / "tests/golden/models" / name;
+}
+
+class ModelFolderCopy {
+ public:
+  explicit ModelFolderCopy(const std::string& name,
+                           const std::string& config_file = "config.json") {
+    const fs::path source = golden_folder(name);
+    config_ = io::read_json_file(source / config_file);
+    const io::SafetensorsFile weights(source / "model.safetensors");
+    for (const io::TensorView& view : weights.tensors())
+      tensors_[view.name] = device::copy_to_tensor(view);
+  }
+  io::Json& config() { return config_; }
+  Tensors& tensors() { return tensors_; }
+
+  // The sentence of the DataError that loading throws; "" when it loads.
+  std::string refusal() {
+    write_file_atomic(folder_ / "config.json", config_.dump());
+    std::vector<io::TensorSource> sources;
+    for (const auto& [name, value] : tensors_)
+      sources.push_back(device::tensor_source(name, value));
+    io::write_safetensors(folder_ / "model.safetensors", std::move(sources));
+    try {
+      load_causal_lm(io::ModelFolder::open(folder_.path().string()), at::kFloat);
+    } catch (const DataError& error) {
+      return error.sentence();
+    }
+    return "";
+  }
+
+ private:
+  testing::TemporaryFolder folder_;
+  io::Json config_;
+  Tensors tensors_;
+};
+
+void expect_config_refused(const std::string& model, const std::string& key, const io::Json& value,
+                           const std::string& config_file = "config.json") {
+  ModelFolderCopy copy(model, config_file);
+  copy.config()[key] = value;
+  const std::string sentence = copy.refusal();
+  EXPECT_NE(sentence.find(key), std::string::npos)
+      << model << " " << key << " " << value.dump() << ": " << sentence;
+  EXPECT_NE(sentence.find("config.json"), std::string::npos) << sentence;
+}
+
+TEST(ConfigRefusal, SizesOutOfRange) {
+  for (const char* key : {"vocab_size", "hidden_size", "intermediate_size", "num_hidden_layers",
+                          "num_attention_heads"}) {
+    for (const io::Json& value :
+         {io::Json(-1), io::Json(0), io::Json(1e18), io::Json(2.5), io::Json("8"), io::Json()}) {
+      expect_config_refused("llama", key, value);
+    }
+  }
+  expect_config_refused("llama", "num_key_value_heads", 2);  // does not divide 3
+  expect_config_refused("llama", "head_dim", 9);             // odd
+  expect_config_refused("llama", "rms_norm_eps", -1e-5);
+  expect_config_refused("llama", "max_position_embeddings", -1);
+}
+
+TEST(ConfigRefusal, MathsThatNoFamilyHas) {
+  expect_config_refused("llama", "hidden_act", "relu");
+  expect_config_refused("llama", "model_type", "lama");
+  expect_config_refused("llama", "partial_rotary_factor", 0.5);
+  expect_config_refused("llama", "quantization_config", {{"quant_method", "bitsandbytes"}});
+  expect_config_refused("gemma3", "attn_logit_softcapping", 50.0);
+  expect_config_refused("gemma3", "final_logit_softcapping", 30.0);
+  expect_config_refused("gemma3", "use_bidirectional_attention", true);
+  expect_config_refused("gemma3", "layer_types",
+                        {"full_attention", "chunked", "full_attention", "full_attention"});
+  expect_config_refused("gemma3", "layer_types", {"full_attention"});
+  expect_config_refused("gemma3", "rope_parameters",
+                        {{"rope_type", "default"}, {"rope_theta", 1e4}});
+  expect_config_refused("qwen2", "layer_types", {"sliding_attention", "full_attention"});
+}
+
+TEST(ConfigRefusal, RotaryKinds) {
+  for (const char* kind : {"yarn", "dynamic", "longrope", "su"}) {
+    expect_config_refused("llama", "rope_scaling", {{"rope_type", kind}, {"factor", 2.0}},
+                          "config.v4.json");
+  }
+  expect_config_refused("llama", "rope_scaling", {{"rope_type", "linear"}},
+                        "config.v4.json");  // no factor
+  expect_config_refused("llama", "rope_scaling",
+                        {{"rope_type", "linear"}, {"factor", 2.0}});  // contradicts
+  expect_config_refused("llama", "rope_theta", 0, "config.v4.json");
+}
+
+TEST(ConfigRefusal, IgnoredSettingsLoad) {
+  ModelFolderCopy copy("llama");
+  copy.config()["attention_dropout"] = 0.1;
+  copy.config()["pretraining_tp"] = 1;
+  copy.config()["eos_token_id"] = {2, 3};
+  copy.config()["some_tool_version"] = "1";
+  EXPECT_EQ(copy.refusal(), "");
+}
+
+TEST(WeightRefusal, EveryTensorMustMatchBothWays) {
+  ModelFolderCopy missing("qwen2");
+  missing.tensors().erase("model.layers.1.self_attn.k_proj.bias");
+  EXPECT_NE(missing.refusal().find("1 missing: model.layers.1.self_attn.k_proj.bias"),
+            std::string::npos);
+
+  ModelFolderCopy extra("qwen2");
+  extra.tensors()["score.weight"] = at::zeros({2, 36});
+  EXPECT_NE(extra.refusal().find("1 unexpected: score.weight"), std::string::npos);
+
+  ModelFolderCopy shape("qwen2");
+  shape.tensors()["model.norm.weight"] = at::zeros({35});
+  EXPECT_NE(shape.refusal().find("model.norm.weight [35] instead of [36]"), std::string::npos);
+
+  ModelFolderCopy type("qwen2");
+  type.tensors()["model.norm.weight"] = at::zeros({36}, at::kLong);
+  EXPECT_NE(type.refusal().find("model.norm.weight I64"), std::string::npos);
+}
+
+TEST(WeightRefusal, TensorsThatMayBeThere) {
+  ModelFolderCopy frequencies("llama");
+  frequencies.tensors()["model.layers.0.self_attn.rotary_emb.inv_freq"] = at::zeros({5});
+  EXPECT_EQ(frequencies.refusal(), "");
+
+  ModelFolderCopy tied("llama");
+  tied.tensors()["lm_head.weight"] = tied.tensors().at("model.embed_tokens.weight").clone();
+  EXPECT_EQ(tied.refusal(), "");
+  tied.tensors()["lm_head.weight"].add_(1);
+  EXPECT_NE(tied.refusal().find("tie_word_embeddings"), std::string::npos);
+}
+
+TEST(WeightRefusal, OtherComputeTypes) {
+  const auto folder = io::ModelFolder::open(golden_folder("gemma3").string());
+  EXPECT_THROW(load_causal_lm(folder, at::kHalf), ConfigError);
+}
+
+TEST(EndTokens, UnionOfTheFiles) {
+  testing::TemporaryFolder folder;
+  io::Json config = io::read_json_file(golden_folder("llama") / "config.json");
+  config["eos_token_id"] = {9, 4};
+  write_file_atomic(folder / "config.json", config.dump());
+  write_file_atomic(folder / "generation_config.json", R"({"eos_token_id": 7})");
+  EXPECT_EQ(end_token_ids(io::ModelFolder::open(folder.path().string())),
+            (std::vector<int32_t>{4, 7, 9}));
+}
+
+}  // namespace
+}  // namespace convoy::models

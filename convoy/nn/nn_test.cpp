@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include "convoy/base/error.h"
+#include "convoy/nn/decoder.h"
+#include "convoy/nn/kv_cache.h"
+#include "convoy/nn/linear.h"
+#include "convoy/nn/recompute.h"
+#include "convoy/nn/rope_table.h"
+
+namespace convoy::nn {
+namespace {
+
+DecoderSpec small_spec() {
+  return {.family = "test",
+          .vocab_size = 11,
+          .hidden_size = 8,
+          .num_heads = 2,
+          .num_kv_heads = 1,
+          .head_dim = 4,
+          .ffn_size = 12,
+          .max_positions = 64,
+          .attention_scale = 0.5,
+          .tied_head = true,
+          .ropes = {RopeSpec{}},
+          .layers = {LayerSpec{}, LayerSpec{}}};
+}
+
+Decoder small_decoder() {
+  at::manual_seed(3);
+  return Decoder(small_spec(),
+                 [](const ParameterDeclaration& p) { return at::randn(p.shape) * 0.3; });
+}
+
+TokenBatch small_batch() {
+  return {.token_ids_T = at::tensor({1, 5, 10, 2}, at::kLong),
+          .position_ids_T = at::tensor({0, 1, 2, 0}, at::kLong),
+          .row_starts = {0, 3, 4}};
+}
+
+TEST(RopeTable, GrowingKeepsTheAngles) {
+  RopeTable table({.kind = RopeKind::Linear, .theta = 100.0, .factor = 2.0}, 6);
+  table.ensure(10);
+  const at::Tensor before = table.cos().clone();
+  table.ensure(5000);
+  ASSERT_GE(table.cos().size(0), 5000);
+  EXPECT_TRUE(at::equal(table.cos().narrow(0, 0, before.size(0)), before));
+  const double angle = 4999.0 / 2.0 * std::pow(100.0, -2.0 / 6.0);
+  EXPECT_NEAR(table.sin()[4999][1].item<double>(), std::sin(angle), 1e-3);
+}
+
+TEST(RopeTable, Llama3BlendsBetweenItsWavelengths) {
+  const RopeSpec plain{.theta = 500000.0};
+  RopeSpec spec = plain;
+  spec.kind = RopeKind::Llama3;
+  spec.factor = 8.0;
+  const at::Tensor before = inverse_frequencies(plain, 64);
+  const at::Tensor ratio = before / inverse_frequencies(spec, 64);
+  EXPECT_EQ(ratio[0].item<float>(), 1.0f);           // short wavelengths stay
+  EXPECT_NEAR(ratio[31].item<float>(), 8.0f, 1e-5);  // long ones are stretched
+  int64_t between = 0;
+  for (int64_t i = 0; i < 32; ++i) {
+    const auto r = ratio[i].item<float>();
+    between += r > 1.001f && r < 7.999f;
+  }
+  EXPECT_GT(between, 0);
+}
+
+TEST(Recompute, DropoutAndGradientsAreThoseOfTheFirstRun) {
+  at::manual_seed(1);
+  const at::Tensor weight = at::randn({5, 5}).requires_grad_(true);
+  const at::Tensor x = at::randn({7, 5}).requires_grad_(true);
+  const auto function = [&](const at::Tensor& in) {
+    return at::dropout(in, 0.5, true).matmul(weight).tanh();
+  };
+  const auto run = [&](bool recompute) {
+    weight.mutable_grad() = at::Tensor();
+    x.mutable_grad() = at::Tensor();
+    at::manual_seed(9);
+    const at::Tensor y = recompute ? recompute_in_backward(x, function) : function(x);
+    const at::Tensor next_draw =
+        at::rand({3});  // moves the generator on between forward and backward
+    y.square().sum().backward();
+    return std::vector<at::Tensor>{y.detach(), next_draw, x.grad().clone(), weight.grad().clone(),
+                                   at::rand({3})};
+  };
+  const auto direct = run(false);
+  const auto again = run(true);
+  for (size_t i = 0; i < direct.size(); ++i) EXPECT_TRUE(at::equal(direct[i], again[i])) << i;
+}
+
+TEST(Recompute, ReachesLeavesWhenTheInputIsFrozen) {
+  const at::Tensor weight = at::ones({2, 2}).requires_grad_(true);
+  const at::Tensor x = at::ones({1, 2});
+  recompute_in_backward(x, [&](const at::Tensor& in) { return in.matmul(weight); })
+      .sum()
+      .backward();
+  EXPECT_TRUE(at::equal(weight.grad(), at::ones({2, 2})));
+}
+
+TEST(KvCache, RowsGrowAndSlotsAreUsedAgain) {
+  KvCache cache(1, 1, 2, at::kFloat);
+  const int64_t first = cache.add_row();
+  const int64_t second = cache.add_row();
+  at::Tensor all = at::empty({0, 1, 2});
+  for (int64_t step = 0; step < 150; ++step) {
+    cache.set_slots({second});
+    const at::Tensor k = at::full({1, 1, 2}, static_cast<double>(step));
+    const auto rows = cache.append(0, k, -k, {0, 1});
+    all = at::cat({all, k});
+    ASSERT_TRUE(at::equal(rows[0].k_SKE, all));
+    ASSERT_TRUE(at::equal(rows[0].v_SKE, -all));
+  }
+  EXPECT_EQ(cache.length(first), 0);
+  EXPECT_EQ(cache.length(second), 150);
+  cache.remove_row(second);
+  EXPECT_THROW(cache.length(second), StateError);
+  EXPECT_EQ(cache.add_row(), second);
+  EXPECT_EQ(cache.length(second), 0);
+}
+
+class Doubling : public LinearAdapter {
+ public:
+  at::Tensor forward(const Linear& base, const at::Tensor& x) const override {
+    return 2 * base.base_forward(x);
+  }
+};
+
+TEST(Linear, AdapterStandsBeforeTheMap) {
+  Linear linear("l", at::randn({3, 4}), at::randn({3}));
+  const at::Tensor x = at::randn({2, 4});
+  const at::Tensor plain = linear.forward(x);
+  EXPECT_TRUE(at::allclose(plain, at::linear(x, linear.weight(), linear.bias())));
+  EXPECT_FALSE(linear.trains());
+  linear.set_adapter(std::make_shared<Doubling>());
+  EXPECT_TRUE(linear.trains());
+  EXPECT_TRUE(at::allclose(linear.forward(x), 2 * plain));
+}
+
+TEST(Linear, ChangedWeightsAreSeen) {
+  Linear linear("l", at::ones({2, 2}), at::Tensor());
+  const at::Tensor x = at::ones({1, 2});
+  EXPECT_EQ(linear.forward(x).sum().item<float>(), 4.0f);
+  linear.weight().mul_(3);
+  linear.weight_changed();
+  EXPECT_EQ(linear.forward(x).sum().item<float>(), 12.0f);
+  linear.weight().requires_grad_(true);
+  EXPECT_THROW(linear.frozen(), StateError);
+}
+
+TEST(Decoder, DeclaresWhatItReads) {
+  Decoder decoder = small_decoder();
+  const auto declared = declare_parameters(small_spec());
+  const auto parameters = decoder.parameters();
+  ASSERT_EQ(declared.size(), parameters.size());
+  std::map<std::string, std::vector<int64_t>> shapes;
+  for (const auto& parameter : parameters) shapes[parameter.name] = parameter.value.sizes().vec();
+  for (const auto& parameter : declared) EXPECT_EQ(shapes.at(parameter.name), parameter.shape);
+  EXPECT_EQ(decoder.block_linears().size(), 14u);
+  int64_t matmul = decoder.head().weight().numel();
+  for (const Linear* linear : decoder.block_linears()) matmul += linear->weight().numel();
+  EXPECT_EQ(decoder.matmul_parameters(), matmul);
+}
+
+TEST(Decoder, RefusesIdsOutsideTheVocabulary) {
+  Decoder decoder = small_decoder();
+  TokenBatch batch = small_batch();
+  batch.token_ids_T[2] = 11;
+  EXPECT_THROW(decoder.hidden_states(batch, {}), DataError);
+  batch.token_ids_T[2] = -1;
+  EXPECT_THROW(decoder.hidden_states(batch, {}), DataError);
+}
+
+TEST(Decoder, TiedHeadSharesTheEmbeddingsGradient) {
+  Decoder decoder = small_decoder();
+  decoder.set_requires_grad(true);
+  decoder.head().forward(decoder.hidden_states(small_batch(), {})).sum().backward();
+  const auto parameters = decoder.parameters();
+  EXPECT_TRUE(decoder.head().weight().is_same(parameters[0].value));
+  // Every row gets a gradient from the head, also those of tokens that are not in the batch.
+  EXPECT_GT(parameters[0].value.grad()[7].abs().sum().item<float>(), 0.0f);
+}
+
+// A block nothing trains in, below every trained one, is left out of the graph.
+TEST(Decoder, RecomputationStartsAtTheLowestTrainedBlock) {
+  Decoder decoder = small_decoder();
+  Linear* last = decoder.block_linears().back();
+  last->weight().requires_grad_(true);
+  last->weight_changed();
+  decoder.hidden_states(small_batch(), {.recompute_blocks = true}).square().sum().backward();
+  const at::Tensor recomputed = last->weight().grad().clone();
+  last->weight().mutable_grad() = at::Tensor();
+  decoder.hidden_states(small_batch(), {}).square().sum().backward();
+  EXPECT_TRUE(at::allclose(recomputed, last->weight().grad()));
+  for (const auto& parameter : decoder.parameters()) {
+    EXPECT_EQ(parameter.value.grad().defined(), parameter.value.is_same(last->weight()))
+        << parameter.name;
+  }
+}
+
+}  // namespace
+}  // namespace convoy::nn

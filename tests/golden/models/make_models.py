@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Makes the tiny models of this folder and what transformers computes with them.
+
+Per model: config.json in transformers 5 style, config.v4.json in the older style, the weights, golden.safetensors
+(input ids of two rows, their logits, a greedy continuation of the first) and golden.json (summed loss and the norm of
+its gradient by parameter). Odd sizes on purpose. Run: python make_models.py
+"""
+
+import json
+import pathlib
+import shutil
+
+import torch
+from safetensors.torch import load_file, save_file
+from transformers import AutoModelForCausalLM
+
+HERE = pathlib.Path(__file__).parent
+ROWS = (40, 13)
+PROMPT, NEW = 9, 16
+
+LLAMA3 = dict(factor=4.0, low_freq_factor=1.0, high_freq_factor=4.0, original_max_position_embeddings=16)
+COMMON = dict(bos_token_id=1, eos_token_id=2, attention_dropout=0.0, initializer_range=0.02, use_cache=True)
+
+# name: (v5 config, keys of it that v4 spells otherwise, the v4 spelling, how it is saved)
+MODELS = {
+    "llama": (
+        dict(model_type="llama", architectures=["LlamaForCausalLM"], hidden_size=24, intermediate_size=38,
+             num_hidden_layers=2, num_attention_heads=3, num_key_value_heads=1, head_dim=10, vocab_size=97,
+             max_position_embeddings=128, rms_norm_eps=1e-5, hidden_act="silu", tie_word_embeddings=True,
+             attention_bias=False, mlp_bias=False,
+             rope_parameters=dict(rope_type="llama3", rope_theta=500.0, **LLAMA3)),
+        dict(rope_theta=500.0, rope_scaling=dict(rope_type="llama3", **LLAMA3)),
+        {}),
+    "llama-biased": (
+        dict(model_type="llama", architectures=["LlamaForCausalLM"], hidden_size=30, intermediate_size=34,
+             num_hidden_layers=2, num_attention_heads=5, num_key_value_heads=5, vocab_size=101,
+             max_position_embeddings=128, rms_norm_eps=1e-5, hidden_act="silu", tie_word_embeddings=False,
+             attention_bias=True, mlp_bias=True,
+             rope_parameters=dict(rope_type="linear", rope_theta=10000.0, factor=2.0)),
+        dict(rope_theta=10000.0, rope_scaling=dict(type="linear", factor=2.0)),
+        dict(max_shard_size="20KB")),
+    "qwen2": (
+        dict(model_type="qwen2", architectures=["Qwen2ForCausalLM"], hidden_size=36, intermediate_size=40,
+             num_hidden_layers=2, num_attention_heads=6, num_key_value_heads=2, vocab_size=103,
+             max_position_embeddings=128, rms_norm_eps=1e-6, hidden_act="silu", tie_word_embeddings=False,
+             use_sliding_window=False, sliding_window=None, max_window_layers=1,
+             rope_parameters=dict(rope_type="default", rope_theta=1000000.0)),
+        dict(rope_theta=1000000.0, rope_scaling=None, sliding_window=4, layer_types=None),
+        {}),
+    "qwen2-window": (
+        dict(model_type="qwen2", architectures=["Qwen2ForCausalLM"], hidden_size=24, intermediate_size=36,
+             num_hidden_layers=3, num_attention_heads=3, num_key_value_heads=3, vocab_size=107,
+             max_position_embeddings=128, rms_norm_eps=1e-6, hidden_act="silu", tie_word_embeddings=True,
+             use_sliding_window=True, sliding_window=7, max_window_layers=1,
+             rope_parameters=dict(rope_type="default", rope_theta=10000.0)),
+        dict(rope_theta=10000.0, layer_types=None),
+        {}),
+    "qwen3": (
+        dict(model_type="qwen3", architectures=["Qwen3ForCausalLM"], hidden_size=30, intermediate_size=44,
+             num_hidden_layers=2, num_attention_heads=5, num_key_value_heads=1, head_dim=16, vocab_size=109,
+             max_position_embeddings=128, rms_norm_eps=1e-6, hidden_act="silu", tie_word_embeddings=True,
+             attention_bias=False, use_sliding_window=False, sliding_window=None, max_window_layers=2,
+             rope_parameters=dict(rope_type="default", rope_theta=1000000.0)),
+        dict(rope_theta=1000000.0, rope_scaling=None, layer_types=None),
+        dict(dtype=torch.bfloat16)),
+    "gemma3": (
+        dict(model_type="gemma3_text", architectures=["Gemma3ForCausalLM"], hidden_size=28, intermediate_size=42,
+             num_hidden_layers=4, num_attention_heads=4, num_key_value_heads=2, head_dim=10, vocab_size=131,
+             max_position_embeddings=128, rms_norm_eps=1e-6, hidden_activation="gelu_pytorch_tanh",
+             tie_word_embeddings=True, query_pre_attn_scalar=12, sliding_window=8, pad_token_id=0,
+             layer_types=["sliding_attention", "sliding_attention", "full_attention", "sliding_attention"],
+             rope_parameters=dict(
+                 full_attention=dict(rope_type="linear", rope_theta=100000.0, factor=8.0),
+                 sliding_attention=dict(rope_type="default", rope_theta=500.0))),
+        dict(rope_theta=100000.0, rope_local_base_freq=500.0, rope_scaling=dict(rope_type="linear", factor=8.0),
+             sliding_window_pattern=3, layer_types=None),
+        {}),
+}
+
+
+def randomise(model, seed):
+    """Weights large enough that rules which differ give logits which differ."""
+    generator = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            noise = torch.randn(parameter.shape, generator=generator)
+            if "norm" in name:
+                parameter.copy_(0.3 * noise + (0.0 if model.config.model_type.startswith("gemma") else 1.0))
+            elif parameter.dim() == 1:
+                parameter.copy_(0.3 * noise)
+            elif "embed" in name:
+                parameter.copy_(0.5 * noise)
+            else:
+                parameter.copy_(noise * 1.2 / parameter.shape[1] ** 0.5)
+
+
+def load(folder):
+    return AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32, attn_implementation="eager").eval()
+
+
+def evaluate(model, rows):
+    """Logits [sum of lengths, V], summed next-token loss, and gradient norms by parameter."""
+    logits, loss = [], 0.0
+    for row in rows:
+        out = model(input_ids=row[None]).logits[0]
+        loss = loss + torch.nn.functional.cross_entropy(out[:-1], row[1:], reduction="sum")
+        logits.append(out.detach())
+    model.zero_grad()
+    loss.backward()
+    norms = {name: parameter.grad.norm().item() for name, parameter in model.named_parameters()}
+    return torch.cat(logits), loss.item(), norms
+
+
+def greedy(model, prompt):
+    ids = prompt
+    for _ in range(NEW):
+        ids = torch.cat([ids, model(input_ids=ids[None]).logits[0, -1].argmax()[None]])
+    return ids[len(prompt):]
+
+
+def make(name, seed):
+    v5, v4, saving = MODELS[name]
+    folder = HERE / name
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    (folder / "config.json").write_text(json.dumps({**COMMON, **v5}))
+    from transformers import AutoConfig
+    model = AutoModelForCausalLM.from_config(AutoConfig.from_pretrained(folder))
+    randomise(model, seed)
+    saving = dict(saving)
+    model.to(saving.pop("dtype", torch.float32)).save_pretrained(folder, **saving)
+    (folder / "generation_config.json").unlink(missing_ok=True)
+
+    config = json.loads((folder / "config.json").read_text())
+    dtype = config.pop("dtype")
+    for key in ("rope_parameters", "transformers_version"):
+        config.pop(key, None)
+    config.update(v4, torch_dtype=dtype)
+    (folder / "config.v4.json").write_text(json.dumps(config, indent=2, sort_keys=True) + "\n")
+
+    generator = torch.Generator().manual_seed(seed + 100)
+    rows = [torch.randint(3, v5["vocab_size"], (n,), generator=generator) for n in ROWS]
+    model = load(folder)
+    logits, loss, norms = evaluate(model, rows)
+    with torch.no_grad():
+        continuation = greedy(model, rows[0][:PROMPT])
+    save_file({"row_0": rows[0], "row_1": rows[1], "logits": logits, "greedy": continuation},
+              folder / "golden.safetensors")
+    (folder / "golden.json").write_text(
+        json.dumps({"loss": loss, "prompt_tokens": PROMPT, "gradient_norms": norms}, indent=1) + "\n")
+    check_v4(folder, rows, logits)
+
+
+def check_v4(folder, rows, logits):
+    """The older spelling means the same to transformers."""
+    older = HERE / "older-spelling"
+    shutil.rmtree(older, ignore_errors=True)
+    shutil.copytree(folder, older)
+    (older / "config.v4.json").rename(older / "config.json")
+    again, _, _ = evaluate(load(older), rows)
+    shutil.rmtree(older)
+    assert torch.equal(again, logits), folder
+
+
+def make_nested():
+    """Gemma-3 as the 4B and larger checkpoints keep it: under text_config, beside a vision tower."""
+    folder = HERE / "gemma3-nested"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    text = json.loads((HERE / "gemma3" / "config.v4.json").read_text())
+    text.pop("architectures")
+    (folder / "config.json").write_text(json.dumps(
+        {"model_type": "gemma3", "architectures": ["Gemma3ForConditionalGeneration"], "torch_dtype": "float32",
+         "eos_token_id": [1, 106], "text_config": text, "vision_config": {"hidden_size": 8}},
+        indent=2, sort_keys=True) + "\n")
+    tensors = {"language_model." + k: v for k, v in load_file(HERE / "gemma3" / "model.safetensors").items()}
+    tensors["vision_tower.vision_model.embeddings.weight"] = torch.zeros(2, 3)
+    tensors["multi_modal_projector.mm_soft_emb_norm.weight"] = torch.zeros(4)
+    save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
+    for file in ("golden.json", "golden.safetensors"):
+        shutil.copy(HERE / "gemma3" / file, folder / file)
+
+
+if __name__ == "__main__":
+    for number, model_name in enumerate(MODELS):
+        make(model_name, number)
+    make_nested()
