@@ -2,7 +2,7 @@
 #include "convoy/checkpoint/checkpoint.h"
 
 #include <ATen/Functions.h>
-#include <fmt/format.h>
+#include <fmt/ranges.h>  // join lies here in the fmt of LibTorch
 
 #include <cstring>
 #include <utility>

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "convoy/checkpoint/stamp.h"
+#include "convoy/io/safetensors.h"
 #include "convoy/io/snapshot_store.h"
 
 namespace convoy::checkpoint {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convoy/checkpoint/stamp.h"
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>  // join lies here in the fmt of LibTorch
 
 #include <algorithm>
 #include <utility>
