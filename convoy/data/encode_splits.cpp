@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convoy/data/encode_splits.h"
 
-#include <array>
-#include <string_view>
-#include <utility>
-
-#include "convoy/base/error.h"
 #include "convoy/data/encode_sample.h"
 #include "convoy/data/split_builder.h"
+#include "convoy/data/supervise_name.h"
 
 namespace convoy::data {
 namespace {
@@ -19,23 +15,11 @@ std::string show_pieces(const text::Tokenizer& tokenizer, const std::vector<int3
   return text;
 }
 
-Supervise supervise_of(const std::string& name) {
-  constexpr std::array<std::pair<std::string_view, Supervise>, 4> kNames = {
-      {{"auto", Supervise::Auto},
-       {"assistant", Supervise::Assistant},
-       {"last", Supervise::Last},
-       {"all", Supervise::All}}};
-  for (const auto& [known, supervise] : kNames)
-    if (known == name) return supervise;
-  throw ConfigError(fmt::format("`{}` is no supervision; known: auto, assistant, last, all", name),
-                    {.key = "data.supervise"});
-}
-
 }  // namespace
 
 EncodedSplits encode_splits(const EncodeInputs& inputs, Splits wanted) {
   const SampleEncoder encoder(inputs.tokenizer, inputs.chat_template,
-                              supervise_of(inputs.data.supervise));
+                              supervise_named(inputs.data.supervise));
   const std::string template_hash =
       inputs.chat_template == nullptr ? "" : inputs.chat_template->content_hash();
   return build_splits(
