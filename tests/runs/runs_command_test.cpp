@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `convoy runs` as a user calls it, over the run folders in tests/golden/telemetry/runs.
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "convoy/base/files.h"
+
+namespace convoy {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+struct Outcome {
+  int status = -1;
+  std::string output;
+};
+
+// Runs `convoy runs ARGUMENTS --dir <fixtures>`; `output` is stdout, with stderr when asked for.
+Outcome runs(const std::string& arguments, const std::string& redirection = "2>/dev/null") {
+  const std::string command = fmt::format(
+      "{}/convoy runs {} --dir {}/tests/golden/telemetry/runs {}", std::getenv("CONVOY_BIN_DIR"),
+      arguments, std::getenv("CONVOY_SOURCE_DIR"), redirection);
+  FILE* pipe = ::popen(command.c_str(), "r");
+  if (pipe == nullptr) return {};
+  Outcome outcome;
+  std::array<char, 4096> buffer{};
+  for (size_t count = 0; (count = std::fread(buffer.data(), 1, buffer.size(), pipe)) > 0;)
+    outcome.output.append(buffer.data(), count);
+  const int status = ::pclose(pipe);
+  outcome.status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  return outcome;
+}
+
+int64_t count_of(const std::string& text, const std::string& word) {
+  int64_t count = 0;
+  for (size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) ++count;
+  return count;
+}
+
+TEST(RunsList, TableAndJsonNameEveryRunWithItsState) {
+  const Outcome table = runs("list");
+  EXPECT_EQ(table.status, 0);
+  EXPECT_EQ(count_of(table.output, "\n"), 3) << table.output;
+  EXPECT_NE(table.output.find("finished"), std::string::npos);
+  EXPECT_EQ(table.output.find('\x1b'), std::string::npos);
+  const json records = json::parse(runs("list --json").output);
+  ASSERT_EQ(records.size(), 2u);
+  for (const json& record : records) {
+    const bool whole = record["name"] == "sums-lora";
+    EXPECT_EQ(record["state"], whole ? "finished" : "failed");
+    EXPECT_EQ(record["steps"], whole ? 40 : 12);
+    EXPECT_EQ(record["total_steps"], 40);
+    EXPECT_EQ(record["best_eval_step"], whole ? 40 : 10);
+  }
+}
+
+TEST(RunsShow, PrintsIdentityAndFigures) {
+  const Outcome outcome = runs("show sums-l");
+  EXPECT_EQ(outcome.status, 0);
+  for (const char* word : {"sums-lora", "finished", "40/40", "alpha", "train_loss", "0.1806"})
+    EXPECT_NE(outcome.output.find(word), std::string::npos) << word << "\n" << outcome.output;
+  EXPECT_EQ(json::parse(runs("show sums-lora --json").output)["identity"]["world_size"], 2);
+}
+
+TEST(RunsShow, UnknownAndAmbiguousNamesAreUsageErrors) {
+  EXPECT_EQ(runs("show sums").status, 2);
+  const Outcome outcome = runs("show sums-lroa", "2>&1");
+  EXPECT_EQ(outcome.status, 2);
+  EXPECT_NE(outcome.output.find("did you mean `sums-lora`"), std::string::npos) << outcome.output;
+  EXPECT_EQ(runs("shwo sums-lora").status, 2);
+}
+
+TEST(RunsPlot, DrawsSvgToAPipeAndToFiles) {
+  const Outcome outcome = runs("plot sums-lora");
+  EXPECT_EQ(outcome.status, 0);
+  EXPECT_TRUE(outcome.output.starts_with("<svg "));
+  EXPECT_EQ(count_of(outcome.output, "<circle"), 5) << "four evaluations and the legend";
+  const fs::path folder = fs::temp_directory_path() / fmt::format("convoy-runs-{}", ::getpid());
+  const std::string svg = (folder / "both.svg").string();
+  EXPECT_EQ(runs("plot sums-lora sums-killed --output " + svg).status, 0);
+  EXPECT_NE(read_file(svg).find(">sums-killed train<"), std::string::npos);
+  EXPECT_EQ(
+      runs("plot sums-lora --metric grad_norm --log-y --output " + (folder / "a.png").string())
+          .status,
+      0);
+  EXPECT_TRUE(read_file(folder / "a.png").starts_with("\x89PNG"));
+  EXPECT_EQ(runs("plot sums-lora --output " + (folder / "a.gif").string()).status, 2);
+  fs::remove_all(folder);
+}
+
+TEST(RunsPlot, AsciiDrawsInTheTerminal) {
+  const Outcome outcome = runs("plot sums-lora --ascii");
+  EXPECT_EQ(outcome.status, 0);
+  EXPECT_NE(outcome.output.find("step 40"), std::string::npos) << outcome.output;
+}
+
+TEST(RunsTail, ShowsTheLastRowsAndEndsWithTheRun) {
+  const Outcome outcome = runs("tail sums-lora --lines 3 --follow");
+  EXPECT_EQ(outcome.status, 0);
+  EXPECT_EQ(count_of(outcome.output, "\n"), 3) << outcome.output;
+  EXPECT_NE(outcome.output.find("end 40  finished"), std::string::npos) << outcome.output;
+  const Outcome raw = runs("tail sums-killed -n 1 --json");
+  EXPECT_EQ(json::parse(raw.output)["step"], 12);
+}
+
+}  // namespace
+}  // namespace convoy
