@@ -216,9 +216,7 @@ void adamw(const AdamWFactors& factors, float* value, const float* gradient, flo
     const Floats old_mean = load_lanes(exp_avg + at, count);
     const Floats mean = old_mean + (grad - old_mean) * factors.one_minus_beta1;
     const Floats square = load_lanes(exp_avg_sq + at, count) * factors.beta2 + grad * grad * factors.one_minus_beta2;
-    Floats root;
-    for (int64_t lane = 0; lane < kLanes; ++lane) root[lane] = __builtin_sqrtf(square[lane]);
-    const Floats denominator = root / factors.root_bias_correction + factors.epsilon;
+    const Floats denominator = root(square) / factors.root_bias_correction + factors.epsilon;
     const Floats updated =
         load_lanes(value + at, count) * factors.keep - mean / denominator * factors.step_size;
     store_lanes(exp_avg + at, mean, count);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The loops compiled for AVX-512 with the bf16 dot product.
+#include <immintrin.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <limits>
 #include <type_traits>
-
-#include <immintrin.h>
 
 #include "convoy/kernels/simd/simd_kernels.h"
 

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Forward and backward of packed attention. Work is one task per (row, query head); a first phase packs each row's keys
+// and values once per key/value head for the GEMM loops, so heads that share them never copy them. Scores of
+// kQueryBlock queries against all their keys exist at a time, nothing larger.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "convoy/kernels/attention/attention.h"
+#include "convoy/kernels/simd/simd_kernels.h"
+
+namespace convoy::kernels::attention {
+
+// Queries per score block.
+inline constexpr int64_t kQueryBlock = 64;
+
+struct Inputs {
+  at::Tensor q_THE;  // last dimension contiguous, here and in the rows
+  std::vector<CachedRow> rows;
+  std::vector<int64_t> row_starts;  // of queries
+  AttentionConfig config;
+
+  int64_t num_rows() const { return static_cast<int64_t>(rows.size()); }
+  int64_t num_heads() const { return q_THE.size(1); }
+  int64_t num_kv_heads() const { return rows[0].k_SKE.size(1); }
+  int64_t queries(int64_t row) const { return row_starts[row + 1] - row_starts[row]; }
+  int64_t keys(int64_t row) const { return rows[row].k_SKE.size(0); }
+};
+
+struct Output {
+  at::Tensor out_THE;
+  at::Tensor log_sum_exp_HT;  // fp32
+};
+Output run_forward(const Inputs& inputs);
+
+struct Gradients {
+  at::Tensor q_THE;
+  at::Tensor k_TKE;
+  at::Tensor v_TKE;
+};
+// Only for rows whose keys are exactly their queries' tokens. `grad_THE` contiguous.
+Gradients run_backward(const Inputs& inputs, const Output& output, const at::Tensor& grad_THE);
+
+struct KeyRange {
+  int64_t begin = 0;
+  int64_t end = 0;
+};
+// What a query sees; `position` is its place among the keys of its row.
+inline KeyRange visible_keys(int64_t position, const AttentionConfig& config) {
+  const int64_t begin = config.sliding_window > 0 ? std::max<int64_t>(0, position - config.sliding_window + 1) : 0;
+  return {begin, position + 1};
+}
+
+// (row, head) pairs, longest rows first, so that threads end together.
+struct HeadTask {
+  int64_t row = 0;
+  int64_t head = 0;
+};
+std::vector<HeadTask> head_tasks(const Inputs& inputs, int64_t heads);
+
+// One head of one tensor: element (token, feature) at data[token * stride + feature].
+template <class Element>
+struct Slice {
+  Element* data = nullptr;
+  int64_t stride = 0;
+
+  Element* at(int64_t token) const { return data + token * stride; }
+};
+template <class Element>
+Slice<const Element> read_head(const at::Tensor& x_THE, int64_t token, int64_t head) {
+  return {x_THE.const_data_ptr<Element>() + token * x_THE.stride(0) + head * x_THE.stride(1), x_THE.stride(0)};
+}
+template <class Element>
+Slice<Element> write_head(const at::Tensor& x_THE, int64_t token, int64_t head) {
+  return {x_THE.mutable_data_ptr<Element>() + token * x_THE.stride(0) + head * x_THE.stride(1), x_THE.stride(0)};
+}
+
+// One operand of every row and key/value head, packed.
+template <class Element>
+class PackedHeads {
+ public:
+  enum class Layout { FeaturesByKeys, KeysByFeatures };  // k by n of the GEMM's B
+
+  PackedHeads(const Inputs& inputs, Layout layout) : layout_(layout) {
+    for (int64_t row = 0; row < inputs.num_rows(); ++row) {
+      shapes_.push_back(shape(inputs.keys(row), inputs.q_THE.size(2)));
+      buffers_.emplace_back(inputs.num_kv_heads() * packed_elements<Element>(shapes_.back()));
+    }
+  }
+
+  void pack(HeadTask task, Slice<const Element> from) {
+    const GemmShape packed = shapes_[task.row];
+    Element* to = buffers_[task.row].data() + task.head * packed_elements<Element>(packed);
+    const auto& loops = simd_kernels<Element>();
+    const auto loop = layout_ == Layout::FeaturesByKeys ? loops.pack_columns : loops.pack_rows;
+    loop(from.data, from.stride, packed, to);
+  }
+
+  PackedView<Element> view(HeadTask task) const {
+    const GemmShape packed = shapes_[task.row];
+    return {buffers_[task.row].data() + task.head * packed_elements<Element>(packed),
+            panel_elements<Element>(packed.k)};
+  }
+
+ private:
+  GemmShape shape(int64_t keys, int64_t features) const {
+    if (layout_ == Layout::FeaturesByKeys) return {.m = 0, .n = keys, .k = features};
+    return {.m = 0, .n = features, .k = keys};
+  }
+
+  Layout layout_;
+  std::vector<GemmShape> shapes_;
+  std::vector<std::vector<Element>> buffers_;
+};
+
+}  // namespace convoy::kernels::attention

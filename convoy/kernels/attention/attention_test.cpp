@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include "convoy/kernels/attention/attention_reference.h"
+#include "kernel_checks/op_check.h"
+
+namespace convoy::kernels {
+namespace {
+
+using testing::Tensors;
+
+struct Case {
+  std::vector<int64_t> row_starts;
+  int64_t heads = 4;
+  int64_t kv_heads = 2;
+  int64_t features = 16;
+  AttentionConfig config{.scale = 0.25, .sliding_window = 0};
+};
+
+Tensors inputs_of(const Case& shape, at::ScalarType dtype) {
+  const int64_t tokens = shape.row_starts.back();
+  return {testing::sample({tokens, shape.heads, shape.features}, dtype, 1),
+          testing::sample({tokens, shape.kv_heads, shape.features}, dtype, 2),
+          testing::sample({tokens, shape.kv_heads, shape.features}, dtype, 3)};
+}
+
+testing::OpErrors errors_of(const Case& shape, at::ScalarType dtype, const Case& expected) {
+  const auto op = [&](const Tensors& in) {
+    return packed_attention(in[0], in[1], in[2], shape.row_starts, shape.config);
+  };
+  const auto reference = [&](const Tensors& in) {
+    return reference::packed_attention(in[0], in[1], in[2], expected.row_starts, expected.config);
+  };
+  return testing::compare(op, reference, inputs_of(shape, dtype));
+}
+
+const std::vector<Case>& cases() {
+  static const std::vector<Case> all{
+      {.row_starts = {0, 1}},
+      {.row_starts = {0, 5, 5, 6, 40}},
+      {.row_starts = {0, 64, 193}, .heads = 3, .kv_heads = 1, .features = 20},
+      {.row_starts = {0, 131}, .heads = 4, .kv_heads = 4, .features = 33},
+      {.row_starts = {0, 200, 270}, .heads = 8, .kv_heads = 2, .features = 64, .config = {0.125, 0}},
+      {.row_starts = {0, 150, 160}, .config = {0.25, 7}},
+      {.row_starts = {0, 150}, .config = {0.25, 70}},
+      {.row_starts = {0, 3}, .config = {0.25, 1}},
+  };
+  return all;
+}
+
+TEST(PackedAttention, EqualsReference) {
+  for (auto dtype : {at::kFloat, at::kBFloat16}) {
+    for (const Case& shape : cases()) {
+      // Two products of bf16 sums follow one another in backward.
+      const double bound = testing::tolerance(dtype, 256) * (dtype == at::kBFloat16 ? 2 : 1);
+      EXPECT_LT(errors_of(shape, dtype, shape).worst(), bound)
+          << dtype << " rows to " << shape.row_starts.back() << " window " << shape.config.sliding_window;
+    }
+  }
+}
+
+TEST(PackedAttention, PlantedErrorsAreSeen) {
+  const Case shape{.row_starts = {0, 64, 193}};
+  for (auto dtype : {at::kFloat, at::kBFloat16}) {
+    const double bound = 2 * testing::tolerance(dtype, 256);
+    EXPECT_GT(errors_of(shape, dtype, {.row_starts = {0, 65, 193}}).worst(), bound);
+    EXPECT_GT(errors_of(shape, dtype, {.row_starts = {0, 64, 193}, .config = {0.25, 100}}).worst(), bound);
+    EXPECT_GT(errors_of(shape, dtype, {.row_starts = {0, 64, 193}, .config = {0.28, 0}}).worst(), bound);
+  }
+}
+
+TEST(PackedAttention, RowsCannotSeeEachOther) {
+  const Case shape{.row_starts = {0, 30, 90, 131}};
+  for (auto dtype : {at::kFloat, at::kBFloat16}) {
+    const Tensors first = inputs_of(shape, dtype);
+    Tensors second = inputs_of(shape, dtype);
+    for (at::Tensor& input : second) input.slice(0, 30, 90).mul_(-3);
+    const auto run = [&](Tensors in) {
+      for (at::Tensor& input : in) input.requires_grad_(true);
+      const at::Tensor out = packed_attention(in[0], in[1], in[2], shape.row_starts, shape.config);
+      Tensors all = torch::autograd::grad({out}, in, {testing::sample(out.sizes(), dtype, 9)});
+      all.push_back(out.detach());
+      return all;
+    };
+    const Tensors before = run(first);
+    const Tensors after = run(second);
+    for (size_t index = 0; index < before.size(); ++index) {
+      EXPECT_TRUE(at::equal(before[index].slice(0, 0, 30), after[index].slice(0, 0, 30)));
+      EXPECT_TRUE(at::equal(before[index].slice(0, 90), after[index].slice(0, 90)));
+      EXPECT_FALSE(at::equal(before[index].slice(0, 30, 90), after[index].slice(0, 30, 90)));
+    }
+  }
+}
+
+TEST(PackedAttention, NoTokens) {
+  const Tensors in = inputs_of({.row_starts = {0}}, at::kFloat);
+  EXPECT_EQ(packed_attention(in[0], in[1], in[2], {0}, {}).numel(), 0);
+}
+
+TEST(PackedAttention, TakesStridedHeads) {
+  const at::Tensor fused = testing::sample({40, 8, 16}, at::kBFloat16, 1);
+  const at::Tensor q = fused.slice(1, 0, 4);
+  const at::Tensor k = fused.slice(1, 4, 6);
+  const at::Tensor v = fused.slice(1, 6, 8);
+  EXPECT_TRUE(at::equal(packed_attention(q, k, v, {0, 40}, {}),
+                        packed_attention(q.contiguous(), k.contiguous(), v.contiguous(), {0, 40}, {})));
+}
+
+TEST(CachedAttention, EqualsReferenceForAnyNumberOfNewTokens) {
+  for (auto dtype : {at::kFloat, at::kBFloat16}) {
+    for (int64_t window : {0, 9}) {
+      const AttentionConfig config{.scale = 0.25, .sliding_window = window};
+      const std::vector<int64_t> row_starts{0, 1, 4, 30};
+      std::vector<CachedRow> cached;
+      for (int64_t keys : {50, 3, 61}) {
+        cached.push_back({testing::sample({keys, 2, 16}, dtype, 5), testing::sample({keys, 2, 16}, dtype, 6)});
+      }
+      const at::Tensor q = testing::sample({30, 4, 16}, dtype, 7);
+      const at::Tensor found = cached_attention(q, cached, row_starts, config);
+      for (size_t row = 0; row < cached.size(); ++row) {
+        const at::Tensor wanted = reference::row_attention(
+            q.slice(0, row_starts[row], row_starts[row + 1]).to(at::kDouble), cached[row].k_SKE.to(at::kDouble),
+            cached[row].v_SKE.to(at::kDouble), config);
+        EXPECT_LT(testing::relative_error(found.slice(0, row_starts[row], row_starts[row + 1]), wanted),
+                  testing::tolerance(dtype, 64))
+            << dtype << " row " << row;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace convoy::kernels

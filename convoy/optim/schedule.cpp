@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The formulas of transformers/optimization.py (5.x), in double.
+#include "convoy/optim/schedule.h"
+
+#include <numbers>
+
+#include "convoy/base/error.h"
+
+namespace convoy::optim {
+namespace {
+
+int64_t resolve_warmup(const settings::ScheduleSettings& settings, int64_t total_steps) {
+  const double total = static_cast<double>(total_steps);
+  if (settings.warmup_steps >= 1) return static_cast<int64_t>(settings.warmup_steps);
+  const double ratio = settings.warmup_steps > 0 ? settings.warmup_steps : settings.warmup_ratio;
+  return static_cast<int64_t>(std::ceil(total * ratio));
+}
+
+double at_least_one(int64_t steps) { return static_cast<double>(std::max<int64_t>(1, steps)); }
+
+}  // namespace
+
+LearningRateSchedule::Kind LearningRateSchedule::parse_kind(const std::string& name) {
+  static const std::map<std::string, Kind> kinds{
+      {"linear", Kind::Linear},
+      {"cosine", Kind::Cosine},
+      {"cosine_with_restarts", Kind::CosineWithRestarts},
+      {"polynomial", Kind::Polynomial},
+      {"constant", Kind::Constant},
+      {"constant_with_warmup", Kind::ConstantWithWarmup},
+      {"inverse_sqrt", Kind::InverseSqrt},
+      {"cosine_with_min_lr", Kind::CosineWithMinLr},
+      {"warmup_stable_decay", Kind::WarmupStableDecay},
+  };
+  const auto found = kinds.find(name);
+  CONVOY_CHECK(found != kinds.end(), ConfigError, "unknown lr_scheduler_type {}", name);
+  return found->second;
+}
+
+LearningRateSchedule::LearningRateSchedule(const settings::ScheduleSettings& settings, double learning_rate,
+                                           int64_t total_steps)
+    : kind_(parse_kind(settings.lr_scheduler_type)),
+      learning_rate_(learning_rate),
+      total_steps_(total_steps),
+      warmup_steps_(resolve_warmup(settings, total_steps)),
+      decay_steps_(static_cast<int64_t>(std::ceil(static_cast<double>(total_steps) * settings.decay_ratio))),
+      num_cycles_(settings.num_cycles),
+      lr_end_(settings.lr_end),
+      power_(settings.power),
+      min_lr_ratio_(settings.min_lr_ratio) {
+  if (num_cycles_ < 0) num_cycles_ = kind_ == Kind::CosineWithRestarts ? 1.0 : 0.5;
+  CONVOY_CHECK(kind_ != Kind::Polynomial || learning_rate_ > lr_end_, ConfigError,
+               "lr_end ({}) must be smaller than learning_rate ({})", lr_end_, learning_rate_);
+}
+
+double LearningRateSchedule::at(int64_t step) const { return learning_rate_ * factor(step); }
+
+double LearningRateSchedule::factor(int64_t step) const {
+  if (kind_ == Kind::Constant) return 1.0;
+  if (step >= warmup_steps_) return decayed(step);
+  const double rise = static_cast<double>(step) / at_least_one(warmup_steps_);
+  return kind_ == Kind::WarmupStableDecay ? rise * (1.0 - min_lr_ratio_) + min_lr_ratio_ : rise;
+}
+
+double LearningRateSchedule::decayed(int64_t step) const {
+  const double progress = static_cast<double>(step - warmup_steps_) / at_least_one(total_steps_ - warmup_steps_);
+  const auto cosine = [](double turns) { return 0.5 * (1.0 + std::cos(std::numbers::pi * turns)); };
+  switch (kind_) {
+    case Kind::Linear:
+      return std::max(0.0, static_cast<double>(total_steps_ - step) / at_least_one(total_steps_ - warmup_steps_));
+    case Kind::Cosine:
+      return std::max(0.0, cosine(num_cycles_ * 2.0 * progress));
+    case Kind::CosineWithRestarts:
+      return progress >= 1.0 ? 0.0 : std::max(0.0, cosine(std::fmod(num_cycles_ * progress, 1.0)));
+    case Kind::CosineWithMinLr:
+      return std::max(0.0, cosine(num_cycles_ * 2.0 * progress) * (1.0 - min_lr_ratio_) + min_lr_ratio_);
+    case Kind::InverseSqrt: {
+      const double timescale = warmup_steps_ > 0 ? static_cast<double>(warmup_steps_) : 10000.0;
+      const double shift = timescale - static_cast<double>(warmup_steps_);
+      return 1.0 / std::sqrt((static_cast<double>(step) + shift) / timescale);
+    }
+    case Kind::Polynomial:
+      return polynomial(step);
+    case Kind::WarmupStableDecay:
+      return stable_decay(step);
+    case Kind::Constant:
+    case Kind::ConstantWithWarmup:
+      break;
+  }
+  return 1.0;
+}
+
+double LearningRateSchedule::stable_decay(int64_t step) const {
+  const int64_t decay_start = total_steps_ - decay_steps_;
+  if (step < decay_start) return 1.0;
+  if (step >= total_steps_) return min_lr_ratio_;
+  const double progress = static_cast<double>(step - decay_start) / at_least_one(decay_steps_);
+  const double factor = 0.5 * (1.0 + std::cos(std::numbers::pi * num_cycles_ * 2.0 * progress));
+  return std::max(0.0, factor * (1.0 - min_lr_ratio_) + min_lr_ratio_);
+}
+
+double LearningRateSchedule::polynomial(int64_t step) const {
+  if (step > total_steps_ || total_steps_ == warmup_steps_) return lr_end_ / learning_rate_;
+  const double remaining =
+      1.0 - static_cast<double>(step - warmup_steps_) / static_cast<double>(total_steps_ - warmup_steps_);
+  const double rate = (learning_rate_ - lr_end_) * std::pow(remaining, power_) + lr_end_;
+  return rate / learning_rate_;
+}
+
+}  // namespace convoy::optim
