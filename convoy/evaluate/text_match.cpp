@@ -48,7 +48,8 @@ std::string plain_decimal(bool negative, std::string whole, std::string fraction
   fraction.erase(fraction.find_last_not_of('0') + 1);
   if (whole.empty()) whole = "0";
   std::string number = fraction.empty() ? whole : whole + "." + fraction;
-  return negative && number != "0" ? "-" + number : number;
+  if (negative && number != "0") number.insert(number.begin(), '-');
+  return number;
 }
 
 // The number that starts at `at`; moves `at` behind it. Commas count only between a digit and three digits.
