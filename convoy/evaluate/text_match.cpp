@@ -43,12 +43,13 @@ std::string_view trimmed(std::string_view text) {
 }
 
 // "007.50" -> "7.5", "-0" -> "0".
-std::string plain_decimal(bool negative, std::string whole, std::string fraction) {
-  whole.erase(0, std::min(whole.find_first_not_of('0'), whole.size()));
-  fraction.erase(fraction.find_last_not_of('0') + 1);
-  if (whole.empty()) whole = "0";
-  std::string number = fraction.empty() ? whole : whole + "." + fraction;
-  if (negative && number != "0") number.insert(number.begin(), '-');
+std::string plain_decimal(bool negative, std::string_view whole, std::string_view fraction) {
+  whole.remove_prefix(std::min(whole.find_first_not_of('0'), whole.size()));
+  fraction = fraction.substr(0, fraction.find_last_not_of('0') + 1);
+  std::string number;
+  if (negative && !(whole.empty() && fraction.empty())) number.push_back('-');
+  number.append(whole.empty() ? "0" : whole);
+  if (!fraction.empty()) number.append(".").append(fraction);
   return number;
 }
 
