@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <type_traits>
 
@@ -129,7 +130,11 @@ struct SchemaOf {
   json operator()(std::map<std::string, double>*) const { return map(number("number")); }
 };
 
-json section_schema(const Section& list) {
+// Fields that may also be given at a path elsewhere, by that path.
+using RootAliases = std::map<std::string, const Field*>;
+
+json section_schema(const Section& list, const std::string& prefix,
+                    const RootAliases& root_aliases) {
   json properties = json::object();
   for (const Field& field : list.fields) {
     json schema = std::visit(SchemaOf{field}, field.value);
@@ -143,8 +148,11 @@ json section_schema(const Section& list) {
     }
     if (!field.winning_alias.empty()) properties[field.winning_alias] = schema;
   }
+  for (const auto& [path, field] : root_aliases)
+    if (path.starts_with(prefix) && path.find('.', prefix.size()) == std::string::npos)
+      properties[path.substr(prefix.size())] = std::visit(SchemaOf{*field}, field->value);
   for (const Section& section : list.sections) {
-    json schema = section_schema(section);
+    json schema = section_schema(section, prefix + section.name + ".", root_aliases);
     schema["description"] = section.help;
     properties[section.name] = schema;
     for (const std::string& alias : section.aliases) properties[alias] = schema;
@@ -205,18 +213,13 @@ json dump_json(const Section& list) {
 }
 
 json json_schema(const Section& list, const std::string& title) {
-  json schema = section_schema(list);
+  RootAliases root_aliases;
+  for_each_field(list, "", [&root_aliases](const std::string&, const Field& field) {
+    for (const std::string& path : field.root_aliases) root_aliases[path] = &field;
+  });
+  json schema = section_schema(list, "", root_aliases);
   schema["$schema"] = "https://json-schema.org/draft/2020-12/schema";
   schema["title"] = title;
-  for_each_field(list, "", [&schema](const std::string&, const Field& field) {
-    for (const std::string& path : field.root_aliases) {
-      json* node = &schema["properties"];
-      const size_t dot = path.find('.');
-      if (dot != std::string::npos) node = &(*node)[path.substr(0, dot)]["properties"];
-      (*node)[dot == std::string::npos ? path : path.substr(dot + 1)] =
-          std::visit(SchemaOf{field}, field.value);
-    }
-  });
   const json text = {{"type", "string"}};
   const json texts = {{"anyOf", {text, {{"type", "array"}, {"items", text}}}}};
   schema["properties"]["include"] = texts;

@@ -65,9 +65,12 @@ TEST(Describe, SchemaHoldsTypesBoundsChoicesAndAliases) {
 TEST(Describe, ReferenceNamesEveryKeyAndItsEnvironment) {
   RootSettings settings;
   const std::string text = reference_markdown(list_fields(settings));
-  EXPECT_NE(text.find("| `seed` | integer, at least 0 | `42` | randomness |  | `CONVOY_SEED` |"), std::string::npos);
-  EXPECT_NE(text.find("| `run.inner.r` | integer, at least 1 | `8` | rank | run.inner.rank | `RUN_INNER_R` |"),
+  EXPECT_NE(text.find("| `seed` | integer, at least 0 | `42` | randomness |  | `CONVOY_SEED` |"),
             std::string::npos);
+  EXPECT_NE(
+      text.find(
+          "| `run.inner.r` | integer, at least 1 | `8` | rank | run.inner.rank | `RUN_INNER_R` |"),
+      std::string::npos);
   EXPECT_NE(text.find("fill \\| blocks"), std::string::npos);
 }
 
@@ -77,8 +80,9 @@ TEST(Describe, DifferencesNameOldAndNewValue) {
   EXPECT_TRUE(differences(list_fields(from), list_fields(to)).empty());
   to.run.batch_size = 8;
   to.run.inner.targets.names = {"q"};
-  EXPECT_EQ(differences(list_fields(from), list_fields(to)),
-            (std::vector<std::string>{"run.batch_size: 4 -> 8", "run.inner.targets: [auto] -> [q]"}));
+  EXPECT_EQ(
+      differences(list_fields(from), list_fields(to)),
+      (std::vector<std::string>{"run.batch_size: 4 -> 8", "run.inner.targets: [auto] -> [q]"}));
 }
 
 }  // namespace

@@ -19,7 +19,8 @@ std::string error_of(const std::string& text) {
 }
 
 TEST(Document, KeepsTextQuotesAndLines) {
-  const Node tree = parse_yaml("a: 1e-4\n\nb:\n  c: \"null\"\n  d: null\n  e: [x, 'y']\n", "f.yaml");
+  const Node tree =
+      parse_yaml("a: 1e-4\n\nb:\n  c: \"null\"\n  d: null\n  e: [x, 'y']\n", "f.yaml");
   ASSERT_EQ(tree.kind, NodeKind::Map);
   EXPECT_EQ(tree.find("a")->text, "1e-4");
   EXPECT_EQ(tree.find("a")->line, 1);
@@ -58,7 +59,8 @@ TEST(Document, RefusesTabsBytesAndBrokenYaml) {
   EXPECT_EQ(error_of("a:\n\tb: 1\n"), "run.yaml:2: a tab indents this line (YAML wants spaces)");
   EXPECT_NE(error_of("a:\n  \tb: 1\n"), "");
   EXPECT_EQ(error_of("a: \xff\n"), "run.yaml: this file is not UTF-8 text");
-  EXPECT_EQ(error_of(std::string("a: 1\n\0", 6)), "run.yaml:2: a zero byte: this is not a text file");
+  EXPECT_EQ(error_of(std::string("a: 1\n\0", 6)),
+            "run.yaml:2: a zero byte: this is not a text file");
   EXPECT_EQ(error_of("a: [1, 2\nb: 3\n").substr(0, 9), "run.yaml:");
   EXPECT_NE(error_of("a: 1\n  b: 2\n").find("not valid YAML"), std::string::npos);
   EXPECT_EQ(error_of("? [a, b]\n: 1\n"), "run.yaml:1: a key must be a word");
@@ -79,8 +81,9 @@ TEST(Document, BoundsAnchorsAndDepth) {
     bomb += "]\n";
   }
   EXPECT_NE(error_of(bomb).find("more than 100000 values"), std::string::npos);
-  EXPECT_NE(error_of("a: " + std::string(40, '[') + std::string(40, ']') + "\n").find("nested deeper"),
-            std::string::npos);
+  EXPECT_NE(
+      error_of("a: " + std::string(40, '[') + std::string(40, ']') + "\n").find("nested deeper"),
+      std::string::npos);
   EXPECT_NE(error_of("a: " + std::string(200'000, '[') + "\n"), "");
   EXPECT_NE(error_of("a: &x [*x]\n"), "");
 }

@@ -76,7 +76,8 @@ TEST(Flags, BooleansAndShortGroups) {
 
 TEST(Flags, ListsAddAndLastPlainValueWins) {
   Flags flags;
-  parse(flags, {"--stop", "a,b", "--stop", "--", "--devices", "0,1", "--nproc", "2", "--nproc", "auto"});
+  parse(flags,
+        {"--stop", "a,b", "--stop", "--", "--devices", "0,1", "--nproc", "2", "--nproc", "auto"});
   EXPECT_EQ(flags.stop.names, (std::vector<std::string>{"a,b", "--"}));
   EXPECT_EQ(flags.devices, (std::vector<int64_t>{0, 1}));
   EXPECT_TRUE(flags.nproc.is_auto());
@@ -100,16 +101,19 @@ TEST(Flags, OtherProgramsArgumentsAreLeftAlone) {
 }
 
 TEST(Flags, ErrorsSayWhatWasMeant) {
-  EXPECT_EQ(error_of({"--max-new-token", "5"}), "unknown flag --max-new-token, did you mean --max-new-tokens?");
+  EXPECT_EQ(error_of({"--max-new-token", "5"}),
+            "unknown flag --max-new-token, did you mean --max-new-tokens?");
   EXPECT_EQ(error_of({"--zzz=1"}), "unknown flag --zzz");
   EXPECT_EQ(error_of({"-x"}), "unknown flag -x");
   EXPECT_EQ(error_of({"--model"}), "--model wants a value (text)");
   EXPECT_EQ(error_of({"--model", "--render"}), "--model wants a value (text)");
   EXPECT_EQ(error_of({"--max-new-tokens", "many"}),
             "command line: --max-new-tokens: wanted an integer, found \"many\"");
-  EXPECT_EQ(error_of({"--max-new-tokens", "0"}), "command line: --max-new-tokens must be at least 1, found 0");
+  EXPECT_EQ(error_of({"--max-new-tokens", "0"}),
+            "command line: --max-new-tokens must be at least 1, found 0");
   EXPECT_EQ(error_of({"--color", "alway"}),
-            "command line: --color must be one of auto, always, never, found \"alway\", did you mean `always`?");
+            "command line: --color must be one of auto, always, never, found \"alway\", did you "
+            "mean `always`?");
   EXPECT_EQ(error_of({"--no-model"}), "unknown flag --no-model, did you mean --model?");
 }
 

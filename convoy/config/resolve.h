@@ -40,12 +40,12 @@ struct KeyRule {
 };
 
 struct Sources {
-  std::filesystem::path file;          // empty: no file
-  std::vector<std::string> overrides;  // "train.batch_size=1"
-  std::map<std::string, std::string> environment;
-  std::map<std::string, std::string> presets;  // name -> YAML text
-  std::string preset;                          // beats `preset:` in the file
-  std::vector<KeyRule> rules;
+  std::filesystem::path file = {};          // empty: no file
+  std::vector<std::string> overrides = {};  // "train.batch_size=1"
+  std::map<std::string, std::string> environment = {};
+  std::map<std::string, std::string> presets = {};  // name -> YAML text
+  std::string preset = {};                          // beats `preset:` in the file
+  std::vector<KeyRule> rules = {};
 };
 
 // One setting as resolved.

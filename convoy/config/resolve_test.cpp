@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-
 #include <nlohmann/json.hpp>
 
 #include "convoy/config/test_settings.h"
@@ -27,7 +26,9 @@ class Resolve : public testing::Test {
     }
   }
 
-  std::string override_error(const std::string& text) { return error_of("seed: 1\n", {.overrides = {text}}); }
+  std::string override_error(const std::string& text) {
+    return error_of("seed: 1\n", {.overrides = {text}});
+  }
 
   std::string without_folder(std::string text) const {
     const std::string folder = folder_.path().string() + "/";
@@ -47,8 +48,10 @@ class Resolve : public testing::Test {
 TEST_F(Resolve, ReadsEveryKindOfValue) {
   RootSettings settings;
   read(settings,
-       "seed: 2e8\nname: yes\nrun:\n  learning_rate: 1e-4\n  batch_size: 3.0\n  packing: True\n  width: 8\n"
-       "  scale: auto\n  steps: [1, 2]\n  weights: [0.5, 1e-1]\n  files: one\n  path: 'null'\n  schedule: no\n"
+       "seed: 2e8\nname: yes\nrun:\n  learning_rate: 1e-4\n  batch_size: 3.0\n  packing: True\n  "
+       "width: 8\n"
+       "  scale: auto\n  steps: [1, 2]\n  weights: [0.5, 1e-1]\n  files: one\n  path: 'null'\n  "
+       "schedule: no\n"
        "  inner:\n    targets: [q, \"1\"]\n    ranks: {a.b: 4}\n    alphas: {a: 1.5}\n");
   EXPECT_EQ(settings.seed, 200000000);
   EXPECT_EQ(settings.name, "yes");
@@ -70,7 +73,8 @@ TEST_F(Resolve, ReadsEveryKindOfValue) {
 TEST_F(Resolve, UnknownKeysNameFileLineAndSuggestion) {
   EXPECT_EQ(error_of("seed: 1\nrun:\n  batchsize: 2\n"),
             "run.yaml:3: unknown key `run.batchsize`, did you mean `batch_size`?");
-  EXPECT_EQ(error_of("\nrum:\n  batch_size: 2\n"), "run.yaml:2: unknown key `rum`, did you mean `run`?");
+  EXPECT_EQ(error_of("\nrum:\n  batch_size: 2\n"),
+            "run.yaml:2: unknown key `rum`, did you mean `run`?");
   EXPECT_EQ(error_of("learning_rate: 1\n"),
             "run.yaml:1: unknown key `learning_rate`, did you mean `run.learning_rate`?");
   EXPECT_EQ(error_of("run:\n  inner: {qqqqqq: 1}\n"), "run.yaml:2: unknown key `run.inner.qqqqqq`");
@@ -83,7 +87,8 @@ TEST_F(Resolve, WrongTypesSayWhatWasWantedAndFound) {
   EXPECT_EQ(error_of("run:\n  batch_size: 1.5\n"),
             "run.yaml:2: run.batch_size: wanted an integer, found \"1.5\"");
   EXPECT_EQ(error_of("seed: 010\n"),
-            "run.yaml:1: seed: wanted an integer, found \"010\" (a leading 0 is octal to some readers; write it "
+            "run.yaml:1: seed: wanted an integer, found \"010\" (a leading 0 is octal to some "
+            "readers; write it "
             "without)");
   EXPECT_EQ(error_of("seed: 99999999999999999999\n"),
             "run.yaml:1: seed: wanted an integer, found \"99999999999999999999\"");
@@ -93,7 +98,8 @@ TEST_F(Resolve, WrongTypesSayWhatWasWantedAndFound) {
             "run.yaml:2: run.learning_rate: wanted a number, found \"nan\"");
   EXPECT_EQ(error_of("run:\n  packing: yes\n"),
             "run.yaml:2: run.packing: wanted true or false, found \"yes\"");
-  EXPECT_EQ(error_of("run:\n  packing: 1\n"), "run.yaml:2: run.packing: wanted true or false, found \"1\"");
+  EXPECT_EQ(error_of("run:\n  packing: 1\n"),
+            "run.yaml:2: run.packing: wanted true or false, found \"1\"");
   EXPECT_EQ(error_of("run:\n  width: wide\n"),
             "run.yaml:2: run.width: wanted an integer or auto, found \"wide\"");
   EXPECT_EQ(error_of("run:\n  steps:\n    - 1\n    - x\n"),
@@ -107,13 +113,16 @@ TEST_F(Resolve, WrongTypesSayWhatWasWantedAndFound) {
 }
 
 TEST_F(Resolve, BoundsAndChoicesHold) {
-  EXPECT_EQ(error_of("run:\n  batch_size: 0\n"), "run.yaml:2: run.batch_size must be at least 1, found 0");
+  EXPECT_EQ(error_of("run:\n  batch_size: 0\n"),
+            "run.yaml:2: run.batch_size must be at least 1, found 0");
   EXPECT_EQ(error_of("run:\n  learning_rate: 0\n"),
             "run.yaml:2: run.learning_rate must be above 0 and at most 1, found 0");
-  EXPECT_EQ(error_of("run:\n  lr: 2\n"), "run.yaml:2: run.lr must be above 0 and at most 1, found 2");
+  EXPECT_EQ(error_of("run:\n  lr: 2\n"),
+            "run.yaml:2: run.lr must be above 0 and at most 1, found 2");
   EXPECT_EQ(error_of("run:\n  width: 1\n"), "run.yaml:2: run.width must be at least 2, found 1");
   EXPECT_EQ(error_of("run:\n  schedule: cosin\n"),
-            "run.yaml:2: run.schedule must be one of linear, cosine, no, found \"cosin\", did you mean `cosine`?");
+            "run.yaml:2: run.schedule must be one of linear, cosine, no, found \"cosin\", did you "
+            "mean `cosine`?");
   EXPECT_EQ(error_of("run:\n  inner:\n    ranks: {a: 0}\n"),
             "run.yaml:3: run.inner.ranks.a must be at least 1, found 0");
 }
@@ -126,7 +135,8 @@ TEST_F(Resolve, AliasesAreOneSetting) {
   EXPECT_EQ(settings.name, "x");
   EXPECT_EQ(settings.run.inner.r, 3);
   EXPECT_EQ(error_of("run:\n  lr: 1e-4\n  learning_rate: 0.0001\n"), "");
-  EXPECT_EQ(error_of("run:\n  lr: 1e-4\n  learning_rate: 2e-4\n").find("run.yaml:3: run.learning_rate and run.lr ("),
+  EXPECT_EQ(error_of("run:\n  lr: 1e-4\n  learning_rate: 2e-4\n")
+                .find("run.yaml:3: run.learning_rate and run.lr ("),
             0u);
   EXPECT_EQ(error_of("name: a\nrun:\n  name: b\n").find("run.yaml:3: run.name and name ("), 0u);
 }
@@ -136,7 +146,8 @@ TEST_F(Resolve, WinningAliasWinsInOneSourceOnly) {
   const Resolved resolved = read(settings, "run:\n  local_path: here\n  path: hub\n");
   EXPECT_EQ(settings.run.path, "here");
   ASSERT_EQ(resolved.notices().size(), 1u);
-  EXPECT_NE(resolved.notices()[0].find("run.local_path is used instead of run.path"), std::string::npos);
+  EXPECT_NE(resolved.notices()[0].find("run.local_path is used instead of run.path"),
+            std::string::npos);
   read(settings, "run:\n  local_path: here\n", {.overrides = {"run.path=there"}});
   EXPECT_EQ(settings.run.path, "there");
 }
@@ -174,7 +185,9 @@ TEST_F(Resolve, Precedence) {
     sources.presets = {{"small", "run: {batch_size: 20, packing: true}\n"}};
     if (expected.environment) sources.environment = {{"RUN_BATCH_SIZE", "50"}};
     if (expected.command_line) sources.overrides = {"run.batch-size=60"};
-    std::string text = expected.include ? "include: base.yaml\n" : expected.preset ? "preset: small\n" : "name: x\n";
+    std::string text = expected.include  ? "include: base.yaml\n"
+                       : expected.preset ? "preset: small\n"
+                                         : "name: x\n";
     if (expected.file) text += "run: {batch_size: 40}\n";
     RootSettings settings;
     const Resolved resolved = read(settings, text, sources);
@@ -231,9 +244,10 @@ TEST_F(Resolve, ManyIncludesOfIncludesEnd) {
 
 TEST_F(Resolve, EnvironmentUsesOneNamePerKey) {
   Sources sources;
-  sources.environment = {{"CONVOY_SEED", "9"},      {"SEED", "1"},        {"RUN_INNER_TARGETS", "[a, b]"},
-                         {"RUN_SCHEDULE", "linear"}, {"RUN_PACKING", "1"}, {"RUN_LR", "0.1"},
-                         {"RUN_BATCH_SIZE", ""}};
+  sources.environment = {
+      {"CONVOY_SEED", "9"},       {"SEED", "1"},        {"RUN_INNER_TARGETS", "[a, b]"},
+      {"RUN_SCHEDULE", "linear"}, {"RUN_PACKING", "1"}, {"RUN_LR", "0.1"},
+      {"RUN_BATCH_SIZE", ""}};
   RootSettings settings;
   const Resolved resolved = read(settings, "name: x\n", sources);
   EXPECT_EQ(settings.seed, 9);
@@ -246,7 +260,8 @@ TEST_F(Resolve, EnvironmentUsesOneNamePerKey) {
   EXPECT_NE(std::find(notices.begin(), notices.end(),
                       "environment RUN_LR is not read; the name is RUN_LEARNING_RATE"),
             notices.end());
-  EXPECT_NE(std::find(notices.begin(), notices.end(), "environment CONVOY_SEED=9 sets seed"), notices.end());
+  EXPECT_NE(std::find(notices.begin(), notices.end(), "environment CONVOY_SEED=9 sets seed"),
+            notices.end());
   EXPECT_EQ(error_of("name: x\n", {.environment = {{"RUN_BATCH_SIZE", "many"}}}),
             "environment RUN_BATCH_SIZE: run.batch_size: wanted an integer, found \"many\"");
 }
@@ -262,7 +277,8 @@ TEST_F(Resolve, OverridesAreCheckedLikeFiles) {
     EXPECT_NE(override_error(text).find("wanted key=value"), std::string::npos) << text;
   RootSettings settings;
   read(settings, "seed: 1\n",
-       {.overrides = {"name=[draft] a=b", "run.inner.ranks={q: 2}", "run.packing=true", "run.path="}});
+       {.overrides = {"name=[draft] a=b", "run.inner.ranks={q: 2}", "run.packing=true",
+                      "run.path="}});
   EXPECT_EQ(settings.name, "[draft] a=b");
   EXPECT_EQ(settings.run.inner.ranks.at("q"), 2);
   EXPECT_TRUE(settings.run.packing);
@@ -280,10 +296,13 @@ TEST_F(Resolve, RulesAcceptNoticeReplaceAndRefuse) {
       read(settings, "run:\n  workers: 4\n  fp16: False\n  schedule: COS\n", sources);
   EXPECT_EQ(settings.run.flat.schedule, "cosine");
   ASSERT_EQ(resolved.notices().size(), 1u);
-  EXPECT_EQ(without_folder(resolved.notices()[0]), "run.yaml:2: run.workers has no effect: there are none");
-  EXPECT_EQ(error_of("run:\n  fp16: true\n", sources), "run.yaml:2: run.fp16: true is not supported (use bf16)");
+  EXPECT_EQ(without_folder(resolved.notices()[0]),
+            "run.yaml:2: run.workers has no effect: there are none");
+  EXPECT_EQ(error_of("run:\n  fp16: true\n", sources),
+            "run.yaml:2: run.fp16: true is not supported (use bf16)");
   sources.environment = {{"RUN_FP16", "true"}};
-  EXPECT_EQ(error_of("seed: 1\n", sources), "environment RUN_FP16: run.fp16: true is not supported (use bf16)");
+  EXPECT_EQ(error_of("seed: 1\n", sources),
+            "environment RUN_FP16: run.fp16: true is not supported (use bf16)");
 }
 
 TEST_F(Resolve, WrittenYamlReadsBackTheSame) {

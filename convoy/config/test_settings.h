@@ -86,7 +86,8 @@ struct RootSettings {
 class TemporaryFolder {
  public:
   TemporaryFolder() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "convoy-config-XXXXXX").string();
+    std::string pattern =
+        (std::filesystem::temp_directory_path() / "convoy-config-XXXXXX").string();
     if (mkdtemp(pattern.data()) == nullptr) std::abort();
     path_ = pattern;
   }

@@ -53,8 +53,10 @@ TEST(TrainSettings, NamesAndEnvironmentNamesAreUnique) {
     const std::string section = path.substr(0, path.size() - field.name.size());
     EXPECT_TRUE(names.insert(config::environment_name(path)).second) << path;
     EXPECT_TRUE(paths.insert(path).second) << path;
-    for (const std::string& alias : field.aliases) EXPECT_TRUE(paths.insert(section + alias).second) << alias;
-    for (const std::string& alias : field.root_aliases) EXPECT_TRUE(paths.insert(alias).second) << alias;
+    for (const std::string& alias : field.aliases)
+      EXPECT_TRUE(paths.insert(section + alias).second) << alias;
+    for (const std::string& alias : field.root_aliases)
+      EXPECT_TRUE(paths.insert(alias).second) << alias;
     EXPECT_FALSE(field.help.empty()) << path;
   });
   EXPECT_GT(paths.size(), 60u);
@@ -62,43 +64,109 @@ TEST(TrainSettings, NamesAndEnvironmentNamesAreUnique) {
 
 // Every key of SFT-Play's surface with its default: accepted, accepted with a notice, or refused by name.
 TEST(TrainSettings, EverySftPlayKeyIsAcceptedOrRefusedByName) {
-  const std::vector<std::string> accepted = {
-      "seed=42", "run_name=a", "mode=sft", "mode=cpt", "task_mode=sft", "block_size=2048",
-      "model.name=Qwen/Qwen2.5-1.5B-Instruct", "model.local_dir=x", "model.revision=main", "model.type=causal",
-      "model.max_seq_len=512", "tuning.mode=lora", "tuning.mode=full", "tuning.lora.r=32", "tuning.lora.alpha=64",
-      "tuning.lora.dropout=0.05", "tuning.lora.target_modules=auto", "tuning.lora.target_modules=[q_proj, v_proj]",
-      "train.epochs=3", "train.steps=10", "train.learning_rate=2e-4", "train.lr=2e-4", "train.weight_decay=0.01",
-      "train.lr_scheduler_type=cosine", "train.warmup_ratio=0.06", "train.num_warmup_steps=5",
-      "train.warmup_steps=5", "train.optim=adamw_torch", "train.adam_beta1=0.9", "train.batch_size=2",
-      "train.grad_accum=2", "train.bf16=true", "train.fp16=false", "train.gradient_checkpointing=true",
-      "train.logging_steps=1", "train.eval_strategy=steps", "train.evaluation_strategy=no", "train.eval_steps=10",
-      "train.save_strategy=steps", "train.save_steps=10", "train.save_total_limit=3",
-      "train.load_best_model_at_end=true", "train.metric_for_best_model=eval_loss", "train.greater_is_better=false",
-      "train.output_dir=outputs/run-01", "train.run_name=a", "train.resume_from_checkpoint=auto",
-      "train.final_eval=false", "final_eval=false", "train.ddp_find_unused_parameters=false",
-      "train.ddp_broadcast_buffers=false", "train.ddp_bucket_cap_mb=200", "train.predict_with_generate=false",
-      "train.generation_num_beams=1", "data.format=chat", "data.template_path=t.jinja", "data.train_path=a.jsonl",
-      "data.val_path=b.jsonl", "data.test_path=c.jsonl", "data.cache_dir=none", "data.split.train_ratio=0.7",
-      "data.split.val_ratio=0.1", "data.split.test_ratio=0.2", "logging.backend=tensorboard",
-      "logging.report_to=tensorboard", "train.report_to=none", "logging.log_interval=1",
-      "generation.max_new_tokens=200", "generation.temperature=0.2", "generation.top_p=0.9", "gen.top_p=0.9"};
+  const std::vector<std::string> accepted = {"seed=42",
+                                             "run_name=a",
+                                             "mode=sft",
+                                             "mode=cpt",
+                                             "task_mode=sft",
+                                             "block_size=2048",
+                                             "model.name=Qwen/Qwen2.5-1.5B-Instruct",
+                                             "model.local_dir=x",
+                                             "model.revision=main",
+                                             "model.type=causal",
+                                             "model.max_seq_len=512",
+                                             "tuning.mode=lora",
+                                             "tuning.mode=full",
+                                             "tuning.lora.r=32",
+                                             "tuning.lora.alpha=64",
+                                             "tuning.lora.dropout=0.05",
+                                             "tuning.lora.target_modules=auto",
+                                             "tuning.lora.target_modules=[q_proj, v_proj]",
+                                             "train.epochs=3",
+                                             "train.steps=10",
+                                             "train.learning_rate=2e-4",
+                                             "train.lr=2e-4",
+                                             "train.weight_decay=0.01",
+                                             "train.lr_scheduler_type=cosine",
+                                             "train.warmup_ratio=0.06",
+                                             "train.num_warmup_steps=5",
+                                             "train.warmup_steps=5",
+                                             "train.optim=adamw_torch",
+                                             "train.adam_beta1=0.9",
+                                             "train.batch_size=2",
+                                             "train.grad_accum=2",
+                                             "train.bf16=true",
+                                             "train.fp16=false",
+                                             "train.gradient_checkpointing=true",
+                                             "train.logging_steps=1",
+                                             "train.eval_strategy=steps",
+                                             "train.evaluation_strategy=no",
+                                             "train.eval_steps=10",
+                                             "train.save_strategy=steps",
+                                             "train.save_steps=10",
+                                             "train.save_total_limit=3",
+                                             "train.load_best_model_at_end=true",
+                                             "train.metric_for_best_model=eval_loss",
+                                             "train.greater_is_better=false",
+                                             "train.output_dir=outputs/run-01",
+                                             "train.run_name=a",
+                                             "train.resume_from_checkpoint=auto",
+                                             "train.final_eval=false",
+                                             "final_eval=false",
+                                             "train.ddp_find_unused_parameters=false",
+                                             "train.ddp_broadcast_buffers=false",
+                                             "train.ddp_bucket_cap_mb=200",
+                                             "train.predict_with_generate=false",
+                                             "train.generation_num_beams=1",
+                                             "data.format=chat",
+                                             "data.template_path=t.jinja",
+                                             "data.train_path=a.jsonl",
+                                             "data.val_path=b.jsonl",
+                                             "data.test_path=c.jsonl",
+                                             "data.cache_dir=none",
+                                             "data.split.train_ratio=0.7",
+                                             "data.split.val_ratio=0.1",
+                                             "data.split.test_ratio=0.2",
+                                             "logging.backend=tensorboard",
+                                             "logging.report_to=tensorboard",
+                                             "train.report_to=none",
+                                             "logging.log_interval=1",
+                                             "generation.max_new_tokens=200",
+                                             "generation.temperature=0.2",
+                                             "generation.top_p=0.9",
+                                             "gen.top_p=0.9"};
   for (const std::string& assignment : accepted) EXPECT_EQ(fate(assignment), "") << assignment;
 
-  const std::vector<std::string> noticed = {
-      "pack_factor=4", "model.trust_remote_code=true", "tuning.backend=bnb", "tuning.backend=unsloth",
-      "train.dataloader_num_workers=4", "train.dataloader_pin_memory=true", "train.ddp_broadcast_buffers=true",
-      "train.generation_max_new_tokens=64", "train.eval_do_concat_batches=false", "train.eval_accumulation_steps=8",
-      "train.per_device_eval_batch_size=auto", "train.target_tokens_per_device_step=16384",
-      "train.autoscale_alpha=2e-6"};
+  const std::vector<std::string> noticed = {"pack_factor=4",
+                                            "model.trust_remote_code=true",
+                                            "tuning.backend=bnb",
+                                            "tuning.backend=unsloth",
+                                            "train.dataloader_num_workers=4",
+                                            "train.dataloader_pin_memory=true",
+                                            "train.ddp_broadcast_buffers=true",
+                                            "train.generation_max_new_tokens=64",
+                                            "train.eval_do_concat_batches=false",
+                                            "train.eval_accumulation_steps=8",
+                                            "train.per_device_eval_batch_size=auto",
+                                            "train.target_tokens_per_device_step=16384",
+                                            "train.autoscale_alpha=2e-6"};
   for (const std::string& assignment : noticed) {
     const std::string key = assignment.substr(0, assignment.find('='));
-    EXPECT_EQ(fate(assignment).find("notice command line: " + key), 0u) << assignment << ": " << fate(assignment);
+    EXPECT_EQ(fate(assignment).find("notice command line: " + key), 0u)
+        << assignment << ": " << fate(assignment);
   }
 
   const std::vector<std::string> refused = {
-      "mode=cpt_mixed", "datasets=[{name: a, path: b, type: chat, weight: 1.0}]", "model.type=seq2seq",
-      "tuning.mode=qlora", "train.batch_size=auto", "train.grad_accum=auto", "train.fp16=true",
-      "train.predict_with_generate=true", "train.generation_num_beams=4", "train.deepspeed=deepspeed_z2.json",
+      "mode=cpt_mixed",
+      "datasets=[{name: a, path: b, type: chat, weight: 1.0}]",
+      "model.type=seq2seq",
+      "tuning.mode=qlora",
+      "train.batch_size=auto",
+      "train.grad_accum=auto",
+      "train.fp16=true",
+      "train.predict_with_generate=true",
+      "train.generation_num_beams=4",
+      "train.deepspeed=deepspeed_z2.json",
       "train.metric_for_best_model=rougeL"};
   for (const std::string& assignment : refused) {
     const std::string key = assignment.substr(0, assignment.find('='));
@@ -109,15 +177,16 @@ TEST(TrainSettings, EverySftPlayKeyIsAcceptedOrRefusedByName) {
 
 TEST(TrainSettings, DocumentedEnvironmentOverridesApply) {
   TrainSettings settings;
-  const config::Resolved resolved = resolve_train(settings, {.environment = {{"TRAIN_BATCH_SIZE", "7"},
-                                                                             {"TRAIN_GRAD_ACCUM", "3"},
-                                                                             {"TRAIN_LEARNING_RATE", "1e-5"},
-                                                                             {"TRAIN_DATALOADER_NUM_WORKERS", "2"},
-                                                                             {"TRAIN_DATALOADER_PIN_MEMORY", "1"},
-                                                                             {"TRAIN_GRADIENT_CHECKPOINTING", "true"},
-                                                                             {"MODEL_MAX_SEQ_LEN", "64"},
-                                                                             {"TUNING_LORA_R", "4"},
-                                                                             {"CONVOY_SEED", "5"}}});
+  const config::Resolved resolved =
+      resolve_train(settings, {.environment = {{"TRAIN_BATCH_SIZE", "7"},
+                                               {"TRAIN_GRAD_ACCUM", "3"},
+                                               {"TRAIN_LEARNING_RATE", "1e-5"},
+                                               {"TRAIN_DATALOADER_NUM_WORKERS", "2"},
+                                               {"TRAIN_DATALOADER_PIN_MEMORY", "1"},
+                                               {"TRAIN_GRADIENT_CHECKPOINTING", "true"},
+                                               {"MODEL_MAX_SEQ_LEN", "64"},
+                                               {"TUNING_LORA_R", "4"},
+                                               {"CONVOY_SEED", "5"}}});
   EXPECT_EQ(settings.train.batch_size, 7);
   EXPECT_EQ(settings.train.grad_accum, 3);
   EXPECT_EQ(settings.train.learning_rate, 1e-5);
@@ -141,7 +210,8 @@ TEST(TrainSettings, OtherProgramsWordsMeanTheSame) {
 }
 
 TEST(TrainSettings, CombinationsAreChecked) {
-  EXPECT_EQ(fate("data.split.val_ratio=0.2").find("data.split: the shares must sum to 1, found 1.1"), 0u);
+  EXPECT_EQ(
+      fate("data.split.val_ratio=0.2").find("data.split: the shares must sum to 1, found 1.1"), 0u);
   EXPECT_EQ(fate("train.greater_is_better=true").find("train.greater_is_better is true"), 0u);
   TrainSettings settings;
   EXPECT_THROW(require_train_inputs(settings), ConfigError);
@@ -155,7 +225,8 @@ TEST(TrainSettings, EveryPresetResolvesWithoutNotice) {
   int num_presets = 0;
   const char* source = std::getenv("CONVOY_SOURCE_DIR");
   ASSERT_NE(source, nullptr);
-  for (const auto& entry : std::filesystem::directory_iterator(std::filesystem::path(source) / "presets")) {
+  for (const auto& entry :
+       std::filesystem::directory_iterator(std::filesystem::path(source) / "presets")) {
     const std::string name = entry.path().stem().string();
     TrainSettings settings;
     const config::Resolved resolved =
@@ -168,10 +239,11 @@ TEST(TrainSettings, EveryPresetResolvesWithoutNotice) {
 
 TEST(TrainSettings, WrittenFileReadsBackTheSame) {
   TrainSettings settings;
-  const config::Resolved first = resolve_train(
-      settings, {.overrides = {"tuning.lora.rank_pattern={a: 3}", "generation.stop=[\"\\n\", x]", "run_name=1e5"}});
-  const std::filesystem::path file =
-      std::filesystem::temp_directory_path() / ("convoy-settings-" + std::to_string(getpid()) + ".yaml");
+  const config::Resolved first =
+      resolve_train(settings, {.overrides = {"tuning.lora.rank_pattern={a: 3}",
+                                             "generation.stop=[\"\\n\", x]", "run_name=1e5"}});
+  const std::filesystem::path file = std::filesystem::temp_directory_path() /
+                                     ("convoy-settings-" + std::to_string(getpid()) + ".yaml");
   write_file_atomic(file, first.yaml());
   TrainSettings again;
   const config::Resolved second = resolve_train(again, {.file = file});
