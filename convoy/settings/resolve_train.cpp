@@ -17,7 +17,7 @@ void check_combinations(const TrainSettings& settings, const config::Resolved& r
     const std::string key = resolved.value("data.split.train_ratio").origin == "default"
                                 ? "data.split.val_ratio"
                                 : "data.split.train_ratio";
-    throw ConfigError(fmt::format("data.split: the shares must sum to 1, found {}", sum),
+    throw ConfigError(fmt::format("data.split: the shares must sum to 1, found {:.7g}", sum),
                       resolved.place(key, "train_ratio + val_ratio + test_ratio"));
   }
   if (settings.train.metric_for_best_model == "eval_loss" && settings.train.greater_is_better)

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <new>
+#include <system_error>
 
 #include "convoy/apps/front/build_facts.h"
 #include "convoy/apps/front/command.h"
@@ -92,6 +93,8 @@ int run(int argument_count, char** argument_values) {
   } catch (const std::bad_alloc&) {
     return report(IoError("out of memory", {.hint = "free memory or use a machine with more"}),
                   json);
+  } catch (const std::system_error& error) {
+    return report(IoError(fmt::format("the system refused: {}", error.what())), json);
   } catch (const std::exception& error) {
     return report(StateError(fmt::format("a bug in Convoy: {}", error.what()),
                              {.hint = "please report it with the command line"}),
