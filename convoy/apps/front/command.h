@@ -79,5 +79,6 @@ Command bench_command();
 Command config_command();
 Command help_command();
 Command runs_command();
+Command tokens_command();
 
 }  // namespace convoy::apps

@@ -11,6 +11,7 @@ const std::vector<Command>& commands() {
       score_command(),
       generate_command(),
       merge_command(),
+      tokens_command(),
       config_command(),
       runs_command(),
       bench_command(),

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `convoy tokens`: what the model sees of a text or of training rows, and what it learns of it.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "convoy/apps/front/command.h"
+#include "convoy/base/error.h"
+#include "convoy/data/encode_sample.h"
+#include "convoy/data/sample_reader.h"
+#include "convoy/data/supervise_name.h"
+#include "convoy/io/model_folder.h"
+#include "convoy/text/chat_template.h"
+#include "convoy/text/tokenizer.h"
+
+namespace convoy::apps {
+namespace {
+
+using nlohmann::ordered_json;
+
+struct TokensFlags {
+  std::string model;
+  std::string text;
+  std::string data;
+  bool render = false;
+  bool add_generation_prompt = false;
+  bool special = true;
+  std::string supervise = "auto";
+  std::string schema = "auto";
+  std::string system_prompt;
+  std::string chat_template;
+  int64_t limit = 0;
+
+  template <class Visitor>
+  void fields(Visitor& visit) {
+    visit("model", model, "model folder, or a hub id found in the local hub cache");
+    visit("text", text, "the text to show; with --render it is a user's message");
+    visit("data", data, "the data file to show: JSONL, JSON, CSV or Parquet");
+    visit("render", render, "show the text that the chat template makes, not tokens");
+    visit("add_generation_prompt", add_generation_prompt,
+          "end with the header of the assistant's turn, as for generation");
+    visit("special", special, "put BOS and the like around --text; --no-special leaves them out");
+    visit("supervise", supervise, "what is learnt of each row")
+        .one_of({"auto", "assistant", "last", "all"});
+    visit("schema", schema, "schema of the rows; auto recognises it");
+    visit("system_prompt", system_prompt, "added to conversations without a system turn");
+    visit("chat_template", chat_template, "a Jinja file in place of the model's template");
+    visit("limit", limit, "show only the first rows; 0 shows all").at_least(0);
+  }
+};
+
+// A piece on one line, whatever letters are in it.
+std::string printable(const std::string& piece) {
+  const std::string quoted = nlohmann::json(piece).dump();
+  return quoted.substr(1, quoted.size() - 2);
+}
+
+class TokenView {
+ public:
+  TokenView(const Context& context, const TokensFlags& flags, const std::filesystem::path& folder)
+      : json_(context.common.json),
+        flags_(flags),
+        tokenizer_(text::Tokenizer::load(folder)),
+        chat_template_(text::ChatTemplate::load(folder, flags.chat_template)),
+        encoder_(tokenizer_, chat_template_ ? &*chat_template_ : nullptr,
+                 data::supervise_named(flags.supervise)) {}
+
+  void show_text() const {
+    if (flags_.render || flags_.add_generation_prompt) {
+      data::Sample sample;
+      sample.kind = data::Sample::Kind::Chat;
+      sample.messages = ordered_json::array({{{"role", "user"}, {"content", flags_.text}}});
+      return show_sample(sample, false);
+    }
+    data::EncodedRow row;
+    row.ids = tokenizer_
+                  .encode(flags_.text,
+                          flags_.special ? text::SpecialTokens::Add : text::SpecialTokens::Omit)
+                  .ids;
+    row.supervised.assign(row.ids.size(), 1);
+    if (!row.ids.empty()) row.supervised[0] = 0;
+    show_row(row, false);
+  }
+
+  void show_data(const Log& log) const {
+    data::SchemaConfig config;
+    config.schema = flags_.schema;
+    config.system_prompt = flags_.system_prompt;
+    data::SampleReader reader(flags_.data, config);
+    for (int64_t shown = 0; flags_.limit == 0 || shown < flags_.limit; ++shown) {
+      const auto sample = reader.next();
+      if (!sample) break;
+      if (shown == 0 && !flags_.render) log.info(encoder_.policy(*sample));
+      show_sample(*sample, true);
+    }
+  }
+
+ private:
+  void show_sample(const data::Sample& sample, bool numbered) const {
+    if (flags_.render) {
+      const std::string text = encoder_.render(sample, flags_.add_generation_prompt);
+      if (!json_) {
+        fmt::print("{}\n", text);
+        return;
+      }
+      ordered_json line = ordered_json::object();
+      if (numbered) line["index"] = sample.index;
+      line["text"] = text;
+      fmt::print("{}\n", line.dump());
+      return;
+    }
+    show_row(
+        flags_.add_generation_prompt ? encoder_.encode_prompt(sample) : encoder_.encode(sample),
+        numbered);
+  }
+
+  void show_row(const data::EncodedRow& row, bool numbered) const {
+    std::vector<std::string> pieces;
+    for (const int32_t id : row.ids) pieces.push_back(tokenizer_.piece(id));
+    if (json_) {
+      ordered_json line = ordered_json::object();
+      if (numbered) line["index"] = row.source_index;
+      line["ids"] = row.ids;
+      line["pieces"] = pieces;
+      line["mask"] = row.supervised;
+      fmt::print("{}\n", line.dump());
+      return;
+    }
+    const auto learnt = std::count(row.supervised.begin(), row.supervised.end(), uint8_t{1});
+    if (numbered) fmt::print("row {}: ", row.source_index);
+    fmt::print("{} tokens, {} supervised (*)\n", row.ids.size(), learnt);
+    for (size_t token = 0; token < row.ids.size(); ++token)
+      fmt::print("{} {:>7}  {}\n", row.supervised[token] != 0 ? '*' : ' ', row.ids[token],
+                 printable(pieces[token]));
+  }
+
+  bool json_;
+  const TokensFlags& flags_;
+  text::Tokenizer tokenizer_;
+  std::optional<text::ChatTemplate> chat_template_;
+  data::SampleEncoder encoder_;
+};
+
+int run_tokens(Context& context, const std::vector<std::string>& arguments) {
+  TokensFlags flags;
+  const std::vector<std::string> rest = context.parse(flags, arguments);
+  if (!rest.empty())
+    throw ConfigError(fmt::format("tokens wants no argument `{}`", rest[0]),
+                      {.hint = "convoy tokens --model D --text T, or --data F"});
+  if (flags.model.empty())
+    throw ConfigError("tokens wants --model", {.hint = "convoy tokens --model D --text T"});
+  const bool has_text = std::find_if(arguments.begin(), arguments.end(), [](const auto& argument) {
+                          return argument == "--text" || argument.starts_with("--text=");
+                        }) != arguments.end();
+  if (has_text == !flags.data.empty()) throw ConfigError("tokens wants one of --text and --data");
+  const auto folder = io::ModelFolder::open_without_config(flags.model);
+  const TokenView view(context, flags, folder.path());
+  if (has_text)
+    view.show_text();
+  else
+    view.show_data(context.log());
+  return 0;
+}
+
+}  // namespace
+
+Command tokens_command() {
+  return {.name = "tokens",
+          .summary = "shows ids, pieces and the loss mask of a text or of training rows",
+          .usage = "convoy tokens --model D (--text T | --data F) [--render] [--json]",
+          .examples =
+              "convoy tokens --model examples/tally-3m --text \"What is 12 + 30?\"\n"
+              "convoy tokens --model examples/tally-3m --data train.jsonl --limit 1\n"
+              "convoy tokens --model examples/tally-3m --data train.jsonl --render --limit 1",
+          .flag_table = config::flag_table_of<TokensFlags>,
+          .run = run_tokens};
+}
+
+}  // namespace convoy::apps
