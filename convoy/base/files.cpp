@@ -117,26 +117,26 @@ void write_file_atomic(const fs::path& path, std::string_view bytes) {
 
 MappedFile::MappedFile(const fs::path& path) : path_(path) {
   struct stat status {};
-  const int descriptor = open_for_read(path, status);
+  descriptor_ = open_for_read(path, status);
   size_bytes_ = status.st_size;
-  if (size_bytes_ > 0) {
-    void* data = ::mmap(nullptr, static_cast<size_t>(size_bytes_), PROT_READ, MAP_PRIVATE, descriptor, 0);
+  if (size_bytes_ == 0) return;
+  void* data = ::mmap(nullptr, static_cast<size_t>(size_bytes_), PROT_READ, MAP_PRIVATE, descriptor_, 0);
+  if (data == MAP_FAILED) {
     const int code = errno;
-    ::close(descriptor);
-    if (data == MAP_FAILED)
-      throw IoError(fmt::format("could not map the file: {}", errno_text(code)), {.file = path.string()});
-    data_ = static_cast<const std::byte*>(data);
-  } else {
-    ::close(descriptor);
+    ::close(descriptor_);
+    throw IoError(fmt::format("could not map the file: {}", errno_text(code)), {.file = path.string()});
   }
+  data_ = static_cast<const std::byte*>(data);
 }
 
 MappedFile::~MappedFile() {
   if (data_ != nullptr) ::munmap(const_cast<std::byte*>(data_), static_cast<size_t>(size_bytes_));
+  if (descriptor_ >= 0) ::close(descriptor_);
 }
 
 MappedFile::MappedFile(MappedFile&& other) noexcept
     : path_(std::move(other.path_)),
+      descriptor_(std::exchange(other.descriptor_, -1)),
       data_(std::exchange(other.data_, nullptr)),
       size_bytes_(std::exchange(other.size_bytes_, 0)) {}
 

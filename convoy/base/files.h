@@ -52,9 +52,11 @@ class MappedFile {
 
   std::span<const std::byte> bytes() const { return {data_, static_cast<size_t>(size_bytes_)}; }
   const std::filesystem::path& path() const { return path_; }
+  int descriptor() const { return descriptor_; }  // open as long as this lives
 
  private:
   std::filesystem::path path_;
+  int descriptor_ = -1;
   const std::byte* data_ = nullptr;
   int64_t size_bytes_ = 0;
 };

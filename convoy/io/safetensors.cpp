@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convoy/io/safetensors.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstring>
 #include <nlohmann/json.hpp>
 #include <numeric>
@@ -236,6 +239,28 @@ std::string_view dtype_name(Dtype dtype) { return kDtypes[static_cast<size_t>(dt
 
 int64_t TensorView::num_elements() const { return std::ssize(bytes) / dtype_bytes(dtype); }
 
+void copy_bytes(const TensorView& view, std::span<std::byte> destination) {
+  CONVOY_INVARIANT(destination.size() == view.bytes.size(), "tensor {}: {} bytes into {}",
+                   view.name, view.bytes.size(), destination.size());
+  if (view.descriptor < 0) {
+    std::copy(view.bytes.begin(), view.bytes.end(), destination.begin());
+    return;
+  }
+  size_t done = 0;
+  while (done < destination.size()) {
+    const ssize_t count =
+        ::pread(view.descriptor, destination.data() + done, destination.size() - done,
+                view.file_offset + static_cast<off_t>(done));
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0)
+      throw DataError(
+          fmt::format("tensor `{:.200}`: read {} of {} bytes; the file was cut while in use",
+                      view.name, done, destination.size()),
+          {.key = view.name});
+    done += static_cast<size_t>(count);
+  }
+}
+
 SafetensorsFile::SafetensorsFile(const std::filesystem::path& path) : file_(path) {
   const std::string place = path.string();
   size_t data_begin = 0;
@@ -269,9 +294,9 @@ SafetensorsFile::SafetensorsFile(const std::filesystem::path& path) : file_(path
       throw DataError(fmt::format("two tensors are called `{:.200}`", entry.name),
                       {.file = place, .key = entry.name});
     expected_begin = end;
-    tensors_.push_back(
-        {std::move(entry.name), *entry.dtype, std::move(*entry.shape),
-         data.subspan(static_cast<size_t>(begin), static_cast<size_t>(end - begin))});
+    tensors_.push_back({std::move(entry.name), *entry.dtype, std::move(*entry.shape),
+                        data.subspan(static_cast<size_t>(begin), static_cast<size_t>(end - begin)),
+                        file_.descriptor(), static_cast<int64_t>(data_begin) + begin});
   }
   if (expected_begin != std::ssize(data))
     throw DataError(fmt::format("the tensors end at byte {} of the data, but there are {}",

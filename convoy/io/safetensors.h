@@ -49,9 +49,15 @@ struct TensorView {
   Dtype dtype = Dtype::F32;
   std::vector<int64_t> shape;
   std::span<const std::byte> bytes;
+  int descriptor = -1;  // of the open file, and where in it the bytes lie; -1: memory only
+  int64_t file_offset = 0;
 
   int64_t num_elements() const;
 };
+
+// Copies view.bytes into `destination` of the same size. Reading `bytes` of a file that is cut meanwhile ends the process by
+// SIGBUS; this throws DataError instead.
+void copy_bytes(const TensorView& view, std::span<std::byte> destination);
 
 // A mapped file whose header passed every check: length <= 100 MB and inside the file, UTF-8 JSON
 // of depth <= 8, no duplicate names, <= 1M tensors of <= 8 dims, size = shape x dtype, data

@@ -144,6 +144,19 @@ TEST(BrokenFiles, MoreThanAMillionTensorsAreRefused) {
   EXPECT_THROW(SafetensorsFile(folder / "x"), DataError);
 }
 
+TEST(BrokenFiles, AFileCutWhileMappedIsAnErrorAndNoSignal) {
+  TemporaryFolder folder;
+  const std::string bytes(1 << 20, 'x');
+  write_safetensors(folder / "x",
+                    {tensor_source("a", Dtype::U8, {1 << 20}, std::as_bytes(std::span(bytes)))});
+  const SafetensorsFile file(folder / "x");
+  std::vector<std::byte> copied(1 << 20);
+  copy_bytes(file.require("a"), copied);
+  EXPECT_EQ(std::memcmp(copied.data(), bytes.data(), bytes.size()), 0);
+  fs::resize_file(folder / "x", 4096);
+  EXPECT_THROW(copy_bytes(file.require("a"), copied), DataError);
+}
+
 TEST(BrokenFiles, FoldersAndPipesAreNoFiles) {
   TemporaryFolder folder;
   EXPECT_THROW(SafetensorsFile(folder.path()), DataError);
