@@ -1,38 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convoy/checkpoint/checkpoint.h"
 
-#include <ATen/Functions.h>
 #include <fmt/ranges.h>  // join lies here in the fmt of LibTorch
 
-#include <cstring>
 #include <utility>
 
 #include "convoy/base/error.h"
+#include "convoy/device/stored_tensor.h"
 #include "convoy/io/json_reader.h"
+#include "convoy/io/safetensors.h"
 
 namespace convoy::checkpoint {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr std::pair<at::ScalarType, io::Dtype> kTypes[] = {
-    {at::kBool, io::Dtype::Bool}, {at::kByte, io::Dtype::U8},   {at::kChar, io::Dtype::I8},
-    {at::kShort, io::Dtype::I16}, {at::kHalf, io::Dtype::F16},  {at::kBFloat16, io::Dtype::BF16},
-    {at::kInt, io::Dtype::I32},   {at::kFloat, io::Dtype::F32}, {at::kDouble, io::Dtype::F64},
-    {at::kLong, io::Dtype::I64}};
-
-io::Dtype file_dtype(const std::string& name, const at::Tensor& tensor) {
-  for (const auto& [type, dtype] : kTypes)
-    if (type == tensor.scalar_type()) return dtype;
-  throw StateError(fmt::format("tensor {}: a type that safetensors lacks here", name));
-}
-
-at::ScalarType tensor_type(const io::TensorView& view) {
-  for (const auto& [type, dtype] : kTypes)
-    if (dtype == view.dtype) return type;
-  throw StateError(
-      fmt::format("tensor {}: {} has no counterpart", view.name, dtype_name(view.dtype)));
-}
 
 std::string group_file(const std::string& group) { return group + ".safetensors"; }
 
@@ -77,7 +58,7 @@ io::Json content_of(const TrainState& state) {
 
 void write_group(const fs::path& file, const NamedTensors& tensors) {
   std::vector<io::TensorSource> sources;
-  for (const auto& [name, tensor] : tensors) sources.push_back(tensor_source(name, tensor));
+  for (const auto& [name, tensor] : tensors) sources.push_back(device::tensor_source(name, tensor));
   io::write_safetensors(file, std::move(sources));
 }
 
@@ -85,7 +66,7 @@ NamedTensors read_group(const fs::path& path) {
   const io::SafetensorsFile file(path);
   NamedTensors tensors;
   for (const io::TensorView& view : file.tensors())
-    tensors.emplace(view.name, copy_to_tensor(view));
+    tensors.emplace(view.name, device::copy_to_tensor(view));
   return tensors;
 }
 
@@ -113,20 +94,6 @@ LoadedCheckpoint read_verified(const io::VerifiedSnapshot& snapshot,
 }
 
 }  // namespace
-
-io::TensorSource tensor_source(const std::string& name, const at::Tensor& tensor) {
-  return {name, file_dtype(name, tensor), tensor.sizes().vec(), [tensor](const io::ByteSink& sink) {
-            const at::Tensor dense = tensor.detach().to(at::kCPU).contiguous();
-            sink({static_cast<const std::byte*>(dense.const_data_ptr()), dense.nbytes()});
-          }};
-}
-
-at::Tensor copy_to_tensor(const io::TensorView& view) {
-  at::Tensor tensor = at::empty(view.shape, at::TensorOptions().dtype(tensor_type(view)));
-  if (!view.bytes.empty())
-    std::memcpy(tensor.mutable_data_ptr(), view.bytes.data(), view.bytes.size());
-  return tensor;
-}
 
 CheckpointStore::CheckpointStore(fs::path folder, int64_t keep) : store_(std::move(folder), keep) {}
 

@@ -15,7 +15,6 @@
 #include <vector>
 
 #include "convoy/checkpoint/stamp.h"
-#include "convoy/io/safetensors.h"
 #include "convoy/io/snapshot_store.h"
 
 namespace convoy::checkpoint {
@@ -79,9 +78,5 @@ class CheckpointStore {
 // One checkpoint folder that the user named (or a `last` link). Throws CheckpointError when damaged
 // or missing.
 LoadedCheckpoint load_checkpoint(const std::filesystem::path& folder);
-
-// safetensors dtype of a tensor and back. Throws StateError for types the format lacks.
-io::TensorSource tensor_source(const std::string& name, const at::Tensor& tensor);
-at::Tensor copy_to_tensor(const io::TensorView& view);
 
 }  // namespace convoy::checkpoint

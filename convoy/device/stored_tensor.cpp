@@ -2,7 +2,6 @@
 #include "convoy/device/stored_tensor.h"
 
 #include <array>
-#include <cstring>
 #include <utility>
 
 #include "convoy/base/error.h"
@@ -43,7 +42,7 @@ at::ScalarType tensor_dtype(io::Dtype dtype) {
 
 at::Tensor copy_to_tensor(const io::TensorView& view) {
   at::Tensor tensor = at::empty(view.shape, tensor_dtype(view.dtype));
-  if (!view.bytes.empty()) std::memcpy(tensor.mutable_data_ptr(), view.bytes.data(), view.bytes.size());
+  io::copy_bytes(view, {static_cast<std::byte*>(tensor.mutable_data_ptr()), static_cast<size_t>(tensor.nbytes())});
   return tensor;
 }
 
