@@ -139,7 +139,7 @@ int run_train(Context& context, const std::vector<std::string>& arguments) {
                     scratch.path());
   }
   const telemetry::RunFolder folder =
-      telemetry::RunFolder::create(train.output_dir, train.run_name);
+      telemetry::RunFolder::create(train.train.output_dir, train.run_name);
   std::map<std::string, std::string> origins;
   for (const config::ResolvedValue& value : resolved.values()) origins[value.path] = value.origin;
   folder.write_config(resolved.yaml(), resolved.json(), origins);
