@@ -19,10 +19,9 @@ ByteReader::ByteReader(std::filesystem::path path)
     : path_(std::move(path)), buffer_(kPieceBytes, '\0') {
   std::error_code code;
   if (!std::filesystem::is_regular_file(path_, code))
-    throw DataError(code ? fmt::format("cannot read the file: {}", code.message())
-                    : std::filesystem::exists(path_, code) ? "wanted a regular file"
-                                                           : "the file does not exist",
-                    {.file = path_.string()});
+    throw DataError(
+        code ? fmt::format("cannot read the file: {}", code.message()) : "wanted a regular file",
+        {.file = path_.string()});
   file_.open(path_, std::ios::binary);
   if (!file_)
     throw DataError(fmt::format("cannot read the file: {}", std::strerror(errno)),

@@ -220,7 +220,7 @@ SplitBounds split_bounds(const settings::SplitSettings& split, int64_t num_rows)
   const double sum = split.train_ratio + split.val_ratio + split.test_ratio;
   if (!(std::abs(sum - 1.0) <= 1e-6))
     throw ConfigError(
-        fmt::format("the split ratios sum to {}, wanted 1", sum),
+        fmt::format("the split ratios sum to {:.6g}, wanted 1", sum),
         {.key = "data.split", .hint = "make train_ratio + val_ratio + test_ratio = 1"});
   const auto rows = static_cast<double>(num_rows);
   return {std::min<int64_t>(num_rows, std::llround(rows * split.train_ratio)),
