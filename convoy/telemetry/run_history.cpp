@@ -152,6 +152,7 @@ fs::path resolve_run(const std::string& word, const fs::path& parent) {
     throw ConfigError(
         fmt::format("no run `{}` under {}{}", word, parent.string(), did_you_mean(word, names)),
         {.hint = "`convoy runs list` shows them"});
+  std::sort(begun.begin(), begun.end());
   std::string candidates;
   for (const fs::path& run : begun) candidates += " " + run.filename().string();
   throw ConfigError(

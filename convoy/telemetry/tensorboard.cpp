@@ -140,17 +140,17 @@ std::string event_record(std::string_view payload) {
   return record;
 }
 
-EventWriter::EventWriter(const fs::path& folder, const Log& log, int64_t purge_from_step)
+EventWriter::EventWriter(const fs::path& folder, const Log& log, int64_t first_step)
     : file_(std::make_unique<AppendFile>(new_event_file(folder), log)) {
   std::string version;
   put_bytes(version, 3, "brain.Event:2");
   write_event(0, -1, version);
-  if (purge_from_step < 0) return;
+  // Readers purge at every session start but the first they see, so the first file has one too.
   std::string session_start;  // Event.session_log=7{status=1 START}
   put_integer(session_start, 1, 1);
   std::string fields;
   put_bytes(fields, 7, session_start);
-  write_event(purge_from_step, -1, fields);
+  write_event(first_step, -1, fields);
 }
 
 void EventWriter::write_event(int64_t step, double wall_time, std::string_view fields) {

@@ -31,10 +31,10 @@ struct ScalarChart {
 
 class EventWriter {
  public:
-  // A new file in `folder`, named so that it sorts after the ones already there. `purge_from_step`
-  // >= 0: a resumed run; readers drop what earlier files hold from that step on, so the curve is
-  // one line. A disk that is full never stops the run (one warning).
-  EventWriter(const std::filesystem::path& folder, const Log& log, int64_t purge_from_step = -1);
+  // A new file in `folder`, named so that it sorts after the ones already there. Readers drop what
+  // earlier files hold from `first_step` on, so a resumed run is one curve. A full disk never stops
+  // the run (one warning).
+  EventWriter(const std::filesystem::path& folder, const Log& log, int64_t first_step = 0);
 
   // `wall_time`: seconds since 1970; below 0 = now.
   void add_scalar(const std::string& tag, int64_t step, double value, double wall_time = -1);

@@ -122,16 +122,16 @@ TEST(TensorBoard, ScalarsReadBackStrictly) {
   writer.add_scalar("train/loss", 1, 2.5, 1000.25);
   writer.add_scalar("train/loss", int64_t{1} << 40, -0.125, 1001);
   const auto events = read_file_of_events(writer.path());
-  ASSERT_EQ(events.size(), 3u);
+  ASSERT_EQ(events.size(), 4u);
   EXPECT_EQ(events[0].texts.at(3).at(0), "brain.Event:2");
-  EXPECT_EQ(number_of<double>(events[1].fixed.at(1).at(0)), 1000.25);
-  EXPECT_EQ(events[1].varints.at(2).at(0), 1u);
-  const Message first = events[1].child(5).child(1);
+  EXPECT_EQ(number_of<double>(events[2].fixed.at(1).at(0)), 1000.25);
+  EXPECT_EQ(events[2].varints.at(2).at(0), 1u);
+  const Message first = events[2].child(5).child(1);
   EXPECT_EQ(first.texts.at(1).at(0), "train/loss");
   EXPECT_EQ(number_of<float>(first.fixed.at(2).at(0)), 2.5f);
   EXPECT_EQ(first.child(9).child(1).texts.at(1).at(0), "scalars");
-  EXPECT_EQ(events[2].varints.at(2).at(0), uint64_t{1} << 40);
-  const Message second = events[2].child(5).child(1);
+  EXPECT_EQ(events[3].varints.at(2).at(0), uint64_t{1} << 40);
+  const Message second = events[3].child(5).child(1);
   EXPECT_EQ(number_of<float>(second.fixed.at(2).at(0)), -0.125f);
   EXPECT_EQ(second.texts.count(9), 0u) << "metadata belongs to a tag's first use only";
 }
@@ -140,7 +140,7 @@ TEST(TensorBoard, TextIsAStringTensor) {
   const TestFolder folder;
   EventWriter writer(folder.path(), Log());
   writer.add_text("args/text_summary", "# é");
-  const Message value = read_file_of_events(writer.path()).at(1).child(5).child(1);
+  const Message value = read_file_of_events(writer.path()).at(2).child(5).child(1);
   EXPECT_EQ(value.child(8).varints.at(1).at(0), 7u);
   EXPECT_EQ(value.child(8).texts.at(8).at(0), "# é");
   EXPECT_EQ(value.child(9).child(1).texts.at(1).at(0), "text");
@@ -174,12 +174,14 @@ TEST(TensorBoard, TheStockReaderShowsOneCurveOverAResume) {
   const TestFolder folder;
   {
     EventWriter first(folder.path(), Log());
-    for (int64_t step = 1; step <= 6; ++step) first.add_scalar("train/loss", step, 1.0 * step);
+    for (int64_t step = 1; step <= 6; ++step)
+      first.add_scalar("train/loss", step, static_cast<double>(step));
     first.add_text("args/text_summary", "seed: 1");
     first.add_layout("Convoy", {{"loss by rank", {R"(rank/\d+/loss)"}}});
   }
   EventWriter second(folder.path(), Log(), 5);  // went on after step 4
-  for (int64_t step = 5; step <= 7; ++step) second.add_scalar("train/loss", step, 10.0 * step);
+  for (int64_t step = 5; step <= 7; ++step)
+    second.add_scalar("train/loss", step, 10 * static_cast<double>(step));
 
   const char* python = std::getenv("CONVOY_PEER_PYTHON");
   const auto [status, text] =
