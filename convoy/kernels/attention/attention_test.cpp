@@ -36,14 +36,12 @@ testing::OpErrors errors_of(const Case& shape, at::ScalarType dtype, const Case&
 
 const std::vector<Case>& cases() {
   static const std::vector<Case> all{
-      {.row_starts = {0, 1}},
       {.row_starts = {0, 5, 5, 6, 40}},
       {.row_starts = {0, 64, 193}, .heads = 3, .kv_heads = 1, .features = 20},
       {.row_starts = {0, 131}, .heads = 4, .kv_heads = 4, .features = 33},
       {.row_starts = {0, 200, 270}, .heads = 8, .kv_heads = 2, .features = 64, .config = {0.125, 0}},
       {.row_starts = {0, 150, 160}, .config = {0.25, 7}},
       {.row_starts = {0, 150}, .config = {0.25, 70}},
-      {.row_starts = {0, 3}, .config = {0.25, 1}},
   };
   return all;
 }
@@ -89,6 +87,20 @@ TEST(PackedAttention, RowsCannotSeeEachOther) {
       EXPECT_TRUE(at::equal(before[index].slice(0, 90), after[index].slice(0, 90)));
       EXPECT_FALSE(at::equal(before[index].slice(0, 30, 90), after[index].slice(0, 30, 90)));
     }
+  }
+}
+
+// With one visible key the weights are 1: the output is v, and q and k get no gradient.
+TEST(PackedAttention, OneVisibleKey) {
+  for (const Case& shape : {Case{.row_starts = {0, 1, 2, 3}}, Case{.row_starts = {0, 3}, .config = {0.25, 1}}}) {
+    Tensors in = inputs_of(shape, at::kFloat);
+    for (at::Tensor& input : in) input.requires_grad_(true);
+    const at::Tensor out = packed_attention(in[0], in[1], in[2], shape.row_starts, shape.config);
+    EXPECT_TRUE(at::equal(out, in[2].repeat_interleave(2, 1)));
+    const Tensors gradients = torch::autograd::grad({out.sum()}, in);
+    EXPECT_LT(gradients[0].abs().max().item<float>(), 1e-5);
+    EXPECT_LT(gradients[1].abs().max().item<float>(), 1e-5);
+    EXPECT_TRUE(at::equal(gradients[2], at::full_like(gradients[2], 2.0)));
   }
 }
 
