@@ -34,6 +34,7 @@ class TurnFinder {
   TurnSpan find(size_t index) const {
     if (auto span = by_prefix(index)) return *span;
     if (auto span = by_probe(index)) return *span;
+    if (auto span = by_closing(index)) return *span;
     throw DataError(
         fmt::format("the chat template writes message {} differently once others follow, so its "
                     "tokens cannot be told from the rest",
@@ -51,8 +52,10 @@ class TurnFinder {
 
   std::optional<TurnSpan> by_prefix(size_t index) const;
   std::optional<TurnSpan> by_probe(size_t index) const;
+  std::optional<TurnSpan> by_closing(size_t index) const;
   std::optional<std::string> turn_header(size_t index) const;
-  std::optional<std::string> render_probed(size_t index, bool at_end) const;
+  std::optional<std::string> render_probed(size_t count, size_t index, bool at_end) const;
+  std::optional<size_t> probed_begin(size_t index) const;
 
   const text::ChatTemplate& template_;
   const ordered_json& messages_;
@@ -87,45 +90,73 @@ std::optional<std::string> TurnFinder::turn_header(size_t index) const {
   return with.substr(without.size());
 }
 
-// The conversation with a letter put before or after the content of one message.
-std::optional<std::string> TurnFinder::render_probed(size_t index, bool at_end) const {
-  ordered_json probed = messages_;
-  ordered_json& content = probed[index]["content"];
-  if (!content.is_string()) return std::nullopt;
-  const std::string text = content.get<std::string>();
+// The first `count` messages with a letter put before or after the content of message `index`.
+std::optional<std::string> TurnFinder::render_probed(size_t count, size_t index,
+                                                     bool at_end) const {
+  ordered_json probed(messages_.begin(), messages_.begin() + static_cast<std::ptrdiff_t>(count));
+  if (!probed[index].contains("content") || !probed[index]["content"].is_string())
+    return std::nullopt;
+  const std::string text = probed[index]["content"].get<std::string>();
   const std::string probe(kProbe);
-  content = at_end ? text + probe : probe + text;
+  probed[index]["content"] = at_end ? text + probe : probe + text;
   return template_.render(probed, tools_, false).text;
 }
 
-// The content lies between the places where a letter before and a letter after it show. The turn begins at the header
-// before it and ends where the next message's own text could begin: at the first letter the following header shares.
-std::optional<TurnSpan> TurnFinder::by_probe(size_t index) const {
-  const auto probed_begin = render_probed(index, false);
-  const auto probed_end = render_probed(index, true);
-  if (!probed_begin || !probed_end) return std::nullopt;
-  const size_t content_begin = probed_begin->find(kProbe);
-  const size_t content_end = probed_end->find(kProbe);
-  if (content_begin == std::string::npos || content_end == std::string::npos ||
-      content_end < content_begin || content_end > full_.size() ||
-      !probed_begin->starts_with(full_.substr(0, content_begin)) ||
-      !probed_end->starts_with(full_.substr(0, content_end)))
-    return std::nullopt;
+// The generation prompt ends where the turn begins; else the turn's header is the last one before its content.
+std::optional<size_t> TurnFinder::probed_begin(size_t index) const {
+  if (index > 0) {
+    const std::string before = render_first(index, true);
+    if (full_.starts_with(before)) return before.size();
+  }
+  const auto probed = render_probed(messages_.size(), index, false);
   const auto header = turn_header(index);
-  if (!header) return std::nullopt;
-  const size_t header_begin = full_.rfind(*header, content_begin);
-  if (header_begin == std::string::npos || header_begin + header->size() > content_begin)
+  if (!probed || !header) return std::nullopt;
+  const size_t content = probed->find(kProbe);
+  if (content == std::string::npos || content > full_.size() ||
+      probed->compare(0, content, full_, 0, content) != 0)
     return std::nullopt;
-  // After the content the turn closes as the same turn does when it is the last one.
-  const std::string upto = render_first(index + 1, false);
-  const std::string content = full_.substr(content_begin, content_end - content_begin);
-  const size_t own = upto.rfind(content);
-  if (own == std::string::npos) return std::nullopt;
-  const std::string closing = upto.substr(own + content.size());
-  if (closing.empty() || full_.compare(content_end, closing.size(), closing) != 0)
+  const size_t found = full_.rfind(*header, content);
+  if (found == std::string::npos || found + header->size() > content) return std::nullopt;
+  return found + header->size();
+}
+
+// A letter after the content shows where the content ends; there the turn closes as it does when it is the last one.
+std::optional<TurnSpan> TurnFinder::by_probe(size_t index) const {
+  const auto begin = probed_begin(index);
+  const auto probed = render_probed(messages_.size(), index, true);
+  const auto alone = render_probed(index + 1, index, true);
+  if (!begin || !probed || !alone) return std::nullopt;
+  const size_t probe = alone->rfind(kProbe);
+  if (probe == std::string::npos || probed->find(kProbe) == std::string::npos) return std::nullopt;
+  const std::string closing = alone->substr(probe + kProbe.size());
+  const size_t content_end = common_prefix(*probed, full_);
+  if (closing.empty() || content_end < *begin ||
+      full_.compare(content_end, closing.size(), closing) != 0)
     return std::nullopt;
-  return TurnSpan{static_cast<int64_t>(header_begin + header->size()),
-                  static_cast<int64_t>(content_end + closing.size()), static_cast<int64_t>(index)};
+  return TurnSpan{static_cast<int64_t>(*begin), static_cast<int64_t>(content_end + closing.size()),
+                  static_cast<int64_t>(index)};
+}
+
+// A turn without content (tool calls only) ends at the first text that closes every turn, provided that the message
+// itself does not hold that text.
+std::optional<TurnSpan> TurnFinder::by_closing(size_t index) const {
+  if (index == 0) return std::nullopt;
+  const auto begin = probed_begin(index);
+  if (!begin) return std::nullopt;
+  ordered_json plain(messages_.begin(), messages_.begin() + static_cast<std::ptrdiff_t>(index));
+  plain.push_back({{"role", "assistant"}, {"content", kProbe}});
+  const std::string alone = template_.render(plain, tools_, false).text;
+  const size_t probe = alone.rfind(kProbe);
+  if (probe == std::string::npos) return std::nullopt;
+  const std::string closing = alone.substr(probe + kProbe.size());
+  const size_t last = closing.find_last_not_of(" \t\r\n");
+  if (last == std::string::npos) return std::nullopt;
+  const std::string mark = closing.substr(0, last + 1);
+  if (messages_[index].dump().find(mark) != std::string::npos) return std::nullopt;
+  const size_t found = full_.find(closing, *begin);
+  if (found == std::string::npos) return std::nullopt;
+  return TurnSpan{static_cast<int64_t>(*begin), static_cast<int64_t>(found + closing.size()),
+                  static_cast<int64_t>(index)};
 }
 
 bool overlaps(const text::Encoding& encoding, size_t token, const TurnSpan& turn) {

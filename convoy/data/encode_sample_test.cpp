@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/data/encode_sample.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+#include "convoy/base/error.h"
+#include "convoy/base/files.h"
+
+namespace convoy::data {
+namespace {
+
+using nlohmann::ordered_json;
+namespace fs = std::filesystem;
+using Kind = Sample::Kind;
+
+fs::path source_folder() {
+  const char* folder = std::getenv("CONVOY_SOURCE_DIR");
+  return folder != nullptr ? folder : ".";
+}
+
+fs::path golden_folder() { return source_folder() / "tests/golden/text"; }
+
+// The template without its generation tags.
+std::string untagged(std::string source) {
+  for (size_t open = source.find("{%"); open != std::string::npos; open = source.find("{%", open)) {
+    const size_t close = source.find("%}", open) + 2;
+    const std::string tag = source.substr(open, close - open);
+    if (tag.find("generation ") != std::string::npos && tag.find("add_") == std::string::npos)
+      source.erase(open, close - open);
+    else
+      open = close;
+  }
+  return source;
+}
+
+class TemplateFile {
+ public:
+  explicit TemplateFile(const std::string& source) {
+    std::string pattern = (fs::temp_directory_path() / "convoy_encode_XXXXXX").string();
+    folder_ = ::mkdtemp(pattern.data());
+    write_file_atomic(folder_ / "t.jinja", source);
+  }
+  ~TemplateFile() { fs::remove_all(folder_); }
+  text::ChatTemplate load(const fs::path& model) const {
+    return *text::ChatTemplate::load(model, folder_ / "t.jinja");
+  }
+
+ private:
+  fs::path folder_;
+};
+
+Sample chat_sample(ordered_json messages, ordered_json tools = nullptr) {
+  Sample sample;
+  sample.kind = Kind::Chat;
+  sample.messages = std::move(messages);
+  sample.tools = std::move(tools);
+  sample.file = "rows.jsonl";
+  sample.line = 7;
+  return sample;
+}
+
+// The supervised tokens, decoded.
+std::string learnt(const text::Tokenizer& tokenizer, const EncodedRow& row) {
+  std::vector<int32_t> ids;
+  for (size_t token = 0; token < row.ids.size(); ++token)
+    if (row.supervised[token] != 0) ids.push_back(row.ids[token]);
+  return tokenizer.decode(ids, false);
+}
+
+TEST(EncodeSample, MaskOfTagsAndOfPrefixDifferenceEqualTransformers) {
+  const auto chats = ordered_json::parse(read_file(golden_folder() / "chats.json"));
+  int compared = 0;
+  for (const auto& entry : chats) {
+    const std::string name = entry["template"].get<std::string>();
+    if (!entry.contains("mask")) continue;
+    SCOPED_TRACE(name + " " + entry["case"].get<std::string>());
+    const fs::path model = source_folder() / entry["folder"].get<std::string>();
+    const auto tokenizer = text::Tokenizer::load(model);
+    const std::string source = read_file(golden_folder() / "templates" / (name + ".jinja"));
+    const Sample sample = chat_sample(entry["messages"], entry["tools"]);
+    for (const bool with_tags : {true, false}) {
+      SCOPED_TRACE(with_tags ? "tags" : "prefix difference");
+      const auto chat_template = TemplateFile(with_tags ? source : untagged(source)).load(model);
+      ASSERT_EQ(chat_template.has_generation_tags(), with_tags);
+      const SampleEncoder encoder(tokenizer, &chat_template, Supervise::Auto);
+      const EncodedRow row = encoder.encode(sample);
+      EXPECT_EQ(row.ids, entry["ids"].get<std::vector<int32_t>>());
+      EXPECT_EQ(row.supervised, entry["mask"].get<std::vector<uint8_t>>())
+          << learnt(tokenizer, row);
+      ++compared;
+    }
+  }
+  EXPECT_GE(compared, 50);
+}
+
+class TallyChat : public ::testing::Test {
+ protected:
+  fs::path model_ = source_folder() / "examples/tally-3m";
+  text::Tokenizer tokenizer_ = text::Tokenizer::load(model_);
+  text::ChatTemplate template_ = *text::ChatTemplate::load(model_);
+
+  SampleEncoder encoder(Supervise supervise) const {
+    return SampleEncoder(tokenizer_, &template_, supervise);
+  }
+  ordered_json turns_ = {{{"role", "user"}, {"content", "1 + 1?"}},
+                         {{"role", "assistant"}, {"content", "2"}},
+                         {{"role", "user"}, {"content", "2 + 2?"}},
+                         {{"role", "assistant"}, {"content", "4"}}};
+};
+
+TEST_F(TallyChat, EveryAnswerWithItsEndIsLearnt) {
+  const Sample sample = chat_sample(turns_);
+  EXPECT_EQ(learnt(tokenizer_, encoder(Supervise::Auto).encode(sample)), "2<|im_end|>4<|im_end|>");
+  EXPECT_EQ(learnt(tokenizer_, encoder(Supervise::Last).encode(sample)), "4<|im_end|>");
+  const EncodedRow all = encoder(Supervise::All).encode(sample);
+  EXPECT_EQ(all.supervised[0], 0);
+  EXPECT_EQ(std::count(all.supervised.begin(), all.supervised.end(), 1),
+            static_cast<std::ptrdiff_t>(all.ids.size()) - 1);
+}
+
+TEST_F(TallyChat, CompletionMessagesAreLearntAndPromptOnesAreNot) {
+  Sample sample;
+  sample.kind = Kind::ChatPromptCompletion;
+  sample.messages = ordered_json(turns_.begin(), turns_.begin() + 3);
+  sample.completion_messages = ordered_json::array({turns_[3]});
+  const EncodedRow row = encoder(Supervise::Auto).encode(sample);
+  EXPECT_EQ(learnt(tokenizer_, row), "4<|im_end|>");
+  EXPECT_EQ(row.ids, encoder(Supervise::Auto).encode(chat_sample(turns_)).ids);
+}
+
+TEST_F(TallyChat, PromptEndsWithTheHeaderOfTheAnswer) {
+  const EncodedRow prompt = encoder(Supervise::Auto).encode_prompt(chat_sample(turns_));
+  const std::string text = tokenizer_.decode(prompt.ids, false);
+  EXPECT_TRUE(text.ends_with("2 + 2?<|im_end|>\n<|im_start|>assistant\n")) << text;
+}
+
+TEST_F(TallyChat, NoAssistantTurnMeansNothingIsLearnt) {
+  const Sample sample = chat_sample(ordered_json::array({turns_[0]}));
+  EXPECT_EQ(learnt(tokenizer_, encoder(Supervise::Auto).encode(sample)), "");
+}
+
+TEST_F(TallyChat, ErrorsNameTheRow) {
+  try {
+    encoder(Supervise::Auto).encode(chat_sample(ordered_json::array({{{"content", 1}}})));
+    FAIL();
+  } catch (const DataError& error) {
+    EXPECT_EQ(error.place().file, "rows.jsonl");
+    EXPECT_EQ(error.place().line, 7);
+  }
+  const SampleEncoder without(tokenizer_, nullptr, Supervise::Auto);
+  EXPECT_THROW(without.encode(chat_sample(turns_)), DataError);
+}
+
+TEST_F(TallyChat, PolicySaysThatEosIsLearnt) {
+  const std::string policy = encoder(Supervise::Auto).policy(chat_sample(turns_));
+  EXPECT_NE(policy.find("EOS `<|im_end|>` is learnt"), std::string::npos) << policy;
+  EXPECT_NE(policy.find("no BOS"), std::string::npos) << policy;
+  EXPECT_NE(policy.find("prefix difference"), std::string::npos) << policy;
+}
+
+TEST(EncodeSample, ATurnThatCannotBeLocatedIsAnError) {
+  const fs::path model = source_folder() / "examples/tally-3m";
+  const auto tokenizer = text::Tokenizer::load(model);
+  // Writes the number of messages at the top, so that no prefix is a prefix.
+  const auto chat_template =
+      TemplateFile(
+          "{{ messages | length }}{% for m in messages %}{{ m.content | length }}{% endfor %}")
+          .load(model);
+  const SampleEncoder encoder(tokenizer, &chat_template, Supervise::Auto);
+  EXPECT_THROW(encoder.encode(chat_sample({{{"role", "user"}, {"content", "a"}},
+                                           {{"role", "assistant"}, {"content", "b"}},
+                                           {{"role", "user"}, {"content", "c"}}})),
+               DataError);
+}
+
+Sample text_sample(const std::string& text) {
+  Sample sample;
+  sample.text = text;
+  return sample;
+}
+
+Sample pair_sample(const std::string& prompt, const std::string& completion) {
+  Sample sample;
+  sample.kind = Kind::PromptCompletion;
+  sample.prompt = prompt;
+  sample.completion = completion;
+  return sample;
+}
+
+TEST(EncodeSample, TextGetsOneBosAndOneEos) {
+  for (const char* name : {"llama3", "metaspace"}) {
+    SCOPED_TRACE(name);
+    const auto tokenizer = text::Tokenizer::load(golden_folder() / name);
+    const SampleEncoder encoder(tokenizer, nullptr, Supervise::Auto);
+    const int32_t bos = *tokenizer.bos_id();
+    const int32_t eos = *tokenizer.eos_id();
+    const auto plain = encoder.encode(text_sample("the fox"));
+    EXPECT_EQ(std::count(plain.ids.begin(), plain.ids.end(), bos), 1);
+    EXPECT_EQ(plain.ids.front(), bos);
+    EXPECT_EQ(std::count(plain.ids.begin(), plain.ids.end(), eos), 1);
+    EXPECT_EQ(plain.ids.back(), eos);
+    EXPECT_EQ(plain.supervised[0], 0);
+    EXPECT_EQ(plain.supervised.back(), 1);
+    const std::string written = tokenizer.piece(bos) + "the fox" + tokenizer.piece(eos);
+    const auto doubled = encoder.encode(text_sample(written));
+    EXPECT_EQ(std::count(doubled.ids.begin(), doubled.ids.end(), bos), 1);
+    EXPECT_EQ(std::count(doubled.ids.begin(), doubled.ids.end(), eos), 1);
+    const auto prompt = encoder.encode_prompt(text_sample("the fox"));
+    EXPECT_EQ(prompt.ids.front(), bos);
+    EXPECT_NE(prompt.ids.back(), eos);
+  }
+}
+
+TEST(EncodeSample, CompletionBeginsWhereTheTokensPart) {
+  const auto tokenizer = text::Tokenizer::load(golden_folder() / "llama3");
+  const SampleEncoder encoder(tokenizer, nullptr, Supervise::Auto);
+  const auto apart = encoder.encode(pair_sample("the user:", " answers"));
+  EXPECT_EQ(learnt(tokenizer, apart), " answers<|eot_id|>");
+  // "ques" + "tion" is tokenised as one text, so a token may belong to both.
+  const auto joined = encoder.encode(pair_sample("the ques", "tion"));
+  const auto whole = tokenizer.encode("the question", text::SpecialTokens::Add).ids;
+  EXPECT_EQ(std::vector<int32_t>(joined.ids.begin(), joined.ids.end() - 1), whole);
+  EXPECT_TRUE(learnt(tokenizer, joined).ends_with("tion<|eot_id|>"));
+  const auto empty = encoder.encode(pair_sample("", "x"));
+  EXPECT_EQ(empty.supervised[0], 0);
+  EXPECT_EQ(learnt(tokenizer, empty), "x<|eot_id|>");
+}
+
+}  // namespace
+}  // namespace convoy::data
