@@ -103,7 +103,7 @@ class TokenView {
     if (flags_.render) {
       const std::string text = encoder_.render(sample, flags_.add_generation_prompt);
       if (!json_) {
-        fmt::print("{}\n", text);
+        fmt::print("{}{}", text, text.ends_with('\n') ? "" : "\n");
         return;
       }
       ordered_json line = ordered_json::object();
