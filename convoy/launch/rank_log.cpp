@@ -2,6 +2,7 @@
 #include "convoy/launch/rank_log.h"
 
 #include <fcntl.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <cerrno>

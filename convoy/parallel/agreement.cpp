@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convoy/parallel/agreement.h"
 
+#include <fmt/ranges.h>
+
 #include <sstream>
 
 #include "convoy/base/error.h"

@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Every strategy against one process that sees the whole batch.
+#include "convoy/parallel/strategy.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "convoy/base/error.h"
+#include "convoy/parallel/ddp/bucket_plan.h"
+#include "convoy/parallel/ddp/ddp.h"
+#include "convoy/parallel/ddp/grad_reducer.h"
+#include "convoy/parallel/replicate/replicate.h"
+#include "ranks/ranks.h"
+
+namespace convoy::parallel {
+namespace {
+
+using testing::expect_all_well;
+using testing::start_ranks;
+
+std::unique_ptr<comm::Group> join() {
+  return comm::join_group(comm::read_rank_environment(), std::chrono::seconds(20));
+}
+
+// Four matrices and one parameter that no loss uses.
+struct Toy {
+  explicit Toy(at::ScalarType dtype, int64_t seed = 1) {
+    at::manual_seed(static_cast<uint64_t>(seed));
+    for (int64_t layer = 0; layer < 4; ++layer)
+      add("layer" + std::to_string(layer), (at::randn({16, 16}) / 4).to(dtype));
+    add("unused", at::randn({7}).to(dtype));
+  }
+
+  void add(const std::string& name, const at::Tensor& value) {
+    parameters.push_back({name, value.clone().set_requires_grad(true)});
+  }
+
+  // Sum over rows, so that parts of a batch add up.
+  at::Tensor loss(const at::Tensor& rows) const {
+    at::Tensor hidden = rows.to(parameters[0].value.scalar_type());
+    for (size_t layer = 0; layer < 4; ++layer)
+      hidden = at::tanh(hidden.matmul(parameters[layer].value));
+    return hidden.to(at::kFloat).square().sum();
+  }
+
+  std::vector<TrainableParameter> parameters;
+};
+
+at::Tensor batch_of(int64_t rows) {
+  at::manual_seed(99);
+  return at::randn({rows, 16});
+}
+
+// Gradients of one process over all rows at once.
+std::vector<at::Tensor> expected_gradients(const Toy& toy, const at::Tensor& rows) {
+  toy.loss(rows).backward();
+  std::vector<at::Tensor> gradients;
+  for (const TrainableParameter& parameter : toy.parameters) {
+    const at::Tensor& gradient = parameter.value.grad();
+    gradients.push_back(gradient.defined() ? gradient.to(at::kFloat)
+                                           : at::zeros(parameter.value.sizes()));
+  }
+  return gradients;
+}
+
+// Rows dealt to ranks and micro-batches in turn.
+void run_step(Strategy& strategy, const Toy& toy, const at::Tensor& rows, int64_t micro_batches) {
+  const std::vector<at::Tensor> parts = rows.tensor_split(micro_batches * strategy.world());
+  for (int64_t micro = 0; micro < micro_batches; ++micro) {
+    strategy.begin_micro_batch(micro + 1 == micro_batches ? MicroBatch::Last : MicroBatch::More);
+    const at::Tensor& part = parts[static_cast<size_t>(micro * strategy.world() + strategy.rank())];
+    if (part.size(0) > 0) toy.loss(part).backward();
+  }
+  strategy.finish_gradients();
+}
+
+void expect_close(const std::vector<at::Tensor>& found, const std::vector<at::Tensor>& expected,
+                  double tolerance) {
+  ASSERT_EQ(found.size(), expected.size());
+  for (size_t index = 0; index < found.size(); ++index) {
+    EXPECT_EQ(found[index].scalar_type(), at::kFloat);
+    EXPECT_EQ(found[index].sizes(), expected[index].sizes());
+    EXPECT_TRUE(at::allclose(found[index], expected[index], tolerance, tolerance))
+        << index << ": " << (found[index] - expected[index]).abs().max().item<float>();
+  }
+}
+
+// Two steps, so that state left by the first would show. Rows that do not divide leave ranks with empty micro-batches.
+void compare_with_one_process(Strategy& strategy, at::ScalarType dtype, double tolerance) {
+  const Toy toy(dtype, strategy.rank() + 1);  // prepare() gives all ranks rank 0's values
+  strategy.prepare(toy.parameters);
+  const Toy reference(dtype, 1);
+  for (const int64_t micro_batches : {1, 3}) {
+    for (const int64_t num_rows : {12, 2}) {
+      const at::Tensor rows = batch_of(num_rows);
+      for (const TrainableParameter& parameter : reference.parameters)
+        parameter.value.mutable_grad().reset();
+      const std::vector<at::Tensor> expected = expected_gradients(reference, rows);
+      run_step(strategy, toy, rows, micro_batches);
+      expect_close(strategy.gradients(), expected, tolerance);
+      for (const TrainableParameter& parameter : toy.parameters)
+        EXPECT_FALSE(parameter.value.grad().defined());
+      strategy.reset_gradients();
+    }
+  }
+}
+
+// bf16 gradients are rounded before they are summed, in other parts than one process rounds them.
+constexpr double kFp32Tolerance = 1e-5;
+constexpr double kBf16Tolerance = 3e-2;
+
+void conformance(const std::string& name, comm::Group& group) {
+  settings::ParallelSettings settings;
+  settings.strategy = name;
+  compare_with_one_process(*make_strategy(settings, group), at::kFloat, kFp32Tolerance);
+  compare_with_one_process(*make_strategy(settings, group), at::kBFloat16, kBf16Tolerance);
+}
+
+TEST(Strategy, OneRankEqualsOneProcess) {
+  const auto group = comm::join_group({}, std::chrono::seconds(1));
+  for (const char* name : {"none", "ddp", "auto"}) conformance(name, *group);
+}
+
+RANK_BODY(Ddp) { conformance("auto", *join()); }
+TEST(Strategy, DdpOnTwoRanksEqualsOneProcess) { expect_all_well(start_ranks(2, "Ddp")); }
+TEST(Strategy, DdpOnThreeRanksEqualsOneProcess) { expect_all_well(start_ranks(3, "Ddp")); }
+
+RANK_BODY(SmallBuckets) {
+  const auto group = join();
+  Ddp ddp(*group, 100);
+  compare_with_one_process(ddp, at::kFloat, kFp32Tolerance);
+}
+TEST(Strategy, DdpWithABucketPerParameter) { expect_all_well(start_ranks(2, "SmallBuckets")); }
+
+RANK_BODY(Accumulation) {
+  // 64 micro-batches of a tiny gradient beside a large one: bf16 accumulation would lose all the tiny ones.
+  const auto group = join();
+  Ddp ddp(*group, 1 << 20);
+  const at::Tensor value = at::ones({1}, at::kBFloat16).set_requires_grad(true);
+  ddp.prepare({{"w", value}});
+  for (int micro = 0; micro < 64; ++micro) {
+    ddp.begin_micro_batch(micro == 63 ? MicroBatch::Last : MicroBatch::More);
+    (value * (micro == 0 ? 256.0 : 0.5)).sum().backward();
+  }
+  ddp.finish_gradients();
+  EXPECT_EQ(ddp.gradients()[0].item<float>(), 2 * (256 + 63 * 0.5F));
+}
+TEST(Strategy, AccumulationKeepsFp32) { expect_all_well(start_ranks(2, "Accumulation")); }
+
+RANK_BODY(Repeats) {
+  const auto group = join();
+  const Toy toy(at::kFloat);
+  Ddp ddp(*group, 2000);
+  ddp.prepare(toy.parameters);
+  std::vector<at::Tensor> first;
+  for (int repeat = 0; repeat < 10; ++repeat) {
+    run_step(ddp, toy, batch_of(12), 2);
+    if (repeat == 0)
+      for (const at::Tensor& gradient : ddp.gradients()) first.push_back(gradient.clone());
+    for (size_t index = 0; index < first.size(); ++index)
+      EXPECT_TRUE(ddp.gradients()[index].equal(first[index]));
+    ddp.reset_gradients();
+  }
+}
+TEST(Strategy, DdpRepeatsBitwise) { expect_all_well(start_ranks(2, "Repeats")); }
+
+RANK_BODY(Orders) {
+  const auto group = join();
+  const std::vector<std::vector<int64_t>> shapes = {{3}, {2, 2}, {5}, {}, {1, 4}};
+  for (const int64_t bucket_bytes : {1, 20, 40, 1 << 20}) {
+    GradReducer reducer(*group, shapes, bucket_bytes);
+    for (unsigned step = 0; step < 3; ++step) {
+      // Each rank completes its gradients in an order of its own.
+      std::vector<size_t> order = {0, 1, 2, 3, 4};
+      std::shuffle(order.begin(), order.end(),
+                   std::mt19937(step * 10 + static_cast<unsigned>(group->rank())));
+      for (const size_t index : order) {
+        reducer.gradients()[index].fill_(static_cast<float>(index) +
+                                         10.F * static_cast<float>(group->rank()));
+        reducer.mark_ready(index);
+      }
+      reducer.finish_step();
+      for (size_t index = 0; index < shapes.size(); ++index) {
+        const float sum = 2 * static_cast<float>(index) + 10;
+        EXPECT_TRUE(reducer.gradients()[index].eq(sum).all().item<bool>());
+        EXPECT_EQ(reducer.gradients()[index].sizes().vec(), shapes[index]);
+      }
+    }
+    EXPECT_THROW(reducer.finish_step(), StateError);
+    reducer.mark_ready(0);
+    EXPECT_THROW(reducer.mark_ready(0), StateError);
+    for (size_t index = 1; index < shapes.size(); ++index) reducer.mark_ready(index);
+    reducer.finish_step();
+  }
+}
+TEST(GradReducer, AnyOrderOfCompletionOnEachRank) { expect_all_well(start_ranks(2, "Orders")); }
+
+RANK_BODY(Differ) {
+  const auto group = join();
+  const int64_t rows = group->rank() == 1 ? 3 : 2;
+  Ddp ddp(*group, 1 << 20);
+  ddp.prepare({{"same", at::zeros({2}).set_requires_grad(true)},
+               {"layers.3.weight", at::zeros({rows, 2}).set_requires_grad(true)}});
+}
+TEST(Strategy, DifferentParametersAreNamed) {
+  for (const auto& result : start_ranks(2, "Differ")) {
+    EXPECT_EQ(result.exit_code, 2);
+    EXPECT_NE(result.output.find("layers.3.weight [2, 2] fp32"), std::string::npos)
+        << result.output;
+    EXPECT_NE(result.output.find("layers.3.weight [3, 2] fp32"), std::string::npos);
+  }
+}
+
+RANK_BODY(ThrowsInBackward) {
+  const auto group = join();
+  const Toy toy(at::kFloat);
+  Ddp ddp(*group, 100);
+  ddp.prepare(toy.parameters);
+  ddp.begin_micro_batch(MicroBatch::Last);
+  const at::Tensor loss = toy.loss(batch_of(4));
+  // Rank 1's first buckets are on their way when it fails; rank 0 waits for the rest.
+  if (group->rank() == 1)
+    toy.parameters[2].value.register_hook(
+        [](at::Tensor) -> at::Tensor { throw NumericError("planted"); });
+  loss.backward();
+  ddp.finish_gradients();
+}
+TEST(Strategy, RankThatThrowsInBackwardEndsAllWithinSeconds) {
+  const auto results = start_ranks(2, "ThrowsInBackward");
+  EXPECT_EQ(results[1].exit_code, 15) << results[1].output;
+  EXPECT_EQ(results[0].exit_code, 13) << results[0].output;
+  for (const auto& result : results) EXPECT_LT(result.seconds, 10);
+}
+
+TEST(BucketPlan, ReverseOrderWithASmallFirstBucket) {
+  constexpr int64_t kMiB = 1 << 20;
+  EXPECT_EQ(plan_buckets({kMiB, kMiB, kMiB, kMiB / 2, kMiB / 2}, 2 * kMiB),
+            (std::vector<std::vector<size_t>>{{4, 3}, {2, 1}, {0}}));
+  EXPECT_EQ(plan_buckets({1, 30 * kMiB, 5}, 25 * kMiB),
+            (std::vector<std::vector<size_t>>{{2, 1}, {0}}));
+  EXPECT_EQ(plan_buckets({8, 8}, 4), (std::vector<std::vector<size_t>>{{1}, {0}}));
+  EXPECT_TRUE(plan_buckets({}, 4).empty());
+}
+
+class TwoRanks : public comm::Group {
+ public:
+  int rank() const override { return 0; }
+  int size() const override { return 2; }
+  std::unique_ptr<comm::Work> start_all_reduce_sum(at::Tensor) override { return nullptr; }
+  void broadcast(at::Tensor, int) override {}
+  std::vector<std::string> all_gather_bytes(std::string_view) override { return {}; }
+  void barrier() override {}
+  void abort() override {}
+};
+
+TEST(Strategy, RegistryRefusesWhatCanNotBe) {
+  TwoRanks group;
+  settings::ParallelSettings settings;
+  settings.strategy = "none";
+  EXPECT_THROW(make_strategy(settings, group), ConfigError);
+  settings.strategy = "zero9";
+  EXPECT_THROW(make_strategy(settings, group), ConfigError);
+}
+
+TEST(Strategy, PlainAgainAfterwards) {
+  const auto group = comm::join_group({}, std::chrono::seconds(1));
+  const Toy toy(at::kFloat);
+  {
+    Replicate replicate(*group);
+    replicate.prepare(toy.parameters);
+  }
+  toy.loss(batch_of(2)).backward();
+  EXPECT_TRUE(toy.parameters[0].value.grad().defined());
+}
+
+}  // namespace
+}  // namespace convoy::parallel
