@@ -200,7 +200,10 @@ std::string flag_table(const Section& list) {
   for (const Field& field : list.fields) {
     const std::string value = value_yaml(field);
     const bool plain = value == "false" || value == "\"\"" || value == "[]" || value == "{}";
-    table += fmt::format("  {:<32} {}{}\n", flag_spelling(field), field.help,
+    const std::string spelling = flag_spelling(field);
+    // A long list of choices keeps its line; the help goes below, in its column.
+    const std::string gap = spelling.size() > 32 ? fmt::format("\n{:35}", "") : " ";
+    table += fmt::format("  {:<32}{}{}{}\n", spelling, gap, field.help,
                          plain ? "" : fmt::format(" (default {})", value));
   }
   return table;

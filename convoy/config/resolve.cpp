@@ -300,6 +300,7 @@ Node environment_tree(const Section& list, const Sources& sources,
   });
   for (const KeyRule& rule : sources.rules)
     paths.try_emplace(environment_name(rule.path), rule.path);
+  for (const auto& [name, path] : sources.environment_names) paths[name] = path;
 
   Node tree;
   for (const auto& [name, text] : sources.environment) {

@@ -46,6 +46,8 @@ struct Sources {
   std::map<std::string, std::string> presets = {};  // name -> YAML text
   std::string preset = {};                          // beats `preset:` in the file
   std::vector<KeyRule> rules = {};
+  // Variables with a name of their own: {"DEEPSPEED_CONFIG", "train.deepspeed"}.
+  std::map<std::string, std::string> environment_names = {};
 };
 
 // One setting as resolved.

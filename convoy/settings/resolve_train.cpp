@@ -29,6 +29,7 @@ void check_combinations(const TrainSettings& settings, const config::Resolved& r
 
 config::Resolved resolve_train(TrainSettings& settings, config::Sources sources) {
   sources.rules = train_key_rules();
+  sources.environment_names = {{"DEEPSPEED_CONFIG", "train.deepspeed"}, {"NUM_GPUS", "num_gpus"}};
   config::Resolved resolved = config::resolve(settings, sources);
   check_combinations(settings, resolved);
   return resolved;

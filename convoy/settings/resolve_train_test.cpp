@@ -197,6 +197,16 @@ TEST(TrainSettings, DocumentedEnvironmentOverridesApply) {
   EXPECT_EQ(resolved.value("train.batch_size").origin, "environment TRAIN_BATCH_SIZE");
 }
 
+TEST(TrainSettings, VariablesWithNamesOfTheirOwnAreNotIgnored) {
+  TrainSettings settings;
+  const config::Resolved resolved = resolve_train(settings, {.environment = {{"NUM_GPUS", "2"}}});
+  ASSERT_FALSE(resolved.notices().empty());
+  EXPECT_EQ(resolved.notices().back(),
+            "environment NUM_GPUS: num_gpus has no effect: --nproc says how many ranks there are");
+  EXPECT_THROW(resolve_train(settings, {.environment = {{"DEEPSPEED_CONFIG", "z2.json"}}}),
+               ConfigError);
+}
+
 TEST(TrainSettings, OtherProgramsWordsMeanTheSame) {
   EXPECT_EQ(with({"mode=cpt"}).task, "pretrain");
   EXPECT_EQ(with({"data.format=chat"}).data.schema, "auto");

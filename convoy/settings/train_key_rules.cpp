@@ -22,6 +22,7 @@ std::vector<KeyRule> top_level_rules() {
         {key, {"classify"}, KeyAction::Refuse, "classifier training is not there yet", ""});
   }
   rules.push_back({"datasets", {}, KeyAction::Refuse, kMixed, ""});
+  rules.push_back({"num_gpus", {}, KeyAction::Notice, "--nproc says how many ranks there are", ""});
   rules.push_back({"pack_factor",
                    {},
                    KeyAction::Notice,
