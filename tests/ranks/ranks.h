@@ -26,28 +26,9 @@
 
 #include "convoy/base/error.h"
 #include "convoy/base/files.h"
+#include "files/temporary_folder.h"
 
 namespace convoy::testing {
-
-// A folder that is gone with the object.
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    std::string name = (std::filesystem::temp_directory_path() / "convoy-test-XXXXXX").string();
-    if (mkdtemp(name.data()) == nullptr) throw IoError("no temporary folder");
-    path_ = name;
-  }
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
 
 // A failed expectation ends the rank with 1, a thrown Error with its code.
 inline void run_rank_body(const std::function<void()>& body) {

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `convoy train` with a script in place of the worker: what the ranks are given, and what becomes of how they end.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+
+#include "convoy/base/files.h"
+#include "files/temporary_folder.h"
+
+namespace convoy::apps {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+class TrainCommand : public ::testing::Test {
+ protected:
+  TrainCommand() {
+    write_file_atomic(folder_ / "sums.yaml",
+                      "model: {name: some-model}\ndata: {train_path: rows.jsonl}\n");
+  }
+
+  // Runs `convoy train ARGUMENTS` with `script` as the worker, in the folder. Returns the exit code.
+  int train(const std::string& arguments, const std::string& script) {
+    const fs::path worker = folder_ / "worker";
+    write_file_atomic(worker, "#!/bin/sh\n" + script + "\n");
+    fs::permissions(worker, fs::perms::owner_all);
+    const std::string command =
+        fmt::format("cd {} && CONVOY_WORKER={} {}/convoy train {} 2>&1", folder_.path().string(),
+                    worker.string(), std::getenv("CONVOY_BIN_DIR"), arguments);
+    FILE* pipe = ::popen(command.c_str(), "r");
+    output_.clear();
+    std::array<char, 4096> buffer{};
+    for (size_t count = 0; (count = std::fread(buffer.data(), 1, buffer.size(), pipe)) > 0;)
+      output_.append(buffer.data(), count);
+    const int status = ::pclose(pipe);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  }
+
+  json last_line() const {
+    const size_t begin = output_.rfind('\n', output_.size() - 2);
+    return json::parse(output_.substr(begin + 1), nullptr, false);
+  }
+
+  testing::TemporaryFolder folder_;
+  std::string output_;  // stdout and stderr
+};
+
+TEST_F(TrainCommand, RunFolderHoldsConfigOriginsAndLogsAndRanksAreToldOfIt) {
+  EXPECT_EQ(train("sums.yaml --nproc 2 train.batch_size=7 --output-dir out",
+                  "echo $RANK of $WORLD_SIZE: $*"),
+            0);
+  for (const int rank : {0, 1}) {
+    const std::string log = read_file(folder_ / fmt::format("out/logs/rank-0{}.log", rank));
+    EXPECT_NE(
+        log.find(fmt::format("{} of 2: train --run-folder {}", rank, (folder_ / "out").string())),
+        std::string::npos)
+        << log;
+  }
+  const json record = json::parse(read_file(folder_ / "out/run.json"));
+  EXPECT_EQ(record["config"]["train"]["batch_size"], 7);
+  EXPECT_EQ(record["config"]["run_name"], "sums");
+  EXPECT_EQ(record["origins"]["train.batch_size"], "command line");
+  EXPECT_TRUE(record["origins"]["model.name"].get<std::string>().starts_with("sums.yaml:1"));
+}
+
+TEST_F(TrainCommand, WrittenConfigRepeatsTheRun) {
+  EXPECT_EQ(train("sums.yaml --output-dir a --resume never", "exit 0"), 0);
+  EXPECT_EQ(train("a/config.yaml --output-dir b", "exit 0"), 0);
+  json first = json::parse(read_file(folder_ / "a/run.json"))["config"];
+  json second = json::parse(read_file(folder_ / "b/run.json"))["config"];
+  EXPECT_EQ(first["train"]["resume_from_checkpoint"], "never");
+  for (json* config : {&first, &second}) (*config)["train"].erase("output_dir");
+  EXPECT_EQ(first, second);
+}
+
+TEST_F(TrainCommand, CheckpointOfARunIsContinuedInThatRun) {
+  EXPECT_EQ(train("sums.yaml --output-dir a", "mkdir -p a/checkpoints/step-00000002"), 0);
+  EXPECT_EQ(train("sums.yaml --resume a/checkpoints/step-00000002", "echo $*"), 0);
+  EXPECT_NE(output_.find("--run-folder " + (folder_ / "a").string()), std::string::npos) << output_;
+}
+
+TEST_F(TrainCommand, NoFolderOfItsOwnIsNamedAfterTheConfig) {
+  EXPECT_EQ(train("sums.yaml", "exit 0"), 0);
+  const fs::path made = fs::directory_iterator(folder_ / "runs")->path();
+  EXPECT_TRUE(made.filename().string().starts_with("sums-"));
+}
+
+TEST_F(TrainCommand, FirstFailingRanksOwnErrorIsTheLastLine) {
+  const std::string script =
+      "[ $RANK = 0 ] && sleep 60\n"
+      "echo '{\"message\": {\"message\": \"loss is NaN\"}, \"convoy\": {\"code\": 15, \"step\": "
+      "3}}'"
+      " > $TORCHELASTIC_ERROR_FILE\nexit 15";
+  EXPECT_EQ(train("sums.yaml --nproc 2 --output-dir out", script), 15);
+  EXPECT_NE(output_.find("\nrank 1: loss is NaN\n"), std::string::npos) << output_;
+  EXPECT_EQ(last_line()["code"], 15);
+  EXPECT_EQ(last_line()["rank"], 1);
+}
+
+TEST_F(TrainCommand, StopWithStateSavedSaysHowToGoOn) {
+  const std::string script =
+      "trap 'exit 75' TERM; [ $RANK = 0 ] && { sleep 0.3; kill -TERM $PPID; }\n"
+      "while :; do sleep 0.05; done";
+  EXPECT_EQ(train("sums.yaml --nproc 2 --output-dir out", script), 75);
+  EXPECT_NE(output_.find("go on with: convoy train"), std::string::npos) << output_;
+}
+
+TEST_F(TrainCommand, DryRunLeavesNoRunFolder) {
+  EXPECT_EQ(train("sums.yaml --nproc 2 --dry-run", "test -f $3/config.yaml && echo $*"), 0);
+  EXPECT_NE(output_.find("--dry-run"), std::string::npos) << output_;
+  EXPECT_FALSE(fs::exists(folder_ / "runs"));
+}
+
+TEST_F(TrainCommand, TwoJobsDoNotShareARunFolder) {
+  // The script starts the same run once more while it runs itself.
+  const std::string script = fmt::format(
+      "[ -n \"$INNER\" ] && exit 0; INNER=1 {}/convoy train sums.yaml --output-dir out; test $? = "
+      "2",
+      std::getenv("CONVOY_BIN_DIR"));
+  EXPECT_EQ(train("sums.yaml --output-dir out", script), 0) << output_;
+  EXPECT_NE(output_.find("in use by process"), std::string::npos) << output_;
+}
+
+TEST_F(TrainCommand, WrongUseIsExitTwo) {
+  for (const char* arguments :
+       {"", "missing.yaml", "sums.yaml --nproc 0", "sums.yaml --nproc two", "sums.yaml --devices 0",
+        "sums.yaml --nprok 2", "sums.yaml train.batch_sise=1", "sums.yaml other.yaml"}) {
+    EXPECT_EQ(train(arguments, "exit 0"), 2) << arguments << output_;
+    EXPECT_EQ(last_line()["code"], 2) << output_;
+  }
+  EXPECT_FALSE(fs::exists(folder_ / "runs"));
+}
+
+}  // namespace
+}  // namespace convoy::apps
