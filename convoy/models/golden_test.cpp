@@ -36,7 +36,8 @@ double relative_error(const at::Tensor& found, const at::Tensor& wanted) {
 }
 
 nn::TokenBatch make_batch(const std::vector<at::Tensor>& rows, int64_t first_position = 0) {
-  nn::TokenBatch batch{.row_starts = {0}};
+  nn::TokenBatch batch;
+  batch.row_starts = {0};
   std::vector<at::Tensor> positions;
   for (const at::Tensor& row : rows) {
     positions.push_back(at::arange(first_position, first_position + row.size(0), at::kLong));
@@ -193,7 +194,7 @@ TEST_P(GoldenModel, ExportLoadsToTheSameModel) {
   for (const at::ScalarType dtype : {at::kFloat, at::kBFloat16}) {
     const std::string name = stem + (dtype == at::kFloat ? "-fp32" : "-bf16");
     const fs::path folder = (kept ? fs::path(kept) : temporary.path()) / name;
-    export_model(*model_, *folder_, folder, {.dtype = dtype, .max_shard_bytes = 30'000});
+    export_model(*model_, *folder_, folder, {.dtype = dtype, .max_shard_bytes = 15'000});
     const io::ModelFolder written = io::ModelFolder::open(folder.string());
     const auto again = load_causal_lm(written, at::kFloat);
     const auto before = model_->parameters();
@@ -228,10 +229,10 @@ INSTANTIATE_TEST_SUITE_P(Families, GoldenModel,
                                            Case{"qwen2-window", "config.v4.json"}, Case{"qwen3"},
                                            Case{"qwen3", "config.v4.json"}, Case{"gemma3"},
                                            Case{"gemma3", "config.v4.json"}, Case{"gemma3-nested"}),
-                         [](const auto& info) {
+                         [](const auto& param_info) {
                            std::string name =
-                               info.param.name +
-                               (info.param.config_file == "config.json" ? "_v5" : "_v4");
+                               param_info.param.name +
+                               (param_info.param.config_file == "config.json" ? "_v5" : "_v4");
                            std::replace(name.begin(), name.end(), '-', '_');
                            return name;
                          });
