@@ -7,9 +7,9 @@
 template <class Element>
 constexpr int64_t kPair = sizeof(Element) == 2 ? 2 : 1;
 
-#if defined(__AVX512F__)
+#if CONVOY_SIMD_LEVEL >= 2
 constexpr int64_t kBlockRows = 8;
-#elif defined(__AVX2__)
+#elif CONVOY_SIMD_LEVEL >= 1
 constexpr int64_t kBlockRows = 3;
 #else
 constexpr int64_t kBlockRows = 1;
@@ -19,7 +19,7 @@ constexpr int64_t kBlockRows = 1;
 CONVOY_INLINE Floats multiply_add(Floats c, const float* a, const float* b) { return c + *a * load(b); }
 
 // a: two bf16 of a row. b: 16 columns of the same two k, interleaved.
-#if defined(__AVX512BF16__)
+#if CONVOY_SIMD_LEVEL >= 3
 CONVOY_INLINE Floats multiply_add(Floats c, const c10::BFloat16* a, const c10::BFloat16* b) {
   int32_t pair;
   __builtin_memcpy(&pair, a, sizeof pair);

@@ -9,6 +9,9 @@
 
 #include "convoy/kernels/simd/simd_kernels.h"
 
+// Set by hand: the target pragma defines no macros when preprocessing is a step of its own, as with ccache.
+#define CONVOY_SIMD_LEVEL 1  // CpuIsa
+
 #pragma GCC target("avx2,fma,f16c")
 #pragma GCC optimize("fp-contract=fast")
 

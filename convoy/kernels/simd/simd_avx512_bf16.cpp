@@ -11,6 +11,9 @@
 
 #include "convoy/kernels/simd/simd_kernels.h"
 
+// Set by hand: the target pragma defines no macros when preprocessing is a step of its own, as with ccache.
+#define CONVOY_SIMD_LEVEL 3  // CpuIsa
+
 #pragma GCC target("avx2,fma,f16c,avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,prefer-vector-width=512")
 #pragma GCC optimize("fp-contract=fast")
 

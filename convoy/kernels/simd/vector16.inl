@@ -115,8 +115,8 @@ CONVOY_INLINE Floats exponential(Floats x) {
 CONVOY_INLINE Floats sigmoid(Floats x) { return 1.0f / (1.0f + exponential(-x)); }
 
 CONVOY_INLINE Floats root(Floats x) {
-#if defined(__AVX512F__)
-  return reinterpret_cast<Floats>(_mm512_sqrt_ps(reinterpret_cast<__m512>(x)));
+#if CONVOY_SIMD_LEVEL >= 2
+  return reinterpret_cast<Floats>(_mm512_maskz_sqrt_ps(0xffff, reinterpret_cast<__m512>(x)));
 #else
   Floats result;
   for (int64_t lane = 0; lane < kLanes; ++lane) result[lane] = __builtin_sqrtf(x[lane]);
