@@ -2,6 +2,7 @@
 #include "convoy/adapters/lora_model.h"
 
 #include <ATen/CPUGeneratorImpl.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>

@@ -23,13 +23,13 @@ struct Sample {
     Text,                  // plain text
   };
   Kind kind = Kind::Text;
-  nlohmann::ordered_json messages;             // Chat; the prompt of ChatPromptCompletion
-  nlohmann::ordered_json completion_messages;  // ChatPromptCompletion
-  nlohmann::ordered_json tools;                // null or a list
-  std::string prompt;
-  std::string completion;
-  std::string text;
-  std::string file;   // where it came from, for errors
+  nlohmann::ordered_json messages{};             // Chat; the prompt of ChatPromptCompletion
+  nlohmann::ordered_json completion_messages{};  // ChatPromptCompletion
+  nlohmann::ordered_json tools{};                // null or a list
+  std::string prompt{};
+  std::string completion{};
+  std::string text{};
+  std::string file{};   // where it came from, for errors
   int64_t line = 0;   // 1-based; 0 when the format has no lines
   int64_t index = 0;  // 0-based row number
 };

@@ -83,12 +83,17 @@ void export_model(nn::CausalLm& model, const io::ModelFolder& source,
     tensors.push_back(write_as(parameter.name, parameter.value, config.dtype));
   }
   io::write_model_weights(folder, std::move(tensors), config.max_shard_bytes);
+  copy_model_files(source, folder, config.dtype);
+}
+
+void copy_model_files(const io::ModelFolder& source, const std::filesystem::path& folder,
+                      at::ScalarType dtype) {
   for (const char* name : kCopiedFiles) {
     if (const auto file = source.find(name)) write_file_atomic(folder / name, read_file(*file));
   }
   // Last, so that a folder with a config.json is a whole one.
   write_file_atomic(folder / "config.json",
-                    io::sorted_json_text(exported_config(source, config.dtype), true));
+                    io::sorted_json_text(exported_config(source, dtype), true));
 }
 
 }  // namespace convoy::models

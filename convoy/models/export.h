@@ -25,4 +25,9 @@ struct ExportConfig {
 void export_model(nn::CausalLm& model, const io::ModelFolder& source,
                   const std::filesystem::path& folder, const ExportConfig& config);
 
+// Everything of an export but the weights: config.json for `dtype`, tokenizer, chat template, generation config. A folder
+// that already holds model.safetensors becomes a model folder by it. Throws IoError, DataError.
+void copy_model_files(const io::ModelFolder& source, const std::filesystem::path& folder,
+                      at::ScalarType dtype);
+
 }  // namespace convoy::models

@@ -43,7 +43,6 @@ nn::DecoderSpec geometry_spec(const std::string& name) {
   spec.head_dim = spec.hidden_size / spec.num_heads;
   spec.attention_scale = 1.0 / std::sqrt(static_cast<double>(spec.head_dim));
   nn::RopeSpec rope;
-  rope.head_dim = spec.head_dim;
   rope.theta = 10000.0;
   spec.ropes = {rope};
   spec.layers.assign(static_cast<size_t>(num_layers), nn::LayerSpec{});

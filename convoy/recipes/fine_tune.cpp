@@ -265,11 +265,6 @@ ExitCode FineTune::finish(const train::LoopResult& result) {
                            : telemetry::RunEnd::Finished);
     folder_.write_metrics(
         final_metrics(training_log_->final_figures(), settings_, *plan_, result.progress));
-    if (stopped)
-      log_.info(fmt::format(
-          "stopped on request after step {}; the state is saved: run the same command with "
-          "--output-dir {} to go on",
-          result.progress.step, folder_.path().string()));
   }
   group_->barrier();
   return stopped ? ExitCode::Stopped : ExitCode::Done;

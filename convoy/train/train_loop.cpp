@@ -208,7 +208,9 @@ bool Loop::out_of_patience() const {
 void Loop::save(bool is_best) {
   if (parts_.strategy.rank() != 0) return;
   const auto start = Clock::now();
-  checkpoint::TrainState state{.progress = progress_, .stamp = parts_.stamp};
+  checkpoint::TrainState state;
+  state.progress = progress_;
+  state.stamp = parts_.stamp;
   for (const nn::NamedTensor& parameter : parts_.parameters)
     state.groups[parts_.parameter_group][parameter.name] = parameter.value;
   for (const optim::NamedState& tensor : parts_.optimizer.state())

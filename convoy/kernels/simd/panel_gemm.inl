@@ -43,6 +43,8 @@ inline void multiply_block(const Element* a, int64_t stride_a, const Element* pa
   constexpr int64_t step = kPanelColumns * pair;
   Floats low[rows];
   Floats high[rows];
+  // Every loop over rows must unroll, or the sums leave their registers.
+#pragma GCC unroll 8
   for (int64_t row = 0; row < rows; ++row) {
     low[row] = accumulate ? load(c + row * stride_c) : Floats{};
     high[row] = accumulate ? load(c + row * stride_c + kLanes) : Floats{};
@@ -56,12 +58,14 @@ inline void multiply_block(const Element* a, int64_t stride_a, const Element* pa
     }
   }
   if (whole < k) {
+#pragma GCC unroll 8
     for (int64_t row = 0; row < rows; ++row) {
       const Element last[2] = {a[row * stride_a + whole], Element(0.0f)};
       low[row] = multiply_add(low[row], last, panel);
       high[row] = multiply_add(high[row], last, panel + step / 2);
     }
   }
+#pragma GCC unroll 8
   for (int64_t row = 0; row < rows; ++row) {
     store(c + row * stride_c, low[row]);
     store(c + row * stride_c + kLanes, high[row]);
@@ -119,18 +123,28 @@ void pack_rows_from(const From* b, int64_t stride, GemmShape shape, Element* pac
   }
 }
 
+// Columns lie strided in a panel; a tile of k keeps the panel lines that it writes in cache.
 template <class Element>
 void pack_columns(const Element* b_t, int64_t stride, GemmShape shape, Element* packed) {
   constexpr int64_t pair = kPair<Element>;
+  constexpr int64_t kTile = 32;
   const int64_t padded_k = round_up(shape.k, pair);
+  const int64_t whole = shape.k / pair * pair;
   for (int64_t column = 0; column < shape.n; column += kPanelColumns, packed += kPanelColumns * padded_k) {
-    for (int64_t lane = 0; lane < kPanelColumns; ++lane) {
-      const bool present = column + lane < shape.n;
-      const Element* from = b_t + (column + lane) * stride;
-      Element* to = packed + lane * pair;
-      for (int64_t k = 0; k < padded_k; ++k) {
-        to[k / pair * (kPanelColumns * pair) + k % pair] = present && k < shape.k ? from[k] : Element(0.0f);
+    const int64_t present = std::min(kPanelColumns, shape.n - column);
+    if (present < kPanelColumns || whole < shape.k) std::fill(packed, packed + kPanelColumns * padded_k, Element(0.0f));
+    for (int64_t begin = 0; begin < whole; begin += kTile) {
+      const int64_t end = std::min(begin + kTile, whole);
+      for (int64_t lane = 0; lane < present; ++lane) {
+        const Element* from = b_t + (column + lane) * stride;
+        for (int64_t k = begin; k < end; k += pair) {
+          __builtin_memcpy(packed + k * kPanelColumns + lane * pair, from + k, pair * sizeof(Element));
+        }
       }
+    }
+    if (whole == shape.k) continue;
+    for (int64_t lane = 0; lane < present; ++lane) {
+      packed[whole * kPanelColumns + lane * pair] = b_t[(column + lane) * stride + whole];
     }
   }
 }
