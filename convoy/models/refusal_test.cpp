@@ -153,6 +153,14 @@ TEST(WeightRefusal, TensorsThatMayBeThere) {
   EXPECT_NE(tied.refusal().find("tie_word_embeddings"), std::string::npos);
 }
 
+TEST(WeightRefusal, StoredHalfPrecisionIsConverted) {
+  for (const at::ScalarType stored : {at::kHalf, at::kBFloat16}) {
+    ModelFolderCopy copy("llama");
+    for (auto& [name, value] : copy.tensors()) value = value.to(stored);
+    EXPECT_EQ(copy.refusal(), "");
+  }
+}
+
 TEST(WeightRefusal, OtherComputeTypes) {
   const auto folder = io::ModelFolder::open(golden_folder("gemma3").string());
   EXPECT_THROW(load_causal_lm(folder, at::kHalf), ConfigError);
