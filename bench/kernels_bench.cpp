@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Speed of the kernels at the geometry `small` (hidden 512, 8 heads, 2 key/value heads, inner 1408, vocabulary 32000)
-// and 1024 tokens, in GFLOP/s of the useful products. Compare figures of one run only.
+// Speed of the kernels at the geometry `small` (hidden 512, 8 heads, 2 key/value heads, inner 1408,
+// vocabulary 32000) and 1024 tokens, in GFLOP/s of the useful products. Compare figures of one run
+// only.
 #include <ATen/ATen.h>
 #include <benchmark/benchmark.h>
 #include <torch/csrc/autograd/autograd.h>
@@ -23,11 +24,13 @@ constexpr int64_t kKvHeads = 2;
 constexpr int64_t kHeadWidth = 64;
 constexpr int64_t kVocab = 32000;
 
-at::ScalarType dtype_of(const benchmark::State& state) { return state.range(0) == 0 ? at::kFloat : at::kBFloat16; }
+at::ScalarType dtype_of(const benchmark::State& state) {
+  return state.range(0) == 0 ? at::kFloat : at::kBFloat16;
+}
 
 void report(benchmark::State& state, double flops) {
-  state.counters["GFLOP/s"] =
-      benchmark::Counter(flops / 1e9, benchmark::Counter::kIsIterationInvariantRate, benchmark::Counter::kIs1000);
+  state.counters["GFLOP/s"] = benchmark::Counter(
+      flops / 1e9, benchmark::Counter::kIsIterationInvariantRate, benchmark::Counter::kIs1000);
 }
 
 // range(1): tokens of a row.
@@ -50,7 +53,8 @@ void attention(benchmark::State& state, bool with_library) {
     if (with_library) {
       const int64_t group = kHeads / kKvHeads;
       out = at::scaled_dot_product_attention(in_rows(q), in_rows(k).repeat_interleave(group, 1),
-                                             in_rows(v).repeat_interleave(group, 1), {}, 0.0, true, 0.125)
+                                             in_rows(v).repeat_interleave(group, 1), {}, 0.0, true,
+                                             0.125)
                 .transpose(1, 2)
                 .reshape({tokens, kHeads, kHeadWidth});
     } else {
@@ -73,7 +77,8 @@ BENCHMARK_CAPTURE(attention, libtorch, true)
 void head(benchmark::State& state, bool trains_weight, bool with_library) {
   const auto options = at::TensorOptions().dtype(dtype_of(state));
   const at::Tensor hidden = at::randn({kTokens, kHidden}, options).requires_grad_(true);
-  const at::Tensor weight = at::randn({kVocab, kHidden}, options).mul_(0.02).requires_grad_(trains_weight);
+  const at::Tensor weight =
+      at::randn({kVocab, kHidden}, options).mul_(0.02).requires_grad_(trains_weight);
   const at::Tensor labels = at::randint(kVocab, {kTokens}, at::kLong);
   for (auto unused : state) {
     const at::Tensor loss =
@@ -83,10 +88,26 @@ void head(benchmark::State& state, bool trains_weight, bool with_library) {
   }
   report(state, 2.0 * (trains_weight ? 3 : 2) * static_cast<double>(kTokens * kHidden * kVocab));
 }
-BENCHMARK_CAPTURE(head, frozen, false, false)->Arg(0)->Arg(1)->Unit(benchmark::kMillisecond)->UseRealTime();
-BENCHMARK_CAPTURE(head, trained, true, false)->Arg(0)->Arg(1)->Unit(benchmark::kMillisecond)->UseRealTime();
-BENCHMARK_CAPTURE(head, frozen_libtorch, false, true)->Arg(0)->Arg(1)->Unit(benchmark::kMillisecond)->UseRealTime();
-BENCHMARK_CAPTURE(head, trained_libtorch, true, true)->Arg(0)->Arg(1)->Unit(benchmark::kMillisecond)->UseRealTime();
+BENCHMARK_CAPTURE(head, frozen, false, false)
+    ->Arg(0)
+    ->Arg(1)
+    ->Unit(benchmark::kMillisecond)
+    ->UseRealTime();
+BENCHMARK_CAPTURE(head, trained, true, false)
+    ->Arg(0)
+    ->Arg(1)
+    ->Unit(benchmark::kMillisecond)
+    ->UseRealTime();
+BENCHMARK_CAPTURE(head, frozen_libtorch, false, true)
+    ->Arg(0)
+    ->Arg(1)
+    ->Unit(benchmark::kMillisecond)
+    ->UseRealTime();
+BENCHMARK_CAPTURE(head, trained_libtorch, true, true)
+    ->Arg(0)
+    ->Arg(1)
+    ->Unit(benchmark::kMillisecond)
+    ->UseRealTime();
 
 // range(1), range(2): inputs, outputs.
 void linear(benchmark::State& state, bool with_library) {
@@ -103,7 +124,9 @@ void linear(benchmark::State& state, bool with_library) {
 }
 void linear_shapes(benchmark::internal::Benchmark* bench) {
   for (int64_t dtype : {0, 1}) {
-    bench->Args({dtype, kHidden, kHidden})->Args({dtype, kHidden, kInner})->Args({dtype, kInner, kHidden});
+    bench->Args({dtype, kHidden, kHidden})
+        ->Args({dtype, kHidden, kInner})
+        ->Args({dtype, kInner, kHidden});
   }
   bench->Unit(benchmark::kMillisecond)->UseRealTime();
 }

@@ -14,12 +14,13 @@ void check(const OptimizedParameter& parameter) {
   kernels::require_supported(parameter.value, "adamw");
   CONVOY_INVARIANT(parameter.value.is_contiguous(), "{} is not contiguous", parameter.name);
   CONVOY_INVARIANT(parameter.gradient.defined() && parameter.gradient.scalar_type() == at::kFloat &&
-                       parameter.gradient.is_contiguous() && parameter.gradient.sizes() == parameter.value.sizes(),
+                       parameter.gradient.is_contiguous() &&
+                       parameter.gradient.sizes() == parameter.value.sizes(),
                    "{} wants a contiguous fp32 gradient of its shape", parameter.name);
 }
 
-kernels::AdamWFactors make_factors(const AdamWConfig& config, double weight_decay, int64_t step, double learning_rate,
-                                   double gradient_scale) {
+kernels::AdamWFactors make_factors(const AdamWConfig& config, double weight_decay, int64_t step,
+                                   double learning_rate, double gradient_scale) {
   const double correction1 = 1.0 - std::pow(config.beta1, static_cast<double>(step));
   const double correction2 = 1.0 - std::pow(config.beta2, static_cast<double>(step));
   return {.beta1 = static_cast<float>(config.beta1),
@@ -34,8 +35,9 @@ kernels::AdamWFactors make_factors(const AdamWConfig& config, double weight_deca
 }
 
 template <class Element>
-void update(const kernels::AdamWFactors& factors, const at::Tensor& value, const at::Tensor& gradient,
-            const at::Tensor& exp_avg, const at::Tensor& exp_avg_sq, Element* rounded) {
+void update(const kernels::AdamWFactors& factors, const at::Tensor& value,
+            const at::Tensor& gradient, const at::Tensor& exp_avg, const at::Tensor& exp_avg_sq,
+            Element* rounded) {
   const auto& loops = kernels::simd_kernels<Element>();
   float* values = value.mutable_data_ptr<float>();
   const float* gradients = gradient.const_data_ptr<float>();
@@ -63,15 +65,17 @@ AdamW::AdamW(const AdamWConfig& config, std::vector<OptimizedParameter> paramete
     check(parameter);
     const at::Tensor value = parameter.value.detach();
     const auto options = value.options().dtype(at::kFloat);
-    slots_.push_back({.exp_avg = at::zeros(value.sizes(), options),
-                      .exp_avg_sq = at::zeros(value.sizes(), options),
-                      .master = value.scalar_type() == at::kFloat ? at::Tensor() : value.to(at::kFloat)});
+    slots_.push_back(
+        {.exp_avg = at::zeros(value.sizes(), options),
+         .exp_avg_sq = at::zeros(value.sizes(), options),
+         .master = value.scalar_type() == at::kFloat ? at::Tensor() : value.to(at::kFloat)});
   }
 }
 
 void AdamW::step(double learning_rate, double gradient_scale) {
   ++steps_;
-  const kernels::AdamWFactors plain = make_factors(config_, 0.0, steps_, learning_rate, gradient_scale);
+  const kernels::AdamWFactors plain =
+      make_factors(config_, 0.0, steps_, learning_rate, gradient_scale);
   const kernels::AdamWFactors decaying =
       make_factors(config_, config_.weight_decay, steps_, learning_rate, gradient_scale);
   for (size_t index = 0; index < parameters_.size(); ++index) {
@@ -82,7 +86,8 @@ void AdamW::step(double learning_rate, double gradient_scale) {
       update(factors, slot.master, parameter.gradient, slot.exp_avg, slot.exp_avg_sq,
              parameter.value.mutable_data_ptr<at::BFloat16>());
     } else {
-      update<float>(factors, parameter.value, parameter.gradient, slot.exp_avg, slot.exp_avg_sq, nullptr);
+      update<float>(factors, parameter.value, parameter.gradient, slot.exp_avg, slot.exp_avg_sq,
+                    nullptr);
     }
   }
 }
@@ -105,13 +110,16 @@ void AdamW::load_state(int64_t steps, const std::vector<NamedState>& state) {
   for (const NamedState& entry : own) {
     const auto found = given.find(entry.name);
     CONVOY_CHECK(found != given.end(), CheckpointError, "the optimizer state lacks {}", entry.name);
-    CONVOY_CHECK(found->second.sizes() == entry.value.sizes() && found->second.scalar_type() == at::kFloat,
-                 CheckpointError, "optimizer state {}: wanted fp32 of {} elements, found {} of {}", entry.name,
-                 entry.value.numel(), c10::toString(found->second.scalar_type()), found->second.numel());
+    CONVOY_CHECK(
+        found->second.sizes() == entry.value.sizes() && found->second.scalar_type() == at::kFloat,
+        CheckpointError, "optimizer state {}: wanted fp32 of {} elements, found {} of {}",
+        entry.name, entry.value.numel(), c10::toString(found->second.scalar_type()),
+        found->second.numel());
   }
-  CONVOY_CHECK(given.size() == own.size(), CheckpointError,
-               "the optimizer state has {} tensors, this run wants {}: other parameters were trained", given.size(),
-               own.size());
+  CONVOY_CHECK(
+      given.size() == own.size(), CheckpointError,
+      "the optimizer state has {} tensors, this run wants {}: other parameters were trained",
+      given.size(), own.size());
   const at::NoGradGuard no_grad;
   for (const NamedState& entry : own) entry.value.copy_(given[entry.name]);
   for (size_t index = 0; index < parameters_.size(); ++index) {
@@ -123,7 +131,8 @@ void AdamW::load_state(int64_t steps, const std::vector<NamedState>& state) {
 std::vector<at::Tensor> AdamW::full_precision_values() const {
   std::vector<at::Tensor> values;
   for (size_t index = 0; index < parameters_.size(); ++index) {
-    values.push_back(slots_[index].master.defined() ? slots_[index].master : parameters_[index].value.detach());
+    values.push_back(slots_[index].master.defined() ? slots_[index].master
+                                                    : parameters_[index].value.detach());
   }
   return values;
 }

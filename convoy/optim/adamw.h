@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// AdamW (arXiv 1711.05101) in one pass over each parameter, with the arithmetic of torch.optim.AdamW. Moments and, for
-// bf16 parameters, master weights are fp32. Driven by the training thread; works in parameter order, so equal inputs
-// give equal bits.
+// AdamW (arXiv 1711.05101) in one pass over each parameter, with the arithmetic of
+// torch.optim.AdamW. Moments and, for bf16 parameters, master weights are fp32. Driven by the
+// training thread; works in parameter order, so equal inputs give equal bits.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -27,11 +27,13 @@ struct OptimizedParameter {
   bool decays = true;
 };
 
-// The rule of the transformers Trainer, by name: biases and norm weights do not decay, embeddings do.
+// The rule of the transformers Trainer, by name: biases and norm weights do not decay, embeddings
+// do.
 bool takes_weight_decay(const std::string& parameter_name);
 
 struct NamedState {
-  std::string name;  // "<parameter>.exp_avg", ".exp_avg_sq", and ".master" where the parameter is bf16
+  std::string
+      name;  // "<parameter>.exp_avg", ".exp_avg_sq", and ".master" where the parameter is bf16
   at::Tensor value;  // fp32, shares storage with the optimizer
 };
 
@@ -46,8 +48,8 @@ class AdamW {
   int64_t steps() const { return steps_; }
   // Every state tensor in parameter order, for checkpoints.
   std::vector<NamedState> state() const;
-  // Copies `state` in; names may come in any order. Throws CheckpointError naming what is missing, unknown or of another
-  // shape. A bf16 parameter is set from its master.
+  // Copies `state` in; names may come in any order. Throws CheckpointError naming what is missing,
+  // unknown or of another shape. A bf16 parameter is set from its master.
   void load_state(int64_t steps, const std::vector<NamedState>& state);
   // The master of a bf16 parameter, the parameter itself otherwise; in parameter order.
   std::vector<at::Tensor> full_precision_values() const;

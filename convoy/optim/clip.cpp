@@ -7,7 +7,8 @@
 namespace convoy::optim {
 namespace {
 
-// Elements summed by one thread at a time: fixed, so the norm does not depend on the number of threads.
+// Elements summed by one thread at a time: fixed, so the norm does not depend on the number of
+// threads.
 constexpr int64_t kPart = 1 << 16;
 
 double sum_of_squares(const at::Tensor& gradient) {
@@ -18,8 +19,8 @@ double sum_of_squares(const at::Tensor& gradient) {
   std::vector<double> sums((total + kPart - 1) / kPart);
   at::parallel_for(0, static_cast<int64_t>(sums.size()), 1, [&](int64_t begin, int64_t end) {
     for (int64_t part = begin; part < end; ++part) {
-      sums[part] = kernels::simd_kernels<float>().sum_of_squares(values + part * kPart,
-                                                                 std::min(kPart, total - part * kPart));
+      sums[part] = kernels::simd_kernels<float>().sum_of_squares(
+          values + part * kPart, std::min(kPart, total - part * kPart));
     }
   });
   double sum = 0;

@@ -16,13 +16,16 @@ namespace {
 const nlohmann::json& golden() {
   static const nlohmann::json file = [] {
     const char* source = std::getenv("CONVOY_SOURCE_DIR");
-    std::ifstream in(std::string(source == nullptr ? "." : source) + "/tests/golden/optim/optim.json");
+    std::ifstream in(std::string(source == nullptr ? "." : source) +
+                     "/tests/golden/optim/optim.json");
     return nlohmann::json::parse(in);
   }();
   return file;
 }
 
-at::Tensor tensor_of(const nlohmann::json& values) { return at::tensor(values.get<std::vector<float>>()); }
+at::Tensor tensor_of(const nlohmann::json& values) {
+  return at::tensor(values.get<std::vector<float>>());
+}
 
 TEST(Schedule, EqualsTransformersAtEveryStep) {
   const double peak = golden()["peak"].get<double>();
@@ -39,8 +42,8 @@ TEST(Schedule, EqualsTransformersAtEveryStep) {
     const auto rates = entry["rates"].get<std::vector<double>>();
     for (size_t step = 0; step < rates.size(); ++step) {
       EXPECT_NEAR(schedule.at(static_cast<int64_t>(step)), rates[step], 1e-15)
-          << settings.lr_scheduler_type << " of " << rates.size() - 1 << " ratio " << settings.warmup_ratio
-          << " step " << step;
+          << settings.lr_scheduler_type << " of " << rates.size() - 1 << " ratio "
+          << settings.warmup_ratio << " step " << step;
     }
   }
 }
@@ -94,7 +97,8 @@ TEST(AdamW, EqualsTorchForTwentySteps) {
     set_gradients(optimizer, step);
     optimizer.step(1e-2);
     for (size_t index = 0; index < 2; ++index) {
-      EXPECT_TRUE(at::allclose(optimizer.parameters()[index].value, tensor_of(values[step][index]), 2e-6, 1e-7))
+      EXPECT_TRUE(at::allclose(optimizer.parameters()[index].value, tensor_of(values[step][index]),
+                               2e-6, 1e-7))
           << "step " << step << " parameter " << index;
     }
   }
@@ -105,7 +109,8 @@ TEST(AdamW, GradientScaleIsFoldedIn) {
   AdamW scaled(kConfig, two_parameters(at::kFloat));
   set_gradients(plain, 0);
   set_gradients(scaled, 0);
-  for (const OptimizedParameter& parameter : scaled.parameters()) at::Tensor(parameter.gradient).mul_(4);
+  for (const OptimizedParameter& parameter : scaled.parameters())
+    at::Tensor(parameter.gradient).mul_(4);
   plain.step(1e-2);
   scaled.step(1e-2, 0.25);
   EXPECT_TRUE(at::equal(plain.parameters()[0].value, scaled.parameters()[0].value));
@@ -122,7 +127,8 @@ TEST(AdamW, Bf16ParametersFollowAnFp32Master) {
     narrow.step(1e-5);
   }
   EXPECT_TRUE(at::equal(narrow.full_precision_values()[0], wide.parameters()[0].value));
-  EXPECT_TRUE(at::equal(narrow.parameters()[0].value, wide.parameters()[0].value.to(at::kBFloat16)));
+  EXPECT_TRUE(
+      at::equal(narrow.parameters()[0].value, wide.parameters()[0].value.to(at::kBFloat16)));
 }
 
 TEST(AdamW, StateRoundTripsBitForBit) {
@@ -179,7 +185,8 @@ TEST(Clip, EqualsTorch) {
     EXPECT_NEAR(norm, entry["norm"].get<double>(), 1e-6 * norm);
     const double coefficient = clip_coefficient(norm, 1.0);
     for (size_t index = 0; index < gradients.size(); ++index) {
-      EXPECT_TRUE(at::allclose(gradients[index] * coefficient, tensor_of(entry["clipped"][index]), 1e-6, 1e-9));
+      EXPECT_TRUE(at::allclose(gradients[index] * coefficient, tensor_of(entry["clipped"][index]),
+                               1e-6, 1e-9));
     }
   }
 }

@@ -38,13 +38,14 @@ LearningRateSchedule::Kind LearningRateSchedule::parse_kind(const std::string& n
   return found->second;
 }
 
-LearningRateSchedule::LearningRateSchedule(const settings::ScheduleSettings& settings, double learning_rate,
-                                           int64_t total_steps)
+LearningRateSchedule::LearningRateSchedule(const settings::ScheduleSettings& settings,
+                                           double learning_rate, int64_t total_steps)
     : kind_(parse_kind(settings.lr_scheduler_type)),
       learning_rate_(learning_rate),
       total_steps_(total_steps),
       warmup_steps_(resolve_warmup(settings, total_steps)),
-      decay_steps_(static_cast<int64_t>(std::ceil(static_cast<double>(total_steps) * settings.decay_ratio))),
+      decay_steps_(
+          static_cast<int64_t>(std::ceil(static_cast<double>(total_steps) * settings.decay_ratio))),
       num_cycles_(settings.num_cycles),
       lr_end_(settings.lr_end),
       power_(settings.power),
@@ -64,17 +65,20 @@ double LearningRateSchedule::factor(int64_t step) const {
 }
 
 double LearningRateSchedule::decayed(int64_t step) const {
-  const double progress = static_cast<double>(step - warmup_steps_) / at_least_one(total_steps_ - warmup_steps_);
+  const double progress =
+      static_cast<double>(step - warmup_steps_) / at_least_one(total_steps_ - warmup_steps_);
   const auto cosine = [](double turns) { return 0.5 * (1.0 + std::cos(std::numbers::pi * turns)); };
   switch (kind_) {
     case Kind::Linear:
-      return std::max(0.0, static_cast<double>(total_steps_ - step) / at_least_one(total_steps_ - warmup_steps_));
+      return std::max(0.0, static_cast<double>(total_steps_ - step) /
+                               at_least_one(total_steps_ - warmup_steps_));
     case Kind::Cosine:
       return std::max(0.0, cosine(num_cycles_ * 2.0 * progress));
     case Kind::CosineWithRestarts:
       return progress >= 1.0 ? 0.0 : std::max(0.0, cosine(std::fmod(num_cycles_ * progress, 1.0)));
     case Kind::CosineWithMinLr:
-      return std::max(0.0, cosine(num_cycles_ * 2.0 * progress) * (1.0 - min_lr_ratio_) + min_lr_ratio_);
+      return std::max(0.0,
+                      cosine(num_cycles_ * 2.0 * progress) * (1.0 - min_lr_ratio_) + min_lr_ratio_);
     case Kind::InverseSqrt: {
       const double timescale = warmup_steps_ > 0 ? static_cast<double>(warmup_steps_) : 10000.0;
       const double shift = timescale - static_cast<double>(warmup_steps_);
@@ -102,8 +106,8 @@ double LearningRateSchedule::stable_decay(int64_t step) const {
 
 double LearningRateSchedule::polynomial(int64_t step) const {
   if (step > total_steps_ || total_steps_ == warmup_steps_) return lr_end_ / learning_rate_;
-  const double remaining =
-      1.0 - static_cast<double>(step - warmup_steps_) / static_cast<double>(total_steps_ - warmup_steps_);
+  const double remaining = 1.0 - static_cast<double>(step - warmup_steps_) /
+                                     static_cast<double>(total_steps_ - warmup_steps_);
   const double rate = (learning_rate_ - lr_end_) * std::pow(remaining, power_) + lr_end_;
   return rate / learning_rate_;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Learning rates by step, exactly as the transformers Trainer sets them: with warm-up the first step runs at rate 0.
+// Learning rates by step, exactly as the transformers Trainer sets them: with warm-up the first
+// step runs at rate 0.
 #pragma once
 
 #include <cstdint>
@@ -11,9 +12,10 @@ namespace convoy::optim {
 
 class LearningRateSchedule {
  public:
-  // `total_steps`: optimizer steps of the whole run. Throws ConfigError for a schedule that cannot be computed with
-  // these settings (polynomial whose end is not below the peak).
-  LearningRateSchedule(const settings::ScheduleSettings& settings, double learning_rate, int64_t total_steps);
+  // `total_steps`: optimizer steps of the whole run. Throws ConfigError for a schedule that cannot
+  // be computed with these settings (polynomial whose end is not below the peak).
+  LearningRateSchedule(const settings::ScheduleSettings& settings, double learning_rate,
+                       int64_t total_steps);
 
   // The rate of the update that follows `step` finished updates.
   double at(int64_t step) const;

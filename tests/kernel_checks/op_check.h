@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Compares an op with its reference in double: outputs and gradients, in fp32 and bf16, within a tolerance derived from
-// the dtype and the length of the longest sum.
+// Compares an op with its reference in double: outputs and gradients, in fp32 and bf16, within a
+// tolerance derived from the dtype and the length of the longest sum.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -16,8 +16,9 @@ namespace convoy::testing {
 using Tensors = std::vector<at::Tensor>;
 using Op = std::function<at::Tensor(const Tensors&)>;
 
-// Relative to the largest magnitude of the expected tensor. Rounding errors of a sum of n terms grow like sqrt(n); the
-// constant covers the handful of roundings inside an op. bf16 ops sum in fp32, so only their roundings to bf16 count.
+// Relative to the largest magnitude of the expected tensor. Rounding errors of a sum of n terms
+// grow like sqrt(n); the constant covers the handful of roundings inside an op. bf16 ops sum in
+// fp32, so only their roundings to bf16 count.
 inline double tolerance(at::ScalarType dtype, int64_t reduction_length) {
   if (dtype == at::kBFloat16) return 3.0 * std::ldexp(1.0, -8);
   return 8.0 * std::ldexp(1.0, -23) * std::sqrt(static_cast<double>(reduction_length) + 16.0);

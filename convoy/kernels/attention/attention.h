@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Causal attention over packed rows. Rows lie one after another without padding and never see each other.
-// Shapes: T query tokens of all rows, S key tokens of all rows, H query heads, K key/value heads (K divides H),
-// E head features.
+// Causal attention over packed rows. Rows lie one after another without padding and never see each
+// other. Shapes: T query tokens of all rows, S key tokens of all rows, H query heads, K key/value
+// heads (K divides H), E head features.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -14,12 +14,15 @@ namespace convoy::kernels {
 
 struct AttentionConfig {
   double scale = 1.0;
-  int64_t sliding_window = 0;  // above 0: query i sees keys i - window + 1 ... i (Hugging Face's rule)
+  int64_t sliding_window =
+      0;  // above 0: query i sees keys i - window + 1 ... i (Hugging Face's rule)
 };
 
-// Differentiable in q, k, v. `row_starts`: first token of each row, then T. q_THE, k_TKE, v_TKE in one dtype.
-at::Tensor packed_attention(const at::Tensor& q_THE, const at::Tensor& k_TKE, const at::Tensor& v_TKE,
-                            const std::vector<int64_t>& row_starts, const AttentionConfig& config);
+// Differentiable in q, k, v. `row_starts`: first token of each row, then T. q_THE, k_TKE, v_TKE in
+// one dtype.
+at::Tensor packed_attention(const at::Tensor& q_THE, const at::Tensor& k_TKE,
+                            const at::Tensor& v_TKE, const std::vector<int64_t>& row_starts,
+                            const AttentionConfig& config);
 
 // One row of a KV cache: keys and values [S, K, E] of everything seen so far, the new tokens last.
 struct CachedRow {
@@ -27,7 +30,8 @@ struct CachedRow {
   at::Tensor v_SKE;
 };
 
-// Not differentiable. The queries of row r are the last (row_starts[r+1] - row_starts[r]) positions of cached[r].
+// Not differentiable. The queries of row r are the last (row_starts[r+1] - row_starts[r]) positions
+// of cached[r].
 at::Tensor cached_attention(const at::Tensor& q_THE, const std::vector<CachedRow>& cached,
                             const std::vector<int64_t>& row_starts, const AttentionConfig& config);
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Backward from the log-sum-exp of forward (arXiv 2205.14135): weights P are computed anew block by block. With
-// dP = dO V^T and delta = rowsum(dO * O): dS = scale P (dP - delta), dQ = dS K, dK = dS^T Q, dV = P^T dO. The last two
-// are computed transposed, [E, S], because then P and dS are packed as they lie; each query head has its own sums, added
-// in head order at the end, so results do not depend on the number of threads.
+// Backward from the log-sum-exp of forward (arXiv 2205.14135): weights P are computed anew block by
+// block. With dP = dO V^T and delta = rowsum(dO * O): dS = scale P (dP - delta), dQ = dS K, dK =
+// dS^T Q, dV = P^T dO. The last two are computed transposed, [E, S], because then P and dS are
+// packed as they lie; each query head has its own sums, added in head order at the end, so results
+// do not depend on the number of threads.
 #include "convoy/kernels/attention/attention_tasks.h"
 #include "convoy/kernels/simd/element.h"
 
@@ -41,7 +42,9 @@ class HeadSums {
       buffers_.emplace_back(static_cast<size_t>(2 * heads_ * features_ * strides_.back()), 0.0f);
     }
   }
-  float* keys(HeadTask task) { return buffers_[task.row].data() + task.head * features_ * strides_[task.row]; }
+  float* keys(HeadTask task) {
+    return buffers_[task.row].data() + task.head * features_ * strides_[task.row];
+  }
   float* values(HeadTask task) { return keys(task) + heads_ * features_ * strides_[task.row]; }
   int64_t stride(int64_t row) const { return strides_[row]; }
 
@@ -81,15 +84,16 @@ template <class Element>
 void transpose_block(Slice<const Element> from, int64_t tokens, int64_t features, Element* to) {
   for (int64_t token = 0; token < tokens; ++token) {
     const Element* row = from.at(token);
-    for (int64_t feature = 0; feature < features; ++feature) to[feature * kQueryBlock + token] = row[feature];
+    for (int64_t feature = 0; feature < features; ++feature)
+      to[feature * kQueryBlock + token] = row[feature];
   }
 }
 
 template <class Element>
 class HeadBackward {
  public:
-  HeadBackward(const Inputs& inputs, const Output& output, const at::Tensor& grad_THE, const at::Tensor& grad_q_THE,
-               HeadTask task, Scratch<Element>& scratch)
+  HeadBackward(const Inputs& inputs, const Output& output, const at::Tensor& grad_THE,
+               const at::Tensor& grad_q_THE, HeadTask task, Scratch<Element>& scratch)
       : config_(inputs.config),
         q_(read_head<Element>(inputs.q_THE, inputs.row_starts[task.row], task.head)),
         out_(read_head<Element>(output.out_THE, inputs.row_starts[task.row], task.head)),
@@ -101,11 +105,13 @@ class HeadBackward {
         features_(inputs.q_THE.size(2)),
         scratch_(scratch) {}
 
-  void run(const PackedRows<Element>& packed, HeadTask kv, float* key_sums, float* value_sums, int64_t stride) {
+  void run(const PackedRows<Element>& packed, HeadTask kv, float* key_sums, float* value_sums,
+           int64_t stride) {
     scratch_.resize(tokens_, features_);
     for (int64_t begin = 0; begin < tokens_; begin += kQueryBlock) {
       const Block block = make_block(begin);
-      weights_and_grad_scores(block, packed.keys_as_columns.view(kv), packed.values_as_columns.view(kv));
+      weights_and_grad_scores(block, packed.keys_as_columns.view(kv),
+                              packed.values_as_columns.view(kv));
       add_key_and_value_sums(block, key_sums, value_sums, stride);
       store_grad_q(block, packed.keys_as_rows.view(kv));
     }
@@ -129,43 +135,53 @@ class HeadBackward {
 
   void weights_and_grad_scores(const Block& block, PackedView<Element> k, PackedView<Element> v) {
     const GemmShape shape{block.count, block.width, features_};
-    loops_.multiply(q_.at(block.begin), q_.stride, k.from(block.first, 0), scratch_.scores.data(), block.padded, shape,
-                    false);
-    loops_.multiply(grad_.at(block.begin), grad_.stride, v.from(block.first, 0), scratch_.grad_weights.data(),
+    loops_.multiply(q_.at(block.begin), q_.stride, k.from(block.first, 0), scratch_.scores.data(),
                     block.padded, shape, false);
+    loops_.multiply(grad_.at(block.begin), grad_.stride, v.from(block.first, 0),
+                    scratch_.grad_weights.data(), block.padded, shape, false);
     for (int64_t index = 0; index < block.count; ++index) {
       const int64_t query = block.begin + index;
       const KeyRange range = visible_keys(query, config_);
       const float delta = loops_.dot(grad_.at(query), out_.at(query), features_);
       loops_.attention_weights_backward(scratch_.scores.data() + index * block.padded,
                                         scratch_.grad_weights.data() + index * block.padded,
-                                        range.begin - block.first, range.end - block.first, block.padded,
-                                        static_cast<float>(config_.scale), log_sum_exp_[query], delta);
+                                        range.begin - block.first, range.end - block.first,
+                                        block.padded, static_cast<float>(config_.scale),
+                                        log_sum_exp_[query], delta);
     }
   }
 
-  void add_key_and_value_sums(const Block& block, float* key_sums, float* value_sums, int64_t stride) {
+  void add_key_and_value_sums(const Block& block, float* key_sums, float* value_sums,
+                              int64_t stride) {
     const GemmShape packed{.m = 0, .n = block.width, .k = block.count};
     const int64_t panel_stride = panel_elements<Element>(block.count);
-    loops_.pack_float_rows(scratch_.scores.data(), block.padded, packed, scratch_.packed_weights.data());
-    loops_.pack_float_rows(scratch_.grad_weights.data(), block.padded, packed, scratch_.packed_grad_scores.data());
-    transpose_block({grad_.at(block.begin), grad_.stride}, block.count, features_, scratch_.grad_transposed.data());
-    transpose_block({q_.at(block.begin), q_.stride}, block.count, features_, scratch_.q_transposed.data());
+    loops_.pack_float_rows(scratch_.scores.data(), block.padded, packed,
+                           scratch_.packed_weights.data());
+    loops_.pack_float_rows(scratch_.grad_weights.data(), block.padded, packed,
+                           scratch_.packed_grad_scores.data());
+    transpose_block({grad_.at(block.begin), grad_.stride}, block.count, features_,
+                    scratch_.grad_transposed.data());
+    transpose_block({q_.at(block.begin), q_.stride}, block.count, features_,
+                    scratch_.q_transposed.data());
     const GemmShape shape{features_, block.width, block.count};
     loops_.multiply(scratch_.grad_transposed.data(), kQueryBlock,
-                    {scratch_.packed_weights.data(), panel_stride}, value_sums + block.first, stride, shape, true);
+                    {scratch_.packed_weights.data(), panel_stride}, value_sums + block.first,
+                    stride, shape, true);
     loops_.multiply(scratch_.q_transposed.data(), kQueryBlock,
-                    {scratch_.packed_grad_scores.data(), panel_stride}, key_sums + block.first, stride, shape, true);
+                    {scratch_.packed_grad_scores.data(), panel_stride}, key_sums + block.first,
+                    stride, shape, true);
   }
 
   void store_grad_q(const Block& block, PackedView<Element> k) {
     const int64_t padded_features = round_up(features_, kPanelColumns);
-    loops_.round_row(scratch_.grad_weights.data(), scratch_.grad_scores.data(), block.count * block.padded, 1.0f);
-    loops_.multiply(scratch_.grad_scores.data(), block.padded, k.from(0, block.first), scratch_.grad_q.data(),
-                    padded_features, {block.count, features_, block.width}, false);
+    loops_.round_row(scratch_.grad_weights.data(), scratch_.grad_scores.data(),
+                     block.count * block.padded, 1.0f);
+    loops_.multiply(scratch_.grad_scores.data(), block.padded, k.from(0, block.first),
+                    scratch_.grad_q.data(), padded_features, {block.count, features_, block.width},
+                    false);
     for (int64_t index = 0; index < block.count; ++index) {
-      loops_.round_row(scratch_.grad_q.data() + index * padded_features, grad_q_.at(block.begin + index), features_,
-                       1.0f);
+      loops_.round_row(scratch_.grad_q.data() + index * padded_features,
+                       grad_q_.at(block.begin + index), features_, 1.0f);
     }
   }
 
@@ -215,15 +231,18 @@ void backward_all(const Inputs& inputs, const Output& output, const at::Tensor& 
     return [&, scratch](int64_t index) {
       const HeadTask task = tasks[index];
       HeadBackward<Element>(inputs, output, grad_THE, gradients.q_THE, task, *scratch)
-          .run(packed, {task.row, task.head / group}, sums.keys(task), sums.values(task), sums.stride(task.row));
+          .run(packed, {task.row, task.head / group}, sums.keys(task), sums.values(task),
+               sums.stride(task.row));
     };
   });
   for_tasks(static_cast<int64_t>(kv_tasks.size()), [&]() -> TaskBody {
     return [&](int64_t index) {
       const HeadTask kv = kv_tasks[index];
       const HeadTask first{kv.row, kv.head * group};
-      store_shared_sums<Element>(inputs, kv, sums.keys(first), sums.stride(kv.row), gradients.k_TKE);
-      store_shared_sums<Element>(inputs, kv, sums.values(first), sums.stride(kv.row), gradients.v_TKE);
+      store_shared_sums<Element>(inputs, kv, sums.keys(first), sums.stride(kv.row),
+                                 gradients.k_TKE);
+      store_shared_sums<Element>(inputs, kv, sums.values(first), sums.stride(kv.row),
+                                 gradients.v_TKE);
     };
   });
 }
@@ -232,13 +251,15 @@ void backward_all(const Inputs& inputs, const Output& output, const at::Tensor& 
 
 Gradients run_backward(const Inputs& inputs, const Output& output, const at::Tensor& grad_THE) {
   const at::Tensor& q = inputs.q_THE;
-  const std::vector<int64_t> kv_sizes{q.size(0), inputs.rows.empty() ? 0 : inputs.num_kv_heads(), q.size(2)};
+  const std::vector<int64_t> kv_sizes{q.size(0), inputs.rows.empty() ? 0 : inputs.num_kv_heads(),
+                                      q.size(2)};
   Gradients gradients{.q_THE = at::empty(q.sizes(), q.options()),
                       .k_TKE = at::empty(kv_sizes, q.options()),
                       .v_TKE = at::empty(kv_sizes, q.options())};
   if (q.numel() == 0) return gradients;
-  with_element(q, "attention",
-               [&](auto element) { backward_all<decltype(element)>(inputs, output, grad_THE, gradients); });
+  with_element(q, "attention", [&](auto element) {
+    backward_all<decltype(element)>(inputs, output, grad_THE, gradients);
+  });
   return gradients;
 }
 

@@ -55,11 +55,11 @@ void attend_few(const Head<Element>& head, const AttentionConfig& config, Slice<
     for (int64_t key = range.begin; key < range.end; ++key) {
       scores[key] = loops.dot(head.q.at(query), k.at(key), head.features);
     }
-    const float total =
-        simd_kernels<float>().attention_weights(scores, scores, range.begin, range.end, head.keys,
-                                                static_cast<float>(config.scale), head.log_sum_exp + query);
-    loops.weighted_sum(scores + range.begin, v.at(range.begin), v.stride, {range.end - range.begin, head.features},
-                       scratch.out.data());
+    const float total = simd_kernels<float>().attention_weights(
+        scores, scores, range.begin, range.end, head.keys, static_cast<float>(config.scale),
+        head.log_sum_exp + query);
+    loops.weighted_sum(scores + range.begin, v.at(range.begin), v.stride,
+                       {range.end - range.begin, head.features}, scratch.out.data());
     loops.round_row(scratch.out.data(), head.out.at(query), head.features, 1.0f / total);
   }
 }
@@ -79,14 +79,15 @@ void attend_block(const Head<Element>& head, const AttentionConfig& config, Pack
   for (int64_t query = 0; query < count; ++query) {
     const KeyRange range = visible_keys(position + query, config);
     scratch.sums[query] = loops.attention_weights(
-        scratch.scores.data() + query * padded, scratch.weights.data() + query * padded, range.begin - first,
-        range.end - first, padded, static_cast<float>(config.scale), head.log_sum_exp + begin + query);
+        scratch.scores.data() + query * padded, scratch.weights.data() + query * padded,
+        range.begin - first, range.end - first, padded, static_cast<float>(config.scale),
+        head.log_sum_exp + begin + query);
   }
-  loops.multiply(scratch.weights.data(), padded, v.from(0, first), scratch.out.data(), padded_features,
-                 {count, head.features, width}, false);
+  loops.multiply(scratch.weights.data(), padded, v.from(0, first), scratch.out.data(),
+                 padded_features, {count, head.features, width}, false);
   for (int64_t query = 0; query < count; ++query) {
-    loops.round_row(scratch.out.data() + query * padded_features, head.out.at(begin + query), head.features,
-                    1.0f / scratch.sums[query]);
+    loops.round_row(scratch.out.data() + query * padded_features, head.out.at(begin + query),
+                    head.features, 1.0f / scratch.sums[query]);
   }
 }
 
@@ -145,7 +146,8 @@ std::vector<HeadTask> head_tasks(const Inputs& inputs, int64_t heads) {
   });
   std::vector<HeadTask> tasks;
   for (int64_t row : rows) {
-    for (int64_t head = 0; head < heads && inputs.queries(row) > 0; ++head) tasks.push_back({row, head});
+    for (int64_t head = 0; head < heads && inputs.queries(row) > 0; ++head)
+      tasks.push_back({row, head});
   }
   return tasks;
 }
@@ -155,7 +157,8 @@ Output run_forward(const Inputs& inputs) {
   Output output{.out_THE = at::empty(q.sizes(), q.options()),
                 .log_sum_exp_HT = at::empty({q.size(1), q.size(0)}, q.options().dtype(at::kFloat))};
   if (q.numel() == 0 || inputs.rows.empty()) return output;
-  with_element(q, "attention", [&](auto element) { forward_all<decltype(element)>(inputs, output); });
+  with_element(q, "attention",
+               [&](auto element) { forward_all<decltype(element)>(inputs, output); });
   return output;
 }
 

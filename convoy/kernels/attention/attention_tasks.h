@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Forward and backward of packed attention. Work is one task per (row, query head); a first phase packs each row's keys
-// and values once per key/value head for the GEMM loops, so heads that share them never copy them. Scores of
-// kQueryBlock queries against all their keys exist at a time, nothing larger.
+// Forward and backward of packed attention. Work is one task per (row, query head); a first phase
+// packs each row's keys and values once per key/value head for the GEMM loops, so heads that share
+// them never copy them. Scores of kQueryBlock queries against all their keys exist at a time,
+// nothing larger.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -52,7 +53,8 @@ struct KeyRange {
 };
 // What a query sees; `position` is its place among the keys of its row.
 inline KeyRange visible_keys(int64_t position, const AttentionConfig& config) {
-  const int64_t begin = config.sliding_window > 0 ? std::max<int64_t>(0, position - config.sliding_window + 1) : 0;
+  const int64_t begin =
+      config.sliding_window > 0 ? std::max<int64_t>(0, position - config.sliding_window + 1) : 0;
   return {begin, position + 1};
 }
 
@@ -73,11 +75,13 @@ struct Slice {
 };
 template <class Element>
 Slice<const Element> read_head(const at::Tensor& x_THE, int64_t token, int64_t head) {
-  return {x_THE.const_data_ptr<Element>() + token * x_THE.stride(0) + head * x_THE.stride(1), x_THE.stride(0)};
+  return {x_THE.const_data_ptr<Element>() + token * x_THE.stride(0) + head * x_THE.stride(1),
+          x_THE.stride(0)};
 }
 template <class Element>
 Slice<Element> write_head(const at::Tensor& x_THE, int64_t token, int64_t head) {
-  return {x_THE.mutable_data_ptr<Element>() + token * x_THE.stride(0) + head * x_THE.stride(1), x_THE.stride(0)};
+  return {x_THE.mutable_data_ptr<Element>() + token * x_THE.stride(0) + head * x_THE.stride(1),
+          x_THE.stride(0)};
 }
 
 // One operand of every row and key/value head, packed.

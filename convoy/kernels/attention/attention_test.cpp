@@ -39,7 +39,11 @@ const std::vector<Case>& cases() {
       {.row_starts = {0, 5, 5, 6, 40}},
       {.row_starts = {0, 64, 193}, .heads = 3, .kv_heads = 1, .features = 20},
       {.row_starts = {0, 131}, .heads = 4, .kv_heads = 4, .features = 33},
-      {.row_starts = {0, 200, 270}, .heads = 8, .kv_heads = 2, .features = 64, .config = {0.125, 0}},
+      {.row_starts = {0, 200, 270},
+       .heads = 8,
+       .kv_heads = 2,
+       .features = 64,
+       .config = {0.125, 0}},
       {.row_starts = {0, 150, 160}, .config = {0.25, 7}},
       {.row_starts = {0, 150}, .config = {0.25, 70}},
   };
@@ -52,7 +56,8 @@ TEST(PackedAttention, EqualsReference) {
       // Two products of bf16 sums follow one another in backward.
       const double bound = testing::tolerance(dtype, 256) * (dtype == at::kBFloat16 ? 2 : 1);
       EXPECT_LT(errors_of(shape, dtype, shape).worst(), bound)
-          << dtype << " rows to " << shape.row_starts.back() << " window " << shape.config.sliding_window;
+          << dtype << " rows to " << shape.row_starts.back() << " window "
+          << shape.config.sliding_window;
     }
   }
 }
@@ -62,8 +67,10 @@ TEST(PackedAttention, PlantedErrorsAreSeen) {
   for (auto dtype : {at::kFloat, at::kBFloat16}) {
     const double bound = 2 * testing::tolerance(dtype, 256);
     EXPECT_GT(errors_of(shape, dtype, {.row_starts = {0, 65, 193}}).worst(), bound);
-    EXPECT_GT(errors_of(shape, dtype, {.row_starts = {0, 64, 193}, .config = {0.25, 100}}).worst(), bound);
-    EXPECT_GT(errors_of(shape, dtype, {.row_starts = {0, 64, 193}, .config = {0.28, 0}}).worst(), bound);
+    EXPECT_GT(errors_of(shape, dtype, {.row_starts = {0, 64, 193}, .config = {0.25, 100}}).worst(),
+              bound);
+    EXPECT_GT(errors_of(shape, dtype, {.row_starts = {0, 64, 193}, .config = {0.28, 0}}).worst(),
+              bound);
   }
 }
 
@@ -92,7 +99,8 @@ TEST(PackedAttention, RowsCannotSeeEachOther) {
 
 // With one visible key the weights are 1: the output is v, and q and k get no gradient.
 TEST(PackedAttention, OneVisibleKey) {
-  for (const Case& shape : {Case{.row_starts = {0, 1, 2, 3}}, Case{.row_starts = {0, 3}, .config = {0.25, 1}}}) {
+  for (const Case& shape :
+       {Case{.row_starts = {0, 1, 2, 3}}, Case{.row_starts = {0, 3}, .config = {0.25, 1}}}) {
     Tensors in = inputs_of(shape, at::kFloat);
     for (at::Tensor& input : in) input.requires_grad_(true);
     const at::Tensor out = packed_attention(in[0], in[1], in[2], shape.row_starts, shape.config);
@@ -114,8 +122,9 @@ TEST(PackedAttention, TakesStridedHeads) {
   const at::Tensor q = fused.slice(1, 0, 4);
   const at::Tensor k = fused.slice(1, 4, 6);
   const at::Tensor v = fused.slice(1, 6, 8);
-  EXPECT_TRUE(at::equal(packed_attention(q, k, v, {0, 40}, {}),
-                        packed_attention(q.contiguous(), k.contiguous(), v.contiguous(), {0, 40}, {})));
+  EXPECT_TRUE(
+      at::equal(packed_attention(q, k, v, {0, 40}, {}),
+                packed_attention(q.contiguous(), k.contiguous(), v.contiguous(), {0, 40}, {})));
 }
 
 TEST(CachedAttention, EqualsReferenceForAnyNumberOfNewTokens) {
@@ -125,16 +134,18 @@ TEST(CachedAttention, EqualsReferenceForAnyNumberOfNewTokens) {
       const std::vector<int64_t> row_starts{0, 1, 4, 30};
       std::vector<CachedRow> cached;
       for (int64_t keys : {50, 3, 61}) {
-        cached.push_back({testing::sample({keys, 2, 16}, dtype, 5), testing::sample({keys, 2, 16}, dtype, 6)});
+        cached.push_back(
+            {testing::sample({keys, 2, 16}, dtype, 5), testing::sample({keys, 2, 16}, dtype, 6)});
       }
       const at::Tensor q = testing::sample({30, 4, 16}, dtype, 7);
       const at::Tensor found = cached_attention(q, cached, row_starts, config);
       for (size_t row = 0; row < cached.size(); ++row) {
         const at::Tensor wanted = reference::row_attention(
-            q.slice(0, row_starts[row], row_starts[row + 1]).to(at::kDouble), cached[row].k_SKE.to(at::kDouble),
-            cached[row].v_SKE.to(at::kDouble), config);
-        EXPECT_LT(testing::relative_error(found.slice(0, row_starts[row], row_starts[row + 1]), wanted),
-                  testing::tolerance(dtype, 64))
+            q.slice(0, row_starts[row], row_starts[row + 1]).to(at::kDouble),
+            cached[row].k_SKE.to(at::kDouble), cached[row].v_SKE.to(at::kDouble), config);
+        EXPECT_LT(
+            testing::relative_error(found.slice(0, row_starts[row], row_starts[row + 1]), wanted),
+            testing::tolerance(dtype, 64))
             << dtype << " row " << row;
       }
     }

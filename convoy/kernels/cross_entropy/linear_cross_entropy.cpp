@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Per chunk of supervised rows: logits = hidden W^T in fp32 (a thread per range of vocabulary panels), log-sum-exp and
-// softmax in fp32, then d_hidden = p W and, if wanted, d_weight += p^T hidden, with p rounded to the model's type.
-// The weight is packed block by block as it is read, so it exists only once in memory.
+// Per chunk of supervised rows: logits = hidden W^T in fp32 (a thread per range of vocabulary
+// panels), log-sum-exp and softmax in fp32, then d_hidden = p W and, if wanted, d_weight += p^T
+// hidden, with p rounded to the model's type. The weight is packed block by block as it is read, so
+// it exists only once in memory.
 #include "convoy/kernels/cross_entropy/linear_cross_entropy.h"
 
 #include <numeric>
@@ -26,7 +27,8 @@ constexpr int64_t kVocabBlock = 128;
 constexpr int64_t kRowsTogether = 8;
 
 int64_t rows_per_chunk(int64_t vocab) {
-  const int64_t fitting = kLogitBytes / (round_up(vocab, kPanelColumns) * static_cast<int64_t>(sizeof(float)));
+  const int64_t fitting =
+      kLogitBytes / (round_up(vocab, kPanelColumns) * static_cast<int64_t>(sizeof(float)));
   return std::clamp<int64_t>(fitting, 1, kMostRows);
 }
 
@@ -55,8 +57,9 @@ class Head {
         const int64_t first = block * kVocabBlock;
         const GemmShape shape{count, std::min(kVocabBlock, vocab_ - first), features_};
         loops_.pack_columns(weight_ + first * features_, features_, shape, packed->data());
-        loops_.multiply(hidden_ + begin * features_, features_, {packed->data(), panel_elements<Element>(features_)},
-                        logits(0) + first, stride_, shape, false);
+        loops_.multiply(hidden_ + begin * features_, features_,
+                        {packed->data(), panel_elements<Element>(features_)}, logits(0) + first,
+                        stride_, shape, false);
       };
     });
   }
@@ -73,7 +76,8 @@ class Head {
 
   // grad_hidden rows begin .. begin + count = p W. Rows are split, so no sum crosses threads.
   void store_grad_hidden(int64_t begin, int64_t count, Element* grad_hidden) {
-    const int64_t share = round_up((count + at::get_num_threads() - 1) / at::get_num_threads(), kRowsTogether);
+    const int64_t share =
+        round_up((count + at::get_num_threads() - 1) / at::get_num_threads(), kRowsTogether);
     const int64_t padded = round_up(features_, kPanelColumns);
     for_tasks((count + share - 1) / share, [&]() -> TaskBody {
       auto scratch = std::make_shared<Scratch>(features_, share);
@@ -84,7 +88,8 @@ class Head {
           const GemmShape shape{rows, features_, std::min(kVocabBlock, vocab_ - first)};
           round_block(first_row, rows, first, shape.k, scratch->p.data());
           loops_.pack_rows(weight_ + first * features_, features_, shape, scratch->packed.data());
-          loops_.multiply(scratch->p.data(), kVocabBlock, {scratch->packed.data(), panel_elements<Element>(shape.k)},
+          loops_.multiply(scratch->p.data(), kVocabBlock,
+                          {scratch->packed.data(), panel_elements<Element>(shape.k)},
                           scratch->sums.data(), padded, shape, first > 0);
         }
         for (int64_t row = 0; row < rows; ++row) {
@@ -108,7 +113,8 @@ class Head {
         const int64_t width = std::min(kVocabBlock, vocab_ - first);
         for (int64_t row = 0; row < count; ++row) {
           const float* p = logits(row) + first;
-          for (int64_t at = 0; at < width; ++at) (*transposed)[at * count + row] = static_cast<Element>(p[at]);
+          for (int64_t at = 0; at < width; ++at)
+            (*transposed)[at * count + row] = static_cast<Element>(p[at]);
         }
         loops_.multiply(transposed->data(), count, {packed.data(), panel_elements<Element>(count)},
                         grad_weight + first * padded, padded, {width, features_, count}, true);
@@ -128,7 +134,8 @@ class Head {
           sums(rows * round_up(features, kPanelColumns)) {}
   };
 
-  void round_block(int64_t first_row, int64_t rows, int64_t first, int64_t width, Element* to) const {
+  void round_block(int64_t first_row, int64_t rows, int64_t first, int64_t width,
+                   Element* to) const {
     for (int64_t row = 0; row < rows; ++row) {
       loops_.round_row(logits(first_row + row) + first, to + row * kVocabBlock, width, 1.0f);
     }
@@ -156,18 +163,22 @@ Supervised supervised_rows(const at::Tensor& labels_T, int64_t vocab) {
   if (labels_N.numel() > 0) {
     const int64_t lowest = labels_N.min().item<int64_t>();
     const int64_t highest = labels_N.max().item<int64_t>();
-    CONVOY_INVARIANT(lowest >= 0 && highest < vocab, "labels want 0 <= label < {}, found {} to {}", vocab, lowest,
-                     highest);
+    CONVOY_INVARIANT(lowest >= 0 && highest < vocab, "labels want 0 <= label < {}, found {} to {}",
+                     vocab, lowest, highest);
   }
   return {rows_N, labels_N};
 }
 
-void check_inputs(const at::Tensor& hidden_TD, const at::Tensor& weight_VD, const at::Tensor& labels_T) {
+void check_inputs(const at::Tensor& hidden_TD, const at::Tensor& weight_VD,
+                  const at::Tensor& labels_T) {
   require_supported(hidden_TD, "linear_cross_entropy");
-  CONVOY_INVARIANT(hidden_TD.dim() == 2 && weight_VD.dim() == 2 && weight_VD.is_contiguous() &&
-                       hidden_TD.size(1) == weight_VD.size(1) && hidden_TD.scalar_type() == weight_VD.scalar_type(),
-                   "linear_cross_entropy wants hidden [T, D] and a contiguous weight [V, D] of one dtype");
-  CONVOY_INVARIANT(labels_T.dim() == 1 && labels_T.size(0) == hidden_TD.size(0) && labels_T.scalar_type() == at::kLong,
+  CONVOY_INVARIANT(
+      hidden_TD.dim() == 2 && weight_VD.dim() == 2 && weight_VD.is_contiguous() &&
+          hidden_TD.size(1) == weight_VD.size(1) &&
+          hidden_TD.scalar_type() == weight_VD.scalar_type(),
+      "linear_cross_entropy wants hidden [T, D] and a contiguous weight [V, D] of one dtype");
+  CONVOY_INVARIANT(labels_T.dim() == 1 && labels_T.size(0) == hidden_TD.size(0) &&
+                       labels_T.scalar_type() == at::kLong,
                    "linear_cross_entropy wants one int64 label per token");
 }
 
@@ -182,8 +193,8 @@ struct Wanted {
   bool weight = false;
 };
 
-LossAndGradients run(const at::Tensor& hidden_TD, const at::Tensor& weight_VD, const at::Tensor& labels_T,
-                     Wanted wanted) {
+LossAndGradients run(const at::Tensor& hidden_TD, const at::Tensor& weight_VD,
+                     const at::Tensor& labels_T, Wanted wanted) {
   const Supervised supervised = supervised_rows(labels_T, weight_VD.size(0));
   const at::Tensor hidden_ND = hidden_TD.index_select(0, supervised.rows_N);
   const int64_t supervised_count = hidden_ND.size(0);
@@ -207,7 +218,8 @@ LossAndGradients run(const at::Tensor& hidden_TD, const at::Tensor& weight_VD, c
         }
       });
       if (wanted.hidden) head.store_grad_hidden(begin, count, grad_ND.mutable_data_ptr<Element>());
-      if (wanted.weight) head.add_grad_weight(begin, count, grad_weight_VP.mutable_data_ptr<float>());
+      if (wanted.weight)
+        head.add_grad_weight(begin, count, grad_weight_VP.mutable_data_ptr<float>());
     }
   });
   LossAndGradients result;
@@ -222,10 +234,11 @@ LossAndGradients run(const at::Tensor& hidden_TD, const at::Tensor& weight_VD, c
 }
 
 struct LinearCrossEntropyFunction : torch::autograd::Function<LinearCrossEntropyFunction> {
-  static at::Tensor forward(AutogradContext* context, const at::Tensor& hidden_TD, const at::Tensor& weight_VD,
-                            const at::Tensor& labels_T) {
-    const LossAndGradients result = run(hidden_TD, weight_VD, labels_T,
-                                        {.hidden = hidden_TD.requires_grad(), .weight = weight_VD.requires_grad()});
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& hidden_TD,
+                            const at::Tensor& weight_VD, const at::Tensor& labels_T) {
+    const LossAndGradients result =
+        run(hidden_TD, weight_VD, labels_T,
+            {.hidden = hidden_TD.requires_grad(), .weight = weight_VD.requires_grad()});
     context->save_for_backward({result.hidden_TD, result.weight_VD});
     context->saved_data["weight_dtype"] = static_cast<int64_t>(weight_VD.scalar_type());
     return result.loss;
@@ -233,7 +246,8 @@ struct LinearCrossEntropyFunction : torch::autograd::Function<LinearCrossEntropy
 
   static variable_list backward(AutogradContext* context, const variable_list& grads) {
     const variable_list saved = context->get_saved_variables();
-    // As a number, not a tensor of the gradient's type: a factor rounded to bf16 would bias every gradient.
+    // As a number, not a tensor of the gradient's type: a factor rounded to bf16 would bias every
+    // gradient.
     const double factor = grads[0].item<double>();
     at::Tensor grad_hidden_TD = saved[0].defined() ? saved[0] * factor : at::Tensor();
     at::Tensor grad_weight_VD;
@@ -247,13 +261,16 @@ struct LinearCrossEntropyFunction : torch::autograd::Function<LinearCrossEntropy
 
 }  // namespace
 
-at::Tensor linear_cross_entropy(const at::Tensor& hidden_TD, const at::Tensor& weight_VD, const at::Tensor& labels_T) {
+at::Tensor linear_cross_entropy(const at::Tensor& hidden_TD, const at::Tensor& weight_VD,
+                                const at::Tensor& labels_T) {
   check_inputs(hidden_TD, weight_VD, labels_T);
-  if (!records_gradient({hidden_TD, weight_VD})) return run(hidden_TD, weight_VD, labels_T, {}).loss;
+  if (!records_gradient({hidden_TD, weight_VD}))
+    return run(hidden_TD, weight_VD, labels_T, {}).loss;
   return LinearCrossEntropyFunction::apply(hidden_TD, weight_VD, labels_T);
 }
 
-TokenLosses linear_token_losses(const at::Tensor& hidden_TD, const at::Tensor& weight_VD, const at::Tensor& labels_T) {
+TokenLosses linear_token_losses(const at::Tensor& hidden_TD, const at::Tensor& weight_VD,
+                                const at::Tensor& labels_T) {
   check_inputs(hidden_TD, weight_VD, labels_T);
   const at::NoGradGuard no_grad;
   const Supervised supervised = supervised_rows(labels_T, weight_VD.size(0));
@@ -273,7 +290,8 @@ TokenLosses linear_token_losses(const at::Tensor& hidden_TD, const at::Tensor& w
         for (int64_t row = first; row < end; ++row) {
           const int64_t label = labels[begin + row];
           int64_t likeliest = 0;
-          const float total = simd_kernels<float>().log_sum_exp(head.logits(row), weight_VD.size(0), &likeliest);
+          const float total =
+              simd_kernels<float>().log_sum_exp(head.logits(row), weight_VD.size(0), &likeliest);
           nll[rows[begin + row]] = total - head.logits(row)[label];
           correct[rows[begin + row]] = likeliest == label;
         }

@@ -20,11 +20,15 @@ testing::OpErrors errors_of(int64_t tokens, int64_t features, int64_t vocab, at:
                             int64_t planted_shift = 0) {
   const at::Tensor labels = labels_of(tokens, vocab);
   at::Tensor expected = labels;
-  if (planted_shift != 0) expected = at::where(labels.ge(0), (labels + planted_shift).remainder(vocab), labels);
+  if (planted_shift != 0)
+    expected = at::where(labels.ge(0), (labels + planted_shift).remainder(vocab), labels);
   const auto op = [&](const Tensors& in) { return linear_cross_entropy(in[0], in[1], labels); };
-  const auto reference = [&](const Tensors& in) { return reference::linear_cross_entropy(in[0], in[1], expected); };
+  const auto reference = [&](const Tensors& in) {
+    return reference::linear_cross_entropy(in[0], in[1], expected);
+  };
   return testing::compare(op, reference,
-                          {testing::sample({tokens, features}, dtype, 1), testing::sample({vocab, features}, dtype, 2)});
+                          {testing::sample({tokens, features}, dtype, 1),
+                           testing::sample({vocab, features}, dtype, 2)});
 }
 
 TEST(LinearCrossEntropy, EqualsReferenceWithIgnoredLabels) {
@@ -47,7 +51,8 @@ TEST(LinearCrossEntropy, PlantedErrorIsSeen) {
 TEST(LinearCrossEntropy, NothingSupervised) {
   const at::Tensor hidden = testing::sample({4, 8}, at::kFloat, 1).requires_grad_(true);
   const at::Tensor weight = testing::sample({10, 8}, at::kFloat, 2).requires_grad_(true);
-  const at::Tensor loss = linear_cross_entropy(hidden, weight, at::full({4}, kIgnoredLabel, at::kLong));
+  const at::Tensor loss =
+      linear_cross_entropy(hidden, weight, at::full({4}, kIgnoredLabel, at::kLong));
   EXPECT_EQ(loss.item<float>(), 0.0f);
   loss.backward();
   EXPECT_EQ(hidden.grad().abs().max().item<float>(), 0.0f);
@@ -60,14 +65,18 @@ TEST(LinearCrossEntropy, UpstreamFactorScalesExactly) {
   const at::Tensor hidden = testing::sample({9, 8}, at::kBFloat16, 1).requires_grad_(true);
   const at::Tensor weight = testing::sample({50, 8}, at::kBFloat16, 2);
   const at::Tensor labels = labels_of(9, 50);
-  const at::Tensor plain = torch::autograd::grad({linear_cross_entropy(hidden, weight, labels)}, {hidden})[0];
-  const at::Tensor scaled = torch::autograd::grad({linear_cross_entropy(hidden, weight, labels) / 3.0}, {hidden})[0];
+  const at::Tensor plain =
+      torch::autograd::grad({linear_cross_entropy(hidden, weight, labels)}, {hidden})[0];
+  const at::Tensor scaled =
+      torch::autograd::grad({linear_cross_entropy(hidden, weight, labels) / 3.0}, {hidden})[0];
   EXPECT_LT(testing::relative_error(scaled, plain.to(at::kDouble) / 3.0), std::ldexp(1.0, -8));
 }
 
 TEST(LinearCrossEntropy, ALabelBeyondTheVocabularyIsRefused) {
-  EXPECT_ANY_THROW(linear_cross_entropy(at::ones({2, 4}), at::ones({5, 4}), at::tensor({1, 5}, at::kLong)));
-  EXPECT_ANY_THROW(linear_cross_entropy(at::ones({2, 4}), at::ones({5, 4}), at::tensor({1, -1}, at::kLong)));
+  EXPECT_ANY_THROW(
+      linear_cross_entropy(at::ones({2, 4}), at::ones({5, 4}), at::tensor({1, 5}, at::kLong)));
+  EXPECT_ANY_THROW(
+      linear_cross_entropy(at::ones({2, 4}), at::ones({5, 4}), at::tensor({1, -1}, at::kLong)));
 }
 
 // All logits of this batch would be 1 GiB; chunks of them are 32 MiB.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// x @ W^T with a weight that never changes: packed once for the GEMM library, no autograd graph over it, and its
-// gradient is never computed. Shapes: [..., I] to [..., O].
+// x @ W^T with a weight that never changes: packed once for the GEMM library, no autograd graph
+// over it, and its gradient is never computed. Shapes: [..., I] to [..., O].
 #pragma once
 
 #include <ATen/core/Tensor.h>

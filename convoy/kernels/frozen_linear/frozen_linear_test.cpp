@@ -10,8 +10,8 @@ namespace {
 
 using testing::Tensors;
 
-testing::OpErrors errors_of(at::IntArrayRef sizes, int64_t outputs, bool biased, at::ScalarType dtype,
-                            double planted = 0) {
+testing::OpErrors errors_of(at::IntArrayRef sizes, int64_t outputs, bool biased,
+                            at::ScalarType dtype, double planted = 0) {
   const at::Tensor weight = testing::sample({outputs, sizes.back()}, dtype, 2);
   const at::Tensor bias = biased ? testing::sample({outputs}, dtype, 3) : at::Tensor();
   const FrozenLinear linear(weight, bias);
@@ -26,8 +26,10 @@ testing::OpErrors errors_of(at::IntArrayRef sizes, int64_t outputs, bool biased,
 TEST(FrozenLinear, EqualsReference) {
   for (auto dtype : {at::kFloat, at::kBFloat16}) {
     for (bool biased : {false, true}) {
-      for (const std::vector<int64_t>& sizes : std::vector<std::vector<int64_t>>{{0, 8}, {1, 7}, {33, 64}, {2, 5, 48}}) {
-        EXPECT_LT(errors_of(sizes, 35, biased, dtype).worst(), testing::tolerance(dtype, 64)) << sizes << dtype;
+      for (const std::vector<int64_t>& sizes :
+           std::vector<std::vector<int64_t>>{{0, 8}, {1, 7}, {33, 64}, {2, 5, 48}}) {
+        EXPECT_LT(errors_of(sizes, 35, biased, dtype).worst(), testing::tolerance(dtype, 64))
+            << sizes << dtype;
       }
     }
   }

@@ -3,8 +3,10 @@
 
 namespace convoy::kernels::reference {
 
-at::Tensor gated_activation(const at::Tensor& gate_TF, const at::Tensor& up_TF, Activation activation) {
-  at::Tensor activated = activation == Activation::Silu ? at::silu(gate_TF) : at::gelu(gate_TF, "tanh");
+at::Tensor gated_activation(const at::Tensor& gate_TF, const at::Tensor& up_TF,
+                            Activation activation) {
+  at::Tensor activated =
+      activation == Activation::Silu ? at::silu(gate_TF) : at::gelu(gate_TF, "tanh");
   return activated * up_TF;
 }
 

@@ -9,9 +9,12 @@ namespace {
 
 using testing::Tensors;
 
-testing::OpErrors errors_of(at::IntArrayRef sizes, at::ScalarType dtype, Activation activation, Activation expected) {
+testing::OpErrors errors_of(at::IntArrayRef sizes, at::ScalarType dtype, Activation activation,
+                            Activation expected) {
   const auto op = [&](const Tensors& in) { return gated_activation(in[0], in[1], activation); };
-  const auto reference = [&](const Tensors& in) { return reference::gated_activation(in[0], in[1], expected); };
+  const auto reference = [&](const Tensors& in) {
+    return reference::gated_activation(in[0], in[1], expected);
+  };
   return testing::compare(op, reference,
                           {testing::sample(sizes, dtype, 1) * 3, testing::sample(sizes, dtype, 2)});
 }
@@ -19,8 +22,11 @@ testing::OpErrors errors_of(at::IntArrayRef sizes, at::ScalarType dtype, Activat
 TEST(GatedActivation, EqualsReference) {
   for (auto dtype : {at::kFloat, at::kBFloat16}) {
     for (auto activation : {Activation::Silu, Activation::GeluTanh}) {
-      for (const std::vector<int64_t>& sizes : std::vector<std::vector<int64_t>>{{0, 8}, {1, 1}, {7, 33}, {64, 1408}}) {
-        EXPECT_LT(errors_of(sizes, dtype, activation, activation).worst(), testing::tolerance(dtype, 1)) << sizes;
+      for (const std::vector<int64_t>& sizes :
+           std::vector<std::vector<int64_t>>{{0, 8}, {1, 1}, {7, 33}, {64, 1408}}) {
+        EXPECT_LT(errors_of(sizes, dtype, activation, activation).worst(),
+                  testing::tolerance(dtype, 1))
+            << sizes;
       }
     }
   }
@@ -34,7 +40,8 @@ TEST(GatedActivation, TheOtherActivationIsSeen) {
 }
 
 TEST(GatedActivation, LargeInputsStayFinite) {
-  const at::Tensor gate = at::tensor({-1e4f, -100.0f, -89.0f, 0.0f, 89.0f, 100.0f, 1e4f}).requires_grad_(true);
+  const at::Tensor gate =
+      at::tensor({-1e4f, -100.0f, -89.0f, 0.0f, 89.0f, 100.0f, 1e4f}).requires_grad_(true);
   const at::Tensor up = at::ones({7});
   for (auto activation : {Activation::Silu, Activation::GeluTanh}) {
     const at::Tensor y = gated_activation(gate, up, activation);

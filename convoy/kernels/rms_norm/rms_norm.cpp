@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One pass forward, keeping 1/rms per row; one pass backward. The weight's gradient is summed over parts of rows that do
-// not depend on the number of threads.
+// One pass forward, keeping 1/rms per row; one pass backward. The weight's gradient is summed over
+// parts of rows that do not depend on the number of threads.
 #include "convoy/kernels/rms_norm/rms_norm.h"
 
 #include "convoy/base/error.h"
@@ -22,12 +22,13 @@ RowShape shape_of(const at::Tensor& x) {
 }
 
 NormParameters parameters_of(double epsilon, NormOrder order) {
-  return {.epsilon = static_cast<float>(epsilon), .scale_by_one_plus = order == NormOrder::ScaleByOnePlusThenCast};
+  return {.epsilon = static_cast<float>(epsilon),
+          .scale_by_one_plus = order == NormOrder::ScaleByOnePlusThenCast};
 }
 
 // `inverse_rms` may be undefined.
-at::Tensor run_forward(const at::Tensor& x, const at::Tensor& weight_D, const at::Tensor& inverse_rms,
-                       NormParameters parameters) {
+at::Tensor run_forward(const at::Tensor& x, const at::Tensor& weight_D,
+                       const at::Tensor& inverse_rms, NormParameters parameters) {
   at::Tensor y = at::empty(x.sizes(), x.options());
   const RowShape shape = shape_of(x);
   float* inverse = inverse_rms.defined() ? inverse_rms.mutable_data_ptr<float>() : nullptr;
@@ -38,7 +39,8 @@ at::Tensor run_forward(const at::Tensor& x, const at::Tensor& weight_D, const at
     auto* to = y.mutable_data_ptr<Element>();
     for_rows(shape.rows, shape.width, [&](int64_t begin, int64_t end) {
       const int64_t at = begin * shape.width;
-      simd_kernels<Element>().rms_norm(from + at, weight, to + at, inverse == nullptr ? nullptr : inverse + begin,
+      simd_kernels<Element>().rms_norm(from + at, weight, to + at,
+                                       inverse == nullptr ? nullptr : inverse + begin,
                                        {end - begin, shape.width}, parameters);
     });
   });
@@ -51,7 +53,8 @@ struct NormGradients {
 };
 
 NormGradients run_backward(const at::Tensor& grad, const at::Tensor& x, const at::Tensor& weight_D,
-                           const at::Tensor& inverse_rms, NormParameters parameters, bool wants_weight) {
+                           const at::Tensor& inverse_rms, NormParameters parameters,
+                           bool wants_weight) {
   const RowShape shape = shape_of(x);
   const int64_t parts = (shape.rows + kRowsPerPart - 1) / kRowsPerPart;
   NormGradients gradients{.x = at::empty(x.sizes(), x.options()), .weight_D = {}};
@@ -81,8 +84,8 @@ NormGradients run_backward(const at::Tensor& grad, const at::Tensor& x, const at
 }
 
 struct RmsNormFunction : torch::autograd::Function<RmsNormFunction> {
-  static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& weight_D, double epsilon,
-                            bool scale_by_one_plus) {
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& x,
+                            const at::Tensor& weight_D, double epsilon, bool scale_by_one_plus) {
     const NormParameters parameters{static_cast<float>(epsilon), scale_by_one_plus};
     at::Tensor inverse_rms = at::empty({shape_of(x).rows}, x.options().dtype(at::kFloat));
     at::Tensor y = run_forward(x, weight_D, inverse_rms, parameters);
@@ -96,16 +99,18 @@ struct RmsNormFunction : torch::autograd::Function<RmsNormFunction> {
     const variable_list saved = context->get_saved_variables();
     const NormParameters parameters{static_cast<float>(context->saved_data["epsilon"].toDouble()),
                                     context->saved_data["scale_by_one_plus"].toBool()};
-    NormGradients gradients = run_backward(grads[0].contiguous(), saved[0], saved[1], saved[2], parameters,
-                                           saved[1].requires_grad());
+    NormGradients gradients = run_backward(grads[0].contiguous(), saved[0], saved[1], saved[2],
+                                           parameters, saved[1].requires_grad());
     return {gradients.x, gradients.weight_D, at::Tensor(), at::Tensor()};
   }
 };
 
 }  // namespace
 
-at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& weight_D, double epsilon, NormOrder order) {
-  CONVOY_INVARIANT(x.is_contiguous() && weight_D.is_contiguous(), "rms_norm wants contiguous inputs");
+at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& weight_D, double epsilon,
+                    NormOrder order) {
+  CONVOY_INVARIANT(x.is_contiguous() && weight_D.is_contiguous(),
+                   "rms_norm wants contiguous inputs");
   CONVOY_INVARIANT(weight_D.scalar_type() == x.scalar_type() && weight_D.numel() == x.size(-1),
                    "rms_norm wants a weight like the last dimension of x");
   const NormParameters parameters = parameters_of(epsilon, order);

@@ -9,11 +9,13 @@
 namespace convoy::kernels {
 
 enum class NormOrder {
-  CastThenScale,        // Llama, Qwen: normalise in fp32, cast to the input dtype, then times w
+  CastThenScale,           // Llama, Qwen: normalise in fp32, cast to the input dtype, then times w
   ScaleByOnePlusThenCast,  // Gemma: normalise in fp32, times (1 + w) in fp32, then cast
 };
 
-// Differentiable in x and weight. x [..., D] contiguous, fp32 or bf16; weight [D] in the dtype of x.
-at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& weight_D, double epsilon, NormOrder order);
+// Differentiable in x and weight. x [..., D] contiguous, fp32 or bf16; weight [D] in the dtype of
+// x.
+at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& weight_D, double epsilon,
+                    NormOrder order);
 
 }  // namespace convoy::kernels

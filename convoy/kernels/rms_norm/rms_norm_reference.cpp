@@ -3,7 +3,8 @@
 
 namespace convoy::kernels::reference {
 
-at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& weight_D, double epsilon, NormOrder order) {
+at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& weight_D, double epsilon,
+                    NormOrder order) {
   at::Tensor normed = x * at::rsqrt(x.square().mean(-1, true) + epsilon);
   return order == NormOrder::CastThenScale ? normed * weight_D : normed * (1 + weight_D);
 }

@@ -11,21 +11,23 @@ using testing::Tensors;
 
 constexpr double kEpsilon = 1e-6;
 
-testing::OpErrors errors_of(at::IntArrayRef sizes, at::ScalarType dtype, NormOrder order, double planted = 0) {
+testing::OpErrors errors_of(at::IntArrayRef sizes, at::ScalarType dtype, NormOrder order,
+                            double planted = 0) {
   const auto op = [&](const Tensors& in) { return rms_norm(in[0], in[1], kEpsilon, order); };
   const auto reference = [&](const Tensors& in) {
     return reference::rms_norm(in[0], in[1], kEpsilon + planted, order);
   };
-  return testing::compare(op, reference,
-                          {testing::sample(sizes, dtype, 1), testing::sample({sizes.back()}, dtype, 2)});
+  return testing::compare(
+      op, reference, {testing::sample(sizes, dtype, 1), testing::sample({sizes.back()}, dtype, 2)});
 }
 
 TEST(RmsNorm, EqualsReference) {
   for (auto dtype : {at::kFloat, at::kBFloat16}) {
     for (auto order : {NormOrder::CastThenScale, NormOrder::ScaleByOnePlusThenCast}) {
-      for (const std::vector<int64_t>& sizes :
-           std::vector<std::vector<int64_t>>{{0, 8}, {1, 5}, {1, 17}, {3, 64}, {131, 33}, {5, 7, 48}}) {
-        EXPECT_LT(errors_of(sizes, dtype, order).worst(), testing::tolerance(dtype, 131)) << sizes << dtype;
+      for (const std::vector<int64_t>& sizes : std::vector<std::vector<int64_t>>{
+               {0, 8}, {1, 5}, {1, 17}, {3, 64}, {131, 33}, {5, 7, 48}}) {
+        EXPECT_LT(errors_of(sizes, dtype, order).worst(), testing::tolerance(dtype, 131))
+            << sizes << dtype;
       }
     }
   }
@@ -33,7 +35,8 @@ TEST(RmsNorm, EqualsReference) {
 
 TEST(RmsNorm, PlantedErrorIsSeen) {
   for (auto dtype : {at::kFloat, at::kBFloat16}) {
-    EXPECT_GT(errors_of({9, 33}, dtype, NormOrder::CastThenScale, 0.1).worst(), testing::tolerance(dtype, 33));
+    EXPECT_GT(errors_of({9, 33}, dtype, NormOrder::CastThenScale, 0.1).worst(),
+              testing::tolerance(dtype, 33));
   }
 }
 
@@ -42,7 +45,8 @@ TEST(RmsNorm, Bf16RoundsInTheOrderOfTheFamily) {
   const at::Tensor weight = testing::sample({64}, at::kBFloat16, 4);
   const at::Tensor wide = x.to(at::kFloat);
   const at::Tensor normed = wide * at::rsqrt(wide.square().mean(-1, true) + kEpsilon);
-  EXPECT_TRUE(at::equal(rms_norm(x, weight, kEpsilon, NormOrder::CastThenScale), normed.to(at::kBFloat16) * weight));
+  EXPECT_TRUE(at::equal(rms_norm(x, weight, kEpsilon, NormOrder::CastThenScale),
+                        normed.to(at::kBFloat16) * weight));
   EXPECT_TRUE(at::equal(rms_norm(x, weight, kEpsilon, NormOrder::ScaleByOnePlusThenCast),
                         (normed * (1 + weight.to(at::kFloat))).to(at::kBFloat16)));
 }

@@ -30,8 +30,9 @@ at::Tensor rotate_all(const at::Tensor& x_THE, const at::Tensor& cos_PE, const a
       for (int64_t token = begin; token < end; ++token) {
         const int64_t table = positions[token] * half;
         for (int64_t head = 0; head < heads; ++head) {
-          simd_kernels<Element>().rotate(from + token * x_THE.stride(0) + head * x_THE.stride(1), cos + table,
-                                         sin + table, to + (token * heads + head) * 2 * half, half, direction);
+          simd_kernels<Element>().rotate(from + token * x_THE.stride(0) + head * x_THE.stride(1),
+                                         cos + table, sin + table,
+                                         to + (token * heads + head) * 2 * half, half, direction);
         }
       }
     });
@@ -40,8 +41,9 @@ at::Tensor rotate_all(const at::Tensor& x_THE, const at::Tensor& cos_PE, const a
 }
 
 struct RopeFunction : torch::autograd::Function<RopeFunction> {
-  static at::Tensor forward(AutogradContext* context, const at::Tensor& x_THE, const at::Tensor& cos_PE,
-                            const at::Tensor& sin_PE, const at::Tensor& positions_T) {
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& x_THE,
+                            const at::Tensor& cos_PE, const at::Tensor& sin_PE,
+                            const at::Tensor& positions_T) {
     context->save_for_backward({cos_PE, sin_PE, positions_T});
     return rotate_all(x_THE, cos_PE, sin_PE, positions_T, 1.0f);
   }
@@ -49,7 +51,8 @@ struct RopeFunction : torch::autograd::Function<RopeFunction> {
   static variable_list backward(AutogradContext* context, const variable_list& grads) {
     const variable_list saved = context->get_saved_variables();
     const at::Tensor grad = grads[0].stride(-1) == 1 ? grads[0] : grads[0].contiguous();
-    return {rotate_all(grad, saved[0], saved[1], saved[2], -1.0f), at::Tensor(), at::Tensor(), at::Tensor()};
+    return {rotate_all(grad, saved[0], saved[1], saved[2], -1.0f), at::Tensor(), at::Tensor(),
+            at::Tensor()};
   }
 };
 
@@ -57,10 +60,11 @@ struct RopeFunction : torch::autograd::Function<RopeFunction> {
 
 at::Tensor rope(const at::Tensor& x_THE, const at::Tensor& cos_PE, const at::Tensor& sin_PE,
                 const at::Tensor& positions_T) {
-  CONVOY_INVARIANT(x_THE.dim() == 3 && (x_THE.stride(2) == 1 || x_THE.numel() == 0) && x_THE.size(2) % 2 == 0,
-                   "rope wants [T, H, E] with contiguous, even E");
-  CONVOY_INVARIANT(cos_PE.is_contiguous() && sin_PE.is_contiguous() && cos_PE.size(1) * 2 == x_THE.size(2) &&
-                       sin_PE.sizes() == cos_PE.sizes(),
+  CONVOY_INVARIANT(
+      x_THE.dim() == 3 && (x_THE.stride(2) == 1 || x_THE.numel() == 0) && x_THE.size(2) % 2 == 0,
+      "rope wants [T, H, E] with contiguous, even E");
+  CONVOY_INVARIANT(cos_PE.is_contiguous() && sin_PE.is_contiguous() &&
+                       cos_PE.size(1) * 2 == x_THE.size(2) && sin_PE.sizes() == cos_PE.sizes(),
                    "rope wants contiguous tables of E/2 columns");
   CONVOY_INVARIANT(positions_T.is_contiguous() && positions_T.size(0) == x_THE.size(0),
                    "rope wants one position per token");

@@ -8,8 +8,8 @@
 
 namespace convoy::kernels {
 
-// Differentiable in x. x_THE: T and H may have any stride, E contiguous; cos_PE, sin_PE: fp32 tables of E/2 columns;
-// positions_T int64. Computed in fp32, returned in the dtype of x.
+// Differentiable in x. x_THE: T and H may have any stride, E contiguous; cos_PE, sin_PE: fp32
+// tables of E/2 columns; positions_T int64. Computed in fp32, returned in the dtype of x.
 at::Tensor rope(const at::Tensor& x_THE, const at::Tensor& cos_PE, const at::Tensor& sin_PE,
                 const at::Tensor& positions_T);
 

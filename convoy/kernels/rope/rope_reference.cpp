@@ -8,7 +8,8 @@ at::Tensor rope(const at::Tensor& x_THE, const at::Tensor& cos_PE, const at::Ten
   at::Tensor cos_T1E = cos_PE.to(x_THE.scalar_type()).index_select(0, positions_T).unsqueeze(1);
   at::Tensor sin_T1E = sin_PE.to(x_THE.scalar_type()).index_select(0, positions_T).unsqueeze(1);
   std::vector<at::Tensor> halves = x_THE.chunk(2, -1);
-  return at::cat({halves[0] * cos_T1E - halves[1] * sin_T1E, halves[1] * cos_T1E + halves[0] * sin_T1E}, -1);
+  return at::cat(
+      {halves[0] * cos_T1E - halves[1] * sin_T1E, halves[1] * cos_T1E + halves[0] * sin_T1E}, -1);
 }
 
 }  // namespace convoy::kernels::reference

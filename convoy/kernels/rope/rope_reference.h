@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// rope as a plain composition of tensor operations, in the dtype it is given: what the fused kernel is tested against.
+// rope as a plain composition of tensor operations, in the dtype it is given: what the fused kernel
+// is tested against.
 #pragma once
 
 #include "convoy/kernels/rope/rope.h"

@@ -14,7 +14,8 @@ struct Tables {
   at::Tensor sin_PE;
 };
 Tables tables(int64_t positions, int64_t half, double base) {
-  const at::Tensor frequencies = at::pow(base, -at::arange(half, at::kDouble) / static_cast<double>(half));
+  const at::Tensor frequencies =
+      at::pow(base, -at::arange(half, at::kDouble) / static_cast<double>(half));
   const at::Tensor angles = at::arange(positions, at::kDouble).unsqueeze(1) * frequencies;
   return {angles.cos().to(at::kFloat), angles.sin().to(at::kFloat)};
 }
@@ -24,7 +25,9 @@ testing::OpErrors errors_of(int64_t tokens, int64_t heads, int64_t width, at::Sc
   const Tables used = tables(50, width / 2, 1e4);
   const Tables expected = tables(50, width / 2, planted_base);
   const at::Tensor positions = (at::arange(tokens, at::kLong) * 7).remainder(50);
-  const auto op = [&](const Tensors& in) { return rope(in[0], used.cos_PE, used.sin_PE, positions); };
+  const auto op = [&](const Tensors& in) {
+    return rope(in[0], used.cos_PE, used.sin_PE, positions);
+  };
   const auto reference = [&](const Tensors& in) {
     return reference::rope(in[0], expected.cos_PE, expected.sin_PE, positions);
   };
@@ -35,7 +38,8 @@ TEST(Rope, EqualsReference) {
   for (auto dtype : {at::kFloat, at::kBFloat16}) {
     for (int64_t tokens : {0, 1, 37}) {
       for (int64_t width : {2, 6, 64, 80}) {
-        EXPECT_LT(errors_of(tokens, 3, width, dtype).worst(), testing::tolerance(dtype, 2)) << tokens << " " << width;
+        EXPECT_LT(errors_of(tokens, 3, width, dtype).worst(), testing::tolerance(dtype, 2))
+            << tokens << " " << width;
       }
     }
   }

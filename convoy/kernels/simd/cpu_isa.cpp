@@ -33,10 +33,14 @@ std::vector<CpuIsa> usable_cpu_isas() {
 
 std::string_view cpu_isa_name(CpuIsa isa) {
   switch (isa) {
-    case CpuIsa::Baseline: return "baseline";
-    case CpuIsa::Avx2: return "avx2";
-    case CpuIsa::Avx512: return "avx512";
-    case CpuIsa::Avx512Bf16: return "avx512_bf16";
+    case CpuIsa::Baseline:
+      return "baseline";
+    case CpuIsa::Avx2:
+      return "avx2";
+    case CpuIsa::Avx512:
+      return "avx512";
+    case CpuIsa::Avx512Bf16:
+      return "avx512_bf16";
   }
   return "";
 }

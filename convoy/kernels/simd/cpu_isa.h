@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which instruction sets the inner loops may use. The loops are compiled once per level, so one binary runs on any
-// x86-64 and the level is chosen when the program starts.
+// Which instruction sets the inner loops may use. The loops are compiled once per level, so one
+// binary runs on any x86-64 and the level is chosen when the program starts.
 #pragma once
 
 #include <string_view>

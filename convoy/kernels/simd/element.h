@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// From a tensor's dtype to the element type of the inner loops, and the ways work is split over threads.
+// From a tensor's dtype to the element type of the inner loops, and the ways work is split over
+// threads.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -28,8 +29,8 @@ bool records_gradient(std::initializer_list<at::Tensor> inputs);
 // Calls body(begin, end) over rows in parallel, in parts worth a thread's while.
 void for_rows(int64_t rows, int64_t width, const std::function<void(int64_t, int64_t)>& body);
 
-// Runs body(task) for every task, each thread taking the next one when it is free. `make_body` is called once per
-// thread, so the body may own scratch memory.
+// Runs body(task) for every task, each thread taking the next one when it is free. `make_body` is
+// called once per thread, so the body may own scratch memory.
 using TaskBody = std::function<void(int64_t)>;
 void for_tasks(int64_t tasks, const std::function<TaskBody()>& make_body);
 

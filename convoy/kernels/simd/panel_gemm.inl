@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// GEMM over a packed B: C [m, n] = A [m, k] B [k, n] in fp32 accumulation. A panel holds kPanelColumns columns for all
-// k; with bf16 two k values of a column lie together, as the dot-product instruction wants them. kBlockRows rows times
-// two vectors are kept in registers: enough to hide the latency of one or two multipliers. See vector16.inl.
+// GEMM over a packed B: C [m, n] = A [m, k] B [k, n] in fp32 accumulation. A panel holds
+// kPanelColumns columns for all k; with bf16 two k values of a column lie together, as the
+// dot-product instruction wants them. kBlockRows rows times two vectors are kept in registers:
+// enough to hide the latency of one or two multipliers. See vector16.inl.
 
 template <class Element>
 constexpr int64_t kPair = sizeof(Element) == 2 ? 2 : 1;
@@ -16,16 +17,18 @@ constexpr int64_t kBlockRows = 1;
 #endif
 
 // a: one float of a row. b: 16 columns at the same k.
-CONVOY_INLINE Floats multiply_add(Floats c, const float* a, const float* b) { return c + *a * load(b); }
+CONVOY_INLINE Floats multiply_add(Floats c, const float* a, const float* b) {
+  return c + *a * load(b);
+}
 
 // a: two bf16 of a row. b: 16 columns of the same two k, interleaved.
 #if CONVOY_SIMD_LEVEL >= 3
 CONVOY_INLINE Floats multiply_add(Floats c, const c10::BFloat16* a, const c10::BFloat16* b) {
   int32_t pair;
   __builtin_memcpy(&pair, a, sizeof pair);
-  return reinterpret_cast<Floats>(
-      _mm512_dpbf16_ps(reinterpret_cast<__m512>(c), reinterpret_cast<__m512bh>(_mm512_set1_epi32(pair)),
-                       reinterpret_cast<__m512bh>(_mm512_loadu_si512(b))));
+  return reinterpret_cast<Floats>(_mm512_dpbf16_ps(
+      reinterpret_cast<__m512>(c), reinterpret_cast<__m512bh>(_mm512_set1_epi32(pair)),
+      reinterpret_cast<__m512bh>(_mm512_loadu_si512(b))));
 }
 #else
 CONVOY_INLINE Floats multiply_add(Floats c, const c10::BFloat16* a, const c10::BFloat16* b) {
@@ -37,8 +40,8 @@ CONVOY_INLINE Floats multiply_add(Floats c, const c10::BFloat16* a, const c10::B
 #endif
 
 template <class Element, int64_t rows>
-inline void multiply_block(const Element* a, int64_t stride_a, const Element* panel, float* c, int64_t stride_c,
-                           int64_t k, bool accumulate) {
+inline void multiply_block(const Element* a, int64_t stride_a, const Element* panel, float* c,
+                           int64_t stride_c, int64_t k, bool accumulate) {
   constexpr int64_t pair = kPair<Element>;
   constexpr int64_t step = kPanelColumns * pair;
   Floats low[rows];
@@ -74,26 +77,29 @@ inline void multiply_block(const Element* a, int64_t stride_a, const Element* pa
 
 // The last, smaller block of rows.
 template <class Element, int64_t rows>
-inline void multiply_rest(int64_t rest, const Element* a, int64_t stride_a, const Element* panel, float* c,
-                          int64_t stride_c, int64_t k, bool accumulate) {
+inline void multiply_rest(int64_t rest, const Element* a, int64_t stride_a, const Element* panel,
+                          float* c, int64_t stride_c, int64_t k, bool accumulate) {
   if constexpr (rows > 0) {
-    if (rest == rows) return multiply_block<Element, rows>(a, stride_a, panel, c, stride_c, k, accumulate);
+    if (rest == rows)
+      return multiply_block<Element, rows>(a, stride_a, panel, c, stride_c, k, accumulate);
     multiply_rest<Element, rows - 1>(rest, a, stride_a, panel, c, stride_c, k, accumulate);
   }
 }
 
 template <class Element>
-void multiply(const Element* a, int64_t stride_a, PackedView<Element> b, float* c, int64_t stride_c, GemmShape shape,
-              bool accumulate) {
+void multiply(const Element* a, int64_t stride_a, PackedView<Element> b, float* c, int64_t stride_c,
+              GemmShape shape, bool accumulate) {
   const Element* panel = b.panels;
   for (int64_t column = 0; column < shape.n; column += kPanelColumns, panel += b.panel_stride) {
     int64_t row = 0;
     for (; row + kBlockRows <= shape.m; row += kBlockRows) {
-      multiply_block<Element, kBlockRows>(a + row * stride_a, stride_a, panel, c + row * stride_c + column, stride_c,
-                                          shape.k, accumulate);
+      multiply_block<Element, kBlockRows>(a + row * stride_a, stride_a, panel,
+                                          c + row * stride_c + column, stride_c, shape.k,
+                                          accumulate);
     }
     multiply_rest<Element, kBlockRows - 1>(shape.m - row, a + row * stride_a, stride_a, panel,
-                                           c + row * stride_c + column, stride_c, shape.k, accumulate);
+                                           c + row * stride_c + column, stride_c, shape.k,
+                                           accumulate);
   }
 }
 
@@ -116,7 +122,8 @@ void pack_rows_from(const From* b, int64_t stride, GemmShape shape, Element* pac
         if (count >= kLanes) {
           store_pairs(packed, load(first), paired ? load(first + stride) : Floats{});
         } else {
-          store_pairs(packed, load_part(first, count), paired ? load_part(first + stride, count) : Floats{});
+          store_pairs(packed, load_part(first, count),
+                      paired ? load_part(first + stride, count) : Floats{});
         }
       }
     }
@@ -130,15 +137,18 @@ void pack_columns(const Element* b_t, int64_t stride, GemmShape shape, Element* 
   constexpr int64_t kTile = 32;
   const int64_t padded_k = round_up(shape.k, pair);
   const int64_t whole = shape.k / pair * pair;
-  for (int64_t column = 0; column < shape.n; column += kPanelColumns, packed += kPanelColumns * padded_k) {
+  for (int64_t column = 0; column < shape.n;
+       column += kPanelColumns, packed += kPanelColumns * padded_k) {
     const int64_t present = std::min(kPanelColumns, shape.n - column);
-    if (present < kPanelColumns || whole < shape.k) std::fill(packed, packed + kPanelColumns * padded_k, Element(0.0f));
+    if (present < kPanelColumns || whole < shape.k)
+      std::fill(packed, packed + kPanelColumns * padded_k, Element(0.0f));
     for (int64_t begin = 0; begin < whole; begin += kTile) {
       const int64_t end = std::min(begin + kTile, whole);
       for (int64_t lane = 0; lane < present; ++lane) {
         const Element* from = b_t + (column + lane) * stride;
         for (int64_t k = begin; k < end; k += pair) {
-          __builtin_memcpy(packed + k * kPanelColumns + lane * pair, from + k, pair * sizeof(Element));
+          __builtin_memcpy(packed + k * kPanelColumns + lane * pair, from + k,
+                           pair * sizeof(Element));
         }
       }
     }
@@ -150,10 +160,12 @@ void pack_columns(const Element* b_t, int64_t stride, GemmShape shape, Element* 
 }
 
 template <class Element>
-void weighted_sum(const float* weights, const Element* rows, int64_t stride, RowShape shape, float* out) {
+void weighted_sum(const float* weights, const Element* rows, int64_t stride, RowShape shape,
+                  float* out) {
   for_lanes(shape.width, [&](int64_t at, auto count) {
     Floats total{};
-    for (int64_t row = 0; row < shape.rows; ++row) total += weights[row] * load_lanes(rows + row * stride + at, count);
+    for (int64_t row = 0; row < shape.rows; ++row)
+      total += weights[row] * load_lanes(rows + row * stride + at, count);
     store_lanes(out + at, total, count);
   });
 }

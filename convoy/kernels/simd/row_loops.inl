@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Loops over rows of features: norms, rotary embedding, gated activations, softmax pieces, AdamW. See vector16.inl.
+// Loops over rows of features: norms, rotary embedding, gated activations, softmax pieces, AdamW.
+// See vector16.inl.
 
 template <class Element>
-void rms_norm(const Element* x, const Element* weight, Element* y, float* inverse_rms, RowShape shape,
-              NormParameters parameters) {
+void rms_norm(const Element* x, const Element* weight, Element* y, float* inverse_rms,
+              RowShape shape, NormParameters parameters) {
   for (int64_t row = 0; row < shape.rows; ++row, x += shape.width, y += shape.width) {
     Floats squares{};
     for_lanes(shape.width, [&](int64_t at, auto count) {
@@ -29,8 +30,9 @@ void rms_norm(const Element* x, const Element* weight, Element* y, float* invers
 
 // With n = x / rms and g = grad * w: dx = (g - n mean(g n)) / rms, dw = sum over rows of grad * n.
 template <class Element>
-void rms_norm_backward(const Element* grad, const Element* x, const Element* weight, const float* inverse_rms,
-                       Element* grad_x, float* grad_weight, RowShape shape, NormParameters parameters) {
+void rms_norm_backward(const Element* grad, const Element* x, const Element* weight,
+                       const float* inverse_rms, Element* grad_x, float* grad_weight,
+                       RowShape shape, NormParameters parameters) {
   const float offset = parameters.scale_by_one_plus ? 1.0f : 0.0f;
   for (int64_t row = 0; row < shape.rows; ++row) {
     const float scale = inverse_rms[row];
@@ -46,7 +48,8 @@ void rms_norm_backward(const Element* grad, const Element* x, const Element* wei
     });
     const float mean = sum(products) / static_cast<float>(shape.width);
     for_lanes(shape.width, [&](int64_t at, auto count) {
-      const Floats scaled = load_lanes(grad + at, count) * (load_lanes(weight + at, count) + offset);
+      const Floats scaled =
+          load_lanes(grad + at, count) * (load_lanes(weight + at, count) + offset);
       const Floats normed = load_lanes(x + at, count) * scale;
       store_lanes(grad_x + at, (scaled - normed * mean) * scale, count);
     });
@@ -57,7 +60,8 @@ void rms_norm_backward(const Element* grad, const Element* x, const Element* wei
 }
 
 template <class Element>
-void rotate(const Element* x, const float* cos, const float* sin, Element* y, int64_t half, float direction) {
+void rotate(const Element* x, const float* cos, const float* sin, Element* y, int64_t half,
+            float direction) {
   for_lanes(half, [&](int64_t at, auto count) {
     const Floats first = load_lanes(x + at, count);
     const Floats second = load_lanes(x + half + at, count);
@@ -118,8 +122,8 @@ void clear_outside(Element* row, int64_t begin, int64_t end, int64_t width) {
 }
 
 template <class Element>
-float attention_weights(const float* scores, Element* weights, int64_t begin, int64_t end, int64_t width,
-                        float scale, float* log_sum_exp) {
+float attention_weights(const float* scores, Element* weights, int64_t begin, int64_t end,
+                        int64_t width, float scale, float* log_sum_exp) {
   constexpr float kNone = -std::numeric_limits<float>::infinity();
   Floats best = all(kNone);
   for_lanes(end - begin, [&](int64_t at, auto count) {
@@ -138,8 +142,8 @@ float attention_weights(const float* scores, Element* weights, int64_t begin, in
   return denominator;
 }
 
-inline void attention_weights_backward(float* scores, float* grad_p, int64_t begin, int64_t end, int64_t width,
-                                       float scale, float log_sum_exp, float delta) {
+inline void attention_weights_backward(float* scores, float* grad_p, int64_t begin, int64_t end,
+                                       int64_t width, float scale, float log_sum_exp, float delta) {
   for_lanes(end - begin, [&](int64_t at, auto count) {
     const Floats p = exponential(load_lanes(scores + begin + at, count) * scale - log_sum_exp);
     const Floats incoming = load_lanes(grad_p + begin + at, count);
@@ -161,8 +165,9 @@ float dot(const Element* a, const Element* b, int64_t total) {
 
 template <class Element>
 void round_row(const float* from, Element* to, int64_t total, float factor) {
-  for_lanes(total,
-            [&](int64_t at, auto count) { store_lanes(to + at, load_lanes(from + at, count) * factor, count); });
+  for_lanes(total, [&](int64_t at, auto count) {
+    store_lanes(to + at, load_lanes(from + at, count) * factor, count);
+  });
 }
 
 inline void add_rows(const float* from, float* to, int64_t total) {
@@ -174,7 +179,9 @@ inline void add_rows(const float* from, float* to, int64_t total) {
 inline float log_sum_exp(const float* logits, int64_t total, int64_t* largest_index) {
   constexpr float kNone = -std::numeric_limits<float>::infinity();
   Floats best = all(kNone);
-  for_lanes(total, [&](int64_t at, auto count) { best = larger(load_lanes(logits + at, count, kNone), best); });
+  for_lanes(total, [&](int64_t at, auto count) {
+    best = larger(load_lanes(logits + at, count, kNone), best);
+  });
   const float top = largest(best);
   Floats exponentials{};
   for_lanes(total, [&](int64_t at, auto count) {
@@ -207,15 +214,17 @@ double sum_of_squares(const Element* values, int64_t total) {
   return result;
 }
 
-// torch.optim.AdamW, operation by operation: decay, lerp, addcmul, sqrt / correction + epsilon, addcdiv.
+// torch.optim.AdamW, operation by operation: decay, lerp, addcmul, sqrt / correction + epsilon,
+// addcdiv.
 template <class Element>
-void adamw(const AdamWFactors& factors, float* value, const float* gradient, float* exp_avg, float* exp_avg_sq,
-           Element* rounded, int64_t total) {
+void adamw(const AdamWFactors& factors, float* value, const float* gradient, float* exp_avg,
+           float* exp_avg_sq, Element* rounded, int64_t total) {
   for_lanes(total, [&](int64_t at, auto count) {
     const Floats grad = load_lanes(gradient + at, count) * factors.gradient_scale;
     const Floats old_mean = load_lanes(exp_avg + at, count);
     const Floats mean = old_mean + (grad - old_mean) * factors.one_minus_beta1;
-    const Floats square = load_lanes(exp_avg_sq + at, count) * factors.beta2 + grad * grad * factors.one_minus_beta2;
+    const Floats square =
+        load_lanes(exp_avg_sq + at, count) * factors.beta2 + grad * grad * factors.one_minus_beta2;
     const Floats denominator = root(square) / factors.root_bias_correction + factors.epsilon;
     const Floats updated =
         load_lanes(value + at, count) * factors.keep - mean / denominator * factors.step_size;

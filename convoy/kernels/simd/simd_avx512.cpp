@@ -11,7 +11,8 @@
 
 #include "convoy/kernels/simd/simd_kernels.h"
 
-// Set by hand: the target pragma defines no macros when preprocessing is a step of its own, as with ccache.
+// Set by hand: the target pragma defines no macros when preprocessing is a step of its own, as with
+// ccache.
 #define CONVOY_SIMD_LEVEL 2  // CpuIsa
 
 #pragma GCC target("avx2,fma,f16c,avx512f,avx512bw,avx512dq,avx512vl,prefer-vector-width=512")
@@ -19,9 +20,9 @@
 
 namespace convoy::kernels::avx512 {
 namespace {
-#include "convoy/kernels/simd/vector16.inl"
-#include "convoy/kernels/simd/row_loops.inl"
 #include "convoy/kernels/simd/panel_gemm.inl"
+#include "convoy/kernels/simd/row_loops.inl"
+#include "convoy/kernels/simd/vector16.inl"
 }  // namespace
 #include "convoy/kernels/simd/simd_table.inl"
 }  // namespace convoy::kernels::avx512

@@ -11,17 +11,19 @@
 
 #include "convoy/kernels/simd/simd_kernels.h"
 
-// Set by hand: the target pragma defines no macros when preprocessing is a step of its own, as with ccache.
+// Set by hand: the target pragma defines no macros when preprocessing is a step of its own, as with
+// ccache.
 #define CONVOY_SIMD_LEVEL 3  // CpuIsa
 
-#pragma GCC target("avx2,fma,f16c,avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,prefer-vector-width=512")
+#pragma GCC target( \
+    "avx2,fma,f16c,avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,prefer-vector-width=512")
 #pragma GCC optimize("fp-contract=fast")
 
 namespace convoy::kernels::avx512_bf16 {
 namespace {
-#include "convoy/kernels/simd/vector16.inl"
-#include "convoy/kernels/simd/row_loops.inl"
 #include "convoy/kernels/simd/panel_gemm.inl"
+#include "convoy/kernels/simd/row_loops.inl"
+#include "convoy/kernels/simd/vector16.inl"
 }  // namespace
 #include "convoy/kernels/simd/simd_table.inl"
 }  // namespace convoy::kernels::avx512_bf16

@@ -9,16 +9,17 @@
 
 #include "convoy/kernels/simd/simd_kernels.h"
 
-// Set by hand: the target pragma defines no macros when preprocessing is a step of its own, as with ccache.
+// Set by hand: the target pragma defines no macros when preprocessing is a step of its own, as with
+// ccache.
 #define CONVOY_SIMD_LEVEL 0  // CpuIsa
 
 #pragma GCC optimize("fp-contract=fast")
 
 namespace convoy::kernels::baseline {
 namespace {
-#include "convoy/kernels/simd/vector16.inl"
-#include "convoy/kernels/simd/row_loops.inl"
 #include "convoy/kernels/simd/panel_gemm.inl"
+#include "convoy/kernels/simd/row_loops.inl"
+#include "convoy/kernels/simd/vector16.inl"
 }  // namespace
 #include "convoy/kernels/simd/simd_table.inl"
 }  // namespace convoy::kernels::baseline

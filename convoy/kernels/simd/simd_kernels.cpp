@@ -5,10 +5,10 @@
 
 namespace convoy::kernels {
 
-#define CONVOY_SIMD_TABLES(isa)                        \
-  namespace isa {                                      \
-  extern const SimdKernels<float> kFloatTable;         \
-  extern const SimdKernels<c10::BFloat16> kBf16Table;  \
+#define CONVOY_SIMD_TABLES(isa)                       \
+  namespace isa {                                     \
+  extern const SimdKernels<float> kFloatTable;        \
+  extern const SimdKernels<c10::BFloat16> kBf16Table; \
   }
 CONVOY_SIMD_TABLES(baseline)
 CONVOY_SIMD_TABLES(avx2)
@@ -28,10 +28,14 @@ template <>
 const SimdKernels<float>& simd_kernels<float>(CpuIsa isa) {
   require_usable(isa);
   switch (isa) {
-    case CpuIsa::Baseline: break;
-    case CpuIsa::Avx2: return avx2::kFloatTable;
-    case CpuIsa::Avx512: return avx512::kFloatTable;
-    case CpuIsa::Avx512Bf16: return avx512_bf16::kFloatTable;
+    case CpuIsa::Baseline:
+      break;
+    case CpuIsa::Avx2:
+      return avx2::kFloatTable;
+    case CpuIsa::Avx512:
+      return avx512::kFloatTable;
+    case CpuIsa::Avx512Bf16:
+      return avx512_bf16::kFloatTable;
   }
   return baseline::kFloatTable;
 }
@@ -40,10 +44,14 @@ template <>
 const SimdKernels<c10::BFloat16>& simd_kernels<c10::BFloat16>(CpuIsa isa) {
   require_usable(isa);
   switch (isa) {
-    case CpuIsa::Baseline: break;
-    case CpuIsa::Avx2: return avx2::kBf16Table;
-    case CpuIsa::Avx512: return avx512::kBf16Table;
-    case CpuIsa::Avx512Bf16: return avx512_bf16::kBf16Table;
+    case CpuIsa::Baseline:
+      break;
+    case CpuIsa::Avx2:
+      return avx2::kBf16Table;
+    case CpuIsa::Avx512:
+      return avx512::kBf16Table;
+    case CpuIsa::Avx512Bf16:
+      return avx512_bf16::kBf16Table;
   }
   return baseline::kBf16Table;
 }

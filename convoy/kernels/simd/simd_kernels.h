@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The inner loops of all CPU ops, one table per instruction set and element type. Single-threaded; callers split work.
-// Element is float or at::BFloat16; all arithmetic is fp32. Every loop gives the same bits however callers split rows.
+// The inner loops of all CPU ops, one table per instruction set and element type. Single-threaded;
+// callers split work. Element is float or at::BFloat16; all arithmetic is fp32. Every loop gives
+// the same bits however callers split rows.
 #pragma once
 
 #include <c10/util/BFloat16.h>
@@ -69,30 +70,31 @@ struct AdamWFactors {
 template <class Element>
 struct SimdKernels {
   // y = norm(x) * w over contiguous rows; inverse_rms per row may be null.
-  void (*rms_norm)(const Element* x, const Element* weight, Element* y, float* inverse_rms, RowShape shape,
-                   NormParameters parameters);
+  void (*rms_norm)(const Element* x, const Element* weight, Element* y, float* inverse_rms,
+                   RowShape shape, NormParameters parameters);
   // grad_weight [width] is added to; null: not computed.
   void (*rms_norm_backward)(const Element* grad, const Element* x, const Element* weight,
-                            const float* inverse_rms, Element* grad_x, float* grad_weight, RowShape shape,
-                            NormParameters parameters);
+                            const float* inverse_rms, Element* grad_x, float* grad_weight,
+                            RowShape shape, NormParameters parameters);
   // One head: first and second half rotated by (cos, sin); direction -1 rotates back.
-  void (*rotate)(const Element* x, const float* cos, const float* sin, Element* y, int64_t half, float direction);
+  void (*rotate)(const Element* x, const float* cos, const float* sin, Element* y, int64_t half,
+                 float direction);
 
   void (*gated_silu)(const Element* gate, const Element* up, Element* y, int64_t count);
   void (*gated_gelu_tanh)(const Element* gate, const Element* up, Element* y, int64_t count);
-  void (*gated_silu_backward)(const Element* grad, const Element* gate, const Element* up, Element* grad_gate,
-                              Element* grad_up, int64_t count);
-  void (*gated_gelu_tanh_backward)(const Element* grad, const Element* gate, const Element* up, Element* grad_gate,
-                                   Element* grad_up, int64_t count);
+  void (*gated_silu_backward)(const Element* grad, const Element* gate, const Element* up,
+                              Element* grad_gate, Element* grad_up, int64_t count);
+  void (*gated_gelu_tanh_backward)(const Element* grad, const Element* gate, const Element* up,
+                                   Element* grad_gate, Element* grad_up, int64_t count);
 
-  // weights[i] = exp(scale * scores[i] - max) for begin <= i < end, 0 elsewhere below `width`; returns the sum.
-  // log_sum_exp = log(sum exp(scale * scores)).
-  float (*attention_weights)(const float* scores, Element* weights, int64_t begin, int64_t end, int64_t width,
-                             float scale, float* log_sum_exp);
-  // In place: scores becomes p = exp(scale * scores - log_sum_exp), grad_p becomes scale * p * (grad_p - delta); both 0
-  // outside begin <= i < end, below `width`.
-  void (*attention_weights_backward)(float* scores, float* grad_p, int64_t begin, int64_t end, int64_t width,
-                                     float scale, float log_sum_exp, float delta);
+  // weights[i] = exp(scale * scores[i] - max) for begin <= i < end, 0 elsewhere below `width`;
+  // returns the sum. log_sum_exp = log(sum exp(scale * scores)).
+  float (*attention_weights)(const float* scores, Element* weights, int64_t begin, int64_t end,
+                             int64_t width, float scale, float* log_sum_exp);
+  // In place: scores becomes p = exp(scale * scores - log_sum_exp), grad_p becomes scale * p *
+  // (grad_p - delta); both 0 outside begin <= i < end, below `width`.
+  void (*attention_weights_backward)(float* scores, float* grad_p, int64_t begin, int64_t end,
+                                     int64_t width, float scale, float log_sum_exp, float delta);
 
   float (*dot)(const Element* a, const Element* b, int64_t count);
   void (*round_row)(const float* from, Element* to, int64_t count, float factor);
@@ -108,15 +110,19 @@ struct SimdKernels {
   void (*adamw)(const AdamWFactors& factors, float* value, const float* gradient, float* exp_avg,
                 float* exp_avg_sq, Element* rounded, int64_t count);
 
-  // B [k, n] packed for multiply: panels of kPanelColumns columns, zero-padded; packed_elements() of them.
-  void (*pack_rows)(const Element* b, int64_t stride, GemmShape shape, Element* packed);      // b[k][n]
-  void (*pack_columns)(const Element* b_t, int64_t stride, GemmShape shape, Element* packed);  // b_t[n][k]
-  void (*pack_float_rows)(const float* b, int64_t stride, GemmShape shape, Element* packed);  // rounds
+  // B [k, n] packed for multiply: panels of kPanelColumns columns, zero-padded; packed_elements()
+  // of them.
+  void (*pack_rows)(const Element* b, int64_t stride, GemmShape shape, Element* packed);  // b[k][n]
+  void (*pack_columns)(const Element* b_t, int64_t stride, GemmShape shape,
+                       Element* packed);  // b_t[n][k]
+  void (*pack_float_rows)(const float* b, int64_t stride, GemmShape shape,
+                          Element* packed);  // rounds
   // C [m, round_up(n)] = A [m, k] B, or C += A B.
-  void (*multiply)(const Element* a, int64_t stride_a, PackedView<Element> b, float* c, int64_t stride_c,
-                   GemmShape shape, bool accumulate);
+  void (*multiply)(const Element* a, int64_t stride_a, PackedView<Element> b, float* c,
+                   int64_t stride_c, GemmShape shape, bool accumulate);
   // out[width] = sum over rows of weights[row] * row.
-  void (*weighted_sum)(const float* weights, const Element* rows, int64_t stride, RowShape shape, float* out);
+  void (*weighted_sum)(const float* weights, const Element* rows, int64_t stride, RowShape shape,
+                       float* out);
 };
 
 // Throws StateError for a level this machine cannot run.

@@ -28,15 +28,18 @@ void check_multiply(CpuIsa isa, GemmShape shape) {
   const int64_t stride = round_up(shape.n, kPanelColumns);
   const at::Tensor c = at::ones({shape.m, stride});
   const PackedView<Element> view{by_rows.data(), panel_elements<Element>(shape.k)};
-  loops.multiply(a.const_data_ptr<Element>(), shape.k, view, c.mutable_data_ptr<float>(), stride, shape, true);
+  loops.multiply(a.const_data_ptr<Element>(), shape.k, view, c.mutable_data_ptr<float>(), stride,
+                 shape, true);
   const at::Tensor wanted = at::matmul(a.to(at::kDouble), b.to(at::kDouble)) + 1;
-  EXPECT_LT(testing::relative_error(c.slice(1, 0, shape.n), wanted), testing::tolerance(at::kFloat, shape.k))
+  EXPECT_LT(testing::relative_error(c.slice(1, 0, shape.n), wanted),
+            testing::tolerance(at::kFloat, shape.k))
       << cpu_isa_name(isa) << " " << shape.m << "x" << shape.n << "x" << shape.k;
 }
 
 TEST(SimdKernels, MultiplyOnEveryLevel) {
   for (CpuIsa isa : usable_cpu_isas()) {
-    for (GemmShape shape : {GemmShape{1, 1, 1}, {8, 32, 64}, {17, 33, 5}, {5, 70, 131}, {64, 96, 2}}) {
+    for (GemmShape shape :
+         {GemmShape{1, 1, 1}, {8, 32, 64}, {17, 33, 5}, {5, 70, 131}, {64, 96, 2}}) {
       check_multiply<float>(isa, shape);
       check_multiply<at::BFloat16>(isa, shape);
     }
@@ -47,7 +50,8 @@ TEST(SimdKernels, ExponentialOnEveryLevel) {
   const at::Tensor x = at::linspace(-100, 85, 4001);
   for (CpuIsa isa : usable_cpu_isas()) {
     const at::Tensor y = at::empty_like(x);
-    simd_kernels<float>(isa).softmax_row(x.const_data_ptr<float>(), y.mutable_data_ptr<float>(), x.numel(), 0.0f);
+    simd_kernels<float>(isa).softmax_row(x.const_data_ptr<float>(), y.mutable_data_ptr<float>(),
+                                         x.numel(), 0.0f);
     const at::Tensor wanted = x.to(at::kDouble).exp();
     // Below the smallest normal number the result is 0.
     const at::Tensor error = (y.to(at::kDouble) - wanted).abs() / wanted.clamp_min(2e-38);
@@ -57,14 +61,16 @@ TEST(SimdKernels, ExponentialOnEveryLevel) {
 }
 
 TEST(SimdKernels, RoundingToBf16EqualsLibTorch) {
-  const at::Tensor x = at::cat({testing::sample({1000}, at::kFloat, 1) * 1e3,
-                                at::tensor({0.0f, -0.0f, INFINITY, -INFINITY, NAN, 1.00390625f, 1.01171875f, 3.4e38f})});
+  const at::Tensor x = at::cat(
+      {testing::sample({1000}, at::kFloat, 1) * 1e3,
+       at::tensor({0.0f, -0.0f, INFINITY, -INFINITY, NAN, 1.00390625f, 1.01171875f, 3.4e38f})});
   const at::Tensor wanted = x.to(at::kBFloat16);
   for (CpuIsa isa : usable_cpu_isas()) {
     const at::Tensor y = at::empty_like(wanted);
-    simd_kernels<at::BFloat16>(isa).round_row(x.const_data_ptr<float>(), y.mutable_data_ptr<at::BFloat16>(),
-                                              x.numel(), 1.0f);
-    EXPECT_TRUE(at::allclose(y.to(at::kFloat), wanted.to(at::kFloat), 0, 0, true)) << cpu_isa_name(isa);
+    simd_kernels<at::BFloat16>(isa).round_row(x.const_data_ptr<float>(),
+                                              y.mutable_data_ptr<at::BFloat16>(), x.numel(), 1.0f);
+    EXPECT_TRUE(at::allclose(y.to(at::kFloat), wanted.to(at::kFloat), 0, 0, true))
+        << cpu_isa_name(isa);
   }
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sixteen floats as one value, in the compiler's vector extension: one register with AVX-512, two with AVX2, four
-// below. Included once per instruction set, inside that set's namespace and target.
+// Sixteen floats as one value, in the compiler's vector extension: one register with AVX-512, two
+// with AVX2, four below. Included once per instruction set, inside that set's namespace and target.
 
 using Floats = float __attribute__((vector_size(64)));
 using Ints = int32_t __attribute__((vector_size(64)));
@@ -42,7 +42,8 @@ CONVOY_INLINE void store(c10::BFloat16* to, Floats value) {
 template <class Element>
 CONVOY_INLINE Floats load_part(const Element* from, int64_t count, float fill = 0.0f) {
   Element lanes[kLanes];
-  for (int64_t lane = 0; lane < kLanes; ++lane) lanes[lane] = lane < count ? from[lane] : Element(fill);
+  for (int64_t lane = 0; lane < kLanes; ++lane)
+    lanes[lane] = lane < count ? from[lane] : Element(fill);
   return load(lanes);
 }
 template <class Element>
@@ -56,7 +57,8 @@ CONVOY_INLINE void store_part(Element* to, Floats value, int64_t count) {
 template <class Step>
 CONVOY_INLINE void for_lanes(int64_t count, Step&& step) {
   int64_t offset = 0;
-  for (; offset + kLanes <= count; offset += kLanes) step(offset, std::integral_constant<int64_t, kLanes>());
+  for (; offset + kLanes <= count; offset += kLanes)
+    step(offset, std::integral_constant<int64_t, kLanes>());
   if (offset < count) step(offset, count - offset);
 }
 template <class Element, class Count>
@@ -89,8 +91,8 @@ CONVOY_INLINE float largest(Floats value) {
   return best;
 }
 
-// exp by range reduction to |r| <= ln2/2 and the degree-6 polynomial of Cephes' expf: relative error below 2^-22;
-// 0 below -87.3, capped at exp(88.3).
+// exp by range reduction to |r| <= ln2/2 and the degree-6 polynomial of Cephes' expf: relative
+// error below 2^-22; 0 below -87.3, capped at exp(88.3).
 CONVOY_INLINE Floats exponential(Floats x) {
   constexpr float kHighest = 88.3762626647949f;
   constexpr float kLowest = -87.3365447504019f;
