@@ -21,9 +21,11 @@
 
 namespace convoy::kernels::avx512_bf16 {
 namespace {
-#include "convoy/kernels/simd/panel_gemm.inl"
-#include "convoy/kernels/simd/row_loops.inl"
+// clang-format off: the others use the first.
 #include "convoy/kernels/simd/vector16.inl"
+#include "convoy/kernels/simd/row_loops.inl"
+#include "convoy/kernels/simd/panel_gemm.inl"
+// clang-format on
 }  // namespace
 #include "convoy/kernels/simd/simd_table.inl"
 }  // namespace convoy::kernels::avx512_bf16
