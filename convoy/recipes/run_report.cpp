@@ -23,22 +23,6 @@ std::string share_text(int64_t part, int64_t whole) {
                                      static_cast<double>(std::max<int64_t>(whole, 1)));
 }
 
-std::string split_sentence(const data::SplitReport& report) {
-  std::string text = fmt::format("{}: {} rows ({}), {} tokens, {} supervised", report.name,
-                                 report.rows_read, report.schema, report.tokens,
-                                 share_text(report.supervised_tokens, report.tokens));
-  const auto add = [&](int64_t count, const char* what) {
-    if (count > 0) text += fmt::format(", {} {}", count, what);
-  };
-  add(report.rows_truncated, "truncated");
-  add(report.rows_dropped_long, "too long and dropped");
-  add(report.rows_unsupervised, "without supervised tokens and dropped");
-  add(report.rows_unreadable, "unreadable and skipped");
-  add(report.fields_cut, "fields cut");
-  if (report.from_cache) text += " (from the token cache)";
-  return text;
-}
-
 }  // namespace
 
 void report_plan(const Log& log, const settings::TrainSettings& settings, const LoadedModel& base,
@@ -54,7 +38,6 @@ void report_plan(const Log& log, const settings::TrainSettings& settings, const 
                        telemetry::count_text(static_cast<double>(total)), dtype,
                        telemetry::count_text(static_cast<double>(trained)), settings.tuning.mode,
                        share_text(trained, total)));
-  for (const data::SplitReport& report : splits.reports) log.info(split_sentence(report));
   if (!splits.policy.empty()) log.info(splits.policy);
   const data::BatchPlanConfig& batch = plan.config();
   log.info(fmt::format(
