@@ -48,8 +48,9 @@ class Strategy {
   // have zeros.
   virtual void finish_gradients() = 0;
 
-  // fp32, in prepare()'s order, each of its parameter's shape. Valid between finish_gradients() and
-  // reset_gradients(); may be changed in place (clipping).
+  // fp32, in prepare()'s order, each of its parameter's shape. The tensors are the same from prepare() on, so an
+  // optimizer may hold them; their values are valid from finish_gradients() to reset_gradients() and may be changed in
+  // place.
   virtual const std::vector<at::Tensor>& gradients() const = 0;
 
   // After the optimizer step: gradients are empty again.

@@ -14,32 +14,37 @@ Replicate::Replicate(comm::Group& group) : group_(group) {
 void Replicate::prepare(std::vector<TrainableParameter> parameters) {
   CONVOY_INVARIANT(hooks_ == nullptr, "prepare() called twice");
   parameters_ = std::move(parameters);
-  gradients_.resize(parameters_.size());
   std::vector<at::Tensor> values;
-  for (const TrainableParameter& parameter : parameters_) values.push_back(parameter.value);
+  for (const TrainableParameter& parameter : parameters_) {
+    values.push_back(parameter.value);
+    gradients_.push_back(at::empty(parameter.value.sizes(), at::kFloat));
+  }
+  touched_.assign(parameters_.size(), false);
   hooks_ = std::make_unique<GradientHooks>(
       std::move(values),
       [this](size_t index, at::Tensor gradient) { add(index, std::move(gradient)); });
 }
 
 void Replicate::add(size_t index, at::Tensor gradient) {
-  at::Tensor& sum = gradients_[index];
-  if (sum.defined())
-    sum.add_(gradient);
+  if (touched_[index])
+    gradients_[index].add_(gradient);
   else
-    sum = gradient.to(at::kFloat).contiguous();
+    gradients_[index].set_(gradient.to(at::kFloat).contiguous());
+  touched_[index] = true;
 }
 
 void Replicate::begin_micro_batch(MicroBatch) {}
 
 void Replicate::finish_gradients() {
   for (size_t index = 0; index < gradients_.size(); ++index)
-    if (!gradients_[index].defined())
-      gradients_[index] = at::zeros(parameters_[index].value.sizes(), at::kFloat);
+    if (!touched_[index])
+      gradients_[index].set_(at::zeros(parameters_[index].value.sizes(), at::kFloat));
 }
 
 void Replicate::reset_gradients() {
-  for (at::Tensor& gradient : gradients_) gradient.reset();
+  const at::Tensor nothing = at::empty({0}, at::kFloat);
+  for (const at::Tensor& gradient : gradients_) gradient.set_(nothing);
+  touched_.assign(touched_.size(), false);
 }
 
 }  // namespace convoy::parallel

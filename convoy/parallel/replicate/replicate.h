@@ -25,7 +25,9 @@ class Replicate : public Strategy {
 
   comm::Group& group_;
   std::vector<TrainableParameter> parameters_;
-  std::vector<at::Tensor> gradients_;  // undefined until the first gradient of the step
+  std::vector<at::Tensor>
+      gradients_;              // the storage of each is changed, never the tensor: others hold it
+  std::vector<bool> touched_;  // by parameter: it has a gradient of this step
   std::unique_ptr<GradientHooks> hooks_;
 };
 
