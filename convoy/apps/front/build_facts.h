@@ -16,8 +16,4 @@ extern const std::string_view kTorchFolder;  // where LibTorch was when this was
 // Name -> YAML text of presets/*.yaml.
 std::map<std::string, std::string> preset_texts();
 
-// Of the LibTorch that the worker would load: CONVOY_TORCH, the folder of the build, or beside the program. Reads its
-// version file only; "not found" without one.
-std::string libtorch_version(const std::string& program_folder);
-
 }  // namespace convoy::apps

@@ -95,11 +95,29 @@ TEST_F(Front, StartsWithoutLibTorchInMilliseconds) {
 }
 
 TEST_F(Front, VersionNamesGitAndLibTorch) {
-  write("version.py", "__version__ = '9.8.7+test'\n");
-  const Outcome version = run("--version", "CONVOY_TORCH='" + folder_.string() + "'");
+  const std::string first_line =
+      "convoy " + std::string(kVersion) + " (" + std::string(kGitId) + ")\n";
+  const std::string torch = "CONVOY_TORCH='" + folder_.string() + "'";
+  std::filesystem::create_directory(folder_ / "lib");
+  write("lib/libtorch_cpu.so", "");
+  write("version.py", "__version__ = '2.11.9+test'\n");
+  const Outcome version = run("--version", torch);
   EXPECT_EQ(version.code, 0);
-  EXPECT_EQ(version.out, "convoy " + std::string(kVersion) + " (" + std::string(kGitId) +
-                             ")\nLibTorch 9.8.7+test\n");
+  EXPECT_EQ(version.out, first_line + "LibTorch 2.11.9+test (" + folder_.string() + ")\n");
+  write("version.py", "__version__ = '2.4.1'\n");
+  EXPECT_EQ(run("--version", torch).out, first_line + "LibTorch not found\n");
+}
+
+TEST_F(Front, AnUnusableLibTorchIsNamed) {
+  std::filesystem::create_directory(folder_ / "lib");
+  write("lib/libtorch_cpu.so", "");
+  write("version.py", "__version__ = '2.4.1'\n");
+  const Outcome outcome =
+      run("score --model m --data d --output o", "CONVOY_TORCH='" + folder_.string() + "'");
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_NE(outcome.err.find("LibTorch 2.11 was not found"), std::string::npos) << outcome.err;
+  EXPECT_NE(outcome.err.find(folder_.string() + ": version 2.4.1"), std::string::npos)
+      << outcome.err;
 }
 
 TEST_F(Front, UnknownCommandsAndFlagsSuggest) {

@@ -11,6 +11,7 @@
 
 #include "convoy/apps/front/build_facts.h"
 #include "convoy/apps/front/command.h"
+#include "convoy/apps/front/libtorch_folder.h"
 #include "convoy/base/error.h"
 #include "convoy/base/suggest.h"
 
@@ -42,8 +43,11 @@ const Command& find_command(const std::string& name) {
 }
 
 std::string version_text(const Context& context) {
+  const LibtorchFolder libtorch = find_libtorch(context.program);
   return fmt::format("convoy {} ({})\nLibTorch {}\n", kVersion, kGitId,
-                     libtorch_version(context.program.parent_path().string()));
+                     libtorch.folder.empty()
+                         ? "not found"
+                         : fmt::format("{} ({})", libtorch.version, libtorch.folder.string()));
 }
 
 int dispatch(Context& context, const std::vector<std::string>& arguments) {

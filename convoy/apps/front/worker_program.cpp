@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "convoy/apps/front/libtorch_folder.h"
 #include "convoy/base/error.h"
 
 namespace convoy::apps {
@@ -31,6 +32,7 @@ void become_worker(const Context& context, const std::string& command,
   std::vector<char*> pointers;
   for (std::string& word : words) pointers.push_back(word.data());
   pointers.push_back(nullptr);
+  ::setenv("LD_LIBRARY_PATH", libtorch_library_path(context.program).c_str(), 1);
   std::fflush(nullptr);
   ::execv(pointers[0], pointers.data());
   throw ConfigError(fmt::format("{} could not be started: {}", words[0], std::strerror(errno)));

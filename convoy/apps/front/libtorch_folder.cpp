@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/apps/front/libtorch_folder.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <sstream>
+
+#include "convoy/apps/front/build_facts.h"
+#include "convoy/base/error.h"
+#include "convoy/base/files.h"
+
+namespace convoy::apps {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kWantedVersion = "2.11.";
+
+std::string environment(const char* name) {
+  const char* const value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+// The version in a folder that holds include/ and lib/: build-version of the C++ archive, version.py of the wheel.
+std::string version_in(const fs::path& folder) {
+  constexpr int64_t kMaxBytes = 1 << 16;
+  std::error_code ignored;
+  try {
+    if (fs::exists(folder / "build-version", ignored)) {
+      const std::string text = read_file(folder / "build-version", kMaxBytes);
+      return text.substr(0, text.find_first_of("\r\n"));
+    }
+    if (!fs::exists(folder / "version.py", ignored)) return {};
+    const std::string text = read_file(folder / "version.py", kMaxBytes);
+    const size_t begin = text.find('\'', text.find("__version__ ="));
+    const size_t end = begin == std::string::npos ? begin : text.find('\'', begin + 1);
+    return end == std::string::npos ? "" : text.substr(begin + 1, end - begin - 1);
+  } catch (const Error&) {
+    return {};  // an unreadable version file is no version
+  }
+}
+
+// PREFIX/lib/python3.*/{site,dist}-packages/torch, newest Python first.
+void add_site_packages(const fs::path& prefix, std::vector<fs::path>& folders) {
+  std::vector<fs::path> found;
+  std::error_code ignored;
+  for (const fs::directory_entry& entry : fs::directory_iterator(prefix / "lib", ignored)) {
+    if (!entry.path().filename().string().starts_with("python3")) continue;
+    for (const char* packages : {"site-packages", "dist-packages"})
+      found.push_back(entry.path() / packages / "torch");
+  }
+  std::sort(found.rbegin(), found.rend());
+  folders.insert(folders.end(), found.begin(), found.end());
+}
+
+std::vector<fs::path> python_folders() {
+  std::vector<fs::path> prefixes;
+  for (const char* name : {"VIRTUAL_ENV", "CONDA_PREFIX"})
+    if (const std::string prefix = environment(name); !prefix.empty())
+      prefixes.emplace_back(prefix);
+  std::error_code ignored;
+  std::istringstream path(environment("PATH"));
+  for (std::string folder; std::getline(path, folder, ':');)
+    if (fs::exists(fs::path(folder) / "python3", ignored))
+      prefixes.push_back(fs::path(folder).parent_path());
+  if (const std::string home = environment("HOME"); !home.empty())
+    prefixes.push_back(fs::path(home) / ".local");
+  prefixes.emplace_back("/usr/local");
+  std::vector<fs::path> folders;
+  for (const fs::path& prefix : prefixes) add_site_packages(prefix, folders);
+  return folders;
+}
+
+// Whether it will do; why not is noted where the user would wonder.
+bool accept(const fs::path& folder, LibtorchFolder& found) {
+  std::error_code ignored;
+  if (!fs::exists(folder / "lib/libtorch_cpu.so", ignored)) {
+    found.looked_at.push_back(fmt::format("{}: no lib/libtorch_cpu.so", folder.string()));
+    return false;
+  }
+  const std::string version = version_in(folder);
+  if (!version.starts_with(kWantedVersion)) {
+    found.looked_at.push_back(
+        fmt::format("{}: version {}", folder.string(), version.empty() ? "unknown" : version));
+    return false;
+  }
+  found.folder = folder;
+  found.version = version;
+  return true;
+}
+
+}  // namespace
+
+LibtorchFolder find_libtorch(const fs::path& program) {
+  LibtorchFolder found;
+  if (const std::string chosen = environment("CONVOY_TORCH"); !chosen.empty()) {
+    accept(chosen, found);
+    return found;
+  }
+  const fs::path prefix = program.parent_path().parent_path();
+  for (const fs::path& folder : {prefix / ".deps/site/torch", fs::path(kTorchFolder)})
+    if (accept(folder, found)) return found;
+  for (const fs::path& folder : python_folders()) {
+    std::error_code ignored;  // most Pythons have no torch: that is not worth a word
+    if (fs::exists(folder, ignored) && accept(folder, found)) return found;
+  }
+  return found;
+}
+
+std::string libtorch_library_path(const fs::path& program) {
+  const LibtorchFolder found = find_libtorch(program);
+  if (found.folder.empty())
+    throw ConfigError(
+        fmt::format("LibTorch 2.11 was not found; looked at {} and the installed Pythons",
+                    fmt::join(found.looked_at, ", ")),
+        {.key = "CONVOY_TORCH",
+         .hint =
+             "set CONVOY_TORCH to the folder of a Python torch 2.11 (pip install torch==2.11.0)"});
+  const std::string before = environment("LD_LIBRARY_PATH");
+  const std::string ours = (found.folder / "lib").string();
+  if (before == ours || before.starts_with(ours + ":")) return before;
+  return before.empty() ? ours : ours + ":" + before;
+}
+
+}  // namespace convoy::apps

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The LibTorch that convoy-worker loads, looked for without loading it: CONVOY_TORCH, .deps/site/torch beside the program's
+// folder, where this was built, then the installed Pythons. Only version 2.11 will do.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace convoy::apps {
+
+struct LibtorchFolder {
+  std::filesystem::path folder;        // holds lib/libtorch_cpu.so; empty when none was found
+  std::string version;                 // "2.11.0+cpu"
+  std::vector<std::string> looked_at;  // what was passed over: "/opt/torch: version 2.4.1"
+};
+
+// CONVOY_TORCH, when set, is the only place. Reads file names and version files only.
+LibtorchFolder find_libtorch(const std::filesystem::path& program);
+
+// LD_LIBRARY_PATH with which the worker finds it. Throws ConfigError naming what was looked at.
+std::string libtorch_library_path(const std::filesystem::path& program);
+
+}  // namespace convoy::apps
