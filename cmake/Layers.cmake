@@ -26,7 +26,7 @@ function(convoy_layer name)
   set(_dir ${CMAKE_SOURCE_DIR}/convoy/${name})
   file(GLOB_RECURSE _sources CONFIGURE_DEPENDS ${_dir}/*.cpp)
   set(_tests ${_sources})
-  list(FILTER _sources EXCLUDE REGEX "_test\\.cpp$")
+  list(FILTER _sources EXCLUDE REGEX "_test\\.cpp$|/plugin/")  # plugins are libraries of their own
   list(FILTER _tests INCLUDE REGEX "_test\\.cpp$")
   set(_links "")
   foreach(_included IN LISTS CONVOY_LAYER_${name}_INCLUDES)

@@ -8,9 +8,11 @@
 #include <parquet/properties.h>
 
 #include <string>
+#include <type_traits>
 #include <utility>
 
 #include "convoy/data/byte_reader.h"
+#include "convoy/data/parquet_plugin.h"
 #include "convoy/data/row_formats.h"
 #include "convoy/data/utf8.h"
 
@@ -191,9 +193,11 @@ class ParquetRows : public RowSource {
 };
 
 }  // namespace
+}  // namespace convoy::data
 
-std::unique_ptr<RowSource> open_parquet(const std::filesystem::path& path) {
-  return std::make_unique<ParquetRows>(path);
+extern "C" __attribute__((visibility("default"))) convoy::data::RowSource* convoy_open_parquet(
+    const std::filesystem::path& path) {
+  return new convoy::data::ParquetRows(path);
 }
 
-}  // namespace convoy::data
+static_assert(std::is_same_v<decltype(convoy_open_parquet), convoy::data::OpenParquetFunction>);

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/data/parquet_plugin.h"
+
+#include <dlfcn.h>
+
+#include <string>
+#include <system_error>
+
+#include "convoy/data/row_formats.h"
+
+namespace convoy::data {
+namespace {
+
+// Beside the program, as build and installation lay it out; else where the loader looks (LD_LIBRARY_PATH), for programs
+// of others that link this library.
+void* load_plugin() {
+  const std::string name = std::string("libconvoy_parquet-") + CONVOY_VERSION + ".so";
+  std::error_code ignored;
+  const std::filesystem::path beside =
+      std::filesystem::read_symlink("/proc/self/exe", ignored).parent_path().parent_path() /
+      "lib/convoy" / name;
+  std::string reasons;
+  for (const std::string& candidate : {beside.string(), name}) {
+    if (void* const plugin = ::dlopen(candidate.c_str(), RTLD_NOW | RTLD_LOCAL)) return plugin;
+    const char* const reason = ::dlerror();
+    reasons += fmt::format("{}{}", reasons.empty() ? "" : "; ", reason == nullptr ? "" : reason);
+  }
+  throw IoError(
+      fmt::format("the Parquet plugin {} could not be loaded: {}", name, reasons),
+      {.file = beside.string(), .hint = "install it in ../lib/convoy beside the program's folder"});
+}
+
+OpenParquetFunction* open_function() {
+  // Loaded once and kept: sources live as long as their owners wish.
+  static OpenParquetFunction* const function = [] {
+    void* const plugin = load_plugin();
+    void* const symbol = ::dlsym(plugin, kOpenParquetSymbol);
+    if (symbol == nullptr)
+      throw IoError(fmt::format("the Parquet plugin has no {}", kOpenParquetSymbol),
+                    {.hint = "install the plugin of this version of Convoy"});
+    return reinterpret_cast<OpenParquetFunction*>(symbol);
+  }();
+  return function;
+}
+
+}  // namespace
+
+std::unique_ptr<RowSource> open_parquet(const std::filesystem::path& path) {
+  return std::unique_ptr<RowSource>(open_function()(path));
+}
+
+}  // namespace convoy::data
