@@ -1,0 +1,34 @@
+#!/usr/bin/env bash
+# Runs every ```sh block of the documentation, file by file, each in a folder of its own that holds examples/. Training is
+# cut to a few steps by the environment, as a user may do; nothing else is changed and nothing is left out.
+#   docs_test.sh SOURCE_FOLDER PROGRAM_FOLDER [FILE.md ...]
+set -euo pipefail
+source=$1 programs=$2
+shift 2
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+export PATH=$programs:$PATH TRAIN_STEPS=4 TRAIN_EVAL_STEPS=4 TRAIN_SAVE_STEPS=2 OMP_NUM_THREADS=1 OMP_WAIT_POLICY=PASSIVE
+
+cd "$source"
+[ $# -gt 0 ] || mapfile -t documents < <(find README.md CONTRIBUTING.md docs examples -name '*.md' | sort)
+[ $# -eq 0 ] || documents=("$@")
+failed=0 blocks=0
+for document in "${documents[@]}"; do
+  script=$(awk '/^```sh$/ { inside = 1; next } /^```/ { inside = 0 } inside' "$document")
+  [ -n "$script" ] || continue
+  count=$(grep -c '^```sh$' "$document")
+  folder=$work/${document//\//_}
+  mkdir "$folder"
+  cp -r examples "$folder"
+  started=$(date +%s)
+  if (cd "$folder" && bash -euo pipefail -xc "$script") >"$folder.log" 2>&1 </dev/null; then
+    printf 'ok      %s: %d blocks, %d s\n' "$document" "$count" $(($(date +%s) - started))
+    blocks=$((blocks + count))
+  else
+    printf 'FAILED  %s: the command above the error does not do what the page says\n' "$document"
+    tail -n 30 "$folder.log"
+    failed=1
+  fi
+done
+[ $# -gt 0 ] || [ "$blocks" -ge 10 ] || { echo "FAILED  only $blocks blocks were found"; failed=1; }
+exit "$failed"

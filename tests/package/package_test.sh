@@ -1,0 +1,41 @@
+#!/usr/bin/env bash
+# The archive of tools/package.sh runs from another folder, finds LibTorch by CONVOY_TORCH, and holds no path of the build.
+#   package_test.sh SOURCE_FOLDER BUILD_FOLDER TORCH_FOLDER
+set -euo pipefail
+source=$1 build=$2 torch=$3
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+fail() { printf 'FAILED: %s\n' "$*" >&2; exit 1; }
+
+"$source/tools/package.sh" "$build" "$work/dist"
+mkdir "$work/elsewhere"
+tar -C "$work/elsewhere" -xzf "$work"/dist/convoy-*-linux-x86_64.tar.gz
+root=$(echo "$work"/elsewhere/convoy-*)
+convoy=$root/bin/convoy
+
+for file in "$root"/bin/* "$root"/lib/convoy/*; do
+  paths=$(readelf -d "$file" | sed -n 's/.*R\(UN\)\?PATH.*\[\(.*\)\]/\2/p')
+  case "$paths" in
+    '' | '$ORIGIN' | '$ORIGIN/../lib/convoy') ;;
+    *) fail "${file##*/} looks for libraries in $paths" ;;
+  esac
+done
+missing=$(ldd "$convoy" "$root"/lib/convoy/*parquet* | grep 'not found' || true)
+[ -z "$missing" ] || fail "missing: $missing"
+
+cd "$work"
+export CONVOY_TORCH=$torch OMP_NUM_THREADS=1
+"$convoy" --version | grep -q '^LibTorch 2\.11' || fail "--version does not find LibTorch in $torch"
+ids=$("$convoy" tokens --model "$root/examples/tally-3m" --text "2 + 3 = 5" --json)
+[[ $ids == *'"ids"'* ]] || fail "tokens printed: $ids"
+head -n 3 "$root/examples/sums/test.jsonl" >three.jsonl
+"$convoy" score --model "$root/examples/tally-3m" --data three.jsonl --output scores.jsonl -q
+[ "$(grep -c '"nll"' scores.jsonl)" -eq 3 ] || fail "score wrote: $(cat scores.jsonl)"
+rows=$("$convoy" tokens --model "$root/examples/tally-3m" --data "$source/tests/golden/data/chats.parquet" --json | head -n 1)
+[ -n "$rows" ] || fail "the Parquet plugin did not read"
+
+code=0
+CONVOY_TORCH=$work/nowhere "$convoy" score --model m --data d --output o 2>err.txt || code=$?
+[ "$code" -eq 2 ] || fail "without LibTorch the exit code is $code"
+grep -q "$work/nowhere" err.txt || fail "the error does not name what was looked at: $(cat err.txt)"
+echo "package works"
