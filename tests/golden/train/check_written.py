@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Shows that PEFT and transformers load what Convoy writes, and compute with it what Convoy computes.
 
-Trains each family of this folder for a few steps (full; LoRA, rsLoRA, DoRA; with modules saved whole; in bf16), merges
+Trains each family of this folder for a few steps (full; LoRA, rsLoRA, DoRA; with modules saved whole), merges
 the adapters, and compares the score of every row. Run: python check_written.py FOLDER_OF_PROGRAMS
 """
 
@@ -15,7 +15,7 @@ import tempfile
 
 import torch
 from peft import PeftModel
-from transformers import AutoModelForCausalLM, AutoTokenizer
+from transformers import AutoModelForCausalLM, PreTrainedTokenizerFast
 
 from make_train import FAMILIES, HERE, read_rows, score
 
@@ -74,13 +74,14 @@ def check(programs, family, name, folder):
     model = folder / "model"
     shutil.copytree(HERE / family, model)
     shutil.copytree(HERE / "tokenizer", model, dirs_exist_ok=True)
-    rows = read_rows(AutoTokenizer.from_pretrained(model), "chats")
+    # Not AutoTokenizer: for Qwen2 it replaces the pre-tokenizer of tokenizer.json by its own.
+    rows = read_rows(PreTrainedTokenizerFast.from_pretrained(model), "chats")
     data, scores, run = HERE / "chats.jsonl", folder / "scores.jsonl", folder / "run"
     label = f"{family} {name}"
     train(programs, model, RUNS[name], run)
     if name == "full":
         convoy(programs, "score", "--model", run / "model", "--data", data, "--output", scores)
-        assert read_rows(AutoTokenizer.from_pretrained(run / "model"), "chats") == rows, label
+        assert read_rows(PreTrainedTokenizerFast.from_pretrained(run / "model"), "chats") == rows, label
         compare(label, scores, load(run / "model"), rows)
         return
     convoy(programs, "score", "--model", model, "--adapter", run / "adapter", "--data", data, "--output", scores)

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Training and scoring against what transformers and PEFT computed (tests/golden/train), and against themselves under
+// other ranks, accumulation and packing.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <fstream>
+
+#include "convoy/base/files.h"
+#include "parity/convoy_program.h"
+
+namespace convoy {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+using testing::ConvoyProgram;
+using testing::golden_folder;
+
+json golden(const std::string& family) {
+  return json::parse(read_file(golden_folder() / family / "golden.json"));
+}
+
+double relative_difference(const json& found, const json& wanted) {
+  return std::abs(found.get<double>() - wanted.get<double>()) / std::abs(wanted.get<double>());
+}
+
+class Family : public ::testing::TestWithParam<const char*> {
+ protected:
+  json curve_config(const std::string& rows, double learning_rate) const {
+    return {{"model", {{"name", convoy_.model(GetParam()).string()}, {"max_seq_len", 256}}},
+            {"train",
+             {{"steps", 12},
+              {"batch_size", 2},
+              {"grad_accum", 2},
+              {"learning_rate", learning_rate},
+              {"weight_decay", 2.0},
+              {"lr_scheduler_type", "linear"},
+              {"warmup_steps", 2},
+              {"max_grad_norm", 1.0}}},
+            {"data", {{"train_path", (golden_folder() / (rows + ".jsonl")).string()}}}};
+  }
+  void expect_curve(const std::vector<json>& steps, const json& wanted) const;
+  void expect_scores(const std::string& adapter) const;
+
+  ConvoyProgram convoy_;
+};
+
+void Family::expect_curve(const std::vector<json>& steps, const json& wanted) const {
+  ASSERT_EQ(steps.size(), wanted.size());
+  double worst = 0;
+  for (size_t step = 0; step < steps.size(); ++step) {
+    EXPECT_EQ(steps[step]["supervised_tokens"], wanted[step]["tokens"]) << "step " << step;
+    EXPECT_NEAR(steps[step]["learning_rate"].get<double>(),
+                wanted[step]["learning_rate"].get<double>(), 1e-12);
+    for (const char* figure : {"loss", "grad_norm"}) {
+      const double difference = relative_difference(steps[step][figure], wanted[step][figure]);
+      EXPECT_LE(difference, 1e-3) << figure << " of step " << step;
+      worst = std::max(worst, difference);
+    }
+  }
+  RecordProperty("largest_relative_difference", fmt::format("{:.1e}", worst));
+}
+
+void Family::expect_scores(const std::string& adapter) const {
+  const json expected = golden(GetParam())["scores"];
+  const std::string model = convoy_.model(GetParam()).string();
+  const fs::path folder = golden_folder() / GetParam() / adapter;
+  for (const std::string rows : {"chats", "completions"}) {
+    const json& wanted = expected[adapter.empty() ? "base" : adapter][rows];
+    const std::vector<json> found = convoy_.score(fmt::format(
+        "--model {} --data {} {}", model, (golden_folder() / (rows + ".jsonl")).string(),
+        adapter.empty() ? "" : "--adapter " + folder.string()));
+    ASSERT_EQ(found.size(), wanted.size());
+    for (size_t row = 0; row < found.size(); ++row) {
+      EXPECT_EQ(found[row]["index"], row);
+      EXPECT_EQ(found[row]["tokens"], wanted[row]["tokens"]) << rows << " " << row;
+      EXPECT_LE(relative_difference(found[row]["nll"], wanted[row]["nll"]), 1e-4)
+          << adapter << " " << rows << " " << row;
+    }
+  }
+}
+
+TEST_P(Family, FullTrainingFollowsTransformers) {
+  json config = curve_config("chats", 2e-3);
+  config["tuning"]["mode"] = "full";
+  expect_curve(convoy_.train("full", config), golden(GetParam())["curves"]["full"]);
+}
+
+TEST_P(Family, LoraTrainingFollowsPeft) {
+  json config = curve_config("completions", 1e-2);
+  config["tuning"]["lora"]["adapter"] = (golden_folder() / GetParam() / "start").string();
+  expect_curve(convoy_.train("lora", config), golden(GetParam())["curves"]["lora"]);
+}
+
+TEST_P(Family, ScoresEqualTransformers) { expect_scores(""); }
+TEST_P(Family, LoraOfPeftScoresEqual) { expect_scores("lora"); }
+TEST_P(Family, RsLoraOfPeftScoresEqual) { expect_scores("rslora"); }
+TEST_P(Family, DoraOfPeftScoresEqual) { expect_scores("dora"); }
+
+// The loss of `eval` is the mean over all supervised tokens, not over rows or batches.
+TEST_P(Family, EvaluationIsTheMeanOfScores) {
+  const std::string model = convoy_.model(GetParam()).string();
+  const std::string adapter = (golden_folder() / GetParam() / "dora").string();
+  const fs::path rows = convoy_ / "sums.jsonl";
+  {
+    std::ifstream source(fs::path(std::getenv("CONVOY_SOURCE_DIR")) / "examples/sums/test.jsonl");
+    std::ofstream target(rows);
+    std::string line;
+    for (int count = 0; count < 21 && std::getline(source, line); ++count) target << line << '\n';
+  }
+  const std::string what =
+      fmt::format("--model {} --adapter {} --data {} ", model, adapter, rows.string());
+  double nll = 0;
+  int64_t tokens = 0;
+  for (const json& row : convoy_.score(what + "--max-seq-len 200")) {
+    nll += row["nll"].get<double>();
+    tokens += row["tokens"].get<int64_t>();
+  }
+  ASSERT_GT(tokens, 500);
+  const json figures = convoy_.figures("eval " + what + "model.max_seq_len=200");
+  EXPECT_EQ(figures["supervised_tokens"], tokens);
+  EXPECT_LE(relative_difference(figures["loss"], nll / static_cast<double>(tokens)), 1e-6);
+  EXPECT_LE(relative_difference(figures["perplexity"], std::exp(nll / static_cast<double>(tokens))),
+            1e-5);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Family, ::testing::Values("llama", "qwen2", "qwen3", "gemma3"),
+                         [](const auto& family) { return std::string(family.param); });
+
+struct Layout {
+  int ranks;
+  int accumulation;
+  bool packed;
+};
+
+// Every step sees all rows, so that packed blocks and single rows make the same global batch.
+std::vector<json> train_all_rows(const ConvoyProgram& convoy, const std::string& model,
+                                 const Layout& layout, const json& tuning) {
+  const int slots = layout.ranks * layout.accumulation;
+  return convoy.train(fmt::format("{}-ranks-{}-accumulation-{}", layout.ranks, layout.accumulation,
+                                  layout.packed ? "packed" : "rows"),
+                      {{"model", {{"name", model}, {"max_seq_len", 128}}},
+                       {"tuning", tuning},
+                       {"train",
+                        {{"steps", 5},
+                         {"batch_size", (18 + slots - 1) / slots},
+                         {"grad_accum", layout.accumulation},
+                         {"learning_rate", 3e-3},
+                         {"packing", layout.packed}}},
+                       {"data", {{"train_path", (golden_folder() / "chats.jsonl").string()}}}},
+                      fmt::format("--nproc {}", layout.ranks));
+}
+
+void expect_invariance(const std::string& family, const json& tuning) {
+  const ConvoyProgram convoy;
+  const std::string model = convoy.model(family).string();
+  const std::vector<json> wanted = train_all_rows(convoy, model, {1, 1, false}, tuning);
+  ASSERT_EQ(wanted.size(), 5u);
+  EXPECT_LT(wanted[4]["loss"], wanted[0]["loss"]);
+  for (const Layout& layout : std::vector<Layout>{{1, 1, true},
+                                                  {1, 4, false},
+                                                  {1, 4, true},
+                                                  {2, 1, false},
+                                                  {2, 1, true},
+                                                  {2, 4, false},
+                                                  {2, 4, true}}) {
+    const std::vector<json> found = train_all_rows(convoy, model, layout, tuning);
+    ASSERT_EQ(found.size(), wanted.size());
+    for (size_t step = 0; step < wanted.size(); ++step) {
+      EXPECT_EQ(found[step]["supervised_tokens"], wanted[step]["supervised_tokens"]);
+      for (const char* figure : {"loss", "grad_norm"})
+        EXPECT_LE(relative_difference(found[step][figure], wanted[step][figure]), 1e-5)
+            << figure << " of step " << step << ": ranks " << layout.ranks << ", accumulation "
+            << layout.accumulation << ", packed " << layout.packed;
+    }
+  }
+}
+
+TEST(Invariance, FullTrainingUnderRanksAccumulationAndPacking) {
+  expect_invariance("gemma3", {{"mode", "full"}});
+}
+
+TEST(Invariance, LoraUnderRanksAccumulationAndPacking) {
+  expect_invariance("qwen3", {{"lora", {{"r", 4}, {"dropout", 0}, {"use_dora", true}}}});
+}
+
+// Adapters, merged models and full models of `convoy` in PEFT and transformers.
+TEST(Written, LoadsAndScoresEqualInPython) {
+  const char* python = std::getenv("CONVOY_PEER_PYTHON");
+  if (python == nullptr)
+    GTEST_SKIP() << "CONVOY_PEER_PYTHON names no Python with torch, transformers and peft";
+  const std::string command =
+      fmt::format("'{}' '{}' '{}'", python, (golden_folder() / "check_written.py").string(),
+                  std::getenv("CONVOY_BIN_DIR"));
+  EXPECT_EQ(std::system(command.c_str()), 0);
+}
+
+}  // namespace
+}  // namespace convoy
