@@ -10,7 +10,6 @@
 #include <nlohmann/json.hpp>
 
 #include "convoy/apps/front/command.h"
-#include "convoy/apps/front/libtorch_folder.h"
 #include "convoy/apps/front/train_config.h"
 #include "convoy/apps/front/worker_program.h"
 #include "convoy/base/error.h"
@@ -101,7 +100,7 @@ launch::LaunchPlan launch_plan(const Context& context, const TrainFlags& flags,
   if (context.common.json) plan.program.push_back("--json");
   plan.program.push_back("--color");
   plan.program.push_back(context.use_color(STDERR_FILENO) ? "always" : "never");
-  plan.environment["LD_LIBRARY_PATH"] = libtorch_library_path(context.program);
+  plan.environment = worker_environment(context);
   plan.console = launch::Console::RankZeroPlain;
   return plan;
 }

@@ -25,6 +25,14 @@ std::filesystem::path worker_program(const Context& context) {
   return path;
 }
 
+std::map<std::string, std::string> worker_environment(const Context& context) {
+  std::map<std::string, std::string> environment = {
+      {"LD_LIBRARY_PATH", libtorch_library_path(context.program)}};
+  if (std::getenv("OMP_WAIT_POLICY") == nullptr && std::getenv("GOMP_SPINCOUNT") == nullptr)
+    environment["GOMP_SPINCOUNT"] = "10000";
+  return environment;
+}
+
 void become_worker(const Context& context, const std::string& command,
                    const std::vector<std::string>& arguments) {
   std::vector<std::string> words = {worker_program(context).string(), command};
@@ -32,7 +40,8 @@ void become_worker(const Context& context, const std::string& command,
   std::vector<char*> pointers;
   for (std::string& word : words) pointers.push_back(word.data());
   pointers.push_back(nullptr);
-  ::setenv("LD_LIBRARY_PATH", libtorch_library_path(context.program).c_str(), 1);
+  for (const auto& [name, value] : worker_environment(context))
+    ::setenv(name.c_str(), value.c_str(), 1);
   std::fflush(nullptr);
   ::execv(pointers[0], pointers.data());
   throw ConfigError(fmt::format("{} could not be started: {}", words[0], std::strerror(errno)));
