@@ -31,7 +31,7 @@ ids=$("$convoy" tokens --model "$root/examples/tally-3m" --text "2 + 3 = 5" --js
 head -n 3 "$root/examples/sums/test.jsonl" >three.jsonl
 "$convoy" score --model "$root/examples/tally-3m" --data three.jsonl --output scores.jsonl -q
 [ "$(grep -c '"nll"' scores.jsonl)" -eq 3 ] || fail "score wrote: $(cat scores.jsonl)"
-rows=$("$convoy" tokens --model "$root/examples/tally-3m" --data "$source/tests/golden/data/chats.parquet" --json | head -n 1)
+rows=$("$convoy" tokens --model "$root/examples/tally-3m" --data "$source/tests/golden/data/chats.parquet" --limit 1 --json)
 [ -n "$rows" ] || fail "the Parquet plugin did not read"
 
 code=0
