@@ -58,7 +58,10 @@ fs::path ConvoyProgram::model(const std::string& family) const {
   const fs::path folder = folder_ / family;
   fs::create_directories(folder);
   for (const fs::path& source : {golden_folder() / "tokenizer", golden_folder() / family})
-    fs::copy(source, folder, fs::copy_options::skip_existing);  // files only
+    for (const fs::directory_entry& entry : fs::directory_iterator(source))
+      if (entry.is_regular_file())
+        fs::copy_file(entry.path(), folder / entry.path().filename(),
+                      fs::copy_options::skip_existing);
   return folder;
 }
 
