@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Early stop, the export of the best checkpoint, and how many checkpoints stay.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "convoy/base/files.h"
+#include "convoy/telemetry/event_log.h"
+#include "resume/train_process.h"
+
+namespace convoy::testing {
+namespace {
+
+using Settings = std::vector<std::string>;
+
+// A rate that spoils the model after some steps, so that the best evaluation is not the last.
+const Settings& worsening() {
+  static const Settings settings = {"train.eval_strategy=steps", "train.eval_steps=1",
+                                    "train.learning_rate=0.2", "train.save_steps=1",
+                                    "train.lr_scheduler_type=constant"};
+  return settings;
+}
+
+Settings with(Settings settings, const std::string& more) {
+  settings.push_back(more);
+  return settings;
+}
+
+int64_t best_step(const TrainFixture& fixture, const std::string& name) {
+  int64_t step = -1;
+  double best = 1e300;
+  for (const auto& event : telemetry::read_events(fixture.run_folder(name) / "events.jsonl")) {
+    if (event["event"] != "eval" || event["loss"].get<double>() >= best) continue;
+    best = event["loss"];
+    step = event["step"];
+  }
+  return step;
+}
+
+TEST(BestCheckpoint, IsExportedAndKept) {
+  const TrainFixture fixture;
+  const Ended ended = fixture.run("run", worsening());
+  ASSERT_EQ(ended.status, 0) << ended.errors;
+  const int64_t best = best_step(fixture, "run");
+  ASSERT_LT(best, 18) << "the fixture is meant to get worse";
+  EXPECT_TRUE(fixture.weights("run") ==
+              read_file(fixture.checkpoint("run", best) / "adapter_model.safetensors"));
+  // save_total_limit 2, beside best and last.
+  std::vector<int64_t> kept = {best, 16, 17, 18};
+  std::sort(kept.begin(), kept.end());
+  kept.erase(std::unique(kept.begin(), kept.end()), kept.end());
+  EXPECT_EQ(fixture.checkpoint_steps("run"), kept);
+
+  ASSERT_EQ(fixture.run("last", with(worsening(), "train.load_best_model_at_end=false")).status, 0);
+  EXPECT_TRUE(fixture.weights("last") ==
+              read_file(fixture.checkpoint("last", 18) / "adapter_model.safetensors"));
+}
+
+TEST(EarlyStop, EndsAfterThePatienceAndStaysEndedWhenStartedAgain) {
+  const Settings settings = with(worsening(), "train.early_stopping_patience=3");
+  const TrainFixture fixture;
+  const Ended ended = fixture.run("run", settings);
+  ASSERT_EQ(ended.status, 0) << ended.errors;
+  const int64_t best = best_step(fixture, "run");
+  const std::map<int64_t, double> losses = fixture.losses("run");
+  EXPECT_EQ(losses.rbegin()->first, best + 3);
+  const std::string weights = fixture.weights("run");
+
+  const Ended again = fixture.run("run", settings);
+  EXPECT_EQ(again.status, 0) << again.errors;
+  EXPECT_EQ(fixture.losses("run"), losses) << "a run out of patience went on";
+  EXPECT_TRUE(fixture.weights("run") == weights);
+}
+
+}  // namespace
+}  // namespace convoy::testing

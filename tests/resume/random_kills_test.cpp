@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// 100 kills at random moments of runs that save at every step: there is always a whole checkpoint, and the result has the
+// bits of a run that nobody touched. Replay: CONVOY_KILL_SEED=N resume_tests --gtest_filter=RandomKills.*
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <fstream>
+#include <random>
+#include <thread>
+
+#include "convoy/io/snapshot_store.h"
+#include "resume/train_process.h"
+
+namespace convoy::testing {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using std::chrono::microseconds;
+
+constexpr int64_t kKillsAtWork = 100;
+constexpr int64_t kSteps = 48;
+
+const std::vector<std::string>& settings() {
+  static const std::vector<std::string> settings = {"train.batch_size=1", "train.grad_accum=2",
+                                                    "train.save_steps=1",
+                                                    fmt::format("train.steps={}", kSteps)};
+  return settings;
+}
+
+// Published checkpoints that are not whole, in words.
+std::vector<std::string> damaged_checkpoints(const TrainFixture& fixture, const std::string& name) {
+  std::vector<std::string> notices;
+  io::SnapshotStore(fixture.run_folder(name) / "checkpoints", 1).newest_valid(notices);
+  return notices;
+}
+
+// Kills launcher and ranks together, the launcher alone, or a rank alone: a power cut, a killed shell, a memory killer.
+void kill_somehow(TrainProcess& process, std::mt19937& random) {
+  switch (random() % 3) {
+    case 0:
+      process.kill_everything();
+      break;
+    case 1:
+      process.signal(SIGKILL);
+      break;
+    default:
+      for (const pid_t rank : process.ranks()) ::kill(rank, SIGKILL);
+  }
+}
+
+class RandomKills : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    const char* seed = std::getenv("CONVOY_KILL_SEED");
+    seed_ = seed != nullptr ? static_cast<uint32_t>(std::stoul(seed)) : std::random_device{}();
+    random_.seed(seed_);
+  }
+  microseconds random_time(microseconds limit) {
+    return microseconds(std::uniform_int_distribution<int64_t>(0, limit.count())(random_));
+  }
+  // Starts or goes on with the run and kills it, mostly after it began to step. False when it ended by itself.
+  bool one_life(const std::string& name);
+
+  TrainFixture fixture_;
+  uint32_t seed_ = 0;
+  std::mt19937 random_;
+  microseconds step_time_{0};
+  int64_t num_kills_at_work_ = 0;
+  int64_t num_kills_ = 0;
+};
+
+bool RandomKills::one_life(const std::string& name) {
+  const int64_t starts_before = fixture_.num_events(name, "start");
+  const auto at_work = [&] { return fixture_.num_events(name, "start") > starts_before; };
+  TrainProcess process = fixture_.start(name, settings());
+  if (random_() % 10 == 0) {
+    std::this_thread::sleep_for(random_time(std::chrono::milliseconds(600)));
+  } else {
+    process.wait_until(at_work);
+    std::this_thread::sleep_for(random_time(4 * step_time_));
+  }
+  if (process.running()) {
+    ++num_kills_;
+    num_kills_at_work_ += at_work() ? 1 : 0;
+    kill_somehow(process, random_);
+  }
+  const Ended ended = process.wait();
+  EXPECT_TRUE(ended.status == 0 || ended.status == 128 + SIGKILL) << ended.errors;
+  return ended.status != 0;
+}
+
+TEST_F(RandomKills, LeaveAWholeCheckpointAndTheSameBits) {
+  const auto begin = Clock::now();
+  ASSERT_EQ(fixture_.run("unbroken", settings()).status, 0);
+  // With the start-up in it: kills then spread over a few steps of each life.
+  step_time_ = std::chrono::duration_cast<microseconds>(Clock::now() - begin) / (2 * kSteps);
+  for (int64_t round = 0; num_kills_at_work_ < kKillsAtWork; ++round) {
+    const std::string name = fmt::format("round-{}", round);
+    bool killed = true;
+    while (killed) {
+      SCOPED_TRACE(fmt::format("CONVOY_KILL_SEED={}, round {}, kill {}", seed_, round, num_kills_));
+      killed = one_life(name);
+      ASSERT_TRUE(damaged_checkpoints(fixture_, name).empty())
+          << damaged_checkpoints(fixture_, name).front();
+      if (HasFailure()) return;
+    }
+    expect_same_result(fixture_, "unbroken", name);
+    ASSERT_FALSE(HasFailure()) << "CONVOY_KILL_SEED=" << seed_ << " round " << round;
+  }
+  RecordProperty("kills", static_cast<int>(num_kills_));
+  fmt::print("{} kills, {} of runs at work, seed {}\n", num_kills_, num_kills_at_work_, seed_);
+}
+
+}  // namespace
+}  // namespace convoy::testing

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A run that was killed and started again with the same command ends with the same bits as one that was not.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <thread>
+
+#include "resume/train_process.h"
+
+namespace convoy::testing {
+namespace {
+
+struct ResumeCase {
+  std::string name;
+  std::vector<std::string> settings;
+  std::vector<int64_t> kill_after;  // steps; one kill each
+  std::string await = "step";       // the event of that step which triggers the kill
+};
+
+void PrintTo(const ResumeCase& resume_case, std::ostream* stream) { *stream << resume_case.name; }
+
+class ResumeBits : public ::testing::TestWithParam<ResumeCase> {};
+
+TEST_P(ResumeBits, KilledAndResumedEqualsUnbroken) {
+  const ResumeCase& resume_case = GetParam();
+  const TrainFixture fixture;
+  const Ended unbroken = fixture.run("unbroken", resume_case.settings);
+  ASSERT_EQ(unbroken.status, 0) << unbroken.errors;
+  for (const int64_t step : resume_case.kill_after) {
+    TrainProcess process = fixture.start("killed", resume_case.settings);
+    ASSERT_TRUE(process.wait_until([&] {
+      return fixture.has_event("killed", resume_case.await, step);
+    })) << process.wait().errors;
+    ASSERT_TRUE(process.running()) << "the kill must hit a run at work";
+    process.kill_everything();
+  }
+  const Ended resumed = fixture.run("killed", resume_case.settings);
+  ASSERT_EQ(resumed.status, 0) << resumed.errors;
+  EXPECT_NE(resumed.errors.find("resuming at step"), std::string::npos) << resumed.errors;
+  expect_same_result(fixture, "unbroken", "killed");
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Matrix, ResumeBits,
+    ::testing::Values(
+        ResumeCase{"lora_mid_epoch", {}, {3}}, ResumeCase{"lora_epoch_two", {}, {8}},
+        ResumeCase{"lora_epoch_three", {}, {14}},
+        ResumeCase{"killed_in_each_epoch", {}, {2, 9, 16}},
+        ResumeCase{"at_the_end_of_an_epoch", {}, {6}, "checkpoint"},
+        ResumeCase{"steps_since_the_save_are_redone", {"train.save_steps=4"}, {7}},
+        ResumeCase{"packed", {"train.packing=true", "train.batch_size=1", "train.epochs=6"}, {5}},
+        ResumeCase{"two_ranks", {"--nproc", "2"}, {2, 5}},
+        ResumeCase{"two_ranks_packed",
+                   {"--nproc", "2", "train.packing=true", "train.batch_size=1", "train.epochs=8"},
+                   {4}},
+        ResumeCase{"dora_checkpointed_blocks",
+                   {"tuning.lora.use_dora=true", "train.gradient_checkpointing=true"},
+                   {8}},
+        ResumeCase{"lora_bf16", {"train.bf16=true"}, {8}},
+        ResumeCase{"full", {"tuning.mode=full", "train.epochs=2"}, {4, 8}},
+        ResumeCase{"full_bf16", {"tuning.mode=full", "train.bf16=true", "train.epochs=2"}, {7}},
+        ResumeCase{"full_two_ranks", {"tuning.mode=full", "--nproc", "2"}, {4}},
+        ResumeCase{"evaluating", {"train.eval_strategy=steps", "train.eval_steps=2"}, {5, 10}}),
+    [](const auto& instance) { return instance.param.name; });
+
+// Killed when the checkpoint of a step is out and the next step has not ended: between its micro-batches.
+TEST(ResumeMidAccumulation, KilledAndResumedEqualsUnbroken) {
+  const std::vector<std::string> settings = {"train.batch_size=1", "train.grad_accum=8"};
+  const TrainFixture fixture;
+  ASSERT_EQ(fixture.run("unbroken", settings).status, 0);
+  int64_t num_killed_inside = 0;
+  for (const int64_t step : {1, 3, 5, 7}) {
+    TrainProcess process = fixture.start("killed", settings);
+    ASSERT_TRUE(process.wait_until([&] { return fixture.has_event("killed", "checkpoint", step); }))
+        << process.wait().errors;
+    std::this_thread::sleep_for(std::chrono::milliseconds(10 * step));
+    process.kill_everything();
+    num_killed_inside += fixture.has_event("killed", "step", step + 1) ? 0 : 1;
+  }
+  EXPECT_GE(num_killed_inside, 1) << "no kill fell into an accumulation";
+  ASSERT_EQ(fixture.run("killed", settings).status, 0);
+  expect_same_result(fixture, "unbroken", "killed");
+}
+
+// The kill may come after the last step, when the result is written.
+TEST(ResumeFinished, AFinishedRunStartedAgainWritesTheSameResult) {
+  const TrainFixture fixture;
+  ASSERT_EQ(fixture.run("unbroken", {}).status, 0);
+  ASSERT_EQ(fixture.run("again", {}).status, 0);
+  std::filesystem::remove_all(fixture.run_folder("again") / "adapter");
+  const Ended again = fixture.run("again", {});
+  EXPECT_EQ(again.status, 0) << again.errors;
+  expect_same_result(fixture, "unbroken", "again");
+}
+
+}  // namespace
+}  // namespace convoy::testing

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Faults of a whole run: a folder in use, figures that are not finite, a rank that is killed.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <csignal>
+
+#include "resume/train_process.h"
+
+namespace convoy::testing {
+namespace {
+
+TEST(RunFolderInUse, TheSecondRunNamesTheHolderAndAStaleLockIsTakenOver) {
+  const TrainFixture fixture;
+  TrainProcess first = fixture.start("run", {"train.epochs=200"});
+  ASSERT_TRUE(first.wait_until([&] { return fixture.has_event("run", "step", 1); }));
+  const Ended second =
+      TrainProcess(fixture.command("run", {"train.epochs=200"}), fixture.run_folder("errors"))
+          .wait();
+  EXPECT_EQ(second.status, 2) << second.errors;
+  EXPECT_NE(second.errors.find(fmt::format("in use by process {}", first.pid())), std::string::npos)
+      << second.errors;
+  EXPECT_TRUE(first.running());
+  first.kill_everything();
+  const Ended next = fixture.run("run", {"train.epochs=1"});
+  EXPECT_EQ(next.status, 0) << next.errors;
+}
+
+TEST(NotFinite, EndsWithFifteenNamesTheStepAndPublishesNothingBad) {
+  const TrainFixture fixture;
+  const Ended ended = fixture.run("run", {"train.learning_rate=1e30"});
+  EXPECT_EQ(ended.status, 15) << ended.errors;
+  const int64_t bad_step = fixture.losses("run").rbegin()->first + 1;
+  EXPECT_NE(ended.errors.find(fmt::format("\"step\":{}", bad_step)), std::string::npos)
+      << ended.errors;
+  EXPECT_FALSE(std::filesystem::exists(fixture.run_folder("run") / "adapter"));
+  EXPECT_FALSE(std::filesystem::exists(fixture.checkpoint("run", bad_step)));
+}
+
+TEST(KilledRank, TakesTheJobDownWithinTwoSecondsAndIsNamed) {
+  const TrainFixture fixture;
+  TrainProcess process = fixture.start("run", {"--nproc", "2", "train.epochs=200"});
+  ASSERT_TRUE(process.wait_until([&] { return fixture.has_event("run", "step", 2); }));
+  const std::vector<pid_t> ranks = process.ranks();
+  ASSERT_EQ(ranks.size(), 2u);
+  ::kill(ranks[1], SIGKILL);
+  const auto killed = std::chrono::steady_clock::now();
+  const Ended ended = process.wait();
+  EXPECT_LT(std::chrono::steady_clock::now() - killed, std::chrono::seconds(2));
+  EXPECT_EQ(ended.status, 128 + SIGKILL) << ended.errors;
+  EXPECT_NE(ended.errors.find("rank 1 was killed by signal 9"), std::string::npos) << ended.errors;
+}
+
+}  // namespace
+}  // namespace convoy::testing

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Asked to stop, a run finishes its step, saves and ends with 75; asked twice, it ends at once with 143.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <csignal>
+#include <thread>
+
+#include "resume/train_process.h"
+
+namespace convoy::testing {
+namespace {
+
+using Settings = std::vector<std::string>;
+
+// Two signals of one number that are pending together count as one.
+constexpr std::chrono::milliseconds kBetweenSignals{50};
+
+class StopRequest : public ::testing::TestWithParam<Settings> {};
+
+TEST_P(StopRequest, FinishesTheStepSavesAndLosesNothing) {
+  Settings settings = GetParam();
+  settings.push_back("train.save_steps=1000");  // only the stop saves before the end
+  const TrainFixture fixture;
+  ASSERT_EQ(fixture.run("unbroken", settings).status, 0);
+
+  TrainProcess process = fixture.start("stopped", settings);
+  ASSERT_TRUE(process.wait_until([&] { return fixture.has_event("stopped", "step", 4); }));
+  process.signal(SIGTERM);
+  const Ended stopped = process.wait();
+  EXPECT_EQ(stopped.status, 75) << stopped.errors;
+  EXPECT_NE(stopped.errors.find("stopped on request"), std::string::npos) << stopped.errors;
+  const int64_t last_step = fixture.losses("stopped").rbegin()->first;
+  EXPECT_EQ(fixture.checkpoint_steps("stopped"), std::vector<int64_t>{last_step});
+  EXPECT_LE(last_step, 6) << "the request waited for more than a step boundary";
+
+  const Ended resumed = fixture.run("stopped", settings);
+  ASSERT_EQ(resumed.status, 0) << resumed.errors;
+  EXPECT_EQ(fixture.num_events("stopped", "step"), 18) << "a step was lost and made twice";
+  expect_same_result(fixture, "unbroken", "stopped");
+}
+
+INSTANTIATE_TEST_SUITE_P(Ranks, StopRequest,
+                         ::testing::Values(Settings{}, Settings{"--nproc", "2"}));
+
+// A job system may signal every process of the job, and the launcher passes its own signal on: one request all the same.
+TEST(StopRequestToAll, SignalledRanksAndLauncherStopOnce) {
+  const TrainFixture fixture;
+  TrainProcess process = fixture.start("stopped", {"--nproc", "2", "train.save_steps=1000"});
+  ASSERT_TRUE(process.wait_until([&] { return fixture.has_event("stopped", "step", 3); }));
+  for (const pid_t rank : process.ranks()) ::kill(rank, SIGTERM);
+  std::this_thread::sleep_for(kBetweenSignals);
+  process.signal(SIGTERM);
+  const Ended stopped = process.wait();
+  EXPECT_EQ(stopped.status, 75) << stopped.errors;
+  EXPECT_EQ(fixture.checkpoint_steps("stopped").size(), 1u);
+}
+
+TEST(StopRequestTwice, EndsAtOnceAndThePreviousCheckpointIsIntact) {
+  // Steps of many micro-batches, so that the second request falls into one.
+  const Settings settings = {"train.batch_size=1", "train.grad_accum=23", "train.epochs=200",
+                             "train.save_steps=1"};
+  const TrainFixture fixture;
+  TrainProcess process = fixture.start("stopped", settings);
+  ASSERT_TRUE(process.wait_until([&] { return fixture.has_event("stopped", "checkpoint", 1); }))
+      << process.wait().errors;
+  process.signal(SIGTERM);
+  std::this_thread::sleep_for(kBetweenSignals);
+  process.signal(SIGTERM);
+  const auto asked = std::chrono::steady_clock::now();
+  const Ended stopped = process.wait();
+  EXPECT_EQ(stopped.status, 143) << stopped.errors;
+  EXPECT_LT(std::chrono::steady_clock::now() - asked, std::chrono::seconds(1));
+  EXPECT_EQ(fixture.checkpoint_steps("stopped"), std::vector<int64_t>{1});
+
+  TrainProcess resumed = fixture.start("stopped", settings);
+  EXPECT_TRUE(resumed.wait_until([&] { return fixture.num_events("stopped", "start") == 2; }));
+  resumed.kill_everything();
+  EXPECT_FALSE(fixture.has_event("stopped", "failure", 1));
+}
+
+}  // namespace
+}  // namespace convoy::testing

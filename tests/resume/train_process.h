@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Drives the real `convoy train` as a user, a job system or a power cut would: starts it, waits for what its events.jsonl
+// says, signals or kills it, and reads what it left behind. One thread; every process it starts is gone when a test ends.
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "files/temporary_folder.h"
+
+namespace convoy::testing {
+
+struct Ended {
+  int status = -1;     // as a shell sees it: 128 + n for signal n
+  std::string errors;  // stderr
+};
+
+// A running `convoy train` with its launcher, guard and ranks.
+class TrainProcess {
+ public:
+  TrainProcess(const std::vector<std::string>& arguments, const std::filesystem::path& errors_file);
+  ~TrainProcess();
+  TrainProcess(const TrainProcess&) = delete;
+  TrainProcess& operator=(const TrainProcess&) = delete;
+
+  pid_t pid() const { return pid_; }
+  std::vector<pid_t> ranks() const;  // the worker processes now alive
+  bool running();
+  Ended wait();  // until it ends; a run that takes minutes is killed and fails the test
+  void signal(int number) const;  // to `convoy` alone
+  // SIGKILL to `convoy` and all it started, as close to one moment as can be; returns when all are gone.
+  void kill_everything();
+  // Until `condition` holds. False when the process ended first or a minute passed.
+  bool wait_until(const std::function<bool()>& condition);
+
+ private:
+  std::vector<pid_t> descendants() const;
+  void reap_orphans();
+
+  pid_t pid_ = -1;
+  int status_ = -1;
+  bool reaped_ = false;
+  std::filesystem::path errors_file_;
+};
+
+// Rows, a configuration and run folders in a fresh folder. 23 rows in micro-batches of 2 x 2 make epochs of 6 steps with
+// an uneven last one.
+class TrainFixture {
+ public:
+  TrainFixture();
+
+  // The command line of a run that writes to `name`: `convoy train run.yaml SETTINGS --output-dir name`.
+  std::vector<std::string> command(const std::string& name,
+                                   const std::vector<std::string>& settings) const;
+  TrainProcess start(const std::string& name, const std::vector<std::string>& settings) const;
+  Ended run(const std::string& name, const std::vector<std::string>& settings) const;
+
+  std::filesystem::path run_folder(const std::string& name) const { return folder_ / name; }
+  std::filesystem::path rows() const { return folder_ / "rows.jsonl"; }
+  std::filesystem::path checkpoint(const std::string& name, int64_t step) const;
+  std::vector<int64_t> checkpoint_steps(const std::string& name) const;
+
+  // Losses of the surviving steps, as their exact digits.
+  std::map<int64_t, double> losses(const std::string& name) const;
+  // How many rows with this word events.jsonl has now; reruns count again.
+  int64_t num_events(const std::string& name, const std::string& word) const;
+  bool has_event(const std::string& name, const std::string& word, int64_t step) const;
+  // Bytes of the exported weights: adapter or model.
+  std::string weights(const std::string& name) const;
+
+ private:
+  TemporaryFolder folder_;
+};
+
+// Same surviving steps with the same loss bits, and the same bytes of exported weights.
+void expect_same_result(const TrainFixture& fixture, const std::string& expected,
+                        const std::string& found);
+
+}  // namespace convoy::testing
