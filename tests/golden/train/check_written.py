@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Shows that PEFT and transformers load what Convoy writes, and compute with it what Convoy computes.
 
-Trains each family of this folder for a few steps (full; LoRA, rsLoRA, DoRA; with modules saved whole), merges
-the adapters, and compares the score of every row. Run: python check_written.py FOLDER_OF_PROGRAMS
+Trains each family of this folder for a few steps (full, also in bf16; LoRA, rsLoRA, DoRA; with modules saved whole),
+merges the adapters, and compares the score of every row. Checkpoint folders load as the exports do.
+Run: python check_written.py FOLDER_OF_PROGRAMS [FAMILY ...]
 """
 
 import json
@@ -22,6 +23,7 @@ from make_train import FAMILIES, HERE, read_rows, score
 # name: (options of tuning.lora, or None for full training)
 RUNS = {
     "full": None,
+    "full, bf16": None,
     "lora": {},
     "patterns": {"rank_pattern": {"q_proj": 2}, "alpha_pattern": {"layers.1.mlp.up_proj": 3}, "use_rslora": True},
     "dora": {"use_dora": True, "target_modules": ["q_proj", "down_proj"]},
@@ -35,7 +37,7 @@ def convoy(programs, *arguments):
     assert done.returncode == 0, (arguments, done.stderr)
 
 
-def train(programs, model, lora, output):
+def train(programs, model, lora, bf16, output):
     # `whole` leaves the head out where it is one tensor with the embedding.
     tied = json.loads((model / "config.json").read_text()).get("tie_word_embeddings", True)
     if lora and tied and "modules_to_save" in lora:
@@ -45,8 +47,7 @@ def train(programs, model, lora, output):
     config.write_text(json.dumps({  # JSON is YAML
         "model": {"name": str(model), "max_seq_len": 256},
         "tuning": tuning,
-        "train": {"steps": 4, "batch_size": 4, "learning_rate": 0.01, "bf16": False, "save_strategy": "no",
-                  "eval_strategy": "no", "output_dir": str(output)},
+        "train": {"steps": 4, "batch_size": 4, "learning_rate": 0.01, "bf16": bf16, "eval_strategy": "no", "output_dir": str(output)},
         "data": {"train_path": str(HERE / "chats.jsonl"), "cache_dir": "none",
                  "split": {"train_ratio": 1, "val_ratio": 0, "test_ratio": 0}}}))
     convoy(programs, "train", config)
@@ -78,16 +79,18 @@ def check(programs, family, name, folder):
     rows = read_rows(PreTrainedTokenizerFast.from_pretrained(model), "chats")
     data, scores, run = HERE / "chats.jsonl", folder / "scores.jsonl", folder / "run"
     label = f"{family} {name}"
-    train(programs, model, RUNS[name], run)
-    if name == "full":
+    train(programs, model, RUNS[name], "bf16" in name, run)
+    if RUNS[name] is None:
         convoy(programs, "score", "--model", run / "model", "--data", data, "--output", scores)
-        assert read_rows(PreTrainedTokenizerFast.from_pretrained(run / "model"), "chats") == rows, label
-        compare(label, scores, load(run / "model"), rows)
+        for written in (run / "model", run / "checkpoints/last"):
+            assert read_rows(PreTrainedTokenizerFast.from_pretrained(written), "chats") == rows, label
+            compare(f"{label}, {written.name}", scores, load(written), rows)
         return
     convoy(programs, "score", "--model", model, "--adapter", run / "adapter", "--data", data, "--output", scores)
     adapted = PeftModel.from_pretrained(load(model), run / "adapter")
     total = compare(label, scores, adapted, rows)
     assert abs(total - sum(row["nll"] for row in score(load(model), rows))) > 1e-3 * total, "the adapter does nothing"
+    compare(f"{label}, last checkpoint", scores, PeftModel.from_pretrained(load(model), run / "checkpoints/last"), rows)
     merged = folder / "merged"
     convoy(programs, "merge", "--model", model, "--adapter", run / "adapter", "--output", merged)
     convoy(programs, "score", "--model", merged, "--data", data, "--output", scores)
@@ -97,7 +100,7 @@ def check(programs, family, name, folder):
 
 def main():
     programs = pathlib.Path(sys.argv[1]).resolve()
-    for family in FAMILIES:
+    for family in sys.argv[2:] or FAMILIES:
         for name in RUNS:
             with tempfile.TemporaryDirectory() as folder:
                 check(programs, family, name, pathlib.Path(folder))
