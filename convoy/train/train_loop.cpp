@@ -230,7 +230,10 @@ LoopResult Loop::run() {
   LoopEnd end = LoopEnd::Finished;
   parts_.set_training(true);
   const bool can_evaluate = parts_.validation.num_rows() > 0;
-  while (progress_.step < total_steps_) {
+  // A run that was killed while it wrote its result may start here with no patience left: its training has ended.
+  const bool had_stopped_early = progress_.step < total_steps_ && out_of_patience();
+  if (had_stopped_early) end = LoopEnd::EarlyStopped;
+  while (!had_stopped_early && progress_.step < total_steps_) {
     train_step();
     const bool finished = progress_.step == total_steps_;
     bool is_best = false;
