@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // `convoy-worker train --run-folder D`: one rank of a training run whose folder and config.yaml the front has written.
+#include <signal.h>
+
 #include <atomic>
 #include <csignal>
 
@@ -25,15 +27,27 @@ struct TrainFlags {
   }
 };
 
-// Written by a signal handler, so it cannot be an object that is passed.
+// Written by a signal handler, so they cannot be objects that are passed.
 std::atomic<bool> stop_requested{false};
+std::atomic<pid_t> first_sender{0};
 
-// The first request ends the run at the next step boundary; a second one ends the process at once.
-void request_stop(int signal) {
-  if (stop_requested.exchange(true)) {
+// The first request ends the run at the next step boundary; a second one ends the process at once. A job system that
+// signals every process makes one request, though the launcher passes its own copy on: so the second must come from the
+// sender of the first.
+void request_stop(int signal, siginfo_t* info, void*) {
+  if (!stop_requested.exchange(true)) {
+    first_sender = info->si_pid;
+  } else if (first_sender == info->si_pid) {
     std::signal(signal, SIG_DFL);
     std::raise(signal);
   }
+}
+
+void handle_stop_signals() {
+  struct sigaction action {};
+  action.sa_sigaction = request_stop;
+  action.sa_flags = SA_SIGINFO | SA_RESTART;
+  for (const int signal : {SIGTERM, SIGUSR1, SIGINT}) ::sigaction(signal, &action, nullptr);
 }
 
 }  // namespace
@@ -43,7 +57,7 @@ int train_command(const Arguments& arguments) {
   TrainFlags flags;
   config::parse_flags({config::list_fields(flags), config::list_fields(worker)}, arguments);
   CONVOY_CHECK(!flags.run_folder.empty(), ConfigError, "wanted --run-folder FOLDER");
-  for (const int signal : {SIGTERM, SIGUSR1, SIGINT}) std::signal(signal, request_stop);
+  handle_stop_signals();
   recipes::FineTuneRequest request{.run_folder = flags.run_folder,
                                    .forced_fields = flags.force_stamp.names,
                                    .plan_only = flags.dry_run,
