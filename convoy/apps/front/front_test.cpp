@@ -112,8 +112,8 @@ TEST_F(Front, AnUnusableLibTorchIsNamed) {
   std::filesystem::create_directory(folder_ / "lib");
   write("lib/libtorch_cpu.so", "");
   write("version.py", "__version__ = '2.4.1'\n");
-  const Outcome outcome =
-      run("score --model m --data d --output o", "CONVOY_TORCH='" + folder_.string() + "'");
+  const Outcome outcome = run("score --model m --data d",
+                              "CONVOY_WORKER=/bin/true CONVOY_TORCH='" + folder_.string() + "'");
   EXPECT_EQ(outcome.code, 2);
   EXPECT_NE(outcome.err.find("LibTorch 2.11 was not found"), std::string::npos) << outcome.err;
   EXPECT_NE(outcome.err.find(folder_.string() + ": version 2.4.1"), std::string::npos)
