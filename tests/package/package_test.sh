@@ -34,6 +34,12 @@ head -n 3 "$root/examples/sums/test.jsonl" >three.jsonl
 rows=$("$convoy" tokens --model "$root/examples/tally-3m" --data "$source/tests/golden/data/chats.parquet" --limit 1 --json)
 [ -n "$rows" ] || fail "the Parquet plugin did not read"
 
+# Beside bin/, LibTorch is found without being named; a wrong name is an error that says where it looked.
+mkdir -p "$root/.deps/site"
+ln -s "$torch" "$root/.deps/site/torch"
+env -u CONVOY_TORCH "$convoy" --version | grep -qF "($root/.deps/site/torch)" || fail "the archive's own .deps is not found"
+env -u CONVOY_TORCH "$convoy" score --model "$root/examples/tally-3m" --data three.jsonl --output again.jsonl -q
+cmp scores.jsonl again.jsonl || fail "scores differ"
 code=0
 CONVOY_TORCH=$work/nowhere "$convoy" score --model m --data d --output o 2>err.txt || code=$?
 [ "$code" -eq 2 ] || fail "without LibTorch the exit code is $code"
