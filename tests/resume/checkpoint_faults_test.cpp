@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "convoy/base/files.h"
 #include "resume/train_process.h"
@@ -105,6 +106,20 @@ TEST(ChangedData, AnEditedRowIsRefusedByHashAndForcedOnWish) {
   EXPECT_EQ(forced.status, 0) << forced.errors;
   EXPECT_TRUE(says(forced, "; forced")) << forced.errors;
   EXPECT_TRUE(says(forced, "resuming at step 2")) << forced.errors;
+}
+
+TEST(ChangedModel, OtherWeightsUnderTheSameNameAreRefused) {
+  const TrainFixture fixture;
+  const std::filesystem::path model = fixture.run_folder("model");
+  std::filesystem::copy(
+      std::filesystem::path(std::getenv("CONVOY_SOURCE_DIR")) / "examples/tally-3m", model);
+  const Settings settings = {"train.steps=2", "model.name=" + model.string()};
+  ASSERT_EQ(fixture.run("run", settings).status, 0);
+  damage(model / "model.safetensors");
+  const Ended refused = fixture.run("run", settings);
+  EXPECT_EQ(refused.status, 2) << refused.errors;
+  EXPECT_TRUE(says(refused, "model: the checkpoint has `")) << refused.errors;
+  EXPECT_TRUE(says(refused, "--force-stamp model")) << refused.errors;
 }
 
 TEST(ChangedLearningRate, IsAppliedAndSaid) {
