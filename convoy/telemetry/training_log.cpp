@@ -294,6 +294,8 @@ void TrainingLog::end(RunEnd how) {
   ordered_json row = {{"status", end_word(how)}, {"step", state_.global_step}};
   row["figures"] = figures;
   events_.append(EventKind::End, row);
+  // The closing line carries the last evaluation, which came after the last step's line.
+  progress_->update(window_->shown);
   progress_->finish();
 }
 

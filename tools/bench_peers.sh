@@ -1,0 +1,7 @@
+#!/usr/bin/env bash
+# Makes .deps/peers, a Python environment with the peers that benchmarks are timed beside (several GB).
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+python3 -m venv .deps/peers
+.deps/peers/bin/pip install --quiet torch==2.11.0 transformers peft numpy
+echo "export CONVOY_PEER_PYTHON=$PWD/.deps/peers/bin/python"
