@@ -26,10 +26,12 @@ std::string Error::json_line() const {
   line["kind"] = kind_;
   line["rank"] = place_.rank >= 0 ? nlohmann::ordered_json(place_.rank) : nullptr;
   line["step"] = place_.step >= 0 ? nlohmann::ordered_json(place_.step) : nullptr;
-  line["file"] = place_.file.empty() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(place_.file);
+  line["file"] =
+      place_.file.empty() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(place_.file);
   if (place_.line > 0) line["line"] = place_.line;
   if (!place_.key.empty()) line["key"] = place_.key;
-  line["hint"] = place_.hint.empty() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(place_.hint);
+  line["hint"] =
+      place_.hint.empty() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(place_.hint);
   line["message"] = what();
   // Bytes of a bad file may be quoted in a message; they need not be UTF-8.
   return line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);

@@ -16,22 +16,22 @@ namespace convoy {
 // Public contract: never renumber.
 enum class ExitCode : int {
   Done = 0,
-  Usage = 2,           // usage or config
-  BadInput = 10,       // bad input file
-  NoCheckpoint = 11,   // no usable checkpoint
-  Resources = 12,      // disk or memory
-  PeerLost = 13,       // peer lost or timeout: retry
-  Device = 14,         // device fault
-  Numeric = 15,        // NaN, Inf, diverged replicas
-  NoProgress = 16,     // do not requeue
-  Bug = 70,            // our own
-  Stopped = 75,        // stopped on request, state saved: requeue
+  Usage = 2,          // usage or config
+  BadInput = 10,      // bad input file
+  NoCheckpoint = 11,  // no usable checkpoint
+  Resources = 12,     // disk or memory
+  PeerLost = 13,      // peer lost or timeout: retry
+  Device = 14,        // device fault
+  Numeric = 15,       // NaN, Inf, diverged replicas
+  NoProgress = 16,    // do not requeue
+  Bug = 70,           // our own
+  Stopped = 75,       // stopped on request, state saved: requeue
 };
 
 // Where an error arose. Empty or negative members are unknown.
 struct ErrorPlace {
   std::string file = {};  // path of the file at fault
-  int64_t line = 0;    // 1-based
+  int64_t line = 0;       // 1-based
   std::string key = {};   // config key, tensor name, column
   std::string hint = {};  // one action for the user
   int rank = -1;
@@ -42,7 +42,9 @@ class Error : public std::runtime_error {
  public:
   Error(ExitCode code, std::string kind, const std::string& message, ErrorPlace place = {});
   ExitCode code() const { return code_; }
-  const std::string& kind() const { return kind_; }  // stable word for scripts: "config", "data", ...
+  const std::string& kind() const {
+    return kind_;
+  }  // stable word for scripts: "config", "data", ...
   const ErrorPlace& place() const { return place_; }
   ErrorPlace& place() { return place_; }
 
@@ -57,11 +59,11 @@ class Error : public std::runtime_error {
   ErrorPlace place_;
 };
 
-#define CONVOY_ERROR_KIND(Name, code, word)                                       \
-  class Name : public Error {                                                     \
-   public:                                                                        \
-    explicit Name(const std::string& message, ErrorPlace place = {})              \
-        : Error(code, word, message, std::move(place)) {}                         \
+#define CONVOY_ERROR_KIND(Name, code, word)                          \
+  class Name : public Error {                                        \
+   public:                                                           \
+    explicit Name(const std::string& message, ErrorPlace place = {}) \
+        : Error(code, word, message, std::move(place)) {}            \
   }
 
 CONVOY_ERROR_KIND(ConfigError, ExitCode::Usage, "config");
@@ -79,15 +81,15 @@ CONVOY_ERROR_KIND(StopRequest, ExitCode::Stopped, "stopped");
 }  // namespace convoy
 
 // Input and environment: CONVOY_CHECK(cond, DataError, "wanted {} found {}", a, b).
-#define CONVOY_CHECK(cond, Kind, ...)                             \
-  do {                                                            \
+#define CONVOY_CHECK(cond, Kind, ...)                              \
+  do {                                                             \
     if (!(cond)) throw ::convoy::Kind(::fmt::format(__VA_ARGS__)); \
   } while (false)
 
 // Our own bugs; on in release.
-#define CONVOY_INVARIANT(cond, ...)                                                            \
-  do {                                                                                         \
-    if (!(cond))                                                                               \
-      throw ::convoy::StateError(::fmt::format("{}:{}: {}: {}", __FILE__, __LINE__, #cond,     \
-                                               ::fmt::format(__VA_ARGS__)));                   \
+#define CONVOY_INVARIANT(cond, ...)                                                               \
+  do {                                                                                            \
+    if (!(cond))                                                                                  \
+      throw ::convoy::StateError(                                                                 \
+          ::fmt::format("{}:{}: {}: {}", __FILE__, __LINE__, #cond, ::fmt::format(__VA_ARGS__))); \
   } while (false)

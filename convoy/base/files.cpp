@@ -58,7 +58,8 @@ std::string read_file(const fs::path& path, int64_t max_bytes) {
   }
   ::close(descriptor);
   if (done != bytes.size())
-    throw DataError(fmt::format("read {} of {} bytes", done, bytes.size()), {.file = path.string()});
+    throw DataError(fmt::format("read {} of {} bytes", done, bytes.size()),
+                    {.file = path.string()});
   return bytes;
 }
 
@@ -68,7 +69,8 @@ void sync_folder(const fs::path& folder) {
   const int status = ::fsync(descriptor);
   const int code = errno;
   ::close(descriptor);
-  if (status != 0 && code != EINVAL && code != ENOTSUP) throw_write_error(folder, "fsync folder", code);
+  if (status != 0 && code != EINVAL && code != ENOTSUP)
+    throw_write_error(folder, "fsync folder", code);
 }
 
 AtomicFile::AtomicFile(fs::path path) : path_(std::move(path)) {
@@ -77,7 +79,8 @@ AtomicFile::AtomicFile(fs::path path) : path_(std::move(path)) {
   if (path_.has_parent_path()) fs::create_directories(path_.parent_path(), ignored);
   temporary_ = path_;
   temporary_ += fmt::format(".tmp-{}-{}", ::getpid(), counter++);
-  descriptor_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
+  descriptor_ =
+      ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
   if (descriptor_ < 0) throw_write_error(temporary_, "create", errno);
 }
 
@@ -120,11 +123,13 @@ MappedFile::MappedFile(const fs::path& path) : path_(path) {
   descriptor_ = open_for_read(path, status);
   size_bytes_ = status.st_size;
   if (size_bytes_ == 0) return;
-  void* data = ::mmap(nullptr, static_cast<size_t>(size_bytes_), PROT_READ, MAP_PRIVATE, descriptor_, 0);
+  void* data =
+      ::mmap(nullptr, static_cast<size_t>(size_bytes_), PROT_READ, MAP_PRIVATE, descriptor_, 0);
   if (data == MAP_FAILED) {
     const int code = errno;
     ::close(descriptor_);
-    throw IoError(fmt::format("could not map the file: {}", errno_text(code)), {.file = path.string()});
+    throw IoError(fmt::format("could not map the file: {}", errno_text(code)),
+                  {.file = path.string()});
   }
   data_ = static_cast<const std::byte*>(data);
 }

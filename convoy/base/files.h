@@ -27,9 +27,9 @@ class AtomicFile {
   AtomicFile(const AtomicFile&) = delete;
   AtomicFile& operator=(const AtomicFile&) = delete;
 
-  void write(std::string_view bytes);                          // appends. Throws IoError
+  void write(std::string_view bytes);  // appends. Throws IoError
   void write(std::span<const std::byte> bytes);
-  void commit();                                               // fsync, rename, fsync folder
+  void commit();  // fsync, rename, fsync folder
 
  private:
   std::filesystem::path path_;

@@ -54,8 +54,8 @@ void Sha256::compress(const uint8_t* block) {
   for (size_t t = 0; t < 64; ++t) {
     const uint32_t t1 = h + (std::rotr(e, 6) ^ std::rotr(e, 11) ^ std::rotr(e, 25)) +
                         ((e & f) ^ (~e & g)) + kRound[t] + w[t];
-    const uint32_t t2 = (std::rotr(a, 2) ^ std::rotr(a, 13) ^ std::rotr(a, 22)) +
-                        ((a & b) ^ (a & c) ^ (b & c));
+    const uint32_t t2 =
+        (std::rotr(a, 2) ^ std::rotr(a, 13) ^ std::rotr(a, 22)) + ((a & b) ^ (a & c) ^ (b & c));
     h = g, g = f, f = e, e = d + t1, d = c, c = b, b = a, a = t1 + t2;
   }
   const std::array<uint32_t, 8> added = {a, b, c, d, e, f, g, h};
@@ -90,7 +90,8 @@ std::string Sha256::hex() {
   update(std::string_view("\x80", 1));
   while (buffered_bytes_ != 56) update(std::string_view("\0", 1));
   std::array<char, 8> length;
-  for (size_t byte = 0; byte < 8; ++byte) length[byte] = static_cast<char>(total_bits >> (56 - 8 * byte));
+  for (size_t byte = 0; byte < 8; ++byte)
+    length[byte] = static_cast<char>(total_bits >> (56 - 8 * byte));
   update(std::string_view(length.data(), 8));
   std::string text;
   for (uint32_t word : state_) text += fmt::format("{:08x}", word);
@@ -117,7 +118,8 @@ std::string sha256_hex_of_file(const std::filesystem::path& path) {
 
 uint32_t crc32c(std::string_view bytes, uint32_t crc) {
   crc = ~crc;
-  for (const char byte : bytes) crc = (crc >> 8) ^ kCrcTable[(crc ^ static_cast<uint8_t>(byte)) & 0xff];
+  for (const char byte : bytes)
+    crc = (crc >> 8) ^ kCrcTable[(crc ^ static_cast<uint8_t>(byte)) & 0xff];
   return ~crc;
 }
 

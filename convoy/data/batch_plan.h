@@ -13,11 +13,11 @@
 namespace convoy::data {
 
 struct BatchPlanConfig {
-  int64_t batch_size = 1;      // rows, or blocks when packing, per micro-batch and rank
+  int64_t batch_size = 1;  // rows, or blocks when packing, per micro-batch and rank
   int64_t grad_accum = 1;
   int64_t world_size = 1;
-  bool packing = false;        // best-fit decreasing into blocks of block_tokens
-  int64_t block_tokens = 0;    // capacity of a block when packing
+  bool packing = false;      // best-fit decreasing into blocks of block_tokens
+  int64_t block_tokens = 0;  // capacity of a block when packing
   bool shuffle = true;
   uint64_t seed = 0;
 };
@@ -57,8 +57,10 @@ class BatchPlan {
 
   TokenDataset dataset_;
   BatchPlanConfig config_;
-  std::vector<std::vector<int64_t>> blocks_;   // rows of each unit dealt to ranks; one row without packing
-  std::shared_ptr<EpochOrder> last_order_;     // permutation of the epoch asked for last, behind a lock
+  std::vector<std::vector<int64_t>>
+      blocks_;  // rows of each unit dealt to ranks; one row without packing
+  std::shared_ptr<EpochOrder>
+      last_order_;  // permutation of the epoch asked for last, behind a lock
 };
 
 }  // namespace convoy::data

@@ -29,9 +29,9 @@ struct Sample {
   std::string prompt{};
   std::string completion{};
   std::string text{};
-  std::string file{};   // where it came from, for errors
-  int64_t line = 0;   // 1-based; 0 when the format has no lines
-  int64_t index = 0;  // 0-based row number
+  std::string file{};  // where it came from, for errors
+  int64_t line = 0;    // 1-based; 0 when the format has no lines
+  int64_t index = 0;   // 0-based row number
 };
 
 enum class Supervise {

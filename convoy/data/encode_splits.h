@@ -18,20 +18,20 @@
 namespace convoy::data {
 
 struct SplitReport {
-  std::string name;                    // "train", "val", "test"
+  std::string name;  // "train", "val", "test"
   std::vector<std::string> files;
-  std::string schema;                  // as detected or forced
+  std::string schema;  // as detected or forced
   int64_t rows_read = 0;
-  int64_t rows_unreadable = 0;         // only with bad_rows = skip
-  int64_t rows_unsupervised = 0;       // dropped: nothing to learn after truncation
+  int64_t rows_unreadable = 0;    // only with bad_rows = skip
+  int64_t rows_unsupervised = 0;  // dropped: nothing to learn after truncation
   int64_t rows_truncated = 0;
-  int64_t rows_dropped_long = 0;       // truncation = drop
-  int64_t fields_cut = 0;              // max_field_chars
+  int64_t rows_dropped_long = 0;  // truncation = drop
+  int64_t fields_cut = 0;         // max_field_chars
   int64_t tokens = 0;
   int64_t supervised_tokens = 0;
-  std::string unreadable;              // lines and first reason of the whole file's unreadable rows, or empty
+  std::string unreadable;  // lines and first reason of the whole file's unreadable rows, or empty
   bool from_cache = false;
-  std::string content_hash;            // of the source files
+  std::string content_hash;  // of the source files
 };
 
 // "train: 7473 rows of train.jsonl (loose), 812345 tokens, 61.3 % supervised; 2 rows truncated".
@@ -42,14 +42,15 @@ struct EncodedSplits {
   TokenDataset val;
   TokenDataset test;
   std::vector<SplitReport> reports;
-  std::string policy;  // one line: BOS/EOS audit ("EOS <|im_end|> is supervised at the end of every answer; no BOS")
+  std::string
+      policy;  // one line: BOS/EOS audit ("EOS <|im_end|> is supervised at the end of every answer; no BOS")
 };
 
 struct EncodeInputs {
   const settings::DataSettings& data;
-  std::string task;            // "sft" or "pretrain"
+  std::string task;  // "sft" or "pretrain"
   int64_t max_seq_len = 0;
-  uint64_t seed = 0;           // of the split shuffle
+  uint64_t seed = 0;  // of the split shuffle
   const text::Tokenizer& tokenizer;
   const text::ChatTemplate* chat_template;  // may be null: chat rows are then refused
   const Log& log;

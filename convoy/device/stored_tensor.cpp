@@ -42,7 +42,8 @@ at::ScalarType tensor_dtype(io::Dtype dtype) {
 
 at::Tensor copy_to_tensor(const io::TensorView& view) {
   at::Tensor tensor = at::empty(view.shape, tensor_dtype(view.dtype));
-  io::copy_bytes(view, {static_cast<std::byte*>(tensor.mutable_data_ptr()), static_cast<size_t>(tensor.nbytes())});
+  io::copy_bytes(view, {static_cast<std::byte*>(tensor.mutable_data_ptr()),
+                        static_cast<size_t>(tensor.nbytes())});
   return tensor;
 }
 
@@ -57,7 +58,8 @@ io::TensorSource tensor_source(const std::string& name, const at::Tensor& tensor
           .shape = tensor.sizes().vec(),
           .produce = [tensor](const io::ByteSink& sink) {
             const at::Tensor whole = tensor.detach().cpu().contiguous();
-            sink({static_cast<const std::byte*>(whole.const_data_ptr()), static_cast<size_t>(whole.nbytes())});
+            sink({static_cast<const std::byte*>(whole.const_data_ptr()),
+                  static_cast<size_t>(whole.nbytes())});
           }};
 }
 

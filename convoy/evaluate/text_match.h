@@ -31,7 +31,7 @@ bool numeric_match(std::string_view pred, std::string_view ref);
 
 struct TextFigures {
   int64_t count = 0;
-  double exact_match = 0;               // share, 0..1
+  double exact_match = 0;                 // share, 0..1
   std::optional<double> numeric_match{};  // share; empty when no reference has a "####" answer
 };
 

@@ -19,7 +19,8 @@ struct ModelFlags {
 
   template <class Visitor>
   void fields(Visitor& visit) {
-    visit("model", model, "model folder in Hugging Face layout, or a hub id found in the local hub cache");
+    visit("model", model,
+          "model folder in Hugging Face layout, or a hub id found in the local hub cache");
     visit("adapter", adapter, "PEFT adapter folder");
     visit("revision", revision, "hub revision looked up in the cache");
     visit("dtype", dtype, "compute type").one_of({"fp32", "bf16"});
@@ -43,10 +44,12 @@ struct ScoreFlags {
     visit("supervise", supervise, "chat rows: every assistant turn, only the last, or all tokens")
         .one_of({"auto", "assistant", "last", "all"});
     visit("schema", schema, "row schema; auto = by the row's keys")
-        .one_of({"auto", "messages", "sharegpt", "alpaca", "prompt_completion", "triple", "rendered", "text", "loose"});
+        .one_of({"auto", "messages", "sharegpt", "alpaca", "prompt_completion", "triple",
+                 "rendered", "text", "loose"});
     visit("text_field", text_field, "column of plain-text rows");
     visit("template_path", template_path, "chat template file that replaces the model's own");
-    visit("max_seq_len", max_seq_len, "cut rows to this many tokens; 0 = refuse rows beyond the model's positions")
+    visit("max_seq_len", max_seq_len,
+          "cut rows to this many tokens; 0 = refuse rows beyond the model's positions")
         .at_least(0);
     visit("batch_size", batch_size, "rows per forward pass").at_least(1);
   }
@@ -88,7 +91,8 @@ struct GenerateFlags {
 
   template <class Visitor>
   void fields(Visitor& visit) {
-    visit("prompts", prompts, "file of rows: `messages` rows go through the chat template, `prompt` rows do not");
+    visit("prompts", prompts,
+          "file of rows: `messages` rows go through the chat template, `prompt` rows do not");
     visit("prompt", prompt, "one prompt, taken as plain text");
     visit("interactive", interactive, "chat on the terminal");
     visit("output", output, "file for one JSON row per answer; empty = stdout");
@@ -112,7 +116,8 @@ struct EvalFlags {
     visit("limit", limit, "evaluate only the first rows; 0 = all").at_least(0);
     visit("generate", generate, "answer every row and compare: exact_match, numeric_match");
     visit("samples", samples, "recompute the text metrics from saved predictions, without a model");
-    visit("output_dir", output_dir, "folder for metrics.json and samples.jsonl; empty = print only");
+    visit("output_dir", output_dir,
+          "folder for metrics.json and samples.jsonl; empty = print only");
   }
 };
 
@@ -123,7 +128,8 @@ struct MergeFlags {
   template <class Visitor>
   void fields(Visitor& visit) {
     visit("output", output, "folder to write");
-    visit("save_dtype", save_dtype, "stored type; auto = that of the base model").one_of({"auto", "fp32", "bf16"});
+    visit("save_dtype", save_dtype, "stored type; auto = that of the base model")
+        .one_of({"auto", "fp32", "bf16"});
   }
 };
 
@@ -150,7 +156,8 @@ struct BenchFlags {
     visit("threads", threads, "compute threads; 0 = usable CPUs").at_least(0);
     visit("rounds", rounds, "times both are run in turn").at_least(1);
     visit("peer", peer, "time transformers + PEFT beside it");
-    visit("peer_python", peer_python, "python with torch, transformers and peft; empty = CONVOY_PEER_PYTHON or python3");
+    visit("peer_python", peer_python,
+          "python with torch, transformers and peft; empty = CONVOY_PEER_PYTHON or python3");
   }
 };
 

@@ -25,7 +25,8 @@ struct ModelSettings {
 
   template <class Visitor>
   void fields(Visitor& visit) {
-    visit("name", name, "model folder in Hugging Face layout, or a hub id found in the local hub cache")
+    visit("name", name,
+          "model folder in Hugging Face layout, or a hub id found in the local hub cache")
         .winning_alias("local_dir");
     visit("revision", revision, "hub revision looked up in the cache");
     visit("max_seq_len", max_seq_len, "longest row in tokens; longer rows follow data.truncation")
@@ -52,10 +53,13 @@ struct LoraSettings {
   template <class Visitor>
   void fields(Visitor& visit) {
     visit("r", r, "rank").at_least(1);
-    visit("alpha", alpha, "scaling numerator: alpha/r, or alpha/sqrt(r) with use_rslora").above(0).alias("lora_alpha");
+    visit("alpha", alpha, "scaling numerator: alpha/r, or alpha/sqrt(r) with use_rslora")
+        .above(0)
+        .alias("lora_alpha");
     visit("dropout", dropout, "dropout before A").at_least(0).at_most(0.99).alias("lora_dropout");
     visit("target_modules", target_modules,
-          "auto or all-linear (q,k,v,o,gate,up,down projections), a list of name endings, or one regular expression");
+          "auto or all-linear (q,k,v,o,gate,up,down projections), a list of name endings, or one "
+          "regular expression");
     visit("exclude_modules", exclude_modules, "name endings never adapted");
     visit("rank_pattern", rank_pattern, "rank by module-name pattern, as in PEFT");
     visit("alpha_pattern", alpha_pattern, "alpha by module-name pattern, as in PEFT");
@@ -93,8 +97,8 @@ struct OptimizerSettings {
 struct ScheduleSettings {
   std::string lr_scheduler_type = "cosine";
   double warmup_ratio = 0.06;
-  double warmup_steps = 0;      // below 1: a ratio (transformers 5)
-  double num_cycles = -1;       // below 0: the schedule's own default
+  double warmup_steps = 0;  // below 1: a ratio (transformers 5)
+  double num_cycles = -1;   // below 0: the schedule's own default
   double lr_end = 1e-7;
   double power = 1.0;
   double min_lr_ratio = 0.0;
@@ -103,17 +107,24 @@ struct ScheduleSettings {
   template <class Visitor>
   void fields(Visitor& visit) {
     visit("lr_scheduler_type", lr_scheduler_type, "learning-rate schedule")
-        .one_of({"linear", "cosine", "cosine_with_restarts", "polynomial", "constant", "constant_with_warmup",
-                 "inverse_sqrt", "cosine_with_min_lr", "warmup_stable_decay"})
+        .one_of({"linear", "cosine", "cosine_with_restarts", "polynomial", "constant",
+                 "constant_with_warmup", "inverse_sqrt", "cosine_with_min_lr",
+                 "warmup_stable_decay"})
         .alias("scheduler");
-    visit("warmup_ratio", warmup_ratio, "warm-up as a share of all steps, rounded up").at_least(0).at_most(1);
-    visit("warmup_steps", warmup_steps, "warm-up in steps; beats warmup_ratio; below 1 it is a ratio")
+    visit("warmup_ratio", warmup_ratio, "warm-up as a share of all steps, rounded up")
+        .at_least(0)
+        .at_most(1);
+    visit("warmup_steps", warmup_steps,
+          "warm-up in steps; beats warmup_ratio; below 1 it is a ratio")
         .at_least(0)
         .alias("num_warmup_steps");
-    visit("num_cycles", num_cycles, "cosine cycles; -1 = the schedule's default (0.5, or 1 with restarts)").at_least(-1);
+    visit("num_cycles", num_cycles,
+          "cosine cycles; -1 = the schedule's default (0.5, or 1 with restarts)")
+        .at_least(-1);
     visit("lr_end", lr_end, "end of the polynomial schedule").at_least(0);
     visit("power", power, "power of the polynomial schedule").above(0);
-    visit("min_lr_ratio", min_lr_ratio, "floor of cosine_with_min_lr and warmup_stable_decay, as a share of the peak")
+    visit("min_lr_ratio", min_lr_ratio,
+          "floor of cosine_with_min_lr and warmup_stable_decay, as a share of the peak")
         .at_least(0)
         .at_most(1);
     visit("decay_ratio", decay_ratio, "share of all steps that warmup_stable_decay spends decaying")
@@ -138,7 +149,7 @@ struct TrainingSettings {
   bool gradient_checkpointing = false;
   int64_t logging_steps = 1;
   std::string eval_strategy = "steps";
-  int64_t eval_steps = 0;  // 0: at the end of each epoch
+  int64_t eval_steps = 0;       // 0: at the end of each epoch
   int64_t eval_batch_size = 0;  // 0: batch_size
   std::string save_strategy = "steps";
   int64_t save_steps = 0;  // 0: at the end of each epoch
@@ -155,9 +166,12 @@ struct TrainingSettings {
   template <class Visitor>
   void fields(Visitor& visit) {
     visit("epochs", epochs, "passes over the training rows").above(0).alias("num_train_epochs");
-    visit("steps", steps, "optimizer steps; above 0 it beats epochs").at_least(0).alias("max_steps");
+    visit("steps", steps, "optimizer steps; above 0 it beats epochs")
+        .at_least(0)
+        .alias("max_steps");
     visit("learning_rate", learning_rate, "peak learning rate").at_least(0).alias("lr");
-    visit("weight_decay", weight_decay, "decoupled weight decay; not on biases and norms").at_least(0);
+    visit("weight_decay", weight_decay, "decoupled weight decay; not on biases and norms")
+        .at_least(0);
     visit("max_grad_norm", max_grad_norm, "clip the global gradient norm; 0 = off").at_least(0);
     visit("optim", optim, "optimizer").one_of({"adamw_torch", "adamw_torch_fused", "adamw"});
     visit("optimizer", optimizer, "optimizer constants").flat();
@@ -165,25 +179,41 @@ struct TrainingSettings {
     visit("batch_size", batch_size, "rows (packed: blocks) per micro-batch and rank")
         .at_least(1)
         .alias("per_device_train_batch_size");
-    visit("grad_accum", grad_accum, "micro-batches per optimizer step").at_least(1).alias("gradient_accumulation_steps");
-    visit("packing", packing, "fill blocks of max_seq_len with whole rows; attention never crosses rows");
+    visit("grad_accum", grad_accum, "micro-batches per optimizer step")
+        .at_least(1)
+        .alias("gradient_accumulation_steps");
+    visit("packing", packing,
+          "fill blocks of max_seq_len with whole rows; attention never crosses rows");
     visit("bf16", bf16, "compute in bf16; trained weights keep an fp32 master");
     visit("gradient_checkpointing", gradient_checkpointing, "recompute each block in backward");
     visit("logging_steps", logging_steps, "optimizer steps between log lines").at_least(1);
-    visit("eval_strategy", eval_strategy, "when to evaluate").one_of({"no", "steps", "epoch"}).alias("evaluation_strategy");
-    visit("eval_steps", eval_steps, "optimizer steps between evaluations; 0 = at the end of each epoch").at_least(0);
+    visit("eval_strategy", eval_strategy, "when to evaluate")
+        .one_of({"no", "steps", "epoch"})
+        .alias("evaluation_strategy");
+    visit("eval_steps", eval_steps,
+          "optimizer steps between evaluations; 0 = at the end of each epoch")
+        .at_least(0);
     visit("eval_batch_size", eval_batch_size, "rows per evaluation batch; 0 = batch_size")
         .at_least(0)
         .alias("per_device_eval_batch_size");
-    visit("save_strategy", save_strategy, "when to save a checkpoint").one_of({"no", "steps", "epoch"});
-    visit("save_steps", save_steps, "optimizer steps between checkpoints; 0 = at the end of each epoch").at_least(0);
-    visit("save_total_limit", save_total_limit, "checkpoints kept beside best and last").at_least(1);
-    visit("load_best_model_at_end", load_best_model_at_end, "export the best checkpoint instead of the last");
-    visit("metric_for_best_model", metric_for_best_model, "evaluation figure that decides best").one_of({"eval_loss"});
-    visit("greater_is_better", greater_is_better, "direction of metric_for_best_model");
-    visit("early_stopping_patience", early_stopping_patience, "evaluations without a better figure before the run ends; 0 = off")
+    visit("save_strategy", save_strategy, "when to save a checkpoint")
+        .one_of({"no", "steps", "epoch"});
+    visit("save_steps", save_steps,
+          "optimizer steps between checkpoints; 0 = at the end of each epoch")
         .at_least(0);
-    visit("early_stopping_threshold", early_stopping_threshold, "smallest change that counts as better").at_least(0);
+    visit("save_total_limit", save_total_limit, "checkpoints kept beside best and last")
+        .at_least(1);
+    visit("load_best_model_at_end", load_best_model_at_end,
+          "export the best checkpoint instead of the last");
+    visit("metric_for_best_model", metric_for_best_model, "evaluation figure that decides best")
+        .one_of({"eval_loss"});
+    visit("greater_is_better", greater_is_better, "direction of metric_for_best_model");
+    visit("early_stopping_patience", early_stopping_patience,
+          "evaluations without a better figure before the run ends; 0 = off")
+        .at_least(0);
+    visit("early_stopping_threshold", early_stopping_threshold,
+          "smallest change that counts as better")
+        .at_least(0);
     visit("output_dir", output_dir, "run folder; empty = runs/<run_name>-<time>");
     visit("resume_from_checkpoint", resume_from_checkpoint, "auto, never, or a checkpoint folder");
     visit("final_eval", final_eval, "evaluate once more at the end").alias_at_root("final_eval");
@@ -199,7 +229,9 @@ struct SplitSettings {
   void fields(Visitor& visit) {
     visit("train_ratio", train_ratio, "share of rows for training").at_least(0).at_most(1);
     visit("val_ratio", val_ratio, "share for evaluation during training").at_least(0).at_most(1);
-    visit("test_ratio", test_ratio, "share kept for `convoy eval --split test`").at_least(0).at_most(1);
+    visit("test_ratio", test_ratio, "share kept for `convoy eval --split test`")
+        .at_least(0)
+        .at_most(1);
   }
 };
 
@@ -224,17 +256,25 @@ struct DataSettings {
     visit("train_path", train_path, "training rows: .jsonl, .json, .csv or .parquet").alias("path");
     visit("val_path", val_path, "evaluation rows; empty and no val share: none");
     visit("test_path", test_path, "test rows for `convoy eval`");
-    visit("split", split, "used when only train_path is given and val_path and test_path are not; shares sum to 1");
+    visit("split", split,
+          "used when only train_path is given and val_path and test_path are not; shares sum to 1");
     visit("schema", schema, "row schema; auto = by the row's keys")
-        .one_of({"auto", "messages", "sharegpt", "alpaca", "prompt_completion", "triple", "rendered", "text", "loose"})
+        .one_of({"auto", "messages", "sharegpt", "alpaca", "prompt_completion", "triple",
+                 "rendered", "text", "loose"})
         .alias("format");
-    visit("supervise", supervise, "which tokens carry loss; auto = assistant turns, completions, whole texts")
+    visit("supervise", supervise,
+          "which tokens carry loss; auto = assistant turns, completions, whole texts")
         .one_of({"auto", "assistant", "last", "all"});
-    visit("truncation", truncation, "rows longer than max_seq_len").one_of({"keep_start", "keep_end", "drop", "error"});
-    visit("template_path", template_path, "chat template file (Jinja) that replaces the model's own");
-    visit("system_prompt", system_prompt, "system turn added to chat rows that have none; empty = none");
-    visit("max_field_chars", max_field_chars, "cut fields longer than this and say so; 0 = off").at_least(0);
-    visit("bad_rows", bad_rows, "unreadable rows: stop, or count and list them").one_of({"error", "skip"});
+    visit("truncation", truncation, "rows longer than max_seq_len")
+        .one_of({"keep_start", "keep_end", "drop", "error"});
+    visit("template_path", template_path,
+          "chat template file (Jinja) that replaces the model's own");
+    visit("system_prompt", system_prompt,
+          "system turn added to chat rows that have none; empty = none");
+    visit("max_field_chars", max_field_chars, "cut fields longer than this and say so; 0 = off")
+        .at_least(0);
+    visit("bad_rows", bad_rows, "unreadable rows: stop, or count and list them")
+        .one_of({"error", "skip"});
     visit("cache_dir", cache_dir, "token cache; empty = ~/.cache/convoy/tokens; none = off");
     visit("text_field", text_field, "column of plain-text rows");
     visit("shuffle", shuffle, "seeded shuffle of rows, anew each epoch");
@@ -247,7 +287,9 @@ struct LoggingSettings {
 
   template <class Visitor>
   void fields(Visitor& visit) {
-    visit("backend", backend, "tensorboard, none").alias("report_to").alias_at_root("train.report_to");
+    visit("backend", backend, "tensorboard, none")
+        .alias("report_to")
+        .alias_at_root("train.report_to");
     visit("log_interval", log_interval, "steps between events in events.jsonl").at_least(1);
   }
 };
@@ -278,8 +320,11 @@ struct ParallelSettings {
 
   template <class Visitor>
   void fields(Visitor& visit) {
-    visit("strategy", strategy, "auto = ddp with more than one rank").one_of({"auto", "none", "ddp"});
-    visit("bucket_mb", bucket_mb, "gradient megabytes per all-reduce").at_least(1).alias_at_root("train.ddp_bucket_cap_mb");
+    visit("strategy", strategy, "auto = ddp with more than one rank")
+        .one_of({"auto", "none", "ddp"});
+    visit("bucket_mb", bucket_mb, "gradient megabytes per all-reduce")
+        .at_least(1)
+        .alias_at_root("train.ddp_bucket_cap_mb");
     visit("timeout_s", timeout_s, "seconds a collective may take").at_least(1);
   }
 };
