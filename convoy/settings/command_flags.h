@@ -6,9 +6,32 @@
 #include <cstdint>
 #include <string>
 
+#include "convoy/base/log.h"
 #include "convoy/config/field.h"
 
 namespace convoy::settings {
+
+// The flags that every command has, in the front and in the worker.
+struct CommonFlags {
+  bool quiet = false;
+  bool verbose = false;
+  bool json = false;
+  bool no_input = false;
+  std::string color = "auto";
+
+  template <class Visitor>
+  void fields(Visitor& visit) {
+    visit("quiet", quiet, "no messages but warnings and errors").alias("q");
+    visit("verbose", verbose, "more messages").alias("v");
+    visit("json", json, "machine-readable data on stdout, errors as JSON on stderr");
+    visit("no_input", no_input, "never ask");
+    visit("color", color, "colour on terminals").one_of({"auto", "always", "never"});
+  }
+
+  Log log() const {
+    return Log(quiet ? LogLevel::Quiet : verbose ? LogLevel::Verbose : LogLevel::Normal);
+  }
+};
 
 // The model a command reads.
 struct ModelFlags {

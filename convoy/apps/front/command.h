@@ -11,33 +11,18 @@
 
 #include "convoy/base/log.h"
 #include "convoy/config/flags.h"
+#include "convoy/settings/command_flags.h"
 
 namespace convoy::apps {
 
-// The flags that every command has.
-struct CommonFlags {
-  bool quiet = false;
-  bool verbose = false;
-  bool json = false;
-  bool no_input = false;
-  std::string color = "auto";
-
-  template <class Visitor>
-  void fields(Visitor& visit) {
-    visit("quiet", quiet, "no messages but warnings and errors").alias("q");
-    visit("verbose", verbose, "more messages").alias("v");
-    visit("json", json, "machine-readable data on stdout, errors as JSON on stderr");
-    visit("no_input", no_input, "never ask");
-    visit("color", color, "colour on terminals").one_of({"auto", "always", "never"});
-  }
-};
+using settings::CommonFlags;
 
 // What a command is run with.
 struct Context {
   std::filesystem::path program;  // this executable; convoy-worker lies beside it
   CommonFlags common;
 
-  Log log() const;
+  Log log() const { return common.log(); }
   // NO_COLOR, FORCE_COLOR, CONVOY_NO_COLOR, TERM=dumb and --color decide; auto asks whether `descriptor` is a terminal.
   bool use_color(int descriptor) const;
 

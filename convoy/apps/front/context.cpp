@@ -16,11 +16,6 @@ bool is_set(const char* name) {
 
 }  // namespace
 
-Log Context::log() const {
-  if (common.quiet) return Log(LogLevel::Quiet);
-  return Log(common.verbose ? LogLevel::Verbose : LogLevel::Normal);
-}
-
 bool Context::use_color(int descriptor) const {
   if (common.color != "auto") return common.color == "always";
   if (is_set("NO_COLOR") || is_set("CONVOY_NO_COLOR")) return false;

@@ -100,7 +100,7 @@ void print_comparison(const Json& result) {
 }  // namespace
 
 int bench_command(const Arguments& arguments) {
-  WorkerFlags worker;
+  CommonFlags worker;
   settings::BenchFlags flags;
   const Arguments positionals =
       config::parse_flags({config::list_fields(flags), config::list_fields(worker)}, arguments);

@@ -19,7 +19,7 @@ void refuse_positionals(const Arguments& positionals) {
 }  // namespace
 
 int score_command(const Arguments& arguments) {
-  WorkerFlags worker;
+  CommonFlags worker;
   settings::ModelFlags model;
   settings::ScoreFlags flags;
   refuse_positionals(config::parse_flags(
@@ -30,7 +30,7 @@ int score_command(const Arguments& arguments) {
 }
 
 int generate_command(const Arguments& arguments) {
-  WorkerFlags worker;
+  CommonFlags worker;
   settings::ModelFlags model;
   settings::GenerateFlags flags;
   settings::SamplingFlags sampling;
@@ -43,7 +43,7 @@ int generate_command(const Arguments& arguments) {
 }
 
 int merge_command(const Arguments& arguments) {
-  WorkerFlags worker;
+  CommonFlags worker;
   settings::ModelFlags model;
   settings::MergeFlags flags;
   refuse_positionals(config::parse_flags(

@@ -53,7 +53,7 @@ void handle_stop_signals() {
 }  // namespace
 
 int train_command(const Arguments& arguments) {
-  WorkerFlags worker;
+  CommonFlags worker;
   TrainFlags flags;
   config::parse_flags({config::list_fields(flags), config::list_fields(worker)}, arguments);
   CONVOY_CHECK(!flags.run_folder.empty(), ConfigError, "wanted --run-folder FOLDER");
