@@ -8,7 +8,6 @@
 
 #include "convoy/base/error.h"
 #include "convoy/base/hash.h"
-#include "convoy/io/folder_lock.h"
 #include "convoy/io/hub_cache.h"
 #include "files/temporary_folder.h"
 
@@ -185,21 +184,6 @@ TEST(HubCacheFolder, FollowsTheEnvironmentOfTheHub) {
   EXPECT_EQ(hub_cache_folder(), "/else");
   ::unsetenv("HF_HUB_CACHE");
   ::unsetenv("HF_HOME");
-}
-
-TEST(FolderLock, SecondWriterIsRefusedAndTheEndFreesIt) {
-  TemporaryFolder folder;
-  {
-    FolderLock lock(folder / "run");
-    try {
-      FolderLock second(folder / "run");
-      FAIL() << "two writers";
-    } catch (const ConfigError& error) {
-      EXPECT_NE(error.sentence().find(fmt::format("process {}", ::getpid())), std::string::npos)
-          << error.sentence();
-    }
-  }
-  EXPECT_NO_THROW(FolderLock third(folder / "run"));
 }
 
 }  // namespace
