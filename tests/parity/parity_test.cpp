@@ -224,6 +224,23 @@ TEST(Evaluation, AfterTrainingEqualsEvalOfTheExport) {
 }
 
 // Adapters, merged models and full models of `convoy` in PEFT and transformers.
+TEST(Evaluation, TakesGenerationFromTheConfigAndFlagsBeatIt) {
+  const ConvoyProgram convoy;
+  const std::string source = std::getenv("CONVOY_SOURCE_DIR");
+  const auto longest_answer = [&](const std::string& folder, const std::string& more) {
+    convoy.figures("eval " + source + "/examples/sums/lora.yaml model.name=" + source +
+                   "/examples/tally-3m --generate --limit 3 --data " + source +
+                   "/examples/sums/test.jsonl --output-dir " + (convoy / folder).string() + " " +
+                   more);
+    size_t longest = 0;
+    for (const json& row : testing::read_json_lines(convoy / folder / "samples.jsonl"))
+      longest = std::max(longest, row["pred"].get<std::string>().size());
+    return longest;
+  };
+  EXPECT_LT(longest_answer("file", "generation.max_new_tokens=2"), 20u);
+  EXPECT_GT(longest_answer("flag", "generation.max_new_tokens=2 --max-new-tokens 60"), 40u);
+}
+
 TEST(Written, LoadsAndScoresEqualInPython) {
   const char* python = std::getenv("CONVOY_PEER_PYTHON");
   if (python == nullptr)
