@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Watches the heartbeats of one attempt's local ranks from the launcher's poll loop. A rank that has
+// fallen silent is told apart from one that is slow, from one that a person stopped or debugs, and
+// from a launcher that was itself not running.
+//
+//   FlightPages pages(num_ranks, first_rank);            // before fork; pages.descriptor(i) for rank i
+//   HealthWatch watch(pages);
+//   watch.started(i, pid);  ...  poll until watch.next_deadline();
+//   for (const HealthNotice& notice : watch.check(now)) ...  watch.ended(i);
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "convoy/launch/health/flight_pages.h"
+
+namespace convoy::launch {
+
+struct HealthOptions {
+  std::chrono::milliseconds silent_after{8'000};
+  std::chrono::milliseconds slow_after{30'000};
+  std::chrono::milliseconds core_file_limit{120'000};  // a crashed rank that still writes its core
+  std::chrono::milliseconds interval{500};             // between two looks
+};
+
+enum class HealthKind {
+  Silent,     // no beats: the job has lost it
+  Slow,       // it beats, and others wait for it
+  Stopped,    // a foreign program stopped, or any rank held by a debugger: its owner's business
+  CoreFile,   // it crashed and writes its core file
+  Recovered,  // of what was reported before
+};
+
+struct HealthNotice {
+  HealthKind kind = HealthKind::Silent;
+  int rank = -1;
+  bool fatal = false;    // the attempt is to end with 13, this rank being the cause
+  std::string sentence;  // "rank 2 (process 4711) is stopped (SIGSTOP): no heartbeat for 8.3 s"
+};
+
+class HealthWatch {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  // `pages` outlives this.
+  explicit HealthWatch(const FlightPages& pages, HealthOptions options = {});
+  ~HealthWatch();
+  HealthWatch(const HealthWatch&) = delete;
+  HealthWatch& operator=(const HealthWatch&) = delete;
+
+  void started(int local_rank, pid_t pid);
+  void ended(int local_rank);
+
+  // When check() wants to be called; none while no rank runs.
+  std::optional<Clock::time_point> next_deadline() const;
+  // What is new. Cheap when called early. Each episode is reported once.
+  std::vector<HealthNotice> check(Clock::time_point now);
+
+ private:
+  struct Rank;
+
+  const FlightPages& pages_;
+  HealthOptions options_;
+  std::vector<Rank> ranks_;
+  std::optional<Clock::time_point> looked_at_;
+};
+
+}  // namespace convoy::launch
