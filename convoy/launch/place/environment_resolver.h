@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Where this process stands in a job that somebody else started: torchrun, mpirun, srun, jsrun, Kubernetes or nobody.
+// A pure function of the environment map; the only code that reads the variables of other launchers. The table of
+// what is read and what wins is docs/reference/environment.md.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "convoy/launch/place/origin.h"
+
+namespace convoy::launch {
+
+using Environment = std::map<std::string, std::string>;
+
+enum class PlaceKind {
+  Nothing,  // nobody placed us: start the ranks of this host, which is the whole job unless flags say more
+  Node,  // we are the only launcher of one of the job's nodes: start its ranks
+  Rank,  // we are one rank already: adopt it, never start others below it
+};
+
+struct ResolveOptions {
+  bool nproc_per_node_given = false;  // by flag or PET_NPROC_PER_NODE
+  int nproc_per_node = 1;             // the number it means here (rank_count)
+  int num_nodes = 0;        // of the flag (MAX of MIN:MAX); 0 = not given: PET_NNODES counts
+  std::string env_source;   // --env-source: torchrun, env, openmpi, mpich, mvapich, jsrun, srun,
+                            // kubernetes, none; empty = decide
+  std::string master_addr;  // of --master-addr or --rdzv-endpoint; empty = not given
+  int master_port = 0;      // 0 = not given
+};
+
+struct ResolvedPlace {
+  PlaceKind kind = PlaceKind::Nothing;
+  std::string source = "none";             // one of the names of --env-source
+  std::vector<std::string> outer_sources;  // seen around it and overridden, innermost first
+
+  // Of this process. With Node: rank and local_rank are -1 and the sizes 0, since they depend on how many ranks
+  // each node starts.
+  int rank = -1;
+  int world_size = 0;
+  int local_rank = -1;
+  int local_world_size = 0;
+  int node_rank = 0;                // -1 = the source does not say
+  int num_nodes = 1;                // 0 = the source does not say
+  std::vector<int> ranks_per_node;  // by node rank; empty = the source does not say
+  std::vector<std::string> hosts;   // by node rank; empty = the source does not say
+
+  std::string master_addr;  // host of rank 0; empty = nobody said (Nothing, Node of one)
+  int master_port = 0;      // 0 = nobody said
+  std::string job_id;       // of the scheduler, equal on all nodes; empty = none
+
+  std::vector<Origin> origins;     // rows of --explain
+  std::vector<std::string> notes;  // one sentence each, worth telling the user
+};
+
+// Throws ConfigError naming the variables: sources of one level that disagree, a source set by half, no number, a rank
+// outside its world, ranks started under ranks, no address of rank 0 across nodes, an unknown or absent env_source.
+ResolvedPlace resolve_place(const Environment& environment, const ResolveOptions& options = {});
+
+// Every variable that resolve_place reads, sorted: for documentation and for the allow-list of ranks.
+std::vector<std::string> resolver_variables();
+
+// The environment of this process as a map.
+Environment process_environment();
+
+// What `convoy launch --explain` prints: kind and source, then the table with `flags` laid over it, then notes.
+std::string explain_text(const ResolvedPlace& place, const std::vector<Origin>& flags = {});
+
+// {"kind","source","outer_sources",...,"origins":[...],"notes":[...]} on one line.
+std::string explain_json(const ResolvedPlace& place, const std::vector<Origin>& flags = {});
+
+std::string_view name_of(PlaceKind kind);  // "nothing", "node", "rank"
+
+}  // namespace convoy::launch

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which rank computes where, before anything starts: device, CPUs, NUMA node and threads of each local rank.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "convoy/launch/place/devices.h"
+#include "convoy/launch/place/machine.h"
+
+namespace convoy::launch {
+
+enum class NumaBinding {
+  None,         // CPUs are planned and shown, not enforced
+  Node,         // all CPUs of the device's NUMA node
+  Socket,       // all CPUs of the device's socket
+  Exclusive,    // whole cores of the node, shared out among its ranks
+  CoreComplex,  // the CPUs under one last-level cache of the node
+};
+NumaBinding numa_binding_of(const std::string& word);  // Throws ConfigError
+
+enum class ThreadRule {
+  OwnWorker,  // convoy-worker: usable CPUs / ranks, at least 1
+  Torchrun,   // foreign programs: 1 with several ranks, unless OMP_NUM_THREADS is set
+};
+
+struct PlacementRequest {
+  std::string host;
+  int num_ranks = 1;   // of this host
+  int first_rank = 0;  // global rank of local rank 0
+  NumaBinding binding = NumaBinding::None;
+  ThreadRule threads = ThreadRule::Torchrun;
+  std::string omp_num_threads;  // of the environment; empty = unset
+  bool virtual_local_rank = false;
+};
+
+struct RankPlacement {
+  int rank = 0;
+  int local_rank = 0;
+  std::string host;
+  std::string device;       // "gpu 0", "mig 0/7/0" or "cpu"
+  std::string device_uuid;  // empty on CPUs
+  std::string
+      visible_device;     // what CUDA_VISIBLE_DEVICES must be for this rank alone; empty = as all
+  std::vector<int> cpus;  // planned for it
+  bool bind = false;      // the child calls sched_setaffinity with `cpus`
+  int numa_node = -1;     // -1 = several or unknown
+  int threads = 0;        // for OMP_NUM_THREADS; 0 = leave the variable unset
+};
+
+struct Placement {
+  std::vector<RankPlacement> ranks;  // by local rank
+  std::vector<std::string> notes;
+};
+
+// Devices go to local ranks in order; more ranks than devices share them round robin, with a note. Throws ConfigError
+// when a binding asks for more cores than the node has.
+Placement plan_placement(const PlacementRequest& request, const DeviceSelection& devices,
+                         const Machine& machine);
+
+std::string placement_table(const std::vector<RankPlacement>& ranks);  // Ends with a line break
+std::string placement_json(const std::vector<RankPlacement>& ranks);   // an array on one line
+
+}  // namespace convoy::launch

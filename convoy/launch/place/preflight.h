@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What can be known to be wrong before a rank starts: ports, limits, shared memory, disk, clocks. Read-only but for
+// a port that is bound for a moment and a file made and removed in each folder.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace convoy::launch {
+
+enum class Severity { Ok, Warning, Error };
+
+struct Finding {
+  Severity severity = Severity::Ok;
+  std::string check;  // stable word: port, open_files, processes, locked_memory, shared_memory, ...
+  std::string found;  // one sentence
+  std::string to_do;  // one action; empty when ok
+};
+
+struct PreflightRequest {
+  int num_ranks = 1;  // of this host
+  bool uses_gpus = false;
+  std::string endpoint_addr;  // bound here when this node hosts it; empty = no fixed port
+  int endpoint_port = 0;
+  std::filesystem::path scratch_folder;  // empty = not checked
+  std::filesystem::path log_folder;      // empty = no log files
+  std::filesystem::path shared_memory = "/dev/shm";
+  std::filesystem::path proc = "/proc";
+};
+
+// Never throws for what it finds.
+std::vector<Finding> preflight(const PreflightRequest& request);
+
+// One answer to "what time is it there": wall clocks in nanoseconds since 1970.
+struct ClockSample {
+  std::string host;
+  int64_t sent_ns = 0;      // our wall clock when asked
+  int64_t peer_ns = 0;      // the peer's wall clock when it answered
+  int64_t received_ns = 0;  // our wall clock when the answer came
+};
+
+// Judges the skew of each host by its sample with the shortest round trip: warning above 1 s, beyond what the trip
+// itself explains. Nothing here is an error: the launcher measures time by monotonic clocks only.
+std::vector<Finding> judge_clock_skew(const std::vector<ClockSample>& samples);
+
+Severity worst(const std::vector<Finding>& findings);
+std::string preflight_table(const std::vector<Finding>& findings);
+std::string preflight_json(const std::vector<Finding>& findings);  // an array on one line
+
+std::string_view name_of(Severity severity);  // "ok", "warning", "error"
+
+}  // namespace convoy::launch
