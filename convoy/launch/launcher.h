@@ -12,14 +12,9 @@
 #include <string>
 #include <vector>
 
-namespace convoy::launch {
+#include "convoy/launch/logs/log_options.h"
 
-enum class Console {
-  Prefixed,       // whole lines, each led by "[rank N] "
-  RankZeroPlain,  // as Prefixed, but rank 0's output is passed on as it comes: it may draw a
-                  // progress bar
-  Silent,         // files only
-};
+namespace convoy::launch {
 
 struct LaunchPlan {
   std::vector<std::string> program;  // argv; the first is looked up in PATH unless it has a '/'

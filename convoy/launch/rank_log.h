@@ -9,11 +9,9 @@
 #include <string_view>
 
 #include "convoy/launch/descriptor.h"
-#include "convoy/launch/launcher.h"
+#include "convoy/launch/logs/log_options.h"
 
 namespace convoy::launch {
-
-enum class Stream { Output, Errors };
 
 class RankLog {
  public:

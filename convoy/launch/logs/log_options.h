@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What is done with the output of the ranks of one host: which streams go to files, which to the
+// console, and how a console line looks. Values of torchrun's flags are parsed here.
+#pragma once
+
+#include <chrono>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace convoy::launch {
+
+enum class Stream { Output, Errors };
+
+enum class Console {
+  Prefixed,       // whole lines, each led by its rank
+  RankZeroPlain,  // as Prefixed, but global rank 0's output is passed on as it comes: it may draw
+                  // a progress bar
+  Silent,         // files only
+};
+
+// How a console line is led. With `timestamps`, "HH:MM:SS.mmm " follows, in local time.
+enum class LinePrefix {
+  Rank,      // "[rank 3] ", folded "[ranks 0-3,7] "
+  HostRank,  // "[host 3] ", folded "[host 0-3,7] "
+};
+
+enum class LogLayout {
+  None,      // no files
+  Convoy,    // FOLDER/rank-03.log: both streams by whole lines, global rank, appended to
+  Torchrun,  // FOLDER/attempt_N/LOCAL_RANK/{stdout.log,stderr.log}: bytes as written, begun anew
+};
+
+// Which streams of which local ranks, as torchrun's --redirects and --tee say it.
+class StreamSelection {
+ public:
+  StreamSelection() = default;  // none
+
+  // "0" none, "1" stdout, "2" stderr, "3" both, for every rank; or "0:3,12:1", where ranks that
+  // are not named have none. Throws ConfigError that names `flag`.
+  static StreamSelection parse(std::string_view text, std::string_view flag);
+
+  bool contains(int local_rank, Stream stream) const;
+  bool empty() const;  // nothing selected
+
+ private:
+  int every_rank_ = 0;
+  std::map<int, int> by_rank_;
+};
+
+// --local-ranks-filter "0,1,2". Empty text = no filter. Throws ConfigError.
+std::vector<int> parse_local_ranks_filter(std::string_view text);
+
+// --duplicate-stdout-filters "apple,a,,b": the strings `apple` and `a,b`. Empty text = none.
+// Throws ConfigError for an empty string among others: it would match every line.
+std::vector<std::string> parse_line_filters(std::string_view text, std::string_view flag);
+
+struct LogOptions {
+  Console console = Console::Prefixed;
+  LinePrefix prefix = LinePrefix::Rank;
+  bool timestamps = false;
+  // TORCHELASTIC_LOG_LINE_PREFIX_TEMPLATE: replaces the prefix; ${role_name}, ${rank} and
+  // ${local_rank} are filled in. Then nothing is folded: every rank's prefix is its own.
+  std::string prefix_template;
+  std::string host;              // for LinePrefix::HostRank
+  std::string role = "default";  // for the template
+  int num_local_ranks = 1;
+  int first_global_rank = 0;  // of local rank 0; the others follow
+
+  LogLayout layout = LogLayout::None;
+  std::filesystem::path folder;
+  int attempt = 0;  // Torchrun layout
+  // Torchrun layout: false = only streams that `redirects` or `tee` select have files, as torchrun.
+  bool file_for_every_stream = true;
+
+  StreamSelection redirects;  // to the file only, not to the console
+  StreamSelection tee;        // to the file and the console, also where `redirects` selects it
+  std::vector<int> shown_local_ranks;  // on the console and in the filter files; empty = all
+  // Lines shown on the console that contain one of the strings are copied to
+  // FOLDER[/attempt_N]/filtered_stdout.log, filtered_stderr.log.
+  std::vector<std::string> output_filters;
+  std::vector<std::string> errors_filters;
+
+  bool fold = true;  // identical lines of several ranks become one on the console
+  std::chrono::milliseconds fold_window{100};
+  // An unfinished line that is redrawn with '\r' is shown this often as it stands.
+  std::chrono::milliseconds redraw_interval{5'000};
+  bool color = false;      // of the prefix, where the console is a terminal
+  int console_output = 1;  // descriptors, not owned
+  int console_errors = 2;
+};
+
+}  // namespace convoy::launch
