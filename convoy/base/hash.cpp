@@ -85,7 +85,7 @@ void Sha256::update(std::span<const std::byte> bytes) {
   update(std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
 }
 
-std::string Sha256::hex() {
+std::array<uint8_t, 32> Sha256::digest() {
   const uint64_t total_bits = total_bytes_ * 8;
   update(std::string_view("\x80", 1));
   while (buffered_bytes_ != 56) update(std::string_view("\0", 1));
@@ -93,8 +93,15 @@ std::string Sha256::hex() {
   for (size_t byte = 0; byte < 8; ++byte)
     length[byte] = static_cast<char>(total_bits >> (56 - 8 * byte));
   update(std::string_view(length.data(), 8));
+  std::array<uint8_t, 32> bytes;
+  for (size_t byte = 0; byte < 32; ++byte)
+    bytes[byte] = static_cast<uint8_t>(state_[byte / 4] >> (24 - 8 * (byte % 4)));
+  return bytes;
+}
+
+std::string Sha256::hex() {
   std::string text;
-  for (uint32_t word : state_) text += fmt::format("{:08x}", word);
+  for (const uint8_t byte : digest()) text += fmt::format("{:02x}", byte);
   return text;
 }
 
@@ -102,6 +109,39 @@ std::string sha256_hex(std::string_view bytes) {
   Sha256 hash;
   hash.update(bytes);
   return hash.hex();
+}
+
+std::string hmac_sha256(std::string_view key, std::string_view message) {
+  constexpr size_t kBlockBytes = 64;
+  const auto text_of = [](const std::array<uint8_t, 32>& bytes) {
+    return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  };
+  std::string block(key);
+  if (block.size() > kBlockBytes) {
+    Sha256 hash;
+    hash.update(key);
+    block = text_of(hash.digest());
+  }
+  block.resize(kBlockBytes, '\0');
+  std::string inner = block;
+  std::string outer = block;
+  for (char& byte : inner) byte = static_cast<char>(byte ^ 0x36);
+  for (char& byte : outer) byte = static_cast<char>(byte ^ 0x5c);
+  Sha256 inner_hash;
+  inner_hash.update(inner);
+  inner_hash.update(message);
+  Sha256 outer_hash;
+  outer_hash.update(outer);
+  outer_hash.update(text_of(inner_hash.digest()));
+  return text_of(outer_hash.digest());
+}
+
+bool equal_in_constant_time(std::string_view left, std::string_view right) {
+  if (left.size() != right.size()) return false;
+  volatile uint8_t difference = 0;
+  for (size_t byte = 0; byte < left.size(); ++byte)
+    difference = static_cast<uint8_t>(difference | (left[byte] ^ right[byte]));
+  return difference == 0;
 }
 
 std::string sha256_hex_of_file(const std::filesystem::path& path) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// SHA-256 (FIPS 180-4) for identity, CRC32C (Castagnoli, RFC 3720) for records, a 64-bit mix for seeds.
+// SHA-256 (FIPS 180-4) for identity, HMAC of it (RFC 2104) for proof, CRC32C (Castagnoli, RFC 3720) for records, a 64-bit mix for seeds.
 #pragma once
 
 #include <array>
@@ -18,7 +18,9 @@ class Sha256 {
   Sha256();
   void update(std::string_view bytes);
   void update(std::span<const std::byte> bytes);
-  std::string hex();  // ends the hash: call once
+  // Each ends the hash: call one of them, once.
+  std::string hex();
+  std::array<uint8_t, 32> digest();
 
  private:
   void compress(const uint8_t* block);
@@ -31,6 +33,12 @@ class Sha256 {
 
 std::string sha256_hex(std::string_view bytes);
 std::string sha256_hex_of_file(const std::filesystem::path& path);  // streams. Throws DataError
+
+// 32 raw bytes.
+std::string hmac_sha256(std::string_view key, std::string_view message);
+
+// Takes the same time wherever the texts differ, so that a secret can not be guessed byte by byte.
+bool equal_in_constant_time(std::string_view left, std::string_view right);
 
 uint32_t crc32c(std::string_view bytes, uint32_t crc = 0);
 
