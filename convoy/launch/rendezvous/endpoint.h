@@ -30,9 +30,10 @@ struct BoundListener {
 };
 
 // Listens on `host`:`port`: an address or a name of this host, or "" for every interface in both
-// families. Port 0 takes a free one. A name that this host resolves to loopback only (or not at
-// all) listens on every interface: other hosts may resolve it better. Blocks while a name resolves.
-// Throws ConfigError when the port is taken or the address is not this host's.
+// families. Port 0 takes a free one. A host that is none of this host's addresses (a service's
+// address, a container's host, a name that does not resolve here or resolves to loopback only)
+// listens on every interface: others may arrive by it all the same. Then endpoint.host is
+// 127.0.0.1. Blocks while a name resolves. Throws ConfigError when the port is taken.
 BoundListener listen_on(const std::string& host, int port);
 
 // Whether `host` is an address of this host, its name, or resolves to one of its addresses: decides

@@ -42,6 +42,10 @@ class RestartPolicy {
   // reports none, and then only max_restarts counts.
   RestartDecision record_failure(int exit_code, std::optional<int64_t> progress);
 
+  // A node was lost, and those that are left are enough (elastic): a resize that costs no restart,
+  // but one that counts as a failure without progress, so a flapping node ends the job in the end.
+  RestartDecision record_lost_node(std::optional<int64_t> progress);
+
   // A node came or went in good order: a new attempt that costs no restart.
   void record_resize(std::optional<int64_t> progress);
 
@@ -53,6 +57,10 @@ class RestartPolicy {
   }  // number of the attempt that runs or is next
 
  private:
+  void note_progress(std::optional<int64_t> progress);
+  bool stuck() const { return without_progress_ >= limits_.max_without_progress; }
+  RestartDecision no_progress() const;
+
   RestartLimits limits_;
   int64_t best_progress_ = 0;
   int without_progress_ = 0;

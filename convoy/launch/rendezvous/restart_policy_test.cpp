@@ -68,6 +68,16 @@ TEST(RestartPolicy, ResizesCostNoRestart) {
   EXPECT_EQ(policy.resizes(), 10);
 }
 
+TEST(RestartPolicy, LostNodesCostNoRestartButCountWithoutProgress) {
+  RestartPolicy policy({.max_restarts = 0});
+  EXPECT_TRUE(policy.record_lost_node(10).restart());
+  EXPECT_TRUE(policy.record_lost_node(20).restart());
+  EXPECT_EQ(policy.restarts(), 0);
+  EXPECT_TRUE(policy.record_lost_node(20).restart());
+  EXPECT_TRUE(policy.record_lost_node(20).restart());
+  EXPECT_EQ(policy.record_lost_node(20).exit_code, 16);
+}
+
 TEST(RestartPolicy, CodesThatARestartDoesNotCure) {
   RestartPolicy policy({.max_restarts = 5, .final_codes = final_codes_of_worker()});
   const RestartDecision decision = policy.record_failure(2, 0);
