@@ -3,18 +3,27 @@
 // All streams of all local ranks of one attempt: into files, onto the console by whole lines, and
 // into a memory of the last lines for the report. Driven by the launcher's poll loop, one thread;
 // never blocks on the console. A log disk or a console that fails costs one warning, never the job.
-// SIGPIPE must be blocked or ignored.
+// SIGPIPE and SIGXFSZ must be blocked or ignored.
 #pragma once
 
 #include <array>
 #include <chrono>
+#include <deque>
 #include <filesystem>
-#include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
+#include "convoy/launch/logs/console_queue.h"
+#include "convoy/launch/logs/drawn_line.h"
+#include "convoy/launch/logs/last_lines.h"
+#include "convoy/launch/logs/line_fold.h"
+#include "convoy/launch/logs/line_prefix.h"
+#include "convoy/launch/logs/log_file.h"
 #include "convoy/launch/logs/log_options.h"
+#include "convoy/launch/logs/rank_files.h"
 
 namespace convoy::launch {
 
@@ -31,8 +40,8 @@ class LogRouter {
 
   // Bytes as the rank wrote them, cut anywhere. Blocks on the disk only.
   void take(int local_rank, Stream stream, std::string_view bytes);
-  // False while the console is behind: the stream should not be read then, so that the rank waits
-  // and memory stays bounded. take() works all the same.
+  // False while the console is behind. To be asked before every read: a stream that is not read
+  // makes its rank wait, and memory stays bounded. take() works all the same.
   bool accepts(int local_rank, Stream stream) const;
   // The end of both streams of a rank: unfinished lines are completed.
   void finish(int local_rank);
@@ -51,13 +60,74 @@ class LogRouter {
   void close(int interrupt = -1);
 
   // The last lines of both streams, up to 20, an unfinished one too.
-  std::string last_lines(int local_rank) const;
+  std::string last_lines(int local_rank) const { return rank(local_rank).last.text(); }
   // The file that a person should read about this rank; empty = there is none.
-  const std::filesystem::path& file(int local_rank) const;
+  const std::filesystem::path& file(int local_rank) const {
+    return rank(local_rank).files.to_read();
+  }
 
  private:
-  class State;
-  std::unique_ptr<State> state_;
+  using WallClock = std::chrono::system_clock;
+
+  struct StreamState {
+    bool shown = true;        // on the console
+    bool plain = false;       // there as the bytes come, not by lines
+    bool redirected = false;  // not shown as long as the file takes it
+    bool copied = false;      // lines that match a filter go to the filter file
+    DrawnLines lines;
+    std::optional<std::string> drawn;  // what the console shows of a line that is being redrawn
+    bool redraw_due = false;           // it is in redraws_
+  };
+  struct RankState {
+    explicit RankState(RankFiles made) : files(std::move(made)) {}
+    RankFiles files;
+    LastLines last;
+    StreamState streams[2];
+    bool open = true;
+  };
+  struct Redraw {
+    Clock::time_point due;
+    int local_rank;
+    Stream stream;
+  };
+
+  RankState& rank(int local_rank) { return ranks_[static_cast<size_t>(local_rank)]; }
+  const RankState& rank(int local_rank) const { return ranks_[static_cast<size_t>(local_rank)]; }
+  StreamState& state(int local_rank, Stream stream) {
+    return rank(local_rank).streams[static_cast<size_t>(stream)];
+  }
+  ConsoleQueue& console(Stream stream);
+
+  void open_filter_file(Stream stream);
+  void set_up_stream(int local_rank, Stream stream);
+  void look_at_clocks();
+  void take_lines(int local_rank, Stream stream, std::string_view bytes, bool shown);
+  void line(int local_rank, Stream stream, std::string_view text, bool shown);
+  void queue(int local_rank, Stream stream, std::string_view text);
+  void show(Stream stream, std::string_view text, std::span<const int> local_ranks,
+            WallClock::time_point time);
+  void show_folded();
+  void show_redraws();
+  void copy_if_matching(int local_rank, Stream stream, std::string_view text);
+  void count_writers();
+  void flush();
+  void write_to_console(int interrupt, std::optional<std::chrono::milliseconds> patience);
+  void warn(std::string_view text);
+  void warn_of(const LogFile& file);
+
+  const LogOptions options_;
+  const bool fold_lines_;
+  const bool one_console_;  // both streams go to the same terminal, pipe or file
+  ConsoleQueue consoles_[2];
+  LinePrefixes prefixes_;
+  LineFold fold_;
+  std::deque<RankState> ranks_;
+  LogFile filtered_[2];
+  std::deque<Redraw> redraws_;  // oldest first
+  Clock::time_point now_;
+  WallClock::time_point time_;
+  bool warned_of_file_ = false;
+  bool warned_of_console_[2] = {};
 };
 
 }  // namespace convoy::launch

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What is on its way to one console. Never blocks: a console that takes nothing (a stopped
+// terminal, a pager) leaves the bytes here. Lines are written whole: on a pipe that others write to
+// as well, in pieces that the kernel does not mix (PIPE_BUF), as long as one line is not longer.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "convoy/launch/descriptor.h"
+
+namespace convoy::launch {
+
+class ConsoleQueue {
+ public:
+  static constexpr size_t kBehindBytes = 1 << 20;
+
+  // `descriptor` is not owned. Its flags, which other processes share, are not changed.
+  explicit ConsoleQueue(int descriptor);
+
+  // Returns where whole lines, '\n' included, are to be appended. flush() then.
+  std::string& pending() { return pending_; }
+  // Writes as much as the console takes now.
+  void flush();
+
+  bool waiting() const { return pending_.size() > written_; }
+  bool behind() const { return pending_.size() - written_ >= kBehindBytes; }
+  int descriptor() const { return own_.open() ? own_.get() : shared_; }
+  bool terminal() const { return terminal_; }
+  // errno since the console has failed: what it did not take is dropped. 0 = works.
+  int failure() const { return failure_; }
+
+ private:
+  enum class Kind { File, Pipe, Socket, Terminal };
+
+  size_t next_piece() const;
+  void fail(int error);
+
+  int shared_;
+  Descriptor own_;  // a description of its own, which can be non-blocking
+  Kind kind_ = Kind::File;
+  bool terminal_ = false;
+  std::string pending_;
+  size_t written_ = 0;
+  int failure_ = 0;
+  bool torn_ = false;  // what was dropped began in the middle of a line
+};
+
+// Whether both are the same terminal, pipe, socket or file.
+bool same_file(int one, int other);
+
+}  // namespace convoy::launch

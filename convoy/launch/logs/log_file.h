@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A log file on a disk that may be full or failing: what can not be stored is the caller's to show
+// elsewhere, and storing is tried again from time to time.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+#include "convoy/launch/descriptor.h"
+
+namespace convoy::launch {
+
+enum class FileStart { Append, Anew };
+
+class LogFile {
+ public:
+  using Clock = std::chrono::steady_clock;
+  static constexpr std::chrono::seconds kRetryWait{10};
+
+  LogFile() = default;  // stores nothing, and that is no failure
+  // Makes its folder too. Throws nothing: see failure().
+  LogFile(std::filesystem::path path, FileStart start);
+
+  // The bytes of both pieces, one after the other. False when not all of them are stored, or none are
+  // wanted. Blocks on the disk.
+  bool write(std::string_view first, std::string_view second = {});
+
+  bool wanted() const { return !path_.empty(); }
+  int failure() const { return failure_; }      // errno of the last failure; 0 = works
+  bool exists() const { return file_.open(); }  // it could be made
+  uint64_t stored_bytes() const { return stored_bytes_; }
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  bool write_all(std::string_view first, std::string_view second);
+
+  std::filesystem::path path_;
+  Descriptor file_;
+  int failure_ = 0;
+  Clock::time_point retry_at_;
+  uint64_t missing_bytes_ = 0;
+  uint64_t stored_bytes_ = 0;
+};
+
+}  // namespace convoy::launch

@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/launch/logs/log_router.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+namespace convoy::launch {
+namespace {
+
+constexpr Stream kStreams[] = {Stream::Output, Stream::Errors};
+
+constexpr size_t index_of(Stream stream) { return static_cast<size_t>(stream); }
+
+// Listed ranks only; an empty list means all.
+bool in_list(int local_rank, const std::vector<int>& list) {
+  return list.empty() || std::find(list.begin(), list.end(), local_rank) != list.end();
+}
+
+}  // namespace
+
+LogRouter::LogRouter(const LogOptions& options)
+    : options_(options),
+      fold_lines_(options.fold && options.num_local_ranks > 1 && options.prefix_template.empty()),
+      one_console_(same_file(options.console_output, options.console_errors)),
+      consoles_{ConsoleQueue(options.console_output), ConsoleQueue(options.console_errors)},
+      prefixes_(options),
+      fold_(options.fold_window, options.num_local_ranks) {
+  look_at_clocks();
+  for (const Stream stream : kStreams) open_filter_file(stream);
+  for (int local_rank = 0; local_rank < options_.num_local_ranks; ++local_rank) {
+    ranks_.emplace_back(RankFiles(options_, local_rank));
+    for (const Stream stream : kStreams) set_up_stream(local_rank, stream);
+    if (const LogFile* const failed = ranks_.back().files.failed()) warn_of(*failed);
+  }
+  count_writers();
+  flush();
+}
+
+LogRouter::~LogRouter() { write_to_console(-1, std::chrono::seconds(1)); }
+
+void LogRouter::open_filter_file(Stream stream) {
+  const bool output = stream == Stream::Output;
+  if (options_.layout == LogLayout::None) return;
+  if ((output ? options_.output_filters : options_.errors_filters).empty()) return;
+  LogFile& file = filtered_[index_of(stream)];
+  file =
+      LogFile(attempt_folder(options_) / (output ? "filtered_stdout.log" : "filtered_stderr.log"),
+              options_.layout == LogLayout::Convoy ? FileStart::Append : FileStart::Anew);
+  if (file.failure() != 0) warn_of(file);
+}
+
+void LogRouter::set_up_stream(int local_rank, Stream stream) {
+  StreamState& set_up = state(local_rank, stream);
+  set_up.shown =
+      options_.console != Console::Silent && in_list(local_rank, options_.shown_local_ranks);
+  set_up.plain = set_up.shown && options_.console == Console::RankZeroPlain &&
+                 options_.first_global_rank + local_rank == 0;
+  set_up.redirected =
+      options_.redirects.contains(local_rank, stream) && !options_.tee.contains(local_rank, stream);
+  set_up.copied = set_up.shown && !set_up.redirected && filtered_[index_of(stream)].wanted();
+}
+
+void LogRouter::take(int local_rank, Stream stream, std::string_view bytes) {
+  look_at_clocks();
+  RankState& from = rank(local_rank);
+  StreamState& of_stream = state(local_rank, stream);
+  from.last.add(stream, bytes);
+  const bool stored = from.files.take(stream, bytes);
+  if (!stored && !warned_of_file_)
+    if (const LogFile* const failed = from.files.failed()) warn_of(*failed);
+  const bool shown = of_stream.shown && !(of_stream.redirected && stored);
+  if (shown && of_stream.plain) console(stream).pending() += bytes;
+  const bool by_lines = shown && !of_stream.plain;
+  if (by_lines || of_stream.copied) {
+    take_lines(local_rank, stream, bytes, by_lines);
+  } else if (of_stream.redirected) {
+    // The file takes it again: a line that was begun on the console ends there.
+    of_stream.lines.finish([&](std::string_view text) { line(local_rank, stream, text, true); });
+  }
+  handle_deadline();
+}
+
+void LogRouter::take_lines(int local_rank, Stream stream, std::string_view bytes, bool shown) {
+  StreamState& from = state(local_rank, stream);
+  from.lines.take(bytes, [&](std::string_view text) { line(local_rank, stream, text, shown); });
+  const DrawnLine& unfinished = from.lines.unfinished();
+  if (!shown || !unfinished.redrawn() || from.redraw_due || from.drawn == unfinished.text()) return;
+  from.redraw_due = true;
+  redraws_.push_back({now_ + options_.redraw_interval, local_rank, stream});
+}
+
+void LogRouter::line(int local_rank, Stream stream, std::string_view text, bool shown) {
+  StreamState& from = state(local_rank, stream);
+  if (from.copied) copy_if_matching(local_rank, stream, text);
+  const std::optional<std::string> drawn = std::exchange(from.drawn, std::nullopt);
+  if (shown && drawn != text) queue(local_rank, stream, text);
+}
+
+void LogRouter::queue(int local_rank, Stream stream, std::string_view text) {
+  if (fold_lines_) {
+    fold_.add(local_rank, stream, text, now_, time_);
+    show_folded();
+  } else {
+    show(stream, text, {&local_rank, 1}, time_);
+  }
+}
+
+void LogRouter::show_folded() {
+  while (fold_.due(now_)) {
+    const FoldedLine folded = fold_.pop();
+    show(folded.stream, folded.text, folded.local_ranks, folded.time);
+  }
+}
+
+void LogRouter::show(Stream stream, std::string_view text, std::span<const int> local_ranks,
+                     WallClock::time_point time) {
+  ConsoleQueue& to = console(stream);
+  prefixes_.append(to.pending(), local_ranks, time, options_.color && to.terminal());
+  to.pending() += text;
+  to.pending() += '\n';
+}
+
+void LogRouter::copy_if_matching(int local_rank, Stream stream, std::string_view text) {
+  const std::vector<std::string>& filters =
+      stream == Stream::Output ? options_.output_filters : options_.errors_filters;
+  if (std::none_of(filters.begin(), filters.end(), [&](const std::string& filter) {
+        return text.find(filter) != std::string_view::npos;
+      }))
+    return;
+  std::string copy;
+  prefixes_.append(copy, {&local_rank, 1}, time_, /*color=*/false);
+  copy += text;
+  LogFile& file = filtered_[index_of(stream)];
+  if (!file.write(copy, "\n")) warn_of(file);
+}
+
+void LogRouter::show_redraws() {
+  while (!redraws_.empty() && now_ >= redraws_.front().due) {
+    const Redraw redraw = redraws_.front();
+    redraws_.pop_front();
+    StreamState& from = state(redraw.local_rank, redraw.stream);
+    from.redraw_due = false;
+    const DrawnLine& unfinished = from.lines.unfinished();
+    if (!unfinished.redrawn() || unfinished.text().empty() || from.drawn == unfinished.text())
+      continue;
+    from.drawn = unfinished.text();
+    queue(redraw.local_rank, redraw.stream, unfinished.text());
+  }
+}
+
+void LogRouter::finish(int local_rank) {
+  look_at_clocks();
+  RankState& from = rank(local_rank);
+  from.files.finish();
+  for (const Stream stream : kStreams) {
+    const StreamState& ended = state(local_rank, stream);
+    state(local_rank, stream).lines.finish([&](std::string_view text) {
+      line(local_rank, stream, text, ended.shown && !ended.plain);
+    });
+  }
+  from.open = false;
+  count_writers();
+  handle_deadline();
+}
+
+void LogRouter::note(int local_rank, std::string_view line) { rank(local_rank).files.note(line); }
+
+void LogRouter::count_writers() {
+  for (const Stream stream : kStreams) {
+    const auto writes = [&](const RankState& from) {
+      const StreamState& of_stream = from.streams[index_of(stream)];
+      return from.open && of_stream.shown && !of_stream.plain && !of_stream.redirected;
+    };
+    fold_.set_writers(stream,
+                      static_cast<int>(std::count_if(ranks_.begin(), ranks_.end(), writes)));
+  }
+}
+
+ConsoleQueue& LogRouter::console(Stream stream) {
+  return consoles_[one_console_ ? 0 : index_of(stream)];
+}
+
+bool LogRouter::accepts(int local_rank, Stream stream) const {
+  return !rank(local_rank).streams[index_of(stream)].shown ||
+         !consoles_[one_console_ ? 0 : index_of(stream)].behind();
+}
+
+std::optional<LogRouter::Clock::time_point> LogRouter::next_deadline() const {
+  std::optional<Clock::time_point> next = fold_.next_due();
+  if (!redraws_.empty()) next = std::min(next.value_or(redraws_.front().due), redraws_.front().due);
+  return next;
+}
+
+std::array<int, 2> LogRouter::waiting_consoles() const {
+  std::array<int, 2> descriptors = {-1, -1};
+  for (size_t index = 0; index < descriptors.size(); ++index)
+    if (consoles_[index].waiting()) descriptors[index] = consoles_[index].descriptor();
+  return descriptors;
+}
+
+void LogRouter::handle_deadline() {
+  look_at_clocks();
+  show_redraws();
+  show_folded();
+  flush();
+}
+
+void LogRouter::look_at_clocks() {
+  now_ = Clock::now();
+  time_ = WallClock::now();
+}
+
+void LogRouter::flush() {
+  for (size_t index = 0; index < 2; ++index) {
+    consoles_[index].flush();
+    const int failure = consoles_[index].failure();
+    if (failure == 0 || warned_of_console_[index]) continue;
+    warned_of_console_[index] = true;
+    if (one_console_ || options_.console == Console::Silent) continue;
+    warn(fmt::format("{}: {}; the job goes on without it",
+                     index == 0 ? "standard output" : "standard error", std::strerror(failure)));
+    consoles_[0].flush();
+  }
+}
+
+void LogRouter::close(int interrupt) { write_to_console(interrupt, std::nullopt); }
+
+void LogRouter::write_to_console(int interrupt, std::optional<std::chrono::milliseconds> patience) {
+  while (!fold_.empty()) {
+    const FoldedLine folded = fold_.pop();
+    show(folded.stream, folded.text, folded.local_ranks, folded.time);
+  }
+  flush();
+  const auto until = Clock::now() + patience.value_or(std::chrono::milliseconds(0));
+  while (consoles_[0].waiting() || consoles_[1].waiting()) {
+    const std::array<int, 2> waiting = waiting_consoles();
+    pollfd watched[3] = {
+        {waiting[0], POLLOUT, 0}, {waiting[1], POLLOUT, 0}, {interrupt, POLLIN, 0}};
+    int timeout_ms = -1;
+    if (patience) {
+      const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - Clock::now());
+      timeout_ms = static_cast<int>(std::max<int64_t>(0, left.count()));
+    }
+    const int ready = ::poll(watched, 3, timeout_ms);
+    if (ready < 0 && errno == EINTR) continue;
+    if (ready <= 0 || (watched[2].revents & POLLIN) != 0) return;
+    flush();
+  }
+}
+
+void LogRouter::warn(std::string_view text) {
+  // The console that still works says it.
+  ConsoleQueue& errors = console(Stream::Errors);
+  ConsoleQueue& to = errors.failure() == 0 ? errors : console(Stream::Output);
+  const bool with_host = options_.prefix == LinePrefix::HostRank && !options_.host.empty();
+  to.pending() +=
+      fmt::format("warning: {}{}{}\n", with_host ? options_.host : "", with_host ? ": " : "", text);
+}
+
+void LogRouter::warn_of(const LogFile& file) {
+  if (std::exchange(warned_of_file_, true)) return;
+  warn(fmt::format("{}: {}; what log files do not take is only on the console, the job goes on",
+                   file.path().string(), std::strerror(file.failure())));
+}
+
+}  // namespace convoy::launch

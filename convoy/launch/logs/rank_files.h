@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The log files of one rank, in the layout that was asked for.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+#include "convoy/launch/logs/log_file.h"
+#include "convoy/launch/logs/log_options.h"
+
+namespace convoy::launch {
+
+// Where an attempt's own files lie: FOLDER/attempt_N, or FOLDER in the Convoy layout.
+std::filesystem::path attempt_folder(const LogOptions& options);
+
+class RankFiles {
+ public:
+  // Makes them. Throws nothing: see failed().
+  RankFiles(const LogOptions& options, int local_rank);
+
+  // False when the bytes are not in a file: there is none for this stream, or it failed.
+  bool take(Stream stream, std::string_view bytes);
+  void finish();  // unfinished lines of the Convoy layout
+  void note(std::string_view line);
+
+  const LogFile* failed() const;                 // one whose disk does not take it now; null = none
+  const std::filesystem::path& to_read() const;  // by a person; empty = none was made
+
+ private:
+  bool take_lines(Stream stream, std::string_view bytes);
+  bool take_drawn(const std::string& unfinished, std::string_view lines);
+
+  LogLayout layout_;
+  LogFile files_[2];           // by stream; Convoy layout: the first, for both
+  std::string unfinished_[2];  // Convoy layout
+};
+
+}  // namespace convoy::launch

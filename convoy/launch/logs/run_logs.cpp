@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/launch/logs/run_logs.h"
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+
+#include "convoy/base/error.h"
+
+namespace convoy::launch {
+namespace fs = std::filesystem;
+namespace {
+
+fs::path new_folder(const fs::path& parent, const std::string& begin) {
+  std::string name = (parent / (begin + "XXXXXX")).string();
+  if (::mkdtemp(name.data()) == nullptr)
+    throw IoError(fmt::format("no log folder could be made here: {}", std::strerror(errno)),
+                  {.file = parent.string()});
+  return name;
+}
+
+fs::path folder_for_logs(const fs::path& log_dir) {
+  std::error_code error;
+  if (log_dir.empty()) {
+    fs::path temporary = fs::temp_directory_path(error);
+    return new_folder(error ? fs::path("/tmp") : temporary, "torchelastic_");
+  }
+  fs::create_directories(log_dir, error);
+  // An existing folder behind a link is none to create_directories.
+  if (std::error_code ignored; !fs::is_directory(log_dir, ignored))
+    throw IoError(fmt::format("the log folder could not be made: {}",
+                              error ? error.message() : std::strerror(ENOTDIR)),
+                  {.file = log_dir.string(), .hint = "choose another --log-dir"});
+  return log_dir;
+}
+
+// A run id is any text; here it is one component of a path.
+std::string as_name(std::string_view run_id) {
+  constexpr size_t kLongestName = 200;
+  std::string name(run_id.substr(0, kLongestName));
+  for (char& letter : name)
+    if (letter == '/' || letter == '\0') letter = '_';
+  return name;
+}
+
+}  // namespace
+
+RunLogs::RunLogs(const fs::path& log_dir, std::string_view run_id)
+    : path_(new_folder(folder_for_logs(log_dir), as_name(run_id) + "_")) {}
+
+bool RunLogs::make_attempt(int attempt, int num_local_ranks) const {
+  std::error_code error;
+  fs::remove_all(attempt_folder(attempt), error);
+  for (int rank = 0; rank < num_local_ranks; ++rank) {
+    fs::create_directories(rank_folder(attempt, rank), error);
+    if (error) return false;
+  }
+  return true;
+}
+
+fs::path RunLogs::attempt_folder(int attempt) const {
+  return path_ / fmt::format("attempt_{}", attempt);
+}
+
+fs::path RunLogs::rank_folder(int attempt, int local_rank) const {
+  return attempt_folder(attempt) / std::to_string(local_rank);
+}
+
+fs::path RunLogs::error_file(int attempt, int local_rank) const {
+  return rank_folder(attempt, local_rank) / "error.json";
+}
+
+}  // namespace convoy::launch
