@@ -13,21 +13,21 @@ namespace convoy::launch {
 
 // One thing that a rank can compute on: a whole GPU, or a MIG instance of one.
 struct Device {
-  int gpu = -1;              // NVML's index of the GPU: the order of PCI addresses
-  std::string uuid;          // "GPU-..." or "MIG-..."
-  std::string name;          // "NVIDIA H100 80GB HBM3"
-  std::string pci_address;   // "0000:3b:00.0", as sysfs spells it
-  int64_t memory_bytes = 0;  // 0 = unknown
-  int numa_node = -1;        // of the GPU's slot; -1 = sysfs does not say
+  int gpu = -1;                  // NVML's index of the GPU: the order of PCI addresses
+  std::string uuid = {};         // "GPU-..." or "MIG-..."
+  std::string name = {};         // "NVIDIA H100 80GB HBM3"
+  std::string pci_address = {};  // "0000:3b:00.0", as sysfs spells it
+  int64_t memory_bytes = 0;      // 0 = unknown
+  int numa_node = -1;            // of the GPU's slot; -1 = sysfs does not say
   bool mig = false;
   int gpu_instance = -1;  // of a MIG instance
   int compute_instance = -1;
 };
 
 struct Gpu {
-  Device device;
+  Device device = {};
   bool mig_enabled = false;
-  std::vector<Device> instances;  // with MIG enabled only these can be computed on
+  std::vector<Device> instances = {};  // with MIG enabled only these can be computed on
 };
 
 struct DeviceSources {
@@ -36,29 +36,29 @@ struct DeviceSources {
 };
 
 struct GpuList {
-  std::vector<Gpu> gpus;
-  std::string why_none;  // why there are none: no driver, no GPU, NVML's own words
+  std::vector<Gpu> gpus = {};
+  std::string why_none = {};  // why there are none: no driver, no GPU, NVML's own words
 };
 
 // Never throws for a host without GPUs.
 GpuList list_gpus(const DeviceSources& sources = {});
 
 struct DeviceSelection {
-  std::vector<Device> devices;  // by local rank
+  std::vector<Device> devices = {};  // by local rank
   // What the ranks get, with the user's own spelling of each device kept (indices, UUIDs, prefixes); nothing = leave
   // the variable alone.
-  std::optional<std::string> cuda_visible_devices;
+  std::optional<std::string> cuda_visible_devices = {};
   // CUDA shows a process only one MIG instance, so each rank must see its own alone, as --virtual-local-rank does.
   bool one_device_per_rank = false;
   std::vector<std::string>
       tokens;  // by local rank: how CUDA_VISIBLE_DEVICES names that device alone
-  std::vector<std::string> notes;  // what was cut off or is uncertain
+  std::vector<std::string> notes = {};  // what was cut off or is uncertain
 };
 
 struct SelectionRequest {
-  std::optional<std::string> cuda_visible_devices;  // as found; nothing = unset
-  std::string cuda_device_order;                    // CUDA_DEVICE_ORDER as found
-  std::string gpu_ids;  // --gpu-ids 0,2: positions among the visible; or UUIDs
+  std::optional<std::string> cuda_visible_devices = {};  // as found; nothing = unset
+  std::string cuda_device_order = {};                    // CUDA_DEVICE_ORDER as found
+  std::string gpu_ids = {};  // --gpu-ids 0,2: positions among the visible; or UUIDs
 };
 
 // The devices CUDA would show, in its order: a list ends at the first entry that CUDA does not know, an empty one or
@@ -66,9 +66,9 @@ struct SelectionRequest {
 DeviceSelection select_devices(const std::vector<Gpu>& gpus, const SelectionRequest& request);
 
 struct CountFacts {
-  int num_devices = 0;   // of the selection
-  int usable_cpus = 1;   // affinity and cgroup quota
-  std::string why_none;  // GpuList::why_none
+  int num_devices = 0;        // of the selection
+  int usable_cpus = 1;        // affinity and cgroup quota
+  std::string why_none = {};  // GpuList::why_none
 };
 
 // --nproc-per-node: a number, `gpu`, `cpu`, or `auto` = devices, else CPUs. Throws ConfigError: `gpu` without one, a

@@ -25,11 +25,12 @@ enum class PlaceKind {
 struct ResolveOptions {
   bool nproc_per_node_given = false;  // by flag or PET_NPROC_PER_NODE
   int nproc_per_node = 1;             // the number it means here (rank_count)
-  int num_nodes = 0;        // of the flag (MAX of MIN:MAX); 0 = not given: PET_NNODES counts
-  std::string env_source;   // --env-source: torchrun, env, openmpi, mpich, mvapich, jsrun, srun,
-                            // kubernetes, none; empty = decide
-  std::string master_addr;  // of --master-addr or --rdzv-endpoint; empty = not given
-  int master_port = 0;      // 0 = not given
+  int num_nodes = 0;  // of the flag (MAX of MIN:MAX); 0 = not given: PET_NNODES counts
+  std::string env_source =
+      {};  // --env-source: torchrun, env, openmpi, mpich, mvapich, jsrun, srun,
+           // kubernetes, none; empty = decide
+  std::string master_addr = {};  // of --master-addr or --rdzv-endpoint; empty = not given
+  int master_port = 0;           // 0 = not given
 };
 
 struct ResolvedPlace {

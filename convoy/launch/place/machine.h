@@ -21,16 +21,16 @@ struct Cpu {
 };
 
 struct Machine {
-  std::vector<Cpu> cpus;  // that this process may run on, by id
-  int usable_cpus = 1;    // cpus, or less by a cgroup quota
+  std::vector<Cpu> cpus = {};  // that this process may run on, by id
+  int usable_cpus = 1;         // cpus, or less by a cgroup quota
   bool limited_by_quota = false;
-  std::map<int, int> socket_of_node;  // every NUMA node with CPUs, allowed or not
+  std::map<int, int> socket_of_node = {};  // every NUMA node with CPUs, allowed or not
 };
 
 struct MachineSources {
   std::filesystem::path sys = "/sys";
   std::filesystem::path proc = "/proc";
-  std::optional<std::vector<int>> allowed_cpus;  // nothing = sched_getaffinity
+  std::optional<std::vector<int>> allowed_cpus = {};  // nothing = sched_getaffinity
 };
 
 // Missing files read as one socket, one node, no shared cores. Never throws.

@@ -9,10 +9,10 @@
 namespace convoy::launch {
 
 struct Origin {
-  std::string field;       // as the flag is spelt without dashes: rank, world_size, master_addr ...
-  std::string value;       // as text; empty = unknown
-  std::string decided_by;  // "SLURM_PROCID", "--nnodes", "default", "derived from A and B"
-  std::string overrode;    // "RANK=3, --master-port 29500"; empty = nothing
+  std::string field = {};  // as the flag is spelt without dashes: rank, world_size, master_addr ...
+  std::string value = {};  // as text; empty = unknown
+  std::string decided_by = {};  // "SLURM_PROCID", "--nnodes", "default", "derived from A and B"
+  std::string overrode = {};    // "RANK=3, --master-port 29500"; empty = nothing
 };
 
 // The rows of `stronger` (flags, PET_*) laid over those of `weaker` (the environment): a field of both has the

@@ -27,32 +27,32 @@ enum class ThreadRule {
 };
 
 struct PlacementRequest {
-  std::string host;
+  std::string host = {};
   int num_ranks = 1;   // of this host
   int first_rank = 0;  // global rank of local rank 0
   NumaBinding binding = NumaBinding::None;
   ThreadRule threads = ThreadRule::Torchrun;
-  std::string omp_num_threads;  // of the environment; empty = unset
+  std::string omp_num_threads = {};  // of the environment; empty = unset
   bool virtual_local_rank = false;
 };
 
 struct RankPlacement {
   int rank = 0;
   int local_rank = 0;
-  std::string host;
-  std::string device;       // "gpu 0", "mig 0/7/0" or "cpu"
-  std::string device_uuid;  // empty on CPUs
+  std::string host = {};
+  std::string device = {};       // "gpu 0", "mig 0/7/0" or "cpu"
+  std::string device_uuid = {};  // empty on CPUs
   std::string
-      visible_device;     // what CUDA_VISIBLE_DEVICES must be for this rank alone; empty = as all
-  std::vector<int> cpus;  // planned for it
-  bool bind = false;      // the child calls sched_setaffinity with `cpus`
-  int numa_node = -1;     // -1 = several or unknown
-  int threads = 0;        // for OMP_NUM_THREADS; 0 = leave the variable unset
+      visible_device;  // what CUDA_VISIBLE_DEVICES must be for this rank alone; empty = as all
+  std::vector<int> cpus = {};  // planned for it
+  bool bind = false;           // the child calls sched_setaffinity with `cpus`
+  int numa_node = -1;          // -1 = several or unknown
+  int threads = 0;             // for OMP_NUM_THREADS; 0 = leave the variable unset
 };
 
 struct Placement {
-  std::vector<RankPlacement> ranks;  // by local rank
-  std::vector<std::string> notes;
+  std::vector<RankPlacement> ranks = {};  // by local rank
+  std::vector<std::string> notes = {};
 };
 
 // Devices go to local ranks in order; more ranks than devices share them round robin, with a note. Throws ConfigError

@@ -16,18 +16,19 @@ enum class Severity { Ok, Warning, Error };
 
 struct Finding {
   Severity severity = Severity::Ok;
-  std::string check;  // stable word: port, open_files, processes, locked_memory, shared_memory, ...
-  std::string found;  // one sentence
-  std::string to_do;  // one action; empty when ok
+  std::string check =
+      {};  // stable word: port, open_files, processes, locked_memory, shared_memory, ...
+  std::string found = {};  // one sentence
+  std::string to_do = {};  // one action; empty when ok
 };
 
 struct PreflightRequest {
   int num_ranks = 1;  // of this host
   bool uses_gpus = false;
-  std::string endpoint_addr;  // bound here when this node hosts it; empty = no fixed port
+  std::string endpoint_addr = {};  // bound here when this node hosts it; empty = no fixed port
   int endpoint_port = 0;
-  std::filesystem::path scratch_folder;  // empty = not checked
-  std::filesystem::path log_folder;      // empty = no log files
+  std::filesystem::path scratch_folder = {};  // empty = not checked
+  std::filesystem::path log_folder = {};      // empty = no log files
   std::filesystem::path shared_memory = "/dev/shm";
   std::filesystem::path proc = "/proc";
 };
@@ -37,7 +38,7 @@ std::vector<Finding> preflight(const PreflightRequest& request);
 
 // One answer to "what time is it there": wall clocks in nanoseconds since 1970.
 struct ClockSample {
-  std::string host;
+  std::string host = {};
   int64_t sent_ns = 0;      // our wall clock when asked
   int64_t peer_ns = 0;      // the peer's wall clock when it answered
   int64_t received_ns = 0;  // our wall clock when the answer came

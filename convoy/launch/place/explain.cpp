@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "convoy/base/error.h"
+#include "convoy/launch/place/environment_resolver.h"
+
+namespace convoy::launch {
+namespace {
+
+std::string sentence(const ResolvedPlace& place) {
+  switch (place.kind) {
+    case PlaceKind::Nothing:
+      return "nobody placed this process: it starts the ranks of this host";
+    case PlaceKind::Node:
+      return fmt::format(
+          "{} placed this process as the launcher of one node: it starts the ranks of this node",
+          place.source);
+    case PlaceKind::Rank:
+      return fmt::format(
+          "{} placed this process as one rank: it is adopted, nothing is started below it",
+          place.source);
+  }
+  throw StateError("a kind of place without a sentence");
+}
+
+}  // namespace
+
+std::string_view name_of(PlaceKind kind) {
+  switch (kind) {
+    case PlaceKind::Nothing:
+      return "nothing";
+    case PlaceKind::Node:
+      return "node";
+    case PlaceKind::Rank:
+      return "rank";
+  }
+  throw StateError("a kind of place without a name");
+}
+
+std::string explain_text(const ResolvedPlace& place, const std::vector<Origin>& flags) {
+  std::string text = sentence(place) + '\n';
+  if (!place.outer_sources.empty())
+    text += fmt::format("around it, overridden: {}\n", fmt::join(place.outer_sources, ", "));
+  text += '\n' + origin_table(merge_origins(place.origins, flags));
+  if (!place.notes.empty()) text += '\n';
+  for (const std::string& note : place.notes) text += "note: " + note + '\n';
+  return text;
+}
+
+std::string explain_json(const ResolvedPlace& place, const std::vector<Origin>& flags) {
+  nlohmann::ordered_json json;
+  json["kind"] = name_of(place.kind);
+  json["source"] = place.source;
+  json["outer_sources"] = place.outer_sources;
+  json["rank"] = place.rank;
+  json["world_size"] = place.world_size;
+  json["local_rank"] = place.local_rank;
+  json["local_world_size"] = place.local_world_size;
+  json["node_rank"] = place.node_rank;
+  json["nnodes"] = place.num_nodes;
+  json["ranks_per_node"] = place.ranks_per_node;
+  json["hosts"] = place.hosts;
+  json["master_addr"] = place.master_addr;
+  json["master_port"] = place.master_port;
+  json["job_id"] = place.job_id;
+  json["origins"] = nlohmann::ordered_json::parse(origin_json(merge_origins(place.origins, flags)));
+  json["notes"] = place.notes;
+  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+}  // namespace convoy::launch
