@@ -18,8 +18,8 @@ struct NodeOffer {
   int max_nodes = 1;   // something else
   int node_rank = -1;  // -1 = any
   int num_local_ranks = 1;
-  std::string host_name;           // for messages only
-  std::string address;             // --local-addr; empty = the interface that routes to the master
+  std::string host_name = {};      // for messages only
+  std::string address = {};        // --local-addr; empty = the interface that routes to the master
   bool hosts_coordinator = false;  // takes node rank 0 when no node asks for a rank
 };
 
@@ -46,9 +46,9 @@ struct Assignment {
 struct FailureCause {
   int exit_code = 0;   // of the rank: 128 + n for signal n
   int node_rank = -1;  // the coordinator fills in node_rank and host
-  std::string host;
-  int rank = -1;         // global
-  std::string sentence;  // the rank's own words
+  std::string host = {};
+  int rank = -1;              // global
+  std::string sentence = {};  // the rank's own words
 
   // "rank 3 on node 1 (host-b): out of memory (exit code 12)".
   std::string text() const;

@@ -9,6 +9,7 @@
 
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "convoy/base/log.h"
@@ -28,8 +29,12 @@ struct CoordinatorOptions {
   std::chrono::milliseconds last_call_timeout{30'000};  // elastic: for more nodes once they are
   std::chrono::milliseconds resize_settle{2'000};       // a node that joins late must stay so long
   std::chrono::milliseconds heartbeat{1'000};
-  std::chrono::milliseconds silence_limit{8'000};     // a node silent so long is lost
-  std::chrono::milliseconds stop_limit{330'000};      // for a node to end its ranks when told to
+  std::chrono::milliseconds silence_limit{8'000};  // a node silent so long is lost
+  std::chrono::milliseconds stop_limit{330'000};   // for a node to end its ranks when told to
+  // A node ended well while others run on: a failure (13) after early_exit_limit for our own
+  // workers, who end together; absent, as for foreign programs, a warning after early_exit_notice.
+  std::optional<std::chrono::milliseconds> early_exit_limit;
+  std::chrono::milliseconds early_exit_notice{300'000};
   std::chrono::milliseconds handshake_limit{3'000};   // for a connection to prove itself
   std::chrono::milliseconds notice_interval{15'000};  // "still waiting for node 1"
   int max_unproven = 256;                             // connections that have not proven themselves

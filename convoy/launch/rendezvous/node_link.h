@@ -49,8 +49,8 @@ struct Notice {
   };
   Kind kind = Kind::ShutDown;
   int exit_code = 0;
-  std::string words;   // for people; empty for a job that ended well
-  FailureCause cause;  // StopForFailure, PeerNodeLost
+  std::string words = {};   // for people; empty for a job that ended well
+  FailureCause cause = {};  // StopForFailure, PeerNodeLost
 
   bool ends_job() const { return kind >= Kind::ShutDown; }
 };

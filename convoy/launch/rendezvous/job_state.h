@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the coordinator decides, apart from its sockets: events and the time go in, messages to
+// nodes come out. Deterministic. One thread.
+//
+//   gathering --all there--> running --failure, resize, stop--> stopping --all ended--> gathering
+//                               |                                    |
+//                               +--all ended---------> over <--------+
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "convoy/launch/rendezvous/attempt.h"
+#include "convoy/launch/rendezvous/coordinator.h"
+#include "convoy/launch/rendezvous/node_link.h"
+#include "convoy/launch/rendezvous/restart_policy.h"
+
+namespace convoy::launch {
+
+using NodeId = uint64_t;  // of one connection of one launcher; never used twice
+using Clock = std::chrono::steady_clock;
+
+struct Waiting {  // a line for people: who is still missing
+  std::string words;
+};
+
+struct JobMessage {
+  NodeId to = 0;
+  std::variant<Assignment, Notice, Waiting> what;
+};
+
+struct Refusal {
+  int exit_code = 2;
+  std::string words;
+  bool come_again = false;  // the place may become free in a few seconds
+};
+
+// Where a node's connection comes from, as the coordinator sees it.
+struct NodeOrigin {
+  std::string peer_address;
+  std::string address_here;  // the address of this host by which the node came
+};
+
+class JobState {
+ public:
+  enum class Phase { Gathering, Running, Stopping, Over };
+
+  JobState(CoordinatorOptions options, Clock::time_point now);
+
+  // Events. Reports of another attempt than the current one are ignored.
+  std::optional<Refusal> join(NodeId node, const NodeOffer& offer, const NodeOrigin& origin,
+                              Clock::time_point now);
+  void ready(NodeId node, int master_port, Clock::time_point now);
+  void failure(NodeId node, int attempt, FailureCause cause, Clock::time_point now);
+  void stop_request(NodeId node, Clock::time_point now);
+  void attempt_end(NodeId node, int attempt, AttemptEnd end, Clock::time_point now);
+  void leave(NodeId node, Clock::time_point now);
+  void lost(NodeId node, const std::string& how, Clock::time_point now);
+  void heard(NodeId node, Clock::time_point now);
+  void tick(Clock::time_point now);  // silence and deadlines: call it a few times per second
+  void shut_down(int exit_code, const std::string& words);
+
+  std::vector<JobMessage> take_messages();
+
+  Phase phase() const { return phase_; }
+  int attempt() const { return policy_.attempt(); }  // the one whose keys the store holds
+  bool has(NodeId node) const { return nodes_.count(node) != 0; }
+  size_t num_nodes() const { return nodes_.size(); }
+
+ private:
+  struct Node {
+    NodeOffer offer;
+    NodeOrigin origin;
+    int node_rank = -1;  // of the running or the last attempt
+    int master_port = 0;
+    bool is_ready = false;
+    bool in_attempt = false;
+    bool has_ended = false;
+    AttemptEnd end;
+    Clock::time_point last_heard;
+
+    std::string text() const;  // "host-b (10.0.0.2)"
+  };
+  struct Cause {
+    FailureCause what;
+    bool node_lost = false;
+  };
+  enum class Stop { None, Failure, Resize, Request };
+
+  std::optional<Refusal> refusal_of(const NodeOffer& offer, Clock::time_point now) const;
+  std::optional<Refusal> place_taken(const NodeOffer& offer, Clock::time_point now) const;
+  void member_gone(Clock::time_point now);
+  void gather(Clock::time_point now, bool membership_shrank);
+  void start_if_complete(Clock::time_point now);
+  void start();
+  void begin_stop(Stop why, const Notice& notice, std::optional<NodeId> except,
+                  Clock::time_point now);
+  void node_failed(const Node& node, const std::string& how, Clock::time_point now);
+  void note_cause(const Node& node, FailureCause cause, bool node_lost);
+  void conclude_if_ended(Clock::time_point now);
+  void note_end(NodeId id, const Node& node, Clock::time_point now);
+  void conclude_failure(std::optional<int64_t> progress, Clock::time_point now);
+  const Cause& root_cause() const;
+  void check_silence(Clock::time_point now);
+  void check_gathering(Clock::time_point now);
+  void check_running(Clock::time_point now);
+  void check_stopping(Clock::time_point now);
+  std::string missing_words() const;
+  std::string external_address() const;
+  std::string address_of(const Node& node, const std::string& external) const;
+  void send(NodeId to, Notice notice);
+  bool elastic() const { return options_.min_nodes < options_.max_nodes; }
+  bool enough() const { return nodes_.size() >= static_cast<size_t>(options_.min_nodes); }
+
+  CoordinatorOptions options_;
+  RestartPolicy policy_;
+  Phase phase_ = Phase::Gathering;
+  std::map<NodeId, Node> nodes_;  // ordered by joining
+  std::vector<JobMessage> messages_;
+
+  Clock::time_point last_tick_;
+  Clock::time_point gathering_since_;
+  Clock::time_point notice_at_;
+  std::optional<Clock::time_point> start_at_;  // elastic: the last call ends
+  std::optional<Clock::time_point> resize_at_;
+  std::optional<Clock::time_point> first_end_;  // a node ended well, others run on
+  Clock::time_point stop_by_;
+  bool shrank_ = false;  // since the last attempt
+  bool early_exit_told_ = false;
+
+  Stop stop_ = Stop::None;
+  bool stop_requested_ = false;
+  std::vector<Cause> causes_;    // of this attempt, in the order of arrival
+  std::vector<int> exit_codes_;  // of nodes that are gone but had ended well
+  int over_code_ = 0;
+  std::string over_words_;
+};
+
+}  // namespace convoy::launch
