@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -31,7 +32,7 @@ struct Gpu {
 };
 
 struct DeviceSources {
-  std::filesystem::path nvml_library = "libnvidia-ml.so.1";  // CONVOY_NVML_LIBRARY replaces it
+  std::filesystem::path nvml_library = "libnvidia-ml.so.1";
   std::filesystem::path sys = "/sys";
 };
 
@@ -40,7 +41,11 @@ struct GpuList {
   std::string why_none = {};  // why there are none: no driver, no GPU, NVML's own words
 };
 
-// Never throws for a host without GPUs.
+// /sys and the driver's library, or what CONVOY_NVML_LIBRARY names.
+DeviceSources device_sources(const std::map<std::string, std::string>& environment);
+
+// Opens NVML, which takes tens of milliseconds on a host with GPUs: call it only when a device matters. Never throws
+// for a host without GPUs.
 GpuList list_gpus(const DeviceSources& sources = {});
 
 struct DeviceSelection {
@@ -60,6 +65,10 @@ struct SelectionRequest {
   std::string cuda_device_order = {};                    // CUDA_DEVICE_ORDER as found
   std::string gpu_ids = {};  // --gpu-ids 0,2: positions among the visible; or UUIDs
 };
+
+// With CUDA_VISIBLE_DEVICES and CUDA_DEVICE_ORDER of the environment.
+SelectionRequest selection_request(const std::map<std::string, std::string>& environment,
+                                   const std::string& gpu_ids);
 
 // The devices CUDA would show, in its order: a list ends at the first entry that CUDA does not know, an empty one or
 // "-1" hides everything, an entry named twice hides everything. Throws ConfigError when gpu_ids names one not visible.

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "convoy/base/error.h"
+#include "convoy/launch/place/devices.h"
+
+namespace convoy::launch {
+namespace {
+
+// One visible device and how the user (or we) spelt it.
+struct Visible {
+  Device device;
+  std::string token;
+};
+
+std::vector<std::string> entries_of(const std::string& list) {
+  std::vector<std::string> entries;
+  size_t begin = 0;
+  while (begin <= list.size()) {
+    const size_t comma = std::min(list.find(',', begin), list.size());
+    std::string entry = list.substr(begin, comma - begin);
+    entry.erase(0, entry.find_first_not_of(" \t"));
+    entry.erase(entry.find_last_not_of(" \t") + 1);
+    entries.push_back(entry);
+    begin = comma + 1;
+  }
+  return entries;
+}
+
+// CUDA reads numbers as C does: "1gpu" is 1, "" and "gpu" are none.
+int leading_number(const std::string& entry) {
+  int number = -1;
+  const char* begin = entry.data();
+  const char* const end = begin + entry.size();
+  if (begin != end && *begin == '+') ++begin;
+  const auto [rest, error] = std::from_chars(begin, end, number);
+  return error == std::errc() && rest != begin ? number : -1;
+}
+
+// Everything that can be computed on behind one GPU: itself, or its instances.
+void add_gpu(const Gpu& gpu, const std::string& token, std::vector<Visible>& visible) {
+  if (!gpu.mig_enabled) visible.push_back({gpu.device, token});
+  for (const Device& instance : gpu.instances) visible.push_back({instance, instance.uuid});
+}
+
+// "MIG-GPU-<uuid>/<gpu instance>/<compute instance>", the form of drivers before 470.
+bool is_old_mig_name(const std::string& entry, const Gpu& gpu, const Device& instance) {
+  return entry == fmt::format("MIG-{}/{}/{}", gpu.device.uuid, instance.gpu_instance,
+                              instance.compute_instance);
+}
+
+// Reads CUDA_VISIBLE_DEVICES as CUDA and torch do.
+class VisibleList {
+ public:
+  VisibleList(const std::vector<Gpu>& gpus, const std::string& list)
+      : gpus_(gpus), entries_(entries_of(list)) {}
+
+  std::vector<Visible> read(std::vector<std::string>& notes) {
+    // The first entry decides the form of all.
+    const std::string& first = entries_[0];
+    const std::string prefix = first.starts_with("MIG-")   ? "MIG-"
+                               : first.starts_with("GPU-") ? "GPU-"
+                                                           : "";
+    for (const std::string& entry : entries_) {
+      if (entry.empty() || entry == "-1" || !entry.starts_with(prefix)) break;
+      const size_t before = visible_.size();
+      if (!(prefix == "MIG-" ? add_instance(entry) : add_whole(entry, prefix))) {
+        note_end(entry, notes);
+        break;
+      }
+      if (repeats(before)) {
+        notes.push_back(
+            fmt::format("CUDA_VISIBLE_DEVICES names {} twice, so CUDA shows no device", entry));
+        return {};
+      }
+    }
+    return visible_;
+  }
+
+ private:
+  bool add_whole(const std::string& entry, const std::string& prefix) {
+    if (prefix.empty()) {
+      const int index = leading_number(entry);
+      if (index < 0 || index >= static_cast<int>(gpus_.size())) return false;
+      add_gpu(gpus_[static_cast<size_t>(index)], entry, visible_);
+      return true;
+    }
+    const Gpu* match = nullptr;
+    for (const Gpu& gpu : gpus_) {
+      if (!gpu.device.uuid.starts_with(entry)) continue;
+      if (match != nullptr) return false;
+      match = &gpu;
+    }
+    if (match != nullptr) add_gpu(*match, entry, visible_);
+    return match != nullptr;
+  }
+
+  bool add_instance(const std::string& entry) {
+    const Device* match = nullptr;
+    for (const Gpu& gpu : gpus_)
+      for (const Device& instance : gpu.instances) {
+        if (!instance.uuid.starts_with(entry) && !is_old_mig_name(entry, gpu, instance)) continue;
+        if (match != nullptr && instance.uuid != entry) return false;
+        match = &instance;
+      }
+    if (match != nullptr) visible_.push_back({*match, entry});
+    return match != nullptr;
+  }
+
+  bool repeats(size_t before) const {
+    for (size_t late = before; late < visible_.size(); ++late)
+      for (size_t early = 0; early < before; ++early)
+        if (visible_[early].device.uuid == visible_[late].device.uuid) return true;
+    return false;
+  }
+
+  static void note_end(const std::string& entry, std::vector<std::string>& notes) {
+    notes.push_back(fmt::format(
+        "CUDA_VISIBLE_DEVICES names {}, which is not here, so CUDA ends the list before it",
+        entry));
+  }
+
+  const std::vector<Gpu>& gpus_;
+  std::vector<std::string> entries_;
+  std::vector<Visible> visible_;
+};
+
+std::vector<Visible> all_visible(const std::vector<Gpu>& gpus) {
+  std::vector<Visible> visible;
+  for (size_t index = 0; index < gpus.size(); ++index)
+    add_gpu(gpus[index], std::to_string(index), visible);
+  return visible;
+}
+
+const Visible& find_wanted(const std::vector<Visible>& visible, const std::string& wanted) {
+  const bool by_uuid = wanted.starts_with("GPU-") || wanted.starts_with("MIG-");
+  int position = by_uuid ? -1 : 0;
+  if (by_uuid) {
+    for (size_t index = 0; index < visible.size(); ++index)
+      if (visible[index].device.uuid.starts_with(wanted) || visible[index].token == wanted)
+        position = static_cast<int>(index);
+  } else {
+    const char* const end = wanted.data() + wanted.size();
+    const auto [rest, error] = std::from_chars(wanted.data(), end, position);
+    if (error != std::errc() || rest != end || wanted.empty()) position = -1;
+  }
+  if (position >= 0 && position < static_cast<int>(visible.size()))
+    return visible[static_cast<size_t>(position)];
+  throw ConfigError(
+      fmt::format(
+          "--gpu-ids: wanted numbers among the {} visible devices, or their UUIDs, found `{}`",
+          visible.size(), wanted),
+      {.hint = "`convoy launch --dry-run` lists the devices; CUDA_VISIBLE_DEVICES may hide some"});
+}
+
+std::vector<Visible> choose(const std::vector<Visible>& visible, const std::string& gpu_ids) {
+  std::vector<Visible> chosen;
+  for (const std::string& wanted : entries_of(gpu_ids)) {
+    const Visible& found = find_wanted(visible, wanted);
+    for (const Visible& earlier : chosen)
+      CONVOY_CHECK(earlier.device.uuid != found.device.uuid, ConfigError,
+                   "--gpu-ids names {} twice", wanted);
+    chosen.push_back(found);
+  }
+  return chosen;
+}
+
+bool several_models(const std::vector<Gpu>& gpus) {
+  return std::any_of(gpus.begin(), gpus.end(),
+                     [&](const Gpu& gpu) { return gpu.device.name != gpus[0].device.name; });
+}
+
+}  // namespace
+
+SelectionRequest selection_request(const std::map<std::string, std::string>& environment,
+                                   const std::string& gpu_ids) {
+  SelectionRequest request;
+  const auto list = environment.find("CUDA_VISIBLE_DEVICES");
+  if (list != environment.end()) request.cuda_visible_devices = list->second;
+  const auto order = environment.find("CUDA_DEVICE_ORDER");
+  if (order != environment.end()) request.cuda_device_order = order->second;
+  request.gpu_ids = gpu_ids;
+  return request;
+}
+
+DeviceSelection select_devices(const std::vector<Gpu>& gpus, const SelectionRequest& request) {
+  DeviceSelection selection;
+  std::vector<Visible> visible =
+      request.cuda_visible_devices
+          ? VisibleList(gpus, *request.cuda_visible_devices).read(selection.notes)
+          : all_visible(gpus);
+  if (!request.gpu_ids.empty()) visible = choose(visible, request.gpu_ids);
+  for (const Visible& each : visible) {
+    selection.devices.push_back(each.device);
+    selection.tokens.push_back(each.token);
+    if (each.device.mig) selection.one_device_per_rank = true;
+  }
+  if (!request.gpu_ids.empty() || selection.one_device_per_rank)
+    selection.cuda_visible_devices = fmt::format("{}", fmt::join(selection.tokens, ","));
+  // By default CUDA numbers the fastest GPU first, NVML by PCI address; the two agree on equal GPUs.
+  if (several_models(gpus) && request.cuda_device_order != "PCI_BUS_ID")
+    selection.notes.emplace_back(
+        "the GPUs are not of one model and CUDA numbers the fastest first, so the GPU shown "
+        "for a rank may be another one; CUDA_DEVICE_ORDER=PCI_BUS_ID makes it certain");
+  return selection;
+}
+
+}  // namespace convoy::launch
