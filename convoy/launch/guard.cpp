@@ -10,13 +10,17 @@
 #include <set>
 
 #include "convoy/base/error.h"
+#include "convoy/launch/descendants.h"
 
 namespace convoy::launch {
 namespace {
 
+constexpr std::chrono::milliseconds kKillLimit{1'500};
+
 // Positive: watch this group; negative: forget it. The end of the stream means that the launcher is gone; a launcher that
 // ended in good order has told to forget every group.
-[[noreturn]] void stand_guard(int line, const std::filesystem::path& scratch) {
+[[noreturn]] void stand_guard(int line, const std::filesystem::path& scratch,
+                              const std::string& mark) {
   ::setsid();
   for (const int signal : {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2})
     ::signal(signal, SIG_IGN);
@@ -34,7 +38,10 @@ namespace {
     else
       groups.erase(-message);
   }
-  for (const pid_t group : groups) ::kill(-group, SIGKILL);
+  if (!groups.empty()) {
+    for (const pid_t group : groups) ::kill(-group, SIGKILL);
+    kill_marked(mark, kKillLimit);
+  }
   std::error_code ignored;
   std::filesystem::remove_all(scratch, ignored);
   ::_exit(0);
@@ -42,11 +49,11 @@ namespace {
 
 }  // namespace
 
-Guard::Guard(const std::filesystem::path& scratch) {
+Guard::Guard(const std::filesystem::path& scratch, const std::string& mark) {
   Pipe pipe = make_pipe();
   pid_ = ::fork();
   CONVOY_CHECK(pid_ >= 0, IoError, "no process could be made: {}", std::strerror(errno));
-  if (pid_ == 0) stand_guard(pipe.read_end.get(), scratch);
+  if (pid_ == 0) stand_guard(pipe.read_end.get(), scratch, mark);
   line_ = std::move(pipe.write_end);
 }
 

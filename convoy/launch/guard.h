@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A small process that outlives a killed launcher just long enough to kill what ranks had started and remove the scratch
-// folder. The kernel's parent-death signal reaches ranks only, not their children.
+// folder. The kernel's parent-death signal reaches ranks only, not their children; children that left the rank's process group
+// are known by an entry of their environment.
 #pragma once
 
 #include <sys/types.h>
 
 #include <filesystem>
+#include <string>
 
 #include "convoy/launch/descriptor.h"
 
@@ -14,11 +16,13 @@ namespace convoy::launch {
 
 class Guard {
  public:
-  explicit Guard(const std::filesystem::path& scratch);  // throws IoError
-  ~Guard();                                              // Blocks until the process has ended
+  // `mark`: "NAME=value" in the environment of every rank. Throws IoError.
+  Guard(const std::filesystem::path& scratch, const std::string& mark);
+  ~Guard();  // Blocks until the process has ended
   Guard(const Guard&) = delete;
   Guard& operator=(const Guard&) = delete;
 
+  pid_t pid() const { return pid_; }
   void watch(pid_t group);
   void forget(
       pid_t group);  // before the group's leader is reaped, for its number may be used again

@@ -1,61 +1,109 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Starts the ranks of a program on this host with torchrun's worker environment, stores their
-// output, ends all of them when one fails, and says which failed first. Knows nothing of what the
-// ranks do. One run() per process at a time: it owns the signals TERM, INT, HUP, QUIT, USR1 and
-// USR2 while it runs.
+// One attempt of a job on this host: starts the local ranks of a program with torchrun's worker environment, stores their output,
+// ends all of them when one fails, here or on another node, and says which failed first. Knows nothing of what the ranks do.
+// One call at a time per process: it owns the stop signals, USR1 and USR2 while it runs. Restarts and other nodes: supervisor.h.
 #pragma once
 
 #include <chrono>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
-#include "convoy/launch/logs/log_options.h"
+#include "convoy/launch/health/health_watch.h"
+#include "convoy/launch/logs/log_router.h"
+#include "convoy/launch/signals.h"
+#include "convoy/launch/worker_environment.h"
+#include "convoy/telemetry/flight_record.h"
 
 namespace convoy::launch {
 
+struct RankEnd {
+  int rank = -1;      // global
+  int exit_code = 0;  // 128 + n for signal n
+  int signal = 0;
+  std::string sentence;            // the rank's own error, from its error file; else empty
+  std::string json_line;           // the same for scripts; else empty
+  std::string last_lines;          // the last lines it wrote
+  std::filesystem::path log_file;  // empty: there is none
+  std::filesystem::path
+      error_file;  // kept with the logs; empty: the rank left none, or logs are not kept
+  bool after_first_failure = false;  // by then it had been told to end
+  bool silent = false;               // it had not ended: its heartbeat had, and `sentence` says so
+};
+
+// What another node wants of this one's ranks.
+struct PeerOrder {
+  enum class Kind { Fail, Resize, Stop };
+  Kind kind = Kind::Fail;
+  int exit_code = 0;     // Fail: the job's
+  std::string sentence;  // Fail: the root cause, with node and rank
+};
+
+// The other nodes of the job, as the launcher's loop sees them. Driven by that loop; no call blocks.
+class Peers {
+ public:
+  virtual ~Peers() = default;
+  virtual int descriptor() const = 0;  // readable when next() has something
+  virtual std::optional<PeerOrder> next() = 0;
+  virtual void report_failure(const RankEnd& end) = 0;
+  virtual void report_stop() = 0;  // this node was asked to stop
+};
+
+// What a rank gets that its neighbours do not.
+struct RankSetup {
+  std::map<std::string, std::string> environment;
+  std::vector<int> cpus;  // it may run on these only; empty = as the launcher
+};
+
 struct LaunchPlan {
-  std::vector<std::string> program;  // argv; the first is looked up in PATH unless it has a '/'
-  int num_ranks = 1;
+  std::vector<std::string>
+      program;   // argv; the first is looked up in PATH unless it has a '/'; "${local_rank}" in the
+                 // others is replaced, as torchrun does
+  JobPlace job;  // master_port 0: one is reserved
   std::map<std::string, std::string> environment;  // added to this process's own
-  std::filesystem::path log_folder;                // rank-00.log ...; empty = no files
-  std::string run_id;                              // empty = made up
-  Console console = Console::Prefixed;
+  std::vector<RankSetup> ranks;                    // by local rank; empty = nothing special
+  LogOptions logs;
+  std::vector<int> stop_signals = default_stop_signals();
+  bool pass_stop_signal = false;      // ranks get the signal that came; false: TERM, whatever came
   bool early_exit_is_failure = true;  // a rank that ends with 0 while others run on: 13
   std::chrono::milliseconds early_exit_wait{10'000};  // ranks do not end in the same instant
   std::chrono::milliseconds stop_grace{60'000};       // between a stop request and KILL: ranks save
   std::chrono::milliseconds failure_grace{
-      1'000};  // between the first failure and KILL for the others
-};
-
-struct RankEnd {
-  int rank = -1;
-  int exit_code = 0;  // 128 + n for signal n
-  int signal = 0;
-  std::string sentence;    // the rank's own error, from its error file; else empty
-  std::string json_line;   // the same for scripts; else empty
-  std::string last_lines;  // the last lines it wrote
-  std::filesystem::path log_file;
-  bool after_first_failure = false;  // by then it had been told to end
+      1'000};                                  // between the first failure and KILL for the others
+  std::chrono::milliseconds kill_wait{5'000};  // for what not even KILL ends
+  HealthOptions health;
+  std::filesystem::path
+      flight_folder;  // flight-RANK.json of each rank go here at a failure; empty = nowhere
 };
 
 struct LaunchReport {
   int exit_code = 0;            // the root cause's
   int stop_signal = 0;          // the signal that asked the launcher to stop, if any
-  std::vector<RankEnd> ends;    // in the order in which ranks ended
+  std::vector<RankEnd> ends;    // of this host, in the order in which ranks ended
   bool killed_by_stop = false;  // a second stop signal, or ranks that needed longer than the grace
   bool ended_early = false;  // the first to end did so in good order, but the others did not follow
-  int root_cause = -1;       // index into ends; -1 = no failure
+  bool resized = false;      // ended for a change of members
+  int root_cause = -1;       // index into ends; -1 = no failure, or not here
+  std::optional<PeerOrder> peer_failure;  // the root cause is on another node
+  std::vector<int> unkillable;            // ranks that were still there after KILL and the wait
+  std::string verdict;  // who did not enter which collective; empty = nothing known
+  std::string verdict_json;
+  std::vector<telemetry::RankFlight> flights;  // at the first failure
+  std::optional<int64_t> progress;             // the highest step any local rank completed
+
+  bool failed() const { return root_cause >= 0 || peer_failure.has_value(); }
 };
 
-// Blocks until every rank and everything it started in its process group is gone. Throws
-// ConfigError when the program can not be started, IoError when a log file can not be made.
+// Blocks until every rank and everything it started is gone. `signals` reads the plan's stop signals; `peers` may be null: no other nodes. Throws ConfigError when the program
+// can not be started, IoError when a process or log folder can not be made.
+LaunchReport run_ranks(const LaunchPlan& plan, SignalStream& signals, Peers* peers);
 LaunchReport run_ranks(const LaunchPlan& plan);
 
-// What a person reads after a failure, the first failing rank's own words last. Empty without a
-// failure.
+// What a person reads after a failure: the first failing rank with its last lines and files, then the others, and its own words again
+// as the last line. Empty without a failure.
 std::string failure_text(const LaunchReport& report);
 
 // {"code","kind","rank",...}, the last stderr line of a failed command. Empty without a failure.

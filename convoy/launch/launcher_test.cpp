@@ -10,11 +10,13 @@
 #include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <thread>
 
 #include "convoy/base/error.h"
 #include "convoy/base/files.h"
 #include "convoy/launch/error_file.h"
+#include "convoy/launch/reserved_port.h"
 
 namespace convoy::launch {
 namespace {
@@ -34,9 +36,11 @@ class Launcher : public ::testing::Test {
   LaunchPlan plan(int ranks, const std::string& script) const {
     LaunchPlan made;
     made.program = {"/bin/sh", "-c", script};
-    made.num_ranks = ranks;
-    made.console = Console::Silent;
-    made.log_folder = folder_ / "logs";
+    made.job.num_local_ranks = ranks;
+    made.job.world_size = ranks;
+    made.logs.console = Console::Silent;
+    made.logs.layout = LogLayout::Convoy;
+    made.logs.folder = folder_ / "logs";
     made.early_exit_wait = milliseconds(500);
     return made;
   }
@@ -106,7 +110,7 @@ class Launcher : public ::testing::Test {
 TEST_F(Launcher, GivesEachRankTorchrunsEnvironment) {
   LaunchPlan three = plan(3, "env > $HERE/env.$RANK");
   three.environment = {{"ADDED", "yes"}};
-  three.run_id = "run7";
+  three.job.run_id = "run7";
   EXPECT_EQ(run_ranks(three).exit_code, 0);
   std::string ports;
   for (int rank = 0; rank < 3; ++rank) {
@@ -167,7 +171,7 @@ TEST_F(Launcher, PrefixesConsoleLinesAndPassesRankZeroOnWhenAsked) {
     ::testing::internal::CaptureStdout();
     ::testing::internal::CaptureStderr();
     LaunchPlan two = plan(2, "printf 'half '; sleep 0.1; echo line $RANK; printf 'bar\\r' >&2");
-    two.console = console;
+    two.logs.console = console;
     run_ranks(two);
     const std::string output = ::testing::internal::GetCapturedStdout();
     const std::string errors = ::testing::internal::GetCapturedStderr();
@@ -183,7 +187,7 @@ TEST_F(Launcher, ManyLinesOfManyRanksAreNotMixedOrLost) {
   LaunchPlan twelve = plan(
       12,
       "i=0; while [ $i -lt 300 ]; do echo $RANK-$i-abcdefghijklmnopqrstuvwxyz; i=$((i+1)); done");
-  twelve.console = Console::Prefixed;
+  twelve.logs.console = Console::Prefixed;
   EXPECT_EQ(run_ranks(twelve).exit_code, 0);
   std::istringstream output(::testing::internal::GetCapturedStdout());
   std::map<std::string, int> next;
@@ -355,6 +359,82 @@ TEST_F(Launcher, KilledLauncherLeavesNothing) {
   for (int turn = 0; turn < 200 && fs::exists(fs::path(store).parent_path()); ++turn)
     std::this_thread::sleep_for(milliseconds(10));
   EXPECT_FALSE(fs::exists(fs::path(store).parent_path()));
+}
+
+// What left its rank's process group and session, as a daemon does.
+constexpr const char* kDaemon =
+    "setsid sh -c 'echo $$ >> $HERE/pids; sleep 60 & echo $! >> $HERE/pids; wait' & ";
+
+TEST_F(Launcher, DaemonsOfARankEndWithTheJob) {
+  run(1, std::string(kDaemon) +
+             "while [ $(wc -l < $HERE/pids || echo 0) -lt 2 ]; do sleep 0.02; done");
+  EXPECT_TRUE(all_gone("pids", milliseconds(0)));
+  EXPECT_LT(seconds_, 2);
+}
+
+TEST_F(Launcher, KilledLauncherLeavesNoDaemon) {
+  const pid_t launcher = fork();
+  if (launcher == 0) {
+    run_ranks(plan(2, std::string(kDaemon) + "wait; sleep 60"));
+    _exit(0);
+  }
+  wait_for_lines("pids", 4);
+  kill(launcher, SIGKILL);
+  waitpid(launcher, nullptr, 0);
+  EXPECT_TRUE(all_gone("pids", milliseconds(2000)));
+}
+
+TEST_F(Launcher, StoppedRankThatBeatsNoMoreIsOnlyAWarningForForeignPrograms) {
+  LaunchPlan two = plan(2, "[ $RANK = 1 ] && { (sleep 1; kill -CONT $$) & kill -STOP $$; }; true");
+  two.health.silent_after = milliseconds(300);
+  two.health.interval = milliseconds(50);
+  two.early_exit_wait = milliseconds(5'000);
+  EXPECT_EQ(run_ranks(two).exit_code, 0);
+}
+
+TEST_F(Launcher, LocalRankMacroIsFilledIn) {
+  LaunchPlan two = plan(2, "echo $1 > $HERE/macro.$RANK");
+  two.program.insert(two.program.end(), {"sh", "--rank=${local_rank}/${local_rank}"});
+  EXPECT_EQ(run_ranks(two).exit_code, 0);
+  EXPECT_EQ(file("macro.1"), "--rank=1/1\n");
+}
+
+TEST_F(Launcher, RankSetupBindsCpusAndAddsVariables) {
+  LaunchPlan one =
+      plan(1, "grep Cpus_allowed_list /proc/self/status > $HERE/cpus; echo $MINE >> $HERE/cpus");
+  one.ranks = {{{{"MINE", "yes"}}, {0}}};
+  EXPECT_EQ(run_ranks(one).exit_code, 0);
+  EXPECT_EQ(file("cpus"), "Cpus_allowed_list:\t0\nyes\n");
+}
+
+TEST_F(Launcher, PassesOnTheStopSignalWhereAsked) {
+  std::thread sender = signals_after("ready", 1, {SIGINT});
+  LaunchPlan one = plan(1,
+                        "trap 'echo int > $HERE/got; exit 0' INT; echo x >> $HERE/ready; while :; "
+                        "do sleep 0.05; done");
+  one.pass_stop_signal = true;
+  run_ranks(one);
+  sender.join();
+  EXPECT_EQ(file("got"), "int\n");
+}
+
+TEST_F(Launcher, ManyRanksStartAndEnd) { EXPECT_EQ(run(64, ":").exit_code, 0); }
+
+TEST(ReservedPort, AreDistinctAndFree) {
+  std::vector<ReservedPort> ports(50);
+  std::set<int> numbers;
+  for (const ReservedPort& port : ports) {
+    EXPECT_TRUE(port_is_free(port.number()));
+    numbers.insert(port.number());
+  }
+  EXPECT_EQ(numbers.size(), 50u);
+}
+
+TEST(Signals, AreReadByName) {
+  EXPECT_EQ(parse_signals("SIGTERM,INT"), (std::vector<int>{SIGTERM, SIGINT}));
+  EXPECT_EQ(signal_name(SIGUSR1), "SIGUSR1");
+  for (const char* wrong : {"SIGKILL", "SIGNOPE", "15", "TERM,,INT"})
+    EXPECT_THROW(parse_signals(wrong), ConfigError) << wrong;
 }
 
 TEST_F(Launcher, ProgramThatCanNotStartIsNamed) {

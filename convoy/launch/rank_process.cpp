@@ -2,6 +2,7 @@
 #include "convoy/launch/rank_process.h"
 
 #include <fcntl.h>
+#include <sched.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -38,6 +39,8 @@ struct ChildPlan {
   char* const* program;
   char* const* environment;
   const sigset_t* signals;
+  const cpu_set_t* cpus;  // null: as the launcher
+  int inherited;
   pid_t launcher;
   int output;
   int errors;
@@ -59,6 +62,8 @@ struct ChildPlan {
   if (nothing < 0 || ::dup2(nothing, STDIN_FILENO) < 0 || ::dup2(plan.output, STDOUT_FILENO) < 0 ||
       ::dup2(plan.errors, STDERR_FILENO) < 0)
     give_up();
+  if (plan.inherited >= 0) ::fcntl(plan.inherited, F_SETFD, 0);
+  if (plan.cpus != nullptr && ::sched_setaffinity(0, sizeof(*plan.cpus), plan.cpus) != 0) give_up();
   for (int signal = 1; signal < NSIG; ++signal) ::signal(signal, SIG_DFL);
   ::sigprocmask(SIG_SETMASK, plan.signals, nullptr);
   ::execvpe(plan.program[0], plan.program, plan.environment);
@@ -77,21 +82,20 @@ int wait_for_exec(int descriptor) {
 
 }  // namespace
 
-RankProcess start_rank(const std::vector<std::string>& program,
-                       const std::map<std::string, std::string>& environment,
-                       const sigset_t& signals) {
-  CONVOY_INVARIANT(!program.empty(), "no program to start");
-  std::vector<std::string> arguments = program;
-  std::vector<std::string> entries = merged_environment(environment);
+RankProcess start_rank(const RankStart& start) {
+  CONVOY_INVARIANT(!start.program.empty(), "no program to start");
+  std::vector<std::string> arguments = start.program;
+  std::vector<std::string> entries = merged_environment(start.environment);
   const std::vector<char*> argument_pointers = pointers_to(arguments);
   const std::vector<char*> entry_pointers = pointers_to(entries);
+  cpu_set_t cpus;
+  CPU_ZERO(&cpus);
+  for (const int cpu : start.cpus) CPU_SET(static_cast<size_t>(cpu), &cpus);
   Pipe output = make_pipe(), errors = make_pipe(), failure = make_pipe();
-  const ChildPlan plan{argument_pointers.data(),
-                       entry_pointers.data(),
-                       &signals,
-                       ::getpid(),
-                       output.write_end.get(),
-                       errors.write_end.get(),
+  const ChildPlan plan{argument_pointers.data(), entry_pointers.data(),
+                       &start.signals,           start.cpus.empty() ? nullptr : &cpus,
+                       start.inherited,          ::getpid(),
+                       output.write_end.get(),   errors.write_end.get(),
                        failure.write_end.get()};
   const pid_t pid = ::fork();
   CONVOY_CHECK(pid >= 0, IoError, "no process could be made: {}", std::strerror(errno));
@@ -104,7 +108,7 @@ RankProcess start_rank(const std::vector<std::string>& program,
   if (const int number = wait_for_exec(failure.read_end.get()); number != 0) {
     ::waitpid(pid, nullptr, 0);
     throw ConfigError(
-        fmt::format("`{}` could not be started: {}", program[0], std::strerror(number)),
+        fmt::format("`{}` could not be started: {}", start.program[0], std::strerror(number)),
         {.hint = "name a program that exists and may be executed"});
   }
   if (!rank.exited.open()) {

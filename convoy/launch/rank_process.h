@@ -21,12 +21,18 @@ struct RankProcess {
   Descriptor errors;  // its stderr, not blocking
 };
 
-// stdin is /dev/null: a background process group that reads a terminal would be stopped. `signals` is the mask of the child.
-// Call on the thread that outlives the child: the kernel ties the child's life to it. Throws ConfigError when `program` can not be
-// executed, IoError when no process can be made.
-RankProcess start_rank(const std::vector<std::string>& program,
-                       const std::map<std::string, std::string>& environment,
-                       const sigset_t& signals);
+struct RankStart {
+  std::vector<std::string> program;                // argv; looked up in PATH unless it has a '/'
+  std::map<std::string, std::string> environment;  // over this process's own
+  sigset_t signals;                                // the mask of the child
+  std::vector<int> cpus;                           // that it may run on; empty = as this process
+  int inherited = -1;  // a descriptor that stays open over exec; -1 = none
+};
+
+// stdin is /dev/null: a background process group that reads a terminal would be stopped.
+// Call on the thread that outlives the child: the kernel ties the child's life to it. Throws
+// ConfigError when the program can not be executed, IoError when no process can be made.
+RankProcess start_rank(const RankStart& start);
 
 // Sends `signal` to everything in the rank's process group. Safe until the rank is reaped.
 void signal_group(pid_t pid, int signal);

@@ -21,8 +21,9 @@ ScratchFolder::~ScratchFolder() {
   std::filesystem::remove_all(path_, ignored);
 }
 
-std::filesystem::path ScratchFolder::error_file(int local_rank) const {
-  const std::filesystem::path folder = path_ / "attempt_0" / std::to_string(local_rank);
+std::filesystem::path ScratchFolder::error_file(int attempt, int local_rank) const {
+  const std::filesystem::path folder =
+      path_ / fmt::format("attempt_{}", attempt) / std::to_string(local_rank);
   std::filesystem::create_directories(folder);
   return folder / "error.json";
 }

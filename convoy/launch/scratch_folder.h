@@ -16,7 +16,7 @@ class ScratchFolder {
 
   const std::filesystem::path& path() const { return path_; }
   std::filesystem::path store_file() const { return path_ / "store"; }
-  std::filesystem::path error_file(int local_rank) const;  // its folder is made
+  std::filesystem::path error_file(int attempt, int local_rank) const;  // its folder is made
 
  private:
   std::filesystem::path path_;

@@ -4,18 +4,20 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <sstream>
 
 #include "convoy/base/error.h"
 
 namespace convoy::launch {
 
-SignalStream::SignalStream() {
+SignalStream::SignalStream(const std::vector<int>& signals) {
   sigset_t read;
   sigemptyset(&read);
-  for (const int signal : {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGPIPE})
-    sigaddset(&read, signal);
+  for (const int signal : signals) sigaddset(&read, signal);
+  for (const int signal : {SIGUSR1, SIGUSR2, SIGPIPE}) sigaddset(&read, signal);
   pthread_sigmask(SIG_BLOCK, &read, &before_);
   stream_ = Descriptor(::signalfd(-1, &read, SFD_NONBLOCK | SFD_CLOEXEC));
   if (!stream_.open()) {
@@ -35,6 +37,35 @@ std::optional<int> SignalStream::next() {
   signalfd_siginfo info{};
   if (::read(stream_.get(), &info, sizeof(info)) != sizeof(info)) return std::nullopt;
   return static_cast<int>(info.ssi_signo);
+}
+
+std::vector<int> default_stop_signals() { return {SIGTERM, SIGINT, SIGHUP, SIGQUIT}; }
+
+std::vector<int> parse_signals(const std::string& names) {
+  std::vector<int> signals;
+  std::istringstream list(names);
+  for (std::string name; std::getline(list, name, ',');) {
+    const std::string bare = name.starts_with("SIG") ? name.substr(3) : name;
+    int found = 0;
+    for (int signal = 1; signal < NSIG; ++signal) {
+      const char* const known = ::sigabbrev_np(signal);
+      if (known != nullptr && bare == known) found = signal;
+    }
+    if (found == 0 || found == SIGKILL || found == SIGSTOP || found == SIGCHLD)
+      throw ConfigError(fmt::format("`{}` is no signal that can be handled", name),
+                        {.key = "signals_to_handle", .hint = "for example SIGTERM,SIGINT,SIGHUP"});
+    signals.push_back(found);
+  }
+  return signals;
+}
+
+bool contains(const std::vector<int>& signals, int signal) {
+  return std::find(signals.begin(), signals.end(), signal) != signals.end();
+}
+
+std::string signal_name(int signal) {
+  const char* const name = ::sigabbrev_np(signal);
+  return name == nullptr ? std::to_string(signal) : fmt::format("SIG{}", name);
 }
 
 }  // namespace convoy::launch

@@ -6,6 +6,8 @@
 #include <signal.h>
 
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "convoy/launch/descriptor.h"
 
@@ -13,8 +15,8 @@ namespace convoy::launch {
 
 class SignalStream {
  public:
-  // TERM, INT, HUP, QUIT, USR1, USR2 and PIPE (a console that went away) are read, no longer acted upon. Throws IoError.
-  SignalStream();
+  // `signals`, USR1, USR2 and PIPE (a console that went away) are read, no longer acted upon. Throws IoError.
+  explicit SignalStream(const std::vector<int>& signals);
   ~SignalStream();  // as before
   SignalStream(const SignalStream&) = delete;
   SignalStream& operator=(const SignalStream&) = delete;
@@ -27,5 +29,12 @@ class SignalStream {
   sigset_t before_;
   Descriptor stream_;
 };
+
+std::vector<int> default_stop_signals();  // TERM, INT, HUP, QUIT
+// "SIGTERM,SIGINT" -> {15, 2}. Throws ConfigError on a name that is no signal, or one that nothing can handle.
+std::vector<int> parse_signals(const std::string& names);
+bool contains(const std::vector<int>& signals, int signal);
+// 15 -> "SIGTERM".
+std::string signal_name(int signal);
 
 }  // namespace convoy::launch

@@ -14,15 +14,17 @@ namespace {
 
 constexpr int kPeerLost = static_cast<int>(ExitCode::PeerLost);
 constexpr int kStopped = static_cast<int>(ExitCode::Stopped);
+constexpr int kOwnError = 3;
 
 // How likely this end is the cause of the others; 0 = it is no failure. An error of a rank's own beats the loss of a peer,
 // whenever it was seen: both ends of a broken connection fail at once. What a rank does after it was told to end (that is,
 // after the first failure) counts only if it left an error of its own.
-int blame(const RankEnd& end, bool stopping) {
+int blame(const RankEnd& end, bool stopping, int stop_signal) {
   if (end.exit_code == 0 || end.exit_code == kStopped) return 0;
-  if (stopping && end.exit_code == 128 + SIGTERM) return 0;
+  if (stopping && end.signal != 0 && (end.signal == SIGTERM || end.signal == stop_signal)) return 0;
+  if (end.silent) return kOwnError;
   const bool own_error = !end.json_line.empty() && end.exit_code != kPeerLost;
-  if (end.after_first_failure) return own_error ? 3 : 1;
+  if (end.after_first_failure) return own_error ? kOwnError : 1;
   return end.exit_code == kPeerLost ? 2 : 4;
 }
 
@@ -30,7 +32,8 @@ int stop_code(const LaunchReport& report) {
   if (report.killed_by_stop) return 128 + report.stop_signal;
   int code = 0;
   for (const RankEnd& end : report.ends) {
-    if (end.exit_code == 128 + SIGTERM) return 128 + report.stop_signal;
+    if (end.signal == SIGTERM || (end.signal != 0 && end.signal == report.stop_signal))
+      return 128 + (report.stop_signal != 0 ? report.stop_signal : end.signal);
     if (end.exit_code == kStopped) code = kStopped;
   }
   return code;
@@ -49,14 +52,44 @@ std::string indented(const std::string& lines) {
   return text;
 }
 
+std::string who_failed(const LaunchReport& report) {
+  if (report.root_cause < 0) return "another node";
+  return fmt::format("rank {}", report.ends[static_cast<size_t>(report.root_cause)].rank);
+}
+
+// Where the root cause's own words are, most telling first.
+std::string cause_text(const LaunchReport& report) {
+  const RankEnd& cause = report.ends[static_cast<size_t>(report.root_cause)];
+  std::string text;
+  const bool alone = report.ends.size() == 1;
+  if (!alone && !cause.last_lines.empty())
+    text += fmt::format("rank {} failed first; its last lines:\n{}", cause.rank,
+                        indented(cause.last_lines));
+  if (!cause.error_file.empty()) text += fmt::format("error file: {}\n", cause.error_file.string());
+  if (!cause.log_file.empty()) text += fmt::format("log: {}\n", cause.log_file.string());
+  return text;
+}
+
 // What the root cause is in one line.
 std::string cause_sentence(const LaunchReport& report) {
+  if (report.root_cause < 0) return report.peer_failure->sentence;
   const RankEnd& cause = report.ends[static_cast<size_t>(report.root_cause)];
+  // A rank without peers needs no number before its words; the heartbeat's words have one.
+  if (!cause.sentence.empty() && (cause.silent || report.ends.size() == 1)) return cause.sentence;
   if (!cause.sentence.empty()) return fmt::format("rank {}: {}", cause.rank, cause.sentence);
   if (report.ended_early)
     return fmt::format("rank {} ended with exit code {} while other ranks were still running",
                        cause.rank, cause.exit_code);
   return fmt::format("rank {} {}", cause.rank, way_of_ending(cause));
+}
+
+std::string peer_json(const LaunchReport& report) {
+  nlohmann::ordered_json line;
+  line["code"] = report.exit_code;
+  line["kind"] = "node";
+  for (const char* unknown : {"rank", "step", "file", "hint"}) line[unknown] = nullptr;
+  line["message"] = report.peer_failure->sentence;
+  return line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
 }  // namespace
@@ -69,39 +102,42 @@ void conclude(LaunchReport& report) {
     return;
   }
   int most = 0;
-  const bool stopping = report.stop_signal != 0;
+  const bool stopping = report.stop_signal != 0 || report.resized;
   if (!report.killed_by_stop) {
     for (size_t index = 0; index < report.ends.size(); ++index) {
-      const int found = blame(report.ends[index], stopping);
+      const int found = blame(report.ends[index], stopping, report.stop_signal);
       if (found <= most) continue;
       most = found;
       report.root_cause = static_cast<int>(index);
     }
   }
-  report.exit_code = report.root_cause >= 0
-                         ? report.ends[static_cast<size_t>(report.root_cause)].exit_code
-                         : stop_code(report);
+  // What happened elsewhere first is the cause, unless a rank here left an error of its own.
+  if (report.peer_failure && most < kOwnError) report.root_cause = -1;
+  if (report.root_cause >= 0)
+    report.exit_code = report.ends[static_cast<size_t>(report.root_cause)].exit_code;
+  else
+    report.exit_code = report.peer_failure ? report.peer_failure->exit_code : stop_code(report);
 }
 
 std::string failure_text(const LaunchReport& report) {
-  if (report.root_cause < 0) return {};
-  const RankEnd& cause = report.ends[static_cast<size_t>(report.root_cause)];
+  if (!report.failed()) return {};
   std::string text;
-  for (const RankEnd& end : report.ends)
-    if (end.rank != cause.rank && !report.ended_early)
-      text += fmt::format("rank {} {} after rank {} had failed\n", end.rank, way_of_ending(end),
-                          cause.rank);
-  const bool alone = report.ends.size() == 1;
-  if (!alone && cause.sentence.empty() && !cause.last_lines.empty())
-    text += fmt::format("last lines of rank {}:\n{}", cause.rank, indented(cause.last_lines));
-  if (!cause.log_file.empty()) text += fmt::format("log: {}\n", cause.log_file.string());
-  // A rank without peers needs no number before its words.
-  text += alone && !cause.sentence.empty() ? cause.sentence : cause_sentence(report);
-  return text + "\n";
+  if (report.root_cause >= 0) text += cause_text(report);
+  if (!report.verdict.empty()) text += report.verdict + "\n";
+  for (size_t index = 0; index < report.ends.size(); ++index) {
+    const RankEnd& end = report.ends[index];
+    if (static_cast<int>(index) == report.root_cause || report.ended_early || end.silent) continue;
+    text += fmt::format("rank {} {} after {} had failed\n", end.rank, way_of_ending(end),
+                        who_failed(report));
+  }
+  for (const int rank : report.unkillable)
+    text += fmt::format("rank {} could not be killed and is left behind\n", rank);
+  return text + cause_sentence(report) + "\n";
 }
 
 std::string failure_json(const LaunchReport& report) {
-  if (report.root_cause < 0) return {};
+  if (!report.failed()) return {};
+  if (report.root_cause < 0) return peer_json(report);
   const RankEnd& cause = report.ends[static_cast<size_t>(report.root_cause)];
   if (!report.ended_early && !cause.json_line.empty()) {
     auto line = nlohmann::ordered_json::parse(cause.json_line, nullptr, false);
@@ -112,7 +148,10 @@ std::string failure_json(const LaunchReport& report) {
   }
   nlohmann::ordered_json line;
   line["code"] = report.exit_code;
-  line["kind"] = report.ended_early ? "comm" : cause.signal != 0 ? "signal" : "rank";
+  line["kind"] = report.ended_early  ? "comm"
+                 : cause.silent      ? "silent"
+                 : cause.signal != 0 ? "signal"
+                                     : "rank";
   line["rank"] = cause.rank;
   line["step"] = nullptr;
   line["file"] = nullptr;

@@ -1,54 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convoy/launch/worker_environment.h"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
+#include <fmt/format.h>
 
-#include <cerrno>
-#include <cstring>
 #include <random>
-
-#include "convoy/base/error.h"
-#include "convoy/launch/descriptor.h"
 
 namespace convoy::launch {
 
-std::map<std::string, std::string> worker_environment(const WorkerPlace& place) {
-  const std::string rank = std::to_string(place.rank);
-  const std::string size = std::to_string(place.num_ranks);
+std::map<std::string, std::string> worker_environment(const JobPlace& job, int index) {
+  const std::string rank = std::to_string(job.first_rank + index);
+  const int local_world_size =
+      job.local_world_size > 0 ? job.local_world_size : job.num_local_ranks;
+  const std::string world_size = std::to_string(job.world_size);
   return {
       {"RANK", rank},
-      {"LOCAL_RANK", rank},
-      {"WORLD_SIZE", size},
-      {"LOCAL_WORLD_SIZE", size},
-      {"GROUP_RANK", "0"},
-      {"GROUP_WORLD_SIZE", "1"},
-      {"ROLE_NAME", "default"},
+      {"LOCAL_RANK", std::to_string(job.first_local_rank + index)},
+      {"WORLD_SIZE", world_size},
+      {"LOCAL_WORLD_SIZE", std::to_string(local_world_size)},
+      {"GROUP_RANK", std::to_string(job.node_rank)},
+      {"GROUP_WORLD_SIZE", std::to_string(job.num_nodes)},
+      {"ROLE_NAME", job.role},
       {"ROLE_RANK", rank},
-      {"ROLE_WORLD_SIZE", size},
-      {"MASTER_ADDR", "127.0.0.1"},
-      {"MASTER_PORT", std::to_string(place.master_port)},
-      {"TORCHELASTIC_RESTART_COUNT", "0"},
-      {"TORCHELASTIC_MAX_RESTARTS", "0"},
-      {"TORCHELASTIC_RUN_ID", place.run_id},
+      {"ROLE_WORLD_SIZE", world_size},
+      {"MASTER_ADDR", job.master_address},
+      {"MASTER_PORT", std::to_string(job.master_port)},
+      {"TORCHELASTIC_RESTART_COUNT", std::to_string(job.restart_count)},
+      {"TORCHELASTIC_MAX_RESTARTS", std::to_string(job.max_restarts)},
+      {"TORCHELASTIC_RUN_ID", job.run_id},
       {"TORCHELASTIC_USE_AGENT_STORE", "False"},
-      {"TORCHELASTIC_ERROR_FILE", place.error_file},
-      {"CONVOY_STORE_FILE", place.store_file},
   };
-}
-
-int free_port() {
-  const Descriptor probe(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  auto* const generic = reinterpret_cast<sockaddr*>(&address);
-  socklen_t length = sizeof(address);
-  const bool found = probe.open() && ::bind(probe.get(), generic, length) == 0 &&
-                     ::getsockname(probe.get(), generic, &length) == 0;
-  CONVOY_CHECK(found, IoError, "no free port on loopback: {}", std::strerror(errno));
-  return ntohs(address.sin_port);
 }
 
 std::string new_run_id() {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// torchrun's worker environment (launch.md section 2) for the ranks of one host.
+// torchrun's worker environment (launch.md section 2): what a rank is told about itself and its job.
 #pragma once
 
 #include <filesystem>
@@ -9,19 +9,28 @@
 
 namespace convoy::launch {
 
-struct WorkerPlace {
-  int rank = 0;
-  int num_ranks = 1;
+// The whole job as one attempt sees it, and this node's part of it.
+struct JobPlace {
+  std::string run_id = "none";  // as torchrun names a job that was given no id
+  std::string role = "default";
+  int node_rank = 0;
+  int num_nodes = 1;
+  int first_rank = 0;        // the global rank of the first rank started here
+  int first_local_rank = 0;  // not 0 only for a rank that another launcher placed
+  int num_local_ranks = 1;   // started here
+  int local_world_size = 0;  // of this node; 0 = num_local_ranks
+  int world_size = 1;
+  std::string master_address = "127.0.0.1";
   int master_port = 0;
-  std::string run_id;
-  std::filesystem::path store_file;
-  std::filesystem::path error_file;
+  int restart_count = 0;  // attempts before this one, whatever ended them
+  int max_restarts = 0;
+
+  bool all_ranks_here() const { return num_local_ranks == world_size; }
 };
 
-std::map<std::string, std::string> worker_environment(const WorkerPlace& place);
-
-// A TCP port that was free on loopback a moment ago. Throws IoError.
-int free_port();
+// Of the `index`th rank started here, without TORCHELASTIC_ERROR_FILE and what only some programs get. TORCH_NCCL_ASYNC_ERROR_HANDLING is left to the user
+// and the library: torchrun's 1 breaks flight recorder dumps (pytorch #121055).
+std::map<std::string, std::string> worker_environment(const JobPlace& job, int index);
 
 // Random, for names of runs: 16 hexadecimal digits.
 std::string new_run_id();

@@ -4,17 +4,18 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <charconv>
-#include <cstdio>
+#include <chrono>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <thread>
 
 #include "convoy/apps/front/command.h"
+#include "convoy/apps/front/job_end.h"
 #include "convoy/apps/front/train_config.h"
 #include "convoy/apps/front/worker_program.h"
 #include "convoy/base/error.h"
 #include "convoy/base/files.h"
-#include "convoy/launch/launcher.h"
+#include "convoy/launch/job_setup.h"
 #include "convoy/launch/scratch_folder.h"
 #include "convoy/telemetry/run_folder.h"
 
@@ -24,7 +25,6 @@ namespace {
 namespace fs = std::filesystem;
 
 struct TrainFlags {
-  std::string nproc = "1";
   std::string devices = "cpu";
   std::string resume;
   std::string output_dir;
@@ -34,8 +34,6 @@ struct TrainFlags {
 
   template <class Visitor>
   void fields(Visitor& visit) {
-    visit("nproc", nproc,
-          "ranks on this host; auto = one per device, where all CPUs are one device");
     visit("devices", devices, "what to compute on").one_of({"cpu"});
     visit("resume", resume,
           "auto, never, or a checkpoint folder; beats train.resume_from_checkpoint");
@@ -46,17 +44,6 @@ struct TrainFlags {
           "let this field of the checkpoint's stamp differ; may be given more than once");
   }
 };
-
-int rank_count(const std::string& text) {
-  if (text == "auto") return 1;
-  int count = 0;
-  const char* const end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, count);
-  if (error != std::errc() || stop != end || count < 1)
-    throw ConfigError(fmt::format("--nproc wants a number from 1 up, or auto; found `{}`", text),
-                      {.key = "nproc"});
-  return count;
-}
 
 // The run to which a checkpoint belongs: RUN/checkpoints/step-00000100. Empty when it lies elsewhere.
 fs::path run_of_checkpoint(const fs::path& checkpoint) {
@@ -88,7 +75,6 @@ std::string run_name(const settings::TrainSettings& train,
 launch::LaunchPlan launch_plan(const Context& context, const TrainFlags& flags,
                                const fs::path& folder) {
   launch::LaunchPlan plan;
-  plan.num_ranks = rank_count(flags.nproc);
   plan.program = {worker_program(context).string(), "train", "--run-folder", folder.string()};
   for (const std::string& field : flags.force_stamp.names) {
     plan.program.push_back("--force-stamp");
@@ -101,53 +87,111 @@ launch::LaunchPlan launch_plan(const Context& context, const TrainFlags& flags,
   plan.program.push_back("--color");
   plan.program.push_back(context.use_color(STDERR_FILENO) ? "always" : "never");
   plan.environment = worker_environment(context);
-  plan.console = launch::Console::RankZeroPlain;
+  plan.logs.console = launch::Console::RankZeroPlain;
   return plan;
 }
 
 int conclude(const Context& context, const launch::LaunchReport& report, const fs::path& folder) {
-  if (report.root_cause >= 0) {
-    fmt::print(stderr, "convoy: {}", launch::failure_text(report));
-    if (context.common.json || ::isatty(STDERR_FILENO) == 0)
-      fmt::print(stderr, "{}\n", launch::failure_json(report));
-  } else if (report.exit_code == static_cast<int>(ExitCode::Stopped)) {
+  if (!report.failed() && report.exit_code == static_cast<int>(ExitCode::Stopped))
     context.log().info(
         fmt::format("stopped on request, the state is saved; go on with: convoy "
                     "train {} --output-dir {}",
                     (folder / "config.yaml").string(), folder.string()));
-  }
-  return report.exit_code;
+  return say_how_it_ended(context, report);
 }
 
-int run_train(Context& context, const std::vector<std::string>& arguments) {
-  TrainFlags flags;
-  const std::vector<std::string> rest = with_flags(context.parse(flags, arguments), flags);
-  if (rest.empty() && flags.preset.empty())
-    throw ConfigError("train wants a configuration", {.hint = "convoy train run.yaml"});
-  rank_count(flags.nproc);
-  worker_program(context);
-  settings::TrainSettings train;
-  config::Resolved resolved = read_train_config(train, rest, flags.preset, context.log());
-  settings::require_train_inputs(train);
-  if (train.run_name.empty()) {
-    train.run_name = run_name(train, rest, flags);
-    resolved.decided("run_name", "name of the config file");
+// Rank 0's launcher makes the run folder and holds its lock; the others take part in it.
+bool owns_run_folder(const launch::JobSetup& setup) {
+  if (setup.adopted()) return setup.place.rank == 0;
+  return !setup.several_nodes() || setup.hosts_endpoint;
+}
+
+// Every node resolves the same configuration by itself; what rank 0's launcher has written must be that.
+telemetry::RunFolder join_run_folder(const fs::path& folder, const std::string& config_yaml) {
+  constexpr std::chrono::seconds kLimit{60};
+  if (folder.empty())
+    throw ConfigError("nodes that share a run need its folder's name, found none",
+                      {.key = "train.output_dir",
+                       .hint = "give every node the same --output-dir on a shared file system"});
+  const auto until = std::chrono::steady_clock::now() + kLimit;
+  const fs::path config = folder / "config.yaml";
+  while (!fs::exists(config) || read_file(config) != config_yaml) {
+    if (std::chrono::steady_clock::now() >= until)
+      throw ConfigError(
+          fs::exists(config) ? "this node's configuration is not that of rank 0's node"
+                             : "rank 0's node has not made the run folder",
+          {.file = config.string(),
+           .hint = "start every node with the same configuration and a shared --output-dir"});
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
   }
-  if (flags.dry_run) {
-    const launch::ScratchFolder scratch;
-    write_file_atomic(scratch.path() / "config.yaml", resolved.yaml());
-    return conclude(context, launch::run_ranks(launch_plan(context, flags, scratch.path())),
-                    scratch.path());
-  }
-  const telemetry::RunFolder folder =
+  return telemetry::RunFolder::attach(folder);
+}
+
+telemetry::RunFolder open_run_folder(const settings::TrainSettings& train,
+                                     const config::Resolved& resolved,
+                                     const launch::JobSetup& setup) {
+  if (!owns_run_folder(setup)) return join_run_folder(train.train.output_dir, resolved.yaml());
+  telemetry::RunFolder folder =
       telemetry::RunFolder::create(train.train.output_dir, train.run_name);
   std::map<std::string, std::string> origins;
   for (const config::ResolvedValue& value : resolved.values()) origins[value.path] = value.origin;
   folder.write_config(resolved.yaml(), resolved.json(), origins);
+  return folder;
+}
+
+struct Invocation {
+  TrainFlags flags;
+  launch::SetupRequest request;
+  std::vector<std::string> rest;  // configuration and key=value pairs
+};
+
+Invocation read_command_line(Context& context, const std::vector<std::string>& arguments) {
+  Invocation found;
+  found.request.own_program = true;
+  launch::MemberFlags& members = found.request.members;
+  launch::read_pet_variables({config::list_fields(members)}, launch::process_environment());
+  found.rest = with_flags(
+      config::parse_flags({config::list_fields(found.flags), config::list_fields(members),
+                           config::list_fields(context.common)},
+                          arguments),
+      found.flags);
+  if (found.rest.empty() && found.flags.preset.empty())
+    throw ConfigError("train wants a configuration", {.hint = "convoy train run.yaml"});
+  return found;
+}
+
+int run_train(Context& context, const std::vector<std::string>& arguments) {
+  const Invocation found = read_command_line(context, arguments);
+  const TrainFlags& flags = found.flags;
+  const launch::JobSetup setup = launch::set_up_job(found.request, launch::process_environment());
+  worker_program(context);
+  settings::TrainSettings train;
+  config::Resolved resolved = read_train_config(train, found.rest, flags.preset, context.log());
+  settings::require_train_inputs(train);
+  if (train.run_name.empty()) {
+    train.run_name = run_name(train, found.rest, flags);
+    resolved.decided("run_name", "name of the config file");
+  }
+  for (const std::string& note : setup.notes) context.log().warning(note);
+  const auto run = [&](launch::LaunchPlan plan) {
+    return launch::run_job(launch::plan_job(found.request, setup, std::move(plan), context.log()));
+  };
+  if (flags.dry_run) {
+    const launch::ScratchFolder scratch;
+    write_file_atomic(scratch.path() / "config.yaml", resolved.yaml());
+    return conclude(context, run(launch_plan(context, flags, scratch.path())), scratch.path());
+  }
+  const telemetry::RunFolder folder = open_run_folder(train, resolved, setup);
   context.log().info(fmt::format("run folder {}", folder.path().string()));
   launch::LaunchPlan plan = launch_plan(context, flags, folder.path());
-  plan.log_folder = folder.logs_folder();
-  return conclude(context, launch::run_ranks(plan), folder.path());
+  plan.logs.layout = launch::LogLayout::Convoy;
+  plan.logs.folder = folder.logs_folder();
+  plan.flight_folder = folder.logs_folder();
+  return conclude(context, run(std::move(plan)), folder.path());
+}
+
+std::string flag_tables() {
+  return config::flag_table_of<TrainFlags>() + config::flag_table_of<launch::MemberFlags>();
 }
 
 }  // namespace
@@ -160,8 +204,10 @@ Command train_command() {
       .examples =
           "convoy train run.yaml --nproc 2\n"
           "convoy train run.yaml train.batch_size=2 train.learning_rate=1e-4 --output-dir runs/a\n"
-          "convoy train runs/a/config.yaml --output-dir runs/a --resume auto",
-      .flag_table = config::flag_table_of<TrainFlags>,
+          "convoy train runs/a/config.yaml --output-dir runs/a --resume auto\n"
+          "convoy train run.yaml --nnodes 2 --rdzv-endpoint node0:29500 --nproc 4 --output-dir "
+          "/shared/run",
+      .flag_table = flag_tables,
       .run = run_train};
 }
 

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a command that starts ranks says at the end.
+#pragma once
+
+#include "convoy/apps/front/command.h"
+#include "convoy/launch/launcher.h"
+
+namespace convoy::apps {
+
+// Prints the failure, if there was one, and its JSON line where scripts read. Returns the exit code.
+int say_how_it_ended(const Context& context, const launch::LaunchReport& report);
+
+}  // namespace convoy::apps

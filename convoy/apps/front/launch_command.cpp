@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `convoy launch`: torchrun's command line for any program.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+
+#include "convoy/apps/front/command.h"
+#include "convoy/apps/front/job_end.h"
+#include "convoy/base/error.h"
+#include "convoy/launch/job_setup.h"
+#include "convoy/launch/launch_flags.h"
+#include "convoy/launch/logs/run_logs.h"
+#include "convoy/launch/supervisor.h"
+
+namespace convoy::apps {
+namespace {
+
+using launch::Environment;
+using launch::LaunchFlags;
+using launch::MemberFlags;
+
+struct Flags {
+  MemberFlags members;
+  LaunchFlags launch;
+
+  std::vector<config::Section> lists() {
+    return {config::list_fields(members), config::list_fields(launch)};
+  }
+};
+
+struct Invocation {
+  Flags flags;
+  std::vector<std::string> program;  // as given
+  std::vector<launch::Origin> origins;
+};
+
+Invocation read_command_line(Context& context, const std::vector<std::string>& arguments,
+                             const Environment& environment) {
+  Invocation found;
+  Flags defaults, after_pet;
+  launch::read_pet_variables(after_pet.lists(), environment);
+  found.flags = after_pet;
+  std::vector<config::Section> lists = found.flags.lists();
+  lists.push_back(config::list_fields(context.common));
+  found.program = config::parse_flags(lists, arguments, config::Positionals::EndFlags);
+  found.origins = launch::flag_origins(defaults.lists(), after_pet.lists(), found.flags.lists());
+  return found;
+}
+
+std::string variable(const Environment& environment, const std::string& name) {
+  const auto found = environment.find(name);
+  return found == environment.end() ? "" : found->second;
+}
+
+// A Python script runs under Python, unbuffered as torchrun has it; anything else runs as it is.
+std::vector<std::string> command_of(const LaunchFlags& flags,
+                                    const std::vector<std::string>& program,
+                                    const Environment& environment) {
+  CONVOY_CHECK(!(flags.module && flags.no_python), ConfigError,
+               "--module and --no-python contradict each other");
+  const bool python =
+      flags.run_path || flags.module || (!flags.no_python && program[0].ends_with(".py"));
+  if (!python) return program;
+  const std::string chosen = variable(environment, "PYTHON_EXEC");
+  std::vector<std::string> command = {chosen.empty() ? "python3" : chosen, "-u"};
+  if (flags.module && !flags.run_path) command.push_back("-m");
+  command.insert(command.end(), program.begin(), program.end());
+  return command;
+}
+
+launch::LogOptions log_options(const Context& context, const LaunchFlags& flags,
+                               const std::string& run_id, const Environment& environment) {
+  launch::LogOptions logs;
+  logs.prefix = launch::LinePrefix::HostRank;
+  logs.timestamps = true;
+  logs.prefix_template = variable(environment, "TORCHELASTIC_LOG_LINE_PREFIX_TEMPLATE");
+  logs.redirects = launch::StreamSelection::parse(flags.redirects, "--redirects");
+  logs.tee = launch::StreamSelection::parse(flags.tee, "--tee");
+  logs.shown_local_ranks = launch::parse_local_ranks_filter(flags.local_ranks_filter);
+  logs.output_filters =
+      launch::parse_line_filters(flags.duplicate_stdout_filters, "--duplicate-stdout-filters");
+  logs.errors_filters =
+      launch::parse_line_filters(flags.duplicate_stderr_filters, "--duplicate-stderr-filters");
+  logs.fold = flags.fold;
+  logs.color = context.use_color(STDOUT_FILENO);
+  const bool wants_files = !flags.log_dir.empty() || !logs.redirects.empty() || !logs.tee.empty() ||
+                           !logs.output_filters.empty() || !logs.errors_filters.empty();
+  if (!wants_files) return logs;
+  logs.layout = launch::LogLayout::Torchrun;
+  logs.file_for_every_stream = !flags.log_dir.empty();
+  logs.folder = launch::RunLogs(flags.log_dir, run_id).path();
+  context.log().info(fmt::format("logs in {}", logs.folder.string()));
+  return logs;
+}
+
+launch::SetupRequest setup_request(const Flags& flags, const Environment& environment) {
+  CONVOY_CHECK(flags.launch.logs_specs.empty(), ConfigError,
+               "--logs-specs names a Python entry point, which this program can not load");
+  launch::SetupRequest request;
+  request.members = flags.members;
+  request.standalone = flags.launch.standalone;
+  request.virtual_local_rank = flags.launch.virtual_local_rank;
+  const std::string timeout = variable(environment, "TORCH_ELASTIC_SHUTDOWN_TIMEOUT");
+  if (request.members.shutdown_timeout < 0 && !timeout.empty())
+    request.members.shutdown_timeout = std::atof(timeout.c_str());
+  return request;
+}
+
+launch::LaunchPlan launch_plan(const Flags& flags, const Environment& environment) {
+  launch::LaunchPlan plan;
+  plan.job.role = flags.launch.role;
+  const std::string names = flags.launch.signals_to_handle.empty()
+                                ? variable(environment, "TORCHELASTIC_SIGNALS_TO_HANDLE")
+                                : flags.launch.signals_to_handle;
+  if (!names.empty()) plan.stop_signals = launch::parse_signals(names);
+  plan.pass_stop_signal = true;
+  plan.early_exit_is_failure = flags.launch.early_exit_timeout > 0;
+  plan.early_exit_wait =
+      std::chrono::milliseconds(static_cast<int64_t>(flags.launch.early_exit_timeout * 1000));
+  return plan;
+}
+
+int print_dry_run(const Context& context, const launch::JobSetup& setup, const LaunchFlags& flags) {
+  const std::vector<launch::Finding> findings = launch::check_job(setup, flags.log_dir);
+  if (context.common.json) {
+    nlohmann::ordered_json plan;
+    plan["place"] = nlohmann::ordered_json::parse(launch::explain_json(setup.place));
+    plan["ranks"] = nlohmann::ordered_json::parse(launch::placement_json(setup.placement.ranks));
+    plan["preflight"] = nlohmann::ordered_json::parse(launch::preflight_json(findings));
+    fmt::print("{}\n", plan.dump());
+  } else {
+    fmt::print("{}\n{}", launch::placement_table(setup.placement.ranks),
+               launch::preflight_table(findings));
+  }
+  return static_cast<int>(launch::worst(findings) == launch::Severity::Error ? ExitCode::Usage
+                                                                             : ExitCode::Done);
+}
+
+int run_launch(Context& context, const std::vector<std::string>& arguments) {
+  const Environment environment = launch::process_environment();
+  const Invocation found = read_command_line(context, arguments, environment);
+  const LaunchFlags& flags = found.flags.launch;
+  const launch::SetupRequest request = setup_request(found.flags, environment);
+  const launch::JobSetup setup = launch::set_up_job(request, environment);
+  if (flags.explain) {
+    fmt::print("{}", context.common.json ? launch::explain_json(setup.place, found.origins) + "\n"
+                                         : launch::explain_text(setup.place, found.origins));
+    return 0;
+  }
+  for (const std::string& note : setup.notes) context.log().warning(note);
+  if (flags.dry_run) return print_dry_run(context, setup, flags);
+  if (found.program.empty())
+    throw ConfigError("launch wants a program",
+                      {.hint = "convoy launch --nproc-per-node 2 train.py"});
+  launch::LaunchPlan plan = launch_plan(found.flags, environment);
+  plan.program = command_of(flags, found.program, environment);
+  plan.logs = log_options(context, flags, setup.run_id, environment);
+  if (plan.logs.layout == launch::LogLayout::Torchrun) plan.flight_folder = plan.logs.folder;
+  const launch::JobPlan job = launch::plan_job(request, setup, std::move(plan), context.log());
+  return say_how_it_ended(context, launch::run_job(job));
+}
+
+std::string flag_tables() {
+  return config::flag_table_of<MemberFlags>() + config::flag_table_of<LaunchFlags>();
+}
+
+}  // namespace
+
+Command launch_command() {
+  return {.name = "launch",
+          .summary = "starts ranks of any program, on one host or many, as torchrun does",
+          .usage = "convoy launch [flags] PROGRAM [ARGUMENTS...]",
+          .examples =
+              "convoy launch --nproc-per-node 2 train.py --epochs 3\n"
+              "convoy launch --nproc-per-node gpu --max-restarts 3 --log-dir logs -- ./trainer "
+              "run.yaml\n"
+              "convoy launch --nnodes 2 --node-rank 0 --rdzv-endpoint node0:29500 --nproc-per-node "
+              "8 train.py",
+          .flag_table = flag_tables,
+          .run = run_launch,
+          .forwards_arguments = true};
+}
+
+}  // namespace convoy::apps

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `convoy submit`: the batch script or manifest of a command for an engine that others run, and its submission.
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+
+#include "convoy/apps/front/command.h"
+#include "convoy/base/error.h"
+#include "convoy/base/files.h"
+#include "convoy/launch/rendezvous/job_token.h"
+#include "convoy/launch/submit/engine_tool.h"
+#include "convoy/launch/submit/job_text.h"
+
+namespace convoy::apps {
+namespace {
+
+namespace fs = std::filesystem;
+using launch::SubmitSettings;
+
+std::string job_text(const SubmitSettings& settings, const std::vector<std::string>& command) {
+  if (settings.engine == "slurm") return launch::slurm_script(settings, command);
+  if (settings.engine == "mpi") return launch::mpi_script(settings, command);
+  return launch::kubernetes_manifest(settings, command, launch::JobToken::new_secret());
+}
+
+// Files made while this lives are for their owner alone.
+class PrivateFiles {
+ public:
+  PrivateFiles() : kept_(::umask(077)) {}
+  ~PrivateFiles() { ::umask(kept_); }
+  PrivateFiles(const PrivateFiles&) = delete;
+  PrivateFiles& operator=(const PrivateFiles&) = delete;
+
+ private:
+  mode_t kept_;
+};
+
+// A manifest holds the job's secret; a script is made to be run.
+void write_job(const fs::path& path, const SubmitSettings& settings, const std::string& text) {
+  {
+    const PrivateFiles owner_only;
+    write_file_atomic(path, text);
+  }
+  if (settings.engine != "kubernetes") fs::permissions(path, fs::perms::owner_all);
+}
+
+void make_log_folder(const fs::path& folder) {
+  std::error_code failure;
+  fs::create_directories(folder, failure);
+  if (failure)
+    throw IoError(
+        fmt::format("the log folder {} cannot be made: {}", folder.string(), failure.message()),
+        {.file = folder.string()});
+}
+
+// sbatch passes names on and says nothing of one that is not set.
+void check_environment(const SubmitSettings& settings) {
+  for (const launch::TravellingVariable& variable : launch::travelling_variables(settings))
+    if (!variable.has_value && std::getenv(variable.name.c_str()) == nullptr)
+      throw ConfigError(fmt::format("--env names {}, which is not set here", variable.name),
+                        {.key = "env", .hint = "set it, or give NAME=VALUE"});
+}
+
+int submit_now(const Context& context, const SubmitSettings& settings, const std::string& text) {
+  check_environment(settings);
+  if (settings.engine == "mpi") {
+    make_log_folder(settings.log_dir);
+    const fs::path script = settings.output.empty()
+                                ? fs::path(settings.log_dir) / (settings.name + ".mpi.sh")
+                                : fs::path(settings.output);
+    write_job(script, settings, text);
+    context.log().info(fmt::format("job {}, script {}", settings.name, script.string()));
+    launch::become_mpi_job(script);
+  }
+  if (settings.engine == "slurm") make_log_folder(settings.log_dir);
+  fmt::print("{}\n", launch::submit_job(settings, text));
+  return static_cast<int>(ExitCode::Done);
+}
+
+int run_submit(Context& context, const std::vector<std::string>& arguments) {
+  SubmitSettings settings;
+  const std::vector<std::string> command =
+      context.parse(settings, arguments, config::Positionals::EndFlags);
+  launch::check_submit_settings(settings, command);
+  if (settings.name.empty()) {
+    settings.name = "convoy";
+    if (settings.engine == "kubernetes")
+      settings.name += "-" + launch::JobToken::new_secret().substr(0, 6);
+  }
+  const std::string text = job_text(settings, command);
+  if (!settings.output.empty() && settings.output != "-")
+    write_job(settings.output, settings, text);
+  if (settings.go) return submit_now(context, settings, text);
+  if (settings.output.empty() || settings.output == "-") fmt::print("{}", text);
+  if (settings.engine == "slurm" && !fs::is_directory(settings.log_dir))
+    context.log().info(
+        fmt::format("make the folder {} before sbatch: SLURM does not", settings.log_dir));
+  return static_cast<int>(ExitCode::Done);
+}
+
+}  // namespace
+
+Command submit_command() {
+  return {.name = "submit",
+          .summary = "writes a command as a job for SLURM, Kubernetes or MPI, and submits it",
+          .usage = "convoy submit --engine slurm|kubernetes|mpi [flags] [--go] -- COMMAND ...",
+          .examples =
+              "convoy submit --engine slurm --nodes 2 --nproc-per-node 8 --gpus-per-node 8 --time "
+              "4:00:00 --go -- convoy train run.yaml\n"
+              "convoy submit --engine kubernetes --image registry/convoy:1 --nodes 2 -- convoy "
+              "train /data/run.yaml\n"
+              "convoy submit --engine mpi --hostfile hosts --nodes 2 --nproc-per-node 4 -- convoy "
+              "launch prog",
+          .flag_table = config::flag_table_of<SubmitSettings>,
+          .run = run_submit};
+}
+
+}  // namespace convoy::apps

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What ranks started and did not end themselves: data loaders, servers, processes that left their rank's process group or
+// became daemons. While a DescendantKeeper lives, orphans of this process's descendants become its own children and can be found.
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <set>
+#include <string>
+
+namespace convoy::launch {
+
+class DescendantKeeper {
+ public:
+  DescendantKeeper();   // children that exist by now are not touched
+  ~DescendantKeeper();  // orphans go to the next process up again, as before
+  DescendantKeeper(const DescendantKeeper&) = delete;
+  DescendantKeeper& operator=(const DescendantKeeper&) = delete;
+
+  // A child that is somebody else's to wait for.
+  void leave_alone(pid_t child) { not_ours_.insert(child); }
+
+  // Kills all orphans and what they had started, and waits for them, but no longer than `limit`. Returns how many were killed. Call
+  // when the ranks are reaped.
+  int kill_orphans(std::chrono::milliseconds limit);
+
+ private:
+  std::set<pid_t> not_ours_;
+  bool was_keeper_ = false;
+};
+
+// Kills every process of this user whose environment holds `entry` ("NAME=value"), again and again until none is left or the limit is
+// over. This process itself is spared. For a launcher that is gone: its orphans are no longer found by descent.
+void kill_marked(const std::string& entry, std::chrono::milliseconds limit);
+
+}  // namespace convoy::launch

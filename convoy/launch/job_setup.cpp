@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/launch/job_setup.h"
+
+#include <unistd.h>
+
+#include <charconv>
+
+#include "convoy/base/error.h"
+#include "convoy/launch/place/machine.h"
+#include "convoy/launch/rendezvous/rdzv_conf.h"
+
+namespace convoy::launch {
+namespace {
+
+constexpr int kStaticPort = 29'500;   // torchrun's
+constexpr int kDynamicPort = 29'400;  // torchrun's for c10d
+constexpr std::chrono::milliseconds kForeignGrace{30'000};
+constexpr std::chrono::milliseconds kOwnGrace{60'000};
+
+std::string this_host() {
+  char name[256] = "localhost";
+  ::gethostname(name, sizeof(name) - 1);
+  const std::string full = name;
+  return full.substr(0, full.find('.'));
+}
+
+std::string value_of(const Environment& environment, const std::string& name) {
+  const auto found = environment.find(name);
+  return found == environment.end() ? "" : found->second;
+}
+
+int whole_number(std::string_view text) {
+  int number = -1;
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, number);
+  return error == std::errc() && stop == end ? number : -1;
+}
+
+NodesRange nodes_of(const std::string& text) {
+  const size_t colon = text.find(':');
+  NodesRange range;
+  range.least = whole_number(std::string_view(text).substr(0, colon));
+  range.most = colon == std::string::npos ? range.least
+                                          : whole_number(std::string_view(text).substr(colon + 1));
+  if (range.least < 1 || range.most < range.least)
+    throw ConfigError(fmt::format("--nnodes wants N or MIN:MAX, at least 1, found `{}`", text),
+                      {.key = "nnodes"});
+  return range;
+}
+
+DeviceSelection find_devices(const MemberFlags& members, const Environment& environment,
+                             GpuList& gpus) {
+  DeviceSources sources;
+  if (const std::string library = value_of(environment, "CONVOY_NVML_LIBRARY"); !library.empty())
+    sources.nvml_library = library;
+  gpus = list_gpus(sources);
+  SelectionRequest request;
+  const auto visible = environment.find("CUDA_VISIBLE_DEVICES");
+  if (visible != environment.end()) request.cuda_visible_devices = visible->second;
+  request.cuda_device_order = value_of(environment, "CUDA_DEVICE_ORDER");
+  request.gpu_ids = members.gpu_ids;
+  return select_devices(gpus.gpus, request);
+}
+
+// All CPUs are one device to a convoy-worker, and they are what it computes on.
+std::string wanted_ranks(const SetupRequest& request) {
+  const std::string& wanted = request.members.nproc_per_node;
+  const std::string one(1, '1');
+  if (!request.own_program) return wanted.empty() ? one : wanted;
+  if (wanted == "gpu" || !request.members.gpu_ids.empty())
+    throw ConfigError("this program computes on CPUs, found a wish for GPUs",
+                      {.key = wanted == "gpu" ? "nproc_per_node" : "gpu_ids"});
+  return wanted.empty() || wanted == "auto" ? one : wanted;
+}
+
+// One node unless flag, variable or the launcher around us says more.
+NodesRange range_of(const SetupRequest& request, const ResolvedPlace& place) {
+  if (request.standalone) return {};
+  if (!request.members.nnodes.empty()) return nodes_of(request.members.nnodes);
+  const int found = place.kind == PlaceKind::Node && place.num_nodes > 0 ? place.num_nodes : 1;
+  return {found, found};
+}
+
+Endpoint endpoint_of(const MemberFlags& members, const ResolvedPlace& place) {
+  if (!members.rdzv_endpoint.empty())
+    return parse_endpoint(members.rdzv_endpoint,
+                          members.rdzv_backend == "c10d" ? kDynamicPort : kStaticPort,
+                          "--rdzv-endpoint");
+  Endpoint endpoint;
+  endpoint.host = members.master_addr.empty() ? place.master_addr : members.master_addr;
+  endpoint.port = static_cast<int>(members.master_port);
+  if (endpoint.port == 0) endpoint.port = place.master_port;
+  if (endpoint.port == 0) endpoint.port = kStaticPort;
+  if (endpoint.host.empty())
+    throw ConfigError(
+        "a job of several nodes wants to know where they meet, found no address",
+        {.key = "rdzv_endpoint",
+         .hint = "give every node --rdzv-endpoint HOST:PORT, where HOST is one of them"});
+  return endpoint;
+}
+
+int node_rank_of(const MemberFlags& members, const ResolvedPlace& place) {
+  if (members.node_rank >= 0) return static_cast<int>(members.node_rank);
+  return place.kind == PlaceKind::Node ? place.node_rank : -1;
+}
+
+// All ranks of a job have the same: what is known of the job around us counts before torchrun's "none".
+std::string run_id_of(const SetupRequest& request, const ResolvedPlace& place,
+                      const Environment& environment) {
+  if (request.standalone) return new_run_id();
+  if (!request.members.rdzv_id.empty()) return request.members.rdzv_id;
+  const std::string around = value_of(environment, "TORCHELASTIC_RUN_ID");
+  if (place.kind == PlaceKind::Rank && !around.empty()) return around;
+  return place.job_id.empty() ? "none" : place.job_id;
+}
+
+void refuse_what_is_not_there(const MemberFlags& members) {
+  if (members.rdzv_backend.starts_with("etcd"))
+    throw ConfigError(
+        fmt::format("--rdzv-backend {} is not supported", members.rdzv_backend),
+        {.key = "rdzv_backend", .hint = "leave it out: the nodes need no other service to meet"});
+}
+
+void note_overridden(const SetupRequest& request, JobSetup& setup) {
+  if (!request.standalone) return;
+  const MemberFlags& members = request.members;
+  for (const auto& [flag, given] :
+       std::map<std::string, bool>{{"--nnodes", !members.nnodes.empty()},
+                                   {"--node-rank", members.node_rank >= 0},
+                                   {"--rdzv-endpoint", !members.rdzv_endpoint.empty()},
+                                   {"--rdzv-id", !members.rdzv_id.empty()},
+                                   {"--master-addr", !members.master_addr.empty()}})
+    if (given) setup.notes.push_back(fmt::format("--standalone overrides {}", flag));
+}
+
+ResolveOptions resolve_options(const SetupRequest& request, int num_local_ranks) {
+  const MemberFlags& members = request.members;
+  ResolveOptions options;
+  options.nproc_per_node_given = !members.nproc_per_node.empty();
+  options.nproc_per_node = num_local_ranks;
+  options.num_nodes = members.nnodes.empty() ? 0 : nodes_of(members.nnodes).most;
+  options.env_source = request.standalone ? "none" : members.env_source;
+  options.master_addr = members.master_addr;
+  if (!members.rdzv_endpoint.empty())
+    options.master_addr =
+        parse_endpoint(members.rdzv_endpoint, kStaticPort, "--rdzv-endpoint").host;
+  options.master_port = static_cast<int>(members.master_port);
+  return options;
+}
+
+std::vector<RankSetup> rank_setups(const SetupRequest& request, const JobSetup& setup,
+                                   const std::string& visible) {
+  std::vector<RankSetup> ranks;
+  for (const RankPlacement& placement : setup.placement.ranks) {
+    RankSetup rank;
+    const std::string& devices =
+        placement.visible_device.empty() ? visible : placement.visible_device;
+    if (!devices.empty()) rank.environment["CUDA_VISIBLE_DEVICES"] = devices;
+    if (request.virtual_local_rank) rank.environment.emplace("LOCAL_RANK", "0");
+    if (placement.threads > 0)
+      rank.environment["OMP_NUM_THREADS"] = std::to_string(placement.threads);
+    if (placement.bind) rank.cpus = placement.cpus;
+    ranks.push_back(std::move(rank));
+  }
+  return ranks;
+}
+
+// A rank that another launcher placed: it is started here alone, as what it is.
+JobPlace adopted_place(const ResolvedPlace& place) {
+  JobPlace job;
+  job.node_rank = std::max(0, place.node_rank);
+  job.num_nodes = std::max(1, place.num_nodes);
+  job.first_rank = place.rank;
+  job.first_local_rank = place.local_rank;
+  job.local_world_size = place.local_world_size;
+  job.world_size = place.world_size;
+  if (!place.master_addr.empty()) job.master_address = place.master_addr;
+  job.master_port = place.master_port;
+  return job;
+}
+
+NodeOffer offer_of(const SetupRequest& request, const JobSetup& setup) {
+  NodeOffer offer;
+  offer.run_id = setup.run_id;
+  offer.min_nodes = setup.nodes.least;
+  offer.max_nodes = setup.nodes.most;
+  offer.node_rank = node_rank_of(request.members, setup.place);
+  offer.num_local_ranks = setup.num_local_ranks;
+  offer.host_name = setup.host;
+  offer.address = request.members.local_addr;
+  offer.hosts_coordinator = setup.hosts_endpoint;
+  return offer;
+}
+
+RestartLimits restart_limits(const SetupRequest& request) {
+  RestartLimits limits;
+  limits.max_restarts = static_cast<int>(request.members.max_restarts);
+  if (request.own_program) limits.final_codes = final_codes_of_worker();
+  return limits;
+}
+
+void add_others(const SetupRequest& request, const JobSetup& setup, const Log& log, JobPlan& plan) {
+  const RendezvousConf conf = parse_rendezvous_conf(request.members.rdzv_conf);
+  JobToken token = JobToken::from_environment(setup.run_id);
+  if (token.guessable()) log.warning(JobToken::kGuessableWarning);
+  Endpoint endpoint = setup.endpoint;
+  if (setup.hosts_endpoint) {
+    CoordinatorOptions options;
+    options.run_id = setup.run_id;
+    options.min_nodes = setup.nodes.least;
+    options.max_nodes = setup.nodes.most;
+    options.restarts = plan.restarts;
+    options.join_timeout = conf.join_timeout;
+    options.last_call_timeout = conf.last_call_timeout;
+    options.heartbeat = conf.heartbeat;
+    options.silence_limit = conf.silence_limit;
+    options.log = log;
+    BoundListener listener = listen_on(endpoint.host, endpoint.port);
+    endpoint.port = listener.endpoint.port;
+    plan.coordinator = std::make_shared<Coordinator>(options, token, std::move(listener));
+  }
+  NodeLinkOptions link;
+  link.coordinator = endpoint;
+  link.offer = offer_of(request, setup);
+  link.join_timeout = conf.join_timeout;
+  link.heartbeat = conf.heartbeat;
+  link.silence_limit = conf.silence_limit;
+  link.log = log;
+  plan.join = JoinPlan{std::move(link), std::move(token), request.own_program};
+}
+
+}  // namespace
+
+JobSetup set_up_job(const SetupRequest& request, const Environment& environment) {
+  refuse_what_is_not_there(request.members);
+  JobSetup setup;
+  setup.host = this_host();
+  GpuList gpus;
+  const DeviceSelection devices = find_devices(request.members, environment, gpus);
+  const Machine machine = read_machine();
+  setup.num_local_ranks =
+      rank_count(wanted_ranks(request),
+                 {static_cast<int>(devices.devices.size()), machine.usable_cpus, gpus.why_none});
+  setup.place = resolve_place(environment, resolve_options(request, setup.num_local_ranks));
+  for (const std::string& note : setup.place.notes) setup.notes.push_back(note);
+  for (const std::string& note : devices.notes) setup.notes.push_back(note);
+  note_overridden(request, setup);
+  setup.run_id = run_id_of(request, setup.place, environment);
+  if (setup.adopted()) {
+    setup.num_local_ranks = 1;
+  } else {
+    setup.nodes = range_of(request, setup.place);
+    if (setup.several_nodes()) {
+      setup.endpoint = endpoint_of(request.members, setup.place);
+      const RendezvousConf conf = parse_rendezvous_conf(request.members.rdzv_conf);
+      const int node_rank = node_rank_of(request.members, setup.place);
+      setup.hosts_endpoint = conf.is_host.value_or(
+          node_rank >= 0 ? node_rank == 0 : is_this_host(setup.endpoint.host));
+      for (const std::string& note : conf.notes) setup.notes.push_back(note);
+    }
+  }
+  PlacementRequest placement;
+  placement.host = setup.host;
+  placement.num_ranks = setup.num_local_ranks;
+  placement.first_rank = setup.adopted() ? setup.place.rank : 0;
+  if (!request.members.numa_binding.empty())
+    placement.binding = numa_binding_of(request.members.numa_binding);
+  placement.threads = request.own_program ? ThreadRule::OwnWorker : ThreadRule::Torchrun;
+  placement.omp_num_threads = value_of(environment, "OMP_NUM_THREADS");
+  placement.virtual_local_rank = request.virtual_local_rank;
+  setup.placement = plan_placement(placement, devices, machine);
+  setup.visible_devices = devices.cuda_visible_devices.value_or("");
+  for (const std::string& note : setup.placement.notes) setup.notes.push_back(note);
+  return setup;
+}
+
+std::vector<Finding> check_job(const JobSetup& setup, const std::filesystem::path& log_folder) {
+  PreflightRequest request;
+  request.num_ranks = setup.num_local_ranks;
+  request.uses_gpus =
+      !setup.placement.ranks.empty() && !setup.placement.ranks[0].device_uuid.empty();
+  if (setup.hosts_endpoint) {
+    request.endpoint_addr = setup.endpoint.host;
+    request.endpoint_port = setup.endpoint.port;
+  }
+  request.scratch_folder = std::filesystem::temp_directory_path();
+  request.log_folder = log_folder;
+  return preflight(request);
+}
+
+JobPlan plan_job(const SetupRequest& request, const JobSetup& setup, LaunchPlan attempt,
+                 const Log& log) {
+  JobPlan plan;
+  plan.log = log;
+  plan.restarts = restart_limits(request);
+  attempt.ranks = rank_setups(request, setup, setup.visible_devices);
+  attempt.logs.host = setup.host;
+  const double timeout = request.members.shutdown_timeout;
+  attempt.stop_grace = timeout >= 0
+                           ? std::chrono::milliseconds(static_cast<int64_t>(timeout * 1000))
+                       : request.own_program ? kOwnGrace
+                                             : kForeignGrace;
+  const std::string role = attempt.job.role;
+  if (setup.adopted()) attempt.job = adopted_place(setup.place);
+  attempt.job.role = role;
+  attempt.job.run_id = setup.run_id;
+  attempt.job.max_restarts = plan.restarts.max_restarts;
+  if (!setup.adopted()) {
+    attempt.job.num_local_ranks = setup.num_local_ranks;
+    attempt.job.world_size = setup.num_local_ranks;
+    if (!setup.several_nodes()) {
+      attempt.job.master_port = static_cast<int>(request.members.master_port);
+      if (!request.members.master_addr.empty())
+        attempt.job.master_address = request.members.master_addr;
+    }
+  }
+  plan.attempt = std::move(attempt);
+  if (setup.several_nodes()) add_others(request, setup, log, plan);
+  return plan;
+}
+
+}  // namespace convoy::launch

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// From flags and environment to a plan: who placed us, how many ranks run here and on which devices, how this node finds the others.
+// Read-only until plan_job(), which opens the port of a rendezvous that this node hosts.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "convoy/base/log.h"
+#include "convoy/launch/launch_flags.h"
+#include "convoy/launch/place/devices.h"
+#include "convoy/launch/place/environment_resolver.h"
+#include "convoy/launch/place/placement.h"
+#include "convoy/launch/place/preflight.h"
+#include "convoy/launch/supervisor.h"
+
+namespace convoy::launch {
+
+struct SetupRequest {
+  MemberFlags members;
+  bool standalone = false;
+  bool virtual_local_rank = false;
+  bool own_program =
+      false;  // ranks are convoy-workers: they use their CPUs, report progress, save when asked to stop
+};
+
+struct NodesRange {
+  int least = 1;
+  int most = 1;
+};
+
+struct JobSetup {
+  ResolvedPlace place;
+  NodesRange nodes;
+  int num_local_ranks = 1;
+  Placement placement;
+  std::string visible_devices;  // CUDA_VISIBLE_DEVICES of the ranks; empty = as it is
+  Endpoint endpoint;            // where the nodes meet; empty host = one node
+  bool hosts_endpoint = false;  // here
+  std::string run_id = "none";
+  std::string host;                // this host's short name
+  std::vector<std::string> notes;  // one sentence each, worth telling
+
+  bool adopted() const { return place.kind == PlaceKind::Rank; }
+  bool several_nodes() const { return !adopted() && nodes.most > 1; }
+};
+
+// Throws ConfigError naming flag or variable.
+JobSetup set_up_job(const SetupRequest& request, const Environment& environment);
+
+// The ports, limits and folders that this node's part needs.
+std::vector<Finding> check_job(const JobSetup& setup, const std::filesystem::path& log_folder);
+
+// `attempt` holds program, logs and signals; the rest is filled in. Throws ConfigError, IoError.
+JobPlan plan_job(const SetupRequest& request, const JobSetup& setup, LaunchPlan attempt,
+                 const Log& log);
+
+}  // namespace convoy::launch

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/launch/launch_flags.h"
+
+#include <algorithm>
+#include <cctype>
+
+#include "convoy/base/error.h"
+#include "convoy/config/describe.h"
+#include "convoy/config/document.h"
+#include "convoy/config/value.h"
+
+namespace convoy::launch {
+namespace {
+
+std::string pet_name(const std::string& field) {
+  std::string name = "PET_" + field;
+  std::transform(name.begin(), name.end(), name.begin(),
+                 [](unsigned char letter) { return static_cast<char>(std::toupper(letter)); });
+  return name;
+}
+
+std::string flag_name(const std::string& field) {
+  std::string name = "--" + field;
+  std::replace(name.begin(), name.end(), '_', '-');
+  return name;
+}
+
+}  // namespace
+
+void read_pet_variables(const std::vector<config::Section>& lists,
+                        const std::map<std::string, std::string>& environment) {
+  for (const config::Section& list : lists) {
+    for (const config::Field& field : list.fields) {
+      const auto found = environment.find(pet_name(field.name));
+      if (found == environment.end() || found->second.empty()) continue;
+      config::Node node;
+      node.kind = config::NodeKind::Scalar;
+      node.text = found->second;
+      node.origin = found->first;
+      // torchrun's own test for its switches.
+      if (std::holds_alternative<bool*>(field.value) && (node.text == "1" || node.text == "0"))
+        node.text = node.text == "1" ? "true" : "false";
+      config::set_value(field, node, found->first);
+    }
+  }
+}
+
+std::vector<Origin> flag_origins(const std::vector<config::Section>& defaults,
+                                 const std::vector<config::Section>& after_pet,
+                                 const std::vector<config::Section>& final_values) {
+  std::vector<Origin> rows;
+  for (size_t list = 0; list < final_values.size(); ++list) {
+    for (size_t index = 0; index < final_values[list].fields.size(); ++index) {
+      const config::Field& field = final_values[list].fields[index];
+      const std::string value = config::value_yaml(field);
+      const std::string pet = config::value_yaml(after_pet[list].fields[index]);
+      const std::string otherwise = config::value_yaml(defaults[list].fields[index]);
+      if (value == otherwise && pet == otherwise) continue;
+      Origin row;
+      row.field = field.name;
+      row.value = value;
+      row.decided_by = value != pet ? flag_name(field.name) : pet_name(field.name);
+      if (value != pet && pet != otherwise) row.overrode = pet_name(field.name) + "=" + pet;
+      rows.push_back(row);
+    }
+  }
+  return rows;
+}
+
+}  // namespace convoy::launch

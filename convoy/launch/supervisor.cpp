@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/launch/supervisor.h"
+
+#include "convoy/launch/reserved_port.h"
+
+namespace convoy::launch {
+namespace {
+
+// The other nodes as an attempt's loop sees them.
+class LinkedPeers : public Peers {
+ public:
+  explicit LinkedPeers(NodeLink& link) : link_(link) {}
+
+  int descriptor() const override { return link_.descriptor(); }
+
+  std::optional<PeerOrder> next() override {
+    const std::optional<Notice> notice = link_.next();
+    if (!notice) return std::nullopt;
+    switch (notice->kind) {
+      case Notice::Kind::StopForResize:
+        return PeerOrder{PeerOrder::Kind::Resize, 0, ""};
+      case Notice::Kind::StopRequested:
+        return PeerOrder{PeerOrder::Kind::Stop, 0, ""};
+      case Notice::Kind::StopForFailure:
+      case Notice::Kind::PeerNodeLost:
+        return PeerOrder{PeerOrder::Kind::Fail, notice->exit_code, notice->cause.text()};
+      case Notice::Kind::ShutDown:
+      case Notice::Kind::CoordinatorLost:
+      case Notice::Kind::Refused:
+        break;
+    }
+    return PeerOrder{PeerOrder::Kind::Fail, notice->exit_code, notice->words};
+  }
+
+  void report_failure(const RankEnd& end) override { link_.report_failure(cause_of(end)); }
+  void report_stop() override { link_.report_stop_request(); }
+
+  static FailureCause cause_of(const RankEnd& end) {
+    FailureCause cause;
+    cause.exit_code = end.exit_code;
+    cause.rank = end.rank;
+    cause.sentence = end.sentence;
+    return cause;
+  }
+
+ private:
+  NodeLink& link_;
+};
+
+AttemptEnd end_of(const LaunchReport& report) {
+  AttemptEnd end;
+  for (const RankEnd& rank : report.ends)
+    if (!rank.silent) end.exit_codes.push_back(rank.exit_code);
+  end.progress = report.progress;
+  if (report.root_cause >= 0)
+    end.cause = LinkedPeers::cause_of(report.ends[static_cast<size_t>(report.root_cause)]);
+  return end;
+}
+
+JobPlace place_of(const JobPlace& known, const Assignment& assignment) {
+  JobPlace job = known;
+  job.node_rank = assignment.node_rank;
+  job.num_nodes = assignment.num_nodes();
+  job.first_rank = assignment.first_rank;
+  job.world_size = assignment.world_size;
+  job.master_address = assignment.master_address;
+  job.master_port = assignment.master_port;
+  job.restart_count = assignment.attempt;
+  return job;
+}
+
+LaunchPlan plan_of(const JobPlan& plan, const Assignment& assignment) {
+  LaunchPlan attempt = plan.attempt;
+  attempt.job = place_of(plan.attempt.job, assignment);
+  if (plan.join->own_program && !assignment.store_address.empty()) {
+    attempt.environment["CONVOY_STORE_ADDRESS"] = assignment.store_address;
+    attempt.environment["CONVOY_OWN_ADDRESS"] = assignment.own_address;
+    attempt.environment["CONVOY_JOB_TOKEN"] = plan.join->token.for_worker();
+  }
+  return attempt;
+}
+
+LaunchReport stopped_while_waiting(int signal) {
+  LaunchReport report;
+  report.stop_signal = signal;
+  report.exit_code = 128 + signal;
+  return report;
+}
+
+// What the coordinator said at the end decides the exit code; whose words lead depends on where the cause was.
+LaunchReport concluded(LaunchReport report, const Notice& end) {
+  report.exit_code = end.exit_code;
+  if (end.exit_code != 0 && report.root_cause < 0 && !report.peer_failure &&
+      report.stop_signal == 0)
+    report.peer_failure = PeerOrder{PeerOrder::Kind::Fail, end.exit_code, end.words};
+  return report;
+}
+
+LaunchReport run_with_others(const JobPlan& plan) {
+  SignalStream signals(plan.attempt.stop_signals);
+  NodeLink link(plan.join->link, plan.join->token);
+  LaunchReport report;
+  while (true) {
+    const ReservedPort port;
+    const Turn turn = link.wait_for_assignment(port.number(), signals.descriptor());
+    if (turn.kind == Turn::Kind::Ended) return concluded(std::move(report), turn.end);
+    if (turn.kind == Turn::Kind::Interrupted) {
+      const std::optional<int> signal = signals.next();
+      if (!signal || !contains(plan.attempt.stop_signals, *signal)) continue;
+      link.leave();
+      return stopped_while_waiting(*signal);
+    }
+    LinkedPeers peers(link);
+    report = run_ranks(plan_of(plan, turn.assignment), signals, &peers);
+    if (report.failed()) plan.log.info(failure_text(report));
+    link.report_attempt_end(end_of(report));
+  }
+}
+
+LaunchReport run_alone(const JobPlan& plan) {
+  SignalStream signals(plan.attempt.stop_signals);
+  RestartPolicy policy(plan.restarts);
+  LaunchPlan attempt = plan.attempt;
+  attempt.job.max_restarts = plan.restarts.max_restarts;
+  while (true) {
+    attempt.job.restart_count = policy.attempt();
+    LaunchReport report = run_ranks(attempt, signals, nullptr);
+    if (!report.failed() || report.stop_signal != 0 || plan.restarts.max_restarts == 0)
+      return report;
+    const RestartDecision decision = policy.record_failure(report.exit_code, report.progress);
+    report.exit_code = decision.exit_code;
+    if (!decision.restart()) {
+      plan.log.warning(fmt::format("no restart: {}", decision.reason));
+      return report;
+    }
+    plan.log.warning(fmt::format("{}{}", failure_text(report), decision.reason));
+  }
+}
+
+}  // namespace
+
+LaunchReport run_job(const JobPlan& plan) {
+  return plan.join ? run_with_others(plan) : run_alone(plan);
+}
+
+}  // namespace convoy::launch

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/launch/supervisor.h"
+
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <cstdlib>
+
+#include "convoy/base/files.h"
+
+namespace convoy::launch {
+namespace {
+
+namespace fs = std::filesystem;
+
+class Restarts : public ::testing::Test {
+ protected:
+  Restarts() {
+    std::string name = (fs::temp_directory_path() / "convoy-test-XXXXXX").string();
+    folder_ = mkdtemp(name.data());
+    setenv("HERE", folder_.c_str(), 1);
+  }
+  ~Restarts() override { fs::remove_all(folder_); }
+
+  LaunchReport run(const std::string& script, int max_restarts,
+                   std::vector<int> final_codes = {}) const {
+    JobPlan plan;
+    plan.attempt.program = {"/bin/sh", "-c", script};
+    plan.attempt.job.num_local_ranks = 2;
+    plan.attempt.job.world_size = 2;
+    plan.attempt.logs.console = Console::Silent;
+    plan.restarts.max_restarts = max_restarts;
+    plan.restarts.final_codes = std::move(final_codes);
+    plan.log = Log(LogLevel::Quiet);
+    return run_job(plan);
+  }
+
+  std::string file(const std::string& name) const { return read_file(folder_ / name); }
+
+  fs::path folder_;
+};
+
+TEST_F(Restarts, FailedJobStartsAgainAndMaySucceed) {
+  const LaunchReport report =
+      run("echo $TORCHELASTIC_RESTART_COUNT/$TORCHELASTIC_MAX_RESTARTS >> $HERE/attempts.$RANK; "
+          "[ $TORCHELASTIC_RESTART_COUNT = 2 ] || exit 7",
+          3);
+  EXPECT_EQ(report.exit_code, 0);
+  EXPECT_EQ(file("attempts.0"), "0/3\n1/3\n2/3\n");
+}
+
+TEST_F(Restarts, EndWithTheFailureWhenNoneIsLeft) {
+  const LaunchReport report = run("echo x >> $HERE/attempts.$RANK; exit 9", 2);
+  EXPECT_EQ(report.exit_code, 9);
+  EXPECT_EQ(file("attempts.1"), "x\nx\nx\n");
+  EXPECT_FALSE(failure_text(report).empty());
+}
+
+TEST_F(Restarts, NoneForCodesThatARestartCanNotCure) {
+  EXPECT_EQ(run("echo x >> $HERE/attempts.$RANK; exit 2", 5, final_codes_of_worker()).exit_code, 2);
+  EXPECT_EQ(file("attempts.0"), "x\n");
+}
+
+TEST_F(Restarts, EveryAttemptHasAStoreOfItsOwn) {
+  run("[ $RANK = 0 ] && echo $CONVOY_STORE_FILE >> $HERE/stores; [ -e $CONVOY_STORE_FILE ] && echo "
+      "stale >> $HERE/stale; "
+      "echo used > $CONVOY_STORE_FILE; sleep 0.1; exit 3",
+      1);
+  const std::string stores = file("stores");
+  const size_t half = stores.find('\n');
+  EXPECT_NE(stores.substr(0, half), stores.substr(half + 1, half));
+}
+
+}  // namespace
+}  // namespace convoy::launch
