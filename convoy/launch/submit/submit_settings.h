@@ -16,7 +16,7 @@ struct SubmitSettings {
   std::string engine;
   bool go = false;
   std::string output;
-  std::string name = "convoy";
+  std::string name;
   int64_t nodes = 1;
   std::string nproc_per_node;
   bool task_per_rank = false;
@@ -45,7 +45,8 @@ struct SubmitSettings {
     visit("engine", engine, "which engine carries the job").one_of({"slurm", "kubernetes", "mpi"});
     visit("go", go, "submit it too; without this the script or manifest is only written");
     visit("output", output, "file for the script or manifest; empty = stdout, nothing with --go");
-    visit("name", name, "job name").alias("job_name");
+    visit("name", name, "job name; empty = convoy, with a random end where names must be new")
+        .alias("job_name");
     visit("nodes", nodes, "nodes; the command is started once on each").at_least(1);
     visit("nproc_per_node", nproc_per_node,
           "ranks per node, for `convoy launch`, `convoy train` or torchrun as the command: auto, "

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How mpirun treats its tasks, which the script is written by (Open MPI 4.1, MPICH 4, measured; docs/decisions.md):
+// - TERM and INT to mpirun kill the tasks after one second, so a request to stop goes on as USR1, which is passed on.
+// - Open MPI kills the others when a task leaves with another code than 0, with 75 too, which would cut a save.
+// - No MPI says which host has rank 0, so it is asked.
+#include <fmt/format.h>
+
+#include "convoy/launch/submit/job_text.h"
+#include "convoy/launch/submit/quoting.h"
+
+namespace convoy::launch {
+namespace {
+
+std::vector<std::string> words_of(const std::string& line) {
+  std::vector<std::string> words;
+  for (size_t begin = 0; begin < line.size();) {
+    const size_t end = std::min(line.find(' ', begin), line.size());
+    if (end > begin) words.push_back(line.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return words;
+}
+
+std::string exports(const SubmitSettings& settings) {
+  std::string text;
+  for (const TravellingVariable& variable : travelling_variables(settings))
+    if (variable.has_value)
+      text += fmt::format("export {}={}\n", variable.name, shell_word(variable.value));
+  return text;
+}
+
+std::string travelling_names(const SubmitSettings& settings) {
+  std::string names = "PATH CONVOY_JOB_TOKEN_FILE";
+  names += settings.task_per_rank ? " MASTER_ADDR MASTER_PORT"
+                                  : " PET_NNODES PET_NPROC_PER_NODE "
+                                    "PET_MASTER_ADDR PET_MASTER_PORT";
+  for (const TravellingVariable& variable : travelling_variables(settings))
+    if (variable.name != "PATH") names += " " + variable.name;
+  return names;
+}
+
+std::string settings_text(const SubmitSettings& settings, const std::vector<std::string>& command) {
+  std::vector<std::string> extra;
+  for (const std::string& line : settings.extra.names)
+    for (std::string& word : words_of(line)) extra.push_back(std::move(word));
+  return fmt::format(
+      "log_dir={}\nhostfile={}\nnodes={}\nper_node={}\nextra=({})\ncommand=({})\n"
+      "travels=({})\n",
+      shell_word(settings.log_dir), shell_word(settings.hostfile), settings.nodes,
+      settings.task_per_rank ? settings.nproc_per_node : "1", shell_words(extra),
+      shell_words(command), travelling_names(settings));
+}
+
+std::string meeting_point(const SubmitSettings& settings) {
+  const std::string port =
+      settings.port.is_auto() ? "$((15000 + $$ % 10000))" : std::to_string(*settings.port.value);
+  if (settings.task_per_rank) {
+    return settings.nodes == 1 ? fmt::format("export MASTER_ADDR=127.0.0.1 MASTER_PORT={}\n", port)
+                               : fmt::format(
+                                     "MASTER_ADDR=$(first_host) || exit 13\n"
+                                     "export MASTER_ADDR MASTER_PORT={}\n",
+                                     port);
+  }
+  std::string text = fmt::format("export PET_NNODES={}", settings.nodes);
+  if (!settings.nproc_per_node.empty())
+    text += fmt::format(" PET_NPROC_PER_NODE={}", settings.nproc_per_node);
+  text += "\n";
+  if (settings.nodes > 1)
+    text += fmt::format(
+        "PET_MASTER_ADDR=$(first_host) || exit 13\n"
+        "export PET_MASTER_ADDR PET_MASTER_PORT={}\n",
+        port);
+  return text;
+}
+
+constexpr std::string_view kSecret = R"sh(
+# Whoever joins this job proves that it can read this file.
+mkdir -p "$log_dir" && log_dir=$(cd "$log_dir" && pwd) || exit 12
+export CONVOY_JOB_TOKEN_FILE=$log_dir/mpi-$$.token
+rm -f "$CONVOY_JOB_TOKEN_FILE"
+(umask 077; set -C; head -c 32 /dev/urandom | od -An -v -tx1 | tr -d ' \n' >"$CONVOY_JOB_TOKEN_FILE") || exit 12
+trap 'rm -f "$CONVOY_JOB_TOKEN_FILE"' EXIT
+
+)sh";
+
+constexpr std::string_view kWhichMpi = R"sh(
+where=() what=()
+case $(mpirun --version 2>&1) in
+  *'Open MPI'*)
+    [ -z "$hostfile" ] || where=(--hostfile "$hostfile")
+    where+=(--map-by "ppr:$per_node:node")
+    [ "$per_node" -gt 1 ] || what=(--bind-to none)  # a launcher places its ranks
+    for name in "${travels[@]}"; do [ -z "${!name+set}" ] || what+=(-x "$name"); done
+    export OMPI_MCA_orte_abort_on_non_zero_status=0
+    ;;
+  *HYDRA* | *'Intel(R) MPI'*)
+    [ -z "$hostfile" ] || where=(-f "$hostfile")
+    where+=(-ppn "$per_node")
+    set_names=()
+    for name in "${travels[@]}"; do [ -z "${!name+set}" ] || set_names+=("$name"); done
+    what=(-genvlist "$(IFS=,; echo "${set_names[*]}")")
+    ;
+;
+  *)
+    echo 'convoy: no mpirun of Open MPI, MPICH or Intel MPI was found; load one' >&2
+    exit 2
+    ;
+  ;
+esac
+)sh";
+
+constexpr std::string_view kFirstHost = R"sh(
+first_host() { mpirun "${where[@]}" "${extra[@]}" -np 1 hostname; }
+)sh";
+
+constexpr std::string_view kNodeRank =
+    R"sh(bash -c 'PET_NODE_RANK=${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-0}} exec "$@"' node)sh";
+
+constexpr std::string_view kStart = R"sh(
+tasks='' interrupted=0 asked=0
+ask_to_stop() {
+  interrupted=1
+  [ -n "$tasks" ] || exit 143
+  asked=$((asked + 1))
+  if [ "$asked" = 1 ]; then kill -USR1 "$tasks"; else kill -TERM "$tasks"; fi
+}
+trap ask_to_stop TERM INT HUP USR1
+set -m  # a process group of its own: Ctrl-C reaches this script alone
+mpirun "${where[@]}" "${what[@]}" "${extra[@]}" -np $((nodes * per_node)) \
+  )sh";
+
+constexpr std::string_view kEnding = R"sh("${command[@]}" </dev/null &
+tasks=$!
+wait "$tasks"
+code=$?
+while [ "$interrupted" = 1 ]; do  # a trap ends `wait` early
+  interrupted=0
+  wait "$tasks"
+  next=$?
+  [ "$next" = 127 ] || code=$next  # 127: it was waited for already
+done
+exit "$code"
+)sh";
+
+}  // namespace
+
+std::string mpi_script(const SubmitSettings& settings, const std::vector<std::string>& command) {
+  std::string text = "#!/bin/bash\n# Written by `convoy submit`; run it with bash.\nset -u\n";
+  text += settings_text(settings, command);
+  text += exports(settings);
+  text += kSecret;
+  text += kWhichMpi;
+  text += kFirstHost;
+  text += meeting_point(settings);
+  text += kStart;
+  if (!settings.task_per_rank) text += std::string(kNodeRank) + " ";
+  text += kEnding;
+  return text;
+}
+
+}  // namespace convoy::launch

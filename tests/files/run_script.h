@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Runs a shell script in a folder and gives what it printed and how it ended.
+#pragma once
+
+#include <sys/wait.h>
+
+#include <array>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <stdexcept>
+#include <string>
+
+namespace convoy::testing {
+
+struct ScriptEnd {
+  int code = -1;
+  std::string out;  // stdout and stderr
+};
+
+inline void write_executable(const std::filesystem::path& path, const std::string& text) {
+  std::ofstream(path) << text;
+  std::filesystem::permissions(path, std::filesystem::perms::owner_all);
+}
+
+// `prelude` stands before `bash script`: assignments, or another program.
+inline ScriptEnd run_script(const std::filesystem::path& folder, const std::string& script,
+                            const std::string& prelude = "") {
+  const std::filesystem::path file = folder / "script-under-test.sh";
+  std::ofstream(file) << script;
+  const std::string line =
+      "cd '" + folder.string() + "' && " + prelude + " bash '" + file.string() + "' 2>&1";
+  FILE* const pipe = ::popen(line.c_str(), "r");
+  if (pipe == nullptr) throw std::runtime_error("popen");
+  ScriptEnd end;
+  std::array<char, 4096> buffer{};
+  while (const size_t count = std::fread(buffer.data(), 1, buffer.size(), pipe))
+    end.out.append(buffer.data(), count);
+  const int status = ::pclose(pipe);
+  end.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  return end;
+}
+
+}  // namespace convoy::testing
