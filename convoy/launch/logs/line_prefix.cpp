@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <iterator>
 
 namespace convoy::launch {
@@ -23,7 +24,6 @@ std::string fill_in(const std::string& pattern, const std::map<std::string, std:
       continue;
     }
     size_t found_bytes = 0;
-    // The longest name first: "$rank" is a part of no other, but "$role_name" begins like "$role".
     for (const auto& [name, value] : macros) {
       for (const std::string& spelling : {"${" + name + "}", "$" + name}) {
         if (found_bytes > 0 || pattern.compare(at, spelling.size(), spelling) != 0) continue;

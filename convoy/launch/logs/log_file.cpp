@@ -11,7 +11,8 @@
 
 namespace convoy::launch {
 
-LogFile::LogFile(std::filesystem::path path, FileStart start) : path_(std::move(path)) {
+LogFile::LogFile(std::filesystem::path path, FileStart start, std::chrono::milliseconds retry_wait)
+    : path_(std::move(path)), retry_wait_(retry_wait) {
   std::error_code error;
   std::filesystem::create_directories(path_.parent_path(), error);
   const int begin = start == FileStart::Append ? O_APPEND : O_TRUNC | O_APPEND;
@@ -53,7 +54,7 @@ bool LogFile::write_all(std::string_view first, std::string_view second) {
     if (written < 0 && errno == EINTR) continue;
     if (written <= 0) {
       failure_ = written == 0 ? EIO : errno;
-      retry_at_ = Clock::now() + kRetryWait;
+      retry_at_ = Clock::now() + retry_wait_;
       return false;
     }
     const size_t of_first = std::min(static_cast<size_t>(written), first.size());

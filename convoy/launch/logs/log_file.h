@@ -23,7 +23,8 @@ class LogFile {
 
   LogFile() = default;  // stores nothing, and that is no failure
   // Makes its folder too. Throws nothing: see failure().
-  LogFile(std::filesystem::path path, FileStart start);
+  LogFile(std::filesystem::path path, FileStart start,
+          std::chrono::milliseconds retry_wait = kRetryWait);
 
   // The bytes of both pieces, one after the other. False when not all of them are stored, or none are
   // wanted. Blocks on the disk.
@@ -41,6 +42,7 @@ class LogFile {
   std::filesystem::path path_;
   Descriptor file_;
   int failure_ = 0;
+  std::chrono::milliseconds retry_wait_ = kRetryWait;
   Clock::time_point retry_at_;
   uint64_t missing_bytes_ = 0;
   uint64_t stored_bytes_ = 0;
