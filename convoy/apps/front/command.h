@@ -57,6 +57,7 @@ std::string commands_markdown();
 // One factory per command, defined in <name>_command.cpp.
 Command train_command();
 Command launch_command();
+Command submit_command();
 Command eval_command();  // eval to bench: worker_commands.cpp
 Command score_command();
 Command generate_command();
