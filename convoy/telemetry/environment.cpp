@@ -3,9 +3,11 @@
 
 #include <unistd.h>
 
+#include <charconv>
 #include <cstdlib>
 
 #include "convoy/base/error.h"
+#include "convoy/telemetry/flight_record_page.h"
 
 namespace convoy::telemetry {
 namespace {
@@ -13,6 +15,13 @@ namespace {
 std::string variable(const char* name) {
   const char* value = std::getenv(name);
   return value == nullptr ? "" : value;
+}
+
+int descriptor_number(const std::string& text) {
+  int number = -1;
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, number);
+  return error == std::errc() && stop == end && number >= 0 ? number : -1;
 }
 
 }  // namespace
@@ -25,6 +34,7 @@ TelemetryEnvironment read_environment() {
   environment.force_color = !variable("FORCE_COLOR").empty();
   environment.progress = variable("CONVOY_PROGRESS");
   environment.columns = std::strtol(variable("COLUMNS").c_str(), nullptr, 10);
+  environment.flight_descriptor = descriptor_number(variable(kFlightVariable));
   return environment;
 }
 

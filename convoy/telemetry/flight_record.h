@@ -16,10 +16,10 @@ namespace convoy::telemetry {
 
 // What a rank says of a collective as it enters it. Names are cut to 15 characters, dtypes to 8.
 struct Collective {
-  std::string_view group;      // "world"
-  std::string_view operation;  // "all_reduce"
-  int64_t sequence = 0;        // of this group, counted alike on every rank
-  std::string_view dtype;      // "float32"
+  std::string_view group;       // "world"
+  std::string_view operation;   // "all_reduce"
+  int64_t sequence = 0;         // of this group, counted alike on every rank
+  std::string_view dtype = {};  // "float32"; empty for a barrier
   std::array<int64_t, 3> shape = {0, 0, 0};
   int num_dims = 0;  // may be more than are kept in `shape`
   int64_t num_elements = 0;
@@ -68,7 +68,7 @@ struct RankFlight {
   bool operator==(const RankFlight&) const = default;
 };
 
-// One JSON object, with the last `max_records` collectives.
+// One JSON object, with the last `max_records` collectives and every one since the oldest open one.
 std::string flight_json(const RankFlight& flight, size_t max_records = 64);
 
 // Throws DataError for anything that flight_json() can not have written. `text` may be hostile.

@@ -24,8 +24,8 @@ class FlightPage {
   int descriptor() const { return descriptor_; }
   int rank() const { return rank_; }
 
-  // Without records; cheap. 0 = no writer yet.
-  int64_t num_beats() const;
+  // For how long the rank has blocked in a collective; -1 = it does not. Cheap.
+  int64_t waiting_us() const;
   // Everything that can be read consistently. Nothing that the rank wrote is trusted.
   RankFlight read(size_t max_records = SIZE_MAX) const;
 

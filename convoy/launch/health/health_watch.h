@@ -39,8 +39,9 @@ enum class HealthKind {
 struct HealthNotice {
   HealthKind kind = HealthKind::Silent;
   int rank = -1;
-  bool fatal = false;    // the attempt is to end with 13, this rank being the cause
-  std::string sentence;  // "rank 2 (process 4711) is stopped (SIGSTOP): no heartbeat for 8.3 s"
+  bool fatal = false;  // the attempt is to end with 13, this rank being the cause
+  std::string sentence =
+      {};  // "rank 2 (process 4711) is stopped (SIGSTOP): no heartbeat for 8.3 s"
 };
 
 class HealthWatch {
@@ -63,11 +64,24 @@ class HealthWatch {
 
  private:
   struct Rank;
+  // A time in which ranks wait for others for longer than slow_after.
+  struct Episode {
+    int64_t waited_us = 0;
+    std::vector<int> ranks;  // waited for
+    std::string collective;
+  };
+
+  void look_at(int local_rank, std::chrono::milliseconds seen, std::vector<HealthNotice>& notices);
+  void recover(Rank& rank, const telemetry::RankFlight& flight, std::vector<HealthNotice>& notices);
+  void look_for_slow(Clock::time_point now, std::vector<HealthNotice>& notices);
+  void begin_episode(int64_t waited_us, Clock::time_point now, std::vector<HealthNotice>& notices);
+  void end_episode(std::vector<HealthNotice>& notices);
 
   const FlightPages& pages_;
   HealthOptions options_;
   std::vector<Rank> ranks_;
   std::optional<Clock::time_point> looked_at_;
+  std::optional<Episode> episode_;
 };
 
 }  // namespace convoy::launch

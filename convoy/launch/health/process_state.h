@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the kernel says of a process: its state and the processor time it has used.
+#pragma once
+
+#include <sys/types.h>
+
+#include <optional>
+
+namespace convoy::launch {
+
+struct ProcessState {
+  char letter = '?';       // R running, S sleeping, D device or disk, T stopped, t traced, Z ended
+  pid_t group = 0;         // process group
+  double cpu_seconds = 0;  // all threads, user and system
+};
+
+// None once the process is gone.
+std::optional<ProcessState> read_process_state(pid_t pid);
+
+// Whether the process has crashed and its core file is being written. Linux 4.15.
+bool is_dumping_core(pid_t pid);
+
+}  // namespace convoy::launch
