@@ -33,7 +33,6 @@ struct Assignment {
   int first_rank = 0;  // global rank of local rank 0
   int world_size = 1;
   std::vector<int> ranks_per_node;  // by node rank; its size is the number of nodes
-  std::vector<std::string> hosts;   // by node rank, for messages
   std::string master_address;       // of node 0, as the other nodes reach it
   int master_port = 0;              // what node 0 offered for this attempt
   std::string own_address;          // this node's, as the others reach it: bind Gloo and NCCL to it

@@ -88,25 +88,23 @@ void JobState::start() {
   common.resizes = policy_.resizes();
   common.restarts = policy_.restarts();
   common.ranks_per_node.resize(nodes_.size());
-  common.hosts.resize(nodes_.size());
   size_t seat = 0;
   for (auto& [id, node] : nodes_) {
     node.node_rank = ranks[seat++];
     const size_t place = static_cast<size_t>(node.node_rank);
     common.ranks_per_node[place] = node.offer.num_local_ranks;
-    common.hosts[place] = node.offer.host_name;
     if (node.node_rank != 0) continue;
     common.master_address = address_of(node, external);
     common.master_port = node.master_port;
   }
   const std::vector<int> first = first_ranks(common.ranks_per_node);
   common.world_size = first.back();
+  const auto shared = std::make_shared<const Assignment>(std::move(common));
   for (auto& [id, node] : nodes_) {
-    Assignment assignment = common;
-    assignment.node_rank = node.node_rank;
-    assignment.first_rank = first[static_cast<size_t>(node.node_rank)];
-    assignment.own_address = address_of(node, external);
-    messages_.push_back({id, std::move(assignment)});
+    messages_.push_back({id, Start{.common = shared,
+                                   .node_rank = node.node_rank,
+                                   .first_rank = first[static_cast<size_t>(node.node_rank)],
+                                   .own_address = address_of(node, external)}});
     node.in_attempt = true;
     node.is_ready = false;
   }
@@ -237,6 +235,14 @@ void JobState::shut_down(int exit_code, const std::string& words) {
   over_words_ = words;
   for (const auto& [id, node] : nodes_)
     send(id, {.kind = Notice::Kind::ShutDown, .exit_code = exit_code, .words = words});
+}
+
+Assignment Start::assignment() const {
+  Assignment assignment = *common;
+  assignment.node_rank = node_rank;
+  assignment.first_rank = first_rank;
+  assignment.own_address = own_address;
+  return assignment;
 }
 
 void JobState::send(NodeId to, Notice notice) { messages_.push_back({to, std::move(notice)}); }

@@ -11,6 +11,7 @@
 #include <chrono>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <variant>
@@ -30,9 +31,19 @@ struct Waiting {  // a line for people: who is still missing
   std::string words;
 };
 
+// An attempt begins. What all nodes are told is there once, for thousands of them may start at once.
+struct Start {
+  std::shared_ptr<const Assignment> common;
+  int node_rank = 0;
+  int first_rank = 0;
+  std::string own_address;
+
+  Assignment assignment() const;
+};
+
 struct JobMessage {
   NodeId to = 0;
-  std::variant<Assignment, Notice, Waiting> what;
+  std::variant<Start, Notice, Waiting> what;
 };
 
 struct Refusal {

@@ -36,9 +36,11 @@ std::optional<Refusal> JobState::join(NodeId node, const NodeOffer& offer, const
 }
 
 std::optional<Refusal> JobState::refusal_of(const NodeOffer& offer, Clock::time_point now) const {
-  if (phase_ == Phase::Over)
-    return Refusal{kPeerLost, "the job has already ended" +
-                                  (over_words_.empty() ? over_words_ : ": " + over_words_)};
+  if (phase_ == Phase::Over)  // the next job may be about to take this port
+    return Refusal{kPeerLost,
+                   "the job there has already ended" +
+                       (over_words_.empty() ? over_words_ : ": " + over_words_),
+                   /*come_again=*/true};
   if (offer.run_id != options_.run_id)
     return Refusal{kUsage, fmt::format("this node was started with the run id `{}`, the job there "
                                        "has `{}`",

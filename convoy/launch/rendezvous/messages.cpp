@@ -39,6 +39,34 @@ const Json& read_object(const Json& json, const char* key) {
   return value;
 }
 
+// Nodes are alike, mostly: [[count, how many nodes], ...] keeps the message short for thousands.
+Json runs_of(const std::vector<int>& numbers) {
+  Json runs = Json::array();
+  for (const int number : numbers) {
+    if (!runs.empty() && runs.back()[0] == number)
+      runs.back()[1] = runs.back()[1].get<int>() + 1;
+    else
+      runs.push_back({number, 1});
+  }
+  return runs;
+}
+
+std::vector<int> read_runs(const Json& json, const char* key) {
+  constexpr int64_t kMostNodes = 1 << 20;
+  const Json& runs = member(json, key);
+  CONVOY_CHECK(runs.is_array(), CommError, "`{}` of a message is no list", key);
+  std::vector<int> numbers;
+  for (const Json& run : runs) {
+    const bool pair = run.is_array() && run.size() == 2 && run[0].is_number_integer() &&
+                      run[1].is_number_integer();
+    CONVOY_CHECK(pair && run[1].get<int64_t>() > 0 &&
+                     run[1].get<int64_t>() <= kMostNodes - static_cast<int64_t>(numbers.size()),
+                 CommError, "`{}` of a message is no list of counts", key);
+    numbers.insert(numbers.end(), run[1].get<size_t>(), run[0].get<int>());
+  }
+  return numbers;
+}
+
 std::vector<int> read_ints(const Json& json, const char* key) {
   const Json& list = member(json, key);
   CONVOY_CHECK(list.is_array(), CommError, "`{}` of a message is no list", key);
@@ -49,17 +77,6 @@ std::vector<int> read_ints(const Json& json, const char* key) {
     numbers.push_back(entry.get<int>());
   }
   return numbers;
-}
-
-std::vector<std::string> read_texts(const Json& json, const char* key) {
-  const Json& list = member(json, key);
-  CONVOY_CHECK(list.is_array(), CommError, "`{}` of a message is no list", key);
-  std::vector<std::string> texts;
-  for (const Json& entry : list) {
-    CONVOY_CHECK(entry.is_string(), CommError, "`{}` of a message is no list of texts", key);
-    texts.push_back(entry.get<std::string>());
-  }
-  return texts;
 }
 
 }  // namespace
@@ -108,8 +125,7 @@ Json to_json(const Assignment& assignment) {
           {"node_rank", assignment.node_rank},
           {"first_rank", assignment.first_rank},
           {"world_size", assignment.world_size},
-          {"ranks_per_node", assignment.ranks_per_node},
-          {"hosts", assignment.hosts},
+          {"ranks_per_node", runs_of(assignment.ranks_per_node)},
           {"master_address", assignment.master_address},
           {"master_port", assignment.master_port},
           {"own_address", assignment.own_address}};
@@ -124,8 +140,7 @@ Assignment read_assignment(const Json& json) {
   assignment.node_rank = read_int(json, "node_rank");
   assignment.first_rank = read_int(json, "first_rank");
   assignment.world_size = read_int(json, "world_size");
-  assignment.ranks_per_node = read_ints(json, "ranks_per_node");
-  assignment.hosts = read_texts(json, "hosts");
+  assignment.ranks_per_node = read_runs(json, "ranks_per_node");
   assignment.master_address = read_text(json, "master_address");
   assignment.master_port = read_int(json, "master_port");
   assignment.own_address = read_text(json, "own_address");
