@@ -17,6 +17,7 @@
 #include "convoy/launch/guard.h"
 #include "convoy/launch/health/collective_verdict.h"
 #include "convoy/launch/health/flight_pages.h"
+#include "convoy/launch/memory_kills.h"
 #include "convoy/launch/rank_process.h"
 #include "convoy/launch/reserved_port.h"
 #include "convoy/launch/scratch_folder.h"
@@ -129,6 +130,7 @@ class Attempt {
   FlightPages pages_;
   HealthWatch health_;
   LogRouter logs_;
+  MemoryKills memory_kills_;
   std::optional<ReservedPort> port_;
   std::vector<Rank> ranks_;
   LaunchReport report_;
@@ -382,6 +384,10 @@ RankEnd Attempt::describe_end(int local_rank, int status) {
     end.error_file = ranks_[static_cast<size_t>(local_rank)].error_file;
   end.sentence = std::move(error.sentence);
   end.json_line = std::move(error.json_line);
+  if (end.signal == SIGKILL && !end.after_first_failure && memory_kills_.happened()) {
+    end.exit_code = static_cast<int>(ExitCode::Resources);
+    end.out_of_memory = true;
+  }
   return end;
 }
 

@@ -31,6 +31,7 @@ struct RankEnd {
   std::filesystem::path
       error_file;  // kept with the logs; empty: the rank left none, or logs are not kept
   bool after_first_failure = false;  // by then it had been told to end
+  bool out_of_memory = false;        // the kernel killed it for its memory: exit_code is 12
   bool silent = false;               // it had not ended: its heartbeat had, and `sentence` says so
 };
 

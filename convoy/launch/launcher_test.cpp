@@ -16,6 +16,7 @@
 #include "convoy/base/error.h"
 #include "convoy/base/files.h"
 #include "convoy/launch/error_file.h"
+#include "convoy/launch/memory_kills.h"
 #include "convoy/launch/reserved_port.h"
 
 namespace convoy::launch {
@@ -216,6 +217,15 @@ TEST_F(Launcher, FirstFailureEndsTheOthersAndIsReported) {
   const auto line = nlohmann::json::parse(failure_json(report));
   EXPECT_EQ(line["code"], 7);
   EXPECT_EQ(line["rank"], 1);
+}
+
+TEST_F(Launcher, ReportCutsLongLinesAndShowsNoControlBytes) {
+  const std::string text = failure_text(run(2,
+                                            "[ $RANK = 1 ] && sleep 60; head -c 3000 /dev/zero | "
+                                            "tr '\\0' x; printf '\\000\\007\\n'; exit 3"));
+  EXPECT_LT(text.size(), 1200u);
+  EXPECT_NE(text.find("xxx..."), std::string::npos) << text;
+  for (const char byte : text) EXPECT_TRUE(byte == '\n' || static_cast<unsigned char>(byte) >= 32);
 }
 
 TEST_F(Launcher, RanksThatIgnoreTermAreKilledWithinTwoSeconds) {
@@ -419,6 +429,45 @@ TEST_F(Launcher, PassesOnTheStopSignalWhereAsked) {
 }
 
 TEST_F(Launcher, ManyRanksStartAndEnd) { EXPECT_EQ(run(64, ":").exit_code, 0); }
+
+TEST_F(Launcher, MemoryKillIsSeenByTheCounters) {
+  const fs::path sys = folder_ / "sys/fs/cgroup/memory/job", proc = folder_ / "proc";
+  fs::create_directories(sys);
+  fs::create_directories(proc / "self");
+  write_file_atomic(proc / "self/cgroup", "4:memory:/job\n0::/\n");
+  write_file_atomic(proc / "vmstat", "nr_free 5\noom_kill 3\n");
+  write_file_atomic(sys / "memory.oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill 1\n");
+  MemoryKills kills(folder_ / "sys", proc);
+  EXPECT_FALSE(kills.happened());
+  write_file_atomic(sys / "memory.oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill 2\n");
+  EXPECT_TRUE(kills.happened());
+  EXPECT_FALSE(kills.happened());
+  EXPECT_FALSE(MemoryKills(folder_ / "none", folder_ / "none").happened());
+}
+
+// Row 10 of the fault table, where memory cgroups (v1) may be made.
+TEST_F(Launcher, RankBeyondTheMemoryLimitEndsWithTwelve) {
+  const fs::path group = "/sys/fs/cgroup/memory/convoy-test-" + std::to_string(getpid());
+  std::error_code failure;
+  if (!fs::create_directory(group, failure)) GTEST_SKIP() << "memory cgroups can not be made here";
+  const pid_t launcher = fork();
+  if (launcher == 0) {
+    std::ofstream(group / "memory.limit_in_bytes") << (64 << 20);
+    std::ofstream(group / "cgroup.procs") << getpid();
+    const LaunchReport report = run_ranks(
+        plan(2, "[ $RANK = 1 ] && exec dd if=/dev/zero of=/dev/null bs=200M count=1; sleep 60"));
+    std::ofstream(folder_ / "report") << failure_text(report);
+    _exit(report.exit_code);
+  }
+  int status = 0;
+  waitpid(launcher, &status, 0);
+  for (int turn = 0; turn < 100 && !fs::remove(group, failure); ++turn)
+    std::this_thread::sleep_for(milliseconds(20));
+  EXPECT_EQ(WEXITSTATUS(status), 12);
+  EXPECT_NE(file("report").find("rank 1 was killed by the kernel because memory ran out"),
+            std::string::npos)
+      << file("report");
+}
 
 TEST(ReservedPort, AreDistinctAndFree) {
   std::vector<ReservedPort> ports(50);

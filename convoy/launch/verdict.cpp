@@ -40,15 +40,26 @@ int stop_code(const LaunchReport& report) {
 }
 
 std::string way_of_ending(const RankEnd& end) {
+  if (end.out_of_memory)
+    return "was killed by the kernel because memory ran out (give the job more memory, fewer ranks "
+           "or smaller batches)";
   if (end.signal != 0)
     return fmt::format("was killed by signal {} ({})", end.signal, ::strsignal(end.signal));
   return fmt::format("ended with exit code {}", end.exit_code);
 }
 
+// For a person's eyes: long lines are cut, and what would disturb a terminal is left out.
 std::string indented(const std::string& lines) {
+  constexpr size_t kLongestLine = 400;
   std::string text;
   std::istringstream stream(lines);
-  for (std::string line; std::getline(stream, line);) text += "  | " + line + "\n";
+  for (std::string line; std::getline(stream, line);) {
+    std::erase_if(line, [](char byte) {
+      return static_cast<unsigned char>(byte) < 32 && byte != '\t' && byte != '\x1b';
+    });
+    if (line.size() > kLongestLine) line = line.substr(0, kLongestLine) + "...";
+    text += "  | " + line + "\n";
+  }
   return text;
 }
 
