@@ -15,7 +15,7 @@ namespace convoy::launch {
 struct Cpu {
   int id = 0;
   int core = 0;     // smallest CPU id of the same physical core
-  int complex = 0;  // smallest CPU id under the same last-level cache
+  int complex = 0;  // smallest CPU id under the same last-level cache; negative = not known
   int numa_node = 0;
   int socket = 0;
 };
@@ -24,7 +24,11 @@ struct Machine {
   std::vector<Cpu> cpus = {};  // that this process may run on, by id
   int usable_cpus = 1;         // cpus, or less by a cgroup quota
   bool limited_by_quota = false;
+  // Somebody gave this process a share of the CPUs that its cgroup (or the host) has: srun, mpirun or taskset bound it.
+  bool bound = false;
   std::map<int, int> socket_of_node = {};  // every NUMA node with CPUs, allowed or not
+
+  int num_cores() const;  // physical cores with at least one CPU in `cpus`
 };
 
 struct MachineSources {

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "convoy/launch/place/text_table.h"
+
 namespace convoy::launch {
 namespace {
 
@@ -36,23 +38,10 @@ std::vector<Origin> merge_origins(const std::vector<Origin>& weaker,
 }
 
 std::string origin_table(const std::vector<Origin>& origins) {
-  size_t field_width = 5, value_width = 5, decided_width = 10;
-  for (const Origin& row : origins) {
-    field_width = std::max(field_width, row.field.size());
-    value_width = std::max(value_width, row.value.size());
-    decided_width = std::max(decided_width, row.decided_by.size());
-  }
-  std::string text;
-  const auto add = [&](const Origin& row) {
-    std::string line = fmt::format("{:<{}}  {:<{}}  {:<{}}  {}", row.field, field_width,
-                                   row.value.empty() ? "-" : row.value, value_width, row.decided_by,
-                                   decided_width, row.overrode);
-    line.erase(line.find_last_not_of(' ') + 1);
-    text += line + '\n';
-  };
-  add({"field", "value", "decided by", "overrode"});
-  for (const Origin& row : origins) add(row);
-  return text;
+  std::vector<std::vector<std::string>> rows = {{"field", "value", "decided by", "overrode"}};
+  for (const Origin& row : origins)
+    rows.push_back({row.field, row.value, row.decided_by, row.overrode});
+  return text_table(rows);
 }
 
 std::string origin_json(const std::vector<Origin>& origins) {

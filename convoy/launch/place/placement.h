@@ -3,6 +3,7 @@
 // Which rank computes where, before anything starts: device, CPUs, NUMA node and threads of each local rank.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,10 +27,17 @@ enum class ThreadRule {
   Torchrun,   // foreign programs: 1 with several ranks, unless OMP_NUM_THREADS is set
 };
 
+// This process is itself a rank that somebody else started among others.
+struct AdoptedRank {
+  int local_rank = 0;
+  int ranks_on_host = 1;
+};
+
 struct PlacementRequest {
   std::string host = {};
-  int num_ranks = 1;   // of this host
-  int first_rank = 0;  // global rank of local rank 0
+  int num_ranks = 1;                        // to start on this host
+  int first_rank = 0;                       // global rank of the first of them
+  std::optional<AdoptedRank> adopted = {};  // then num_ranks is 1 and first_rank its rank
   NumaBinding binding = NumaBinding::None;
   ThreadRule threads = ThreadRule::Torchrun;
   std::string omp_num_threads = {};  // of the environment; empty = unset
@@ -55,8 +63,11 @@ struct Placement {
   std::vector<std::string> notes = {};
 };
 
-// Devices go to local ranks in order; more ranks than devices share them round robin, with a note. Throws ConfigError
-// when a binding asks for more cores than the node has.
+// Devices go to local ranks in order; more ranks than devices share them round robin, with a note. Without a binding
+// the cores are shared out in equal slices: among the ranks whose devices are on one NUMA node the cores of that node,
+// else all cores in the order of nodes, so that a slice crosses a node only where the numbers do not divide. CPUs of one
+// core stay together as long as there are enough cores. Throws ConfigError when a binding can not be made: fewer cores
+// than ranks on a node, or a node without usable CPUs.
 Placement plan_placement(const PlacementRequest& request, const DeviceSelection& devices,
                          const Machine& machine);
 

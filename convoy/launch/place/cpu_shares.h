@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which CPUs belong to which rank of one host, by NUMA node, socket, core or last-level cache.
+#pragma once
+
+#include <vector>
+
+#include "convoy/launch/place/machine.h"
+#include "convoy/launch/place/placement.h"
+
+namespace convoy::launch {
+
+constexpr int kUnknownNode = -1;
+
+// By local rank. `nodes` holds the NUMA node of each rank's device, kUnknownNode where there is no device or the slot
+// does not say. Throws ConfigError as plan_placement does.
+std::vector<std::vector<int>> share_cpus(const Machine& machine, NumaBinding binding,
+                                         const std::vector<int>& nodes);
+
+// For ranks without devices: each gets one of the machine's nodes, neighbours the same.
+std::vector<int> spread_over_nodes(const Machine& machine, int num_ranks);
+
+// The one node that all of `cpus` are on; kUnknownNode for several.
+int common_node(const Machine& machine, const std::vector<int>& cpus);
+
+}  // namespace convoy::launch

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/launch/place/placement.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "convoy/base/error.h"
+#include "convoy/base/suggest.h"
+#include "convoy/launch/place/cpu_shares.h"
+
+namespace convoy::launch {
+namespace {
+
+class Planner {
+ public:
+  Planner(const PlacementRequest& request, const DeviceSelection& devices, const Machine& machine)
+      : request_(request), devices_(devices), machine_(machine) {
+    ranks_on_host_ = request.adopted ? request.adopted->ranks_on_host : request.num_ranks;
+    CONVOY_INVARIANT(ranks_on_host_ >= 1, "{} ranks on this host", ranks_on_host_);
+  }
+
+  Placement plan() {
+    const std::vector<int> nodes = device_nodes();
+    const std::vector<std::vector<int>> shares = share_cpus(machine_, request_.binding, nodes);
+    const int first = request_.adopted ? request_.adopted->local_rank : 0;
+    const int count = request_.adopted ? 1 : request_.num_ranks;
+    for (int index = 0; index < count; ++index)
+      placement_.ranks.push_back(place(first + index, request_.first_rank + index, shares, nodes));
+    add_notes();
+    return placement_;
+  }
+
+ private:
+  const Device* device_of(int local_rank) const {
+    if (devices_.devices.empty()) return nullptr;
+    return &devices_.devices[static_cast<size_t>(local_rank) % devices_.devices.size()];
+  }
+
+  std::vector<int> device_nodes() {
+    const bool bound = request_.binding != NumaBinding::None;
+    if (devices_.devices.empty())
+      return bound ? spread_over_nodes(machine_, ranks_on_host_)
+                   : std::vector<int>(static_cast<size_t>(ranks_on_host_), kUnknownNode);
+    std::vector<int> nodes;
+    for (int rank = 0; rank < ranks_on_host_; ++rank) {
+      int node = device_of(rank)->numa_node;
+      // Kernels say -1 for every slot of a machine with one node.
+      if (machine_.socket_of_node.count(node) == 0) node = kUnknownNode;
+      if (node == kUnknownNode && machine_.socket_of_node.size() == 1)
+        node = machine_.socket_of_node.begin()->first;
+      if (node == kUnknownNode && bound)
+        placement_.notes.push_back(
+            fmt::format("local rank {} is not bound: the NUMA node of {} is not known", rank,
+                        device_of(rank)->pci_address));
+      nodes.push_back(node);
+    }
+    return nodes;
+  }
+
+  RankPlacement place(int local_rank, int rank, const std::vector<std::vector<int>>& shares,
+                      const std::vector<int>& nodes) const {
+    const auto index = static_cast<size_t>(local_rank);
+    RankPlacement placed;
+    placed.rank = rank;
+    placed.local_rank = local_rank;
+    placed.host = request_.host;
+    placed.device = "cpu";
+    if (const Device* const device = device_of(local_rank)) {
+      placed.device = device->mig ? fmt::format("mig {}/{}/{}", device->gpu, device->gpu_instance,
+                                                device->compute_instance)
+                                  : fmt::format("gpu {}", device->gpu);
+      placed.device_uuid = device->uuid;
+      if (request_.virtual_local_rank || devices_.one_device_per_rank)
+        placed.visible_device = devices_.tokens[index % devices_.tokens.size()];
+    }
+    placed.cpus = shares[index];
+    if (shared_by_others(placed)) placed.cpus = all_cpus();
+    placed.bind = request_.binding != NumaBinding::None && nodes[index] != kUnknownNode;
+    placed.numa_node = common_node(machine_, placed.cpus);
+    placed.threads = threads_of(placed, shares);
+    return placed;
+  }
+
+  // Whoever bound an adopted rank has shared the CPUs out already.
+  bool shared_by_others(const RankPlacement& placed) const {
+    return request_.adopted && machine_.bound && request_.binding == NumaBinding::None &&
+           !placed.bind;
+  }
+
+  std::vector<int> all_cpus() const {
+    std::vector<int> ids;
+    for (const Cpu& cpu : machine_.cpus) ids.push_back(cpu.id);
+    return ids;
+  }
+
+  int cores_in(const std::vector<int>& cpus) const {
+    std::set<int> cores;
+    for (const Cpu& cpu : machine_.cpus)
+      if (std::binary_search(cpus.begin(), cpus.end(), cpu.id)) cores.insert(cpu.core);
+    return static_cast<int>(cores.size());
+  }
+
+  // One thread per physical core: a second one on the same core does not make arithmetic faster.
+  int threads_of(const RankPlacement& placed, const std::vector<std::vector<int>>& shares) const {
+    if (!request_.omp_num_threads.empty()) return 0;
+    if (request_.threads == ThreadRule::Torchrun) return ranks_on_host_ > 1 ? 1 : 0;
+    const int cores = cores_in(placed.cpus);
+    if (shared_by_others(placed)) return std::max(1, std::min(cores, machine_.usable_cpus));
+    const auto same = static_cast<int>(
+        std::count(shares.begin(), shares.end(), shares[static_cast<size_t>(placed.local_rank)]));
+    const int of_quota = machine_.usable_cpus / ranks_on_host_;
+    return std::max(1, std::min(cores / same, of_quota));
+  }
+
+  void add_notes() {
+    const auto num_devices = static_cast<int>(devices_.devices.size());
+    if (num_devices > 0 && !request_.adopted && ranks_on_host_ > num_devices)
+      placement_.notes.push_back(
+          fmt::format("{} ranks share {} devices", ranks_on_host_, num_devices));
+    if (request_.binding == NumaBinding::None && ranks_on_host_ > 1 && !request_.adopted)
+      placement_.notes.emplace_back(
+          "cores are a plan: without --numa-binding a rank may run on any CPU");
+    if (machine_.limited_by_quota)
+      placement_.notes.push_back(fmt::format("a cgroup quota allows {} of {} CPUs",
+                                             machine_.usable_cpus, machine_.cpus.size()));
+  }
+
+  const PlacementRequest& request_;
+  const DeviceSelection& devices_;
+  const Machine& machine_;
+  int ranks_on_host_ = 1;
+  Placement placement_;
+};
+
+}  // namespace
+
+NumaBinding numa_binding_of(const std::string& word) {
+  if (word == "node") return NumaBinding::Node;
+  if (word == "socket") return NumaBinding::Socket;
+  if (word == "exclusive") return NumaBinding::Exclusive;
+  if (word == "core-complex" || word == "core_complex") return NumaBinding::CoreComplex;
+  throw ConfigError(
+      fmt::format("--numa-binding: wanted node, socket, exclusive or core-complex, found `{}`{}",
+                  word, did_you_mean(word, {"node", "socket", "exclusive", "core-complex"})));
+}
+
+Placement plan_placement(const PlacementRequest& request, const DeviceSelection& devices,
+                         const Machine& machine) {
+  return Planner(request, devices, machine).plan();
+}
+
+}  // namespace convoy::launch
