@@ -19,12 +19,11 @@ enum class FileStart { Append, Anew };
 class LogFile {
  public:
   using Clock = std::chrono::steady_clock;
-  static constexpr std::chrono::seconds kRetryWait{10};
 
   LogFile() = default;  // stores nothing, and that is no failure
-  // Makes its folder too. Throws nothing: see failure().
-  LogFile(std::filesystem::path path, FileStart start,
-          std::chrono::milliseconds retry_wait = kRetryWait);
+  // Makes its folder too. Throws nothing: see failure(). After a failure writing is tried again
+  // `retry_wait` later.
+  LogFile(std::filesystem::path path, FileStart start, std::chrono::milliseconds retry_wait);
 
   // The bytes of both pieces, one after the other. False when not all of them are stored, or none are
   // wanted. Blocks on the disk.
@@ -42,7 +41,7 @@ class LogFile {
   std::filesystem::path path_;
   Descriptor file_;
   int failure_ = 0;
-  std::chrono::milliseconds retry_wait_ = kRetryWait;
+  std::chrono::milliseconds retry_wait_{0};
   Clock::time_point retry_at_;
   uint64_t missing_bytes_ = 0;
   uint64_t stored_bytes_ = 0;

@@ -88,6 +88,8 @@ struct LogOptions {
   std::chrono::milliseconds fold_window{100};
   // An unfinished line that is redrawn with '\r' is shown this often as it stands.
   std::chrono::milliseconds redraw_interval{5'000};
+  // A log file that could not be written to is tried again this much later.
+  std::chrono::milliseconds file_retry_wait{10'000};
   bool color = false;      // of the prefix, where the console is a terminal
   int console_output = 1;  // descriptors, not owned
   int console_errors = 2;

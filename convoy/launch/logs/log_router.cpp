@@ -50,7 +50,8 @@ void LogRouter::open_filter_file(Stream stream) {
   LogFile& file = filtered_[index_of(stream)];
   file =
       LogFile(attempt_folder(options_) / (output ? "filtered_stdout.log" : "filtered_stderr.log"),
-              options_.layout == LogLayout::Convoy ? FileStart::Append : FileStart::Anew);
+              options_.layout == LogLayout::Convoy ? FileStart::Append : FileStart::Anew,
+              options_.file_retry_wait);
   if (file.failure() != 0) warn_of(file);
 }
 
@@ -62,6 +63,7 @@ void LogRouter::set_up_stream(int local_rank, Stream stream) {
                  options_.first_global_rank + local_rank == 0;
   set_up.redirected =
       options_.redirects.contains(local_rank, stream) && !options_.tee.contains(local_rank, stream);
+  set_up.file_only = set_up.redirected && rank(local_rank).files.stores(stream);
   set_up.copied = set_up.shown && !set_up.redirected && filtered_[index_of(stream)].wanted();
 }
 
@@ -73,16 +75,32 @@ void LogRouter::take(int local_rank, Stream stream, std::string_view bytes) {
   const bool stored = from.files.take(stream, bytes);
   if (!stored && !warned_of_file_)
     if (const LogFile* const failed = from.files.failed()) warn_of(*failed);
-  const bool shown = of_stream.shown && !(of_stream.redirected && stored);
-  if (shown && of_stream.plain) console(stream).pending() += bytes;
+  if (of_stream.redirected && of_stream.file_only != stored) redirect(local_rank, stream, stored);
+  const bool shown = of_stream.shown && !of_stream.file_only;
+  if (shown && of_stream.plain) pass_on(stream, bytes);
   const bool by_lines = shown && !of_stream.plain;
-  if (by_lines || of_stream.copied) {
-    take_lines(local_rank, stream, bytes, by_lines);
-  } else if (of_stream.redirected) {
-    // The file takes it again: a line that was begun on the console ends there.
-    of_stream.lines.finish([&](std::string_view text) { line(local_rank, stream, text, true); });
-  }
+  if (by_lines || of_stream.copied) take_lines(local_rank, stream, bytes, by_lines);
   handle_deadline();
+}
+
+void LogRouter::redirect(int local_rank, Stream stream, bool file_only) {
+  StreamState& from = state(local_rank, stream);
+  from.file_only = file_only;
+  count_writers();
+  // When the file takes it again, a line that was begun on the console ends there.
+  from.lines.finish([&](std::string_view text) { line(local_rank, stream, text, from.shown); });
+}
+
+void LogRouter::pass_on(Stream stream, std::string_view bytes) {
+  if (bytes.empty()) return;
+  console(stream).pending() += bytes;
+  // After a '\r' the cursor is at the start of a line, but one that is in use.
+  plain_end_[console_index(stream)] = bytes.back();
+}
+
+void LogRouter::end_plain_line(Stream stream) {
+  if (std::exchange(plain_end_[console_index(stream)], '\n') != '\n')
+    console(stream).pending() += '\n';
 }
 
 void LogRouter::take_lines(int local_rank, Stream stream, std::string_view bytes, bool shown) {
@@ -119,6 +137,7 @@ void LogRouter::show_folded() {
 
 void LogRouter::show(Stream stream, std::string_view text, std::span<const int> local_ranks,
                      WallClock::time_point time) {
+  end_plain_line(stream);
   ConsoleQueue& to = console(stream);
   prefixes_.append(to.pending(), local_ranks, time, options_.color && to.terminal());
   to.pending() += text;
@@ -162,6 +181,7 @@ void LogRouter::finish(int local_rank) {
     state(local_rank, stream).lines.finish([&](std::string_view text) {
       line(local_rank, stream, text, ended.shown && !ended.plain);
     });
+    if (ended.plain && plain_end_[console_index(stream)] != '\r') end_plain_line(stream);
   }
   from.open = false;
   count_writers();
@@ -174,20 +194,16 @@ void LogRouter::count_writers() {
   for (const Stream stream : kStreams) {
     const auto writes = [&](const RankState& from) {
       const StreamState& of_stream = from.streams[index_of(stream)];
-      return from.open && of_stream.shown && !of_stream.plain && !of_stream.redirected;
+      return from.open && of_stream.shown && !of_stream.plain && !of_stream.file_only;
     };
     fold_.set_writers(stream,
                       static_cast<int>(std::count_if(ranks_.begin(), ranks_.end(), writes)));
   }
 }
 
-ConsoleQueue& LogRouter::console(Stream stream) {
-  return consoles_[one_console_ ? 0 : index_of(stream)];
-}
-
 bool LogRouter::accepts(int local_rank, Stream stream) const {
   return !rank(local_rank).streams[index_of(stream)].shown ||
-         !consoles_[one_console_ ? 0 : index_of(stream)].behind();
+         !consoles_[console_index(stream)].behind();
 }
 
 std::optional<LogRouter::Clock::time_point> LogRouter::next_deadline() const {

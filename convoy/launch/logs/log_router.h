@@ -72,7 +72,8 @@ class LogRouter {
   struct StreamState {
     bool shown = true;        // on the console
     bool plain = false;       // there as the bytes come, not by lines
-    bool redirected = false;  // not shown as long as the file takes it
+    bool redirected = false;  // to the file, and to the console only while the file fails
+    bool file_only = false;   // redirected, and the file works
     bool copied = false;      // lines that match a filter go to the filter file
     DrawnLines lines;
     std::optional<std::string> drawn;  // what the console shows of a line that is being redrawn
@@ -96,16 +97,22 @@ class LogRouter {
   StreamState& state(int local_rank, Stream stream) {
     return rank(local_rank).streams[static_cast<size_t>(stream)];
   }
-  ConsoleQueue& console(Stream stream);
+  size_t console_index(Stream stream) const {
+    return one_console_ ? 0 : static_cast<size_t>(stream);
+  }
+  ConsoleQueue& console(Stream stream) { return consoles_[console_index(stream)]; }
 
   void open_filter_file(Stream stream);
   void set_up_stream(int local_rank, Stream stream);
   void look_at_clocks();
+  void redirect(int local_rank, Stream stream, bool file_only);
   void take_lines(int local_rank, Stream stream, std::string_view bytes, bool shown);
   void line(int local_rank, Stream stream, std::string_view text, bool shown);
   void queue(int local_rank, Stream stream, std::string_view text);
   void show(Stream stream, std::string_view text, std::span<const int> local_ranks,
             WallClock::time_point time);
+  void pass_on(Stream stream, std::string_view bytes);
+  void end_plain_line(Stream stream);
   void show_folded();
   void show_redraws();
   void copy_if_matching(int local_rank, Stream stream, std::string_view text);
@@ -126,6 +133,8 @@ class LogRouter {
   std::deque<Redraw> redraws_;  // oldest first
   Clock::time_point now_;
   WallClock::time_point time_;
+  char plain_end_[2] = {'\n',
+                        '\n'};  // by console: the last byte, where it was passed on as it came
   bool warned_of_file_ = false;
   bool warned_of_console_[2] = {};
 };

@@ -24,7 +24,8 @@ std::filesystem::path attempt_folder(const LogOptions& options) {
 RankFiles::RankFiles(const LogOptions& options, int local_rank) : layout_(options.layout) {
   if (layout_ == LogLayout::Convoy) {
     const int rank = options.first_global_rank + local_rank;
-    files_[0] = LogFile(options.folder / fmt::format("rank-{:02d}.log", rank), FileStart::Append);
+    files_[0] = LogFile(options.folder / fmt::format("rank-{:02d}.log", rank), FileStart::Append,
+                        options.file_retry_wait);
   }
   if (layout_ != LogLayout::Torchrun) return;
   const std::filesystem::path folder = attempt_folder(options) / std::to_string(local_rank);
@@ -33,13 +34,19 @@ RankFiles::RankFiles(const LogOptions& options, int local_rank) : layout_(option
         !options.tee.contains(local_rank, stream))
       continue;
     const char* const name = stream == Stream::Output ? "stdout.log" : "stderr.log";
-    files_[static_cast<size_t>(stream)] = LogFile(folder / name, FileStart::Anew);
+    files_[static_cast<size_t>(stream)] =
+        LogFile(folder / name, FileStart::Anew, options.file_retry_wait);
   }
 }
 
 bool RankFiles::take(Stream stream, std::string_view bytes) {
   return layout_ == LogLayout::Convoy ? take_lines(stream, bytes)
                                       : files_[static_cast<size_t>(stream)].write(bytes);
+}
+
+bool RankFiles::stores(Stream stream) const {
+  const LogFile& file = files_[layout_ == LogLayout::Convoy ? 0 : static_cast<size_t>(stream)];
+  return file.wanted() && file.failure() == 0;
 }
 
 void RankFiles::finish() {

@@ -22,7 +22,8 @@ class RankFiles {
 
   // False when the bytes are not in a file: there is none for this stream, or it failed.
   bool take(Stream stream, std::string_view bytes);
-  void finish();  // unfinished lines of the Convoy layout
+  bool stores(Stream stream) const;  // there is a file for it, and it works
+  void finish();                     // unfinished lines of the Convoy layout
   void note(std::string_view line);
 
   const LogFile* failed() const;                 // one whose disk does not take it now; null = none
