@@ -14,10 +14,10 @@ bool Group::any(bool value) {
   return votes.item<int64_t>() > 0;
 }
 
-std::unique_ptr<Group> join_group(const RankEnvironment& environment,
-                                  std::chrono::seconds timeout) {
+std::unique_ptr<Group> join_group(const RankEnvironment& environment, std::chrono::seconds timeout,
+                                  telemetry::FlightWriter* flight) {
   if (environment.world == 1) return std::make_unique<SingleGroup>();
-  return std::make_unique<GlooGroup>(environment, timeout);
+  return std::make_unique<GlooGroup>(environment, timeout, flight);
 }
 
 }  // namespace convoy::comm

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "convoy/comm/environment.h"
+#include "convoy/telemetry/flight_record_writer.h"
 
 namespace convoy::comm {
 
@@ -49,7 +50,9 @@ class Group {
   bool any(bool value);
 };
 
-// Collective. Blocks until all ranks have joined. World 1: no connection is made. Throws CommError.
-std::unique_ptr<Group> join_group(const RankEnvironment& environment, std::chrono::seconds timeout);
+// Collective. Blocks until all ranks have joined. World 1: no connection is made. Every collective,
+// joining first, is written to `flight`, which outlives the group; null = to nowhere. Throws CommError.
+std::unique_ptr<Group> join_group(const RankEnvironment& environment, std::chrono::seconds timeout,
+                                  telemetry::FlightWriter* flight = nullptr);
 
 }  // namespace convoy::comm

@@ -12,29 +12,25 @@
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
 
 #include "convoy/base/error.h"
+#include "convoy/comm/gloo/passage.h"
 #include "convoy/comm/gloo/sockets.h"
 
 namespace convoy::comm {
 namespace {
 
-// Runs `call`, turning c10d's and Gloo's exceptions into one CommError that says who was doing what.
-template <class Call>
-auto translated(int rank, int size, const std::string& what, Call call) {
-  const auto fail = [&](std::string reason) -> CommError {
-    reason = reason.substr(0, reason.find('\n'));
-    return CommError(
-        fmt::format("rank {} of {}: {} failed: {}", rank, size, what, reason),
-        {.hint = "another rank ended or did not answer in time; its own error is the cause",
-         .rank = rank});
-  };
-  try {
-    return call();
-  } catch (const Error&) {
-    throw;
-  } catch (const c10::Error& error) {
-    throw fail(error.what_without_backtrace());
-  } catch (const std::exception& error) {
-    throw fail(error.what());
+// Constant texts: records and errors keep pointing at them.
+std::string_view dtype_word(at::ScalarType dtype) {
+  switch (dtype) {
+    case at::kFloat:
+      return "float32";
+    case at::kBFloat16:
+      return "bfloat16";
+    case at::kLong:
+      return "int64";
+    case at::kByte:
+      return "uint8";
+    default:
+      return c10::toString(dtype);
   }
 }
 
@@ -71,17 +67,15 @@ c10::intrusive_ptr<c10d::ProcessGroupGloo> connect(const RankEnvironment& enviro
 
 class GlooWork : public Work {
  public:
-  GlooWork(int rank, int size, std::string what, c10::intrusive_ptr<c10d::Work> work)
-      : rank_(rank), size_(size), what_(std::move(what)), work_(std::move(work)) {}
+  GlooWork(const Passage& passage, c10::intrusive_ptr<c10d::Work> work)
+      : passage_(passage), work_(std::move(work)) {}
 
   void wait() override {
-    translated(rank_, size_, what_, [&] { work_->wait(); });
+    passage_.finish([&] { work_->wait(); });
   }
 
  private:
-  int rank_;
-  int size_;
-  std::string what_;
+  Passage passage_;
   c10::intrusive_ptr<c10d::Work> work_;
 };
 
@@ -92,14 +86,15 @@ struct GlooGroup::Backend {
   SocketSet sockets;
 };
 
-GlooGroup::GlooGroup(const RankEnvironment& environment, std::chrono::seconds timeout)
+GlooGroup::GlooGroup(const RankEnvironment& environment, std::chrono::seconds timeout,
+                     telemetry::FlightWriter* flight)
     : rank_(environment.rank),
       size_(environment.world),
+      flight_(flight != nullptr ? *flight : unrecorded_),
       exceptions_at_start_(std::uncaught_exceptions()),
       backend_(std::make_unique<Backend>()) {
   const SocketSet before = connected_sockets();
-  translated(rank_, size_, "joining the group",
-             [&] { backend_->group = connect(environment, timeout); });
+  enter("join").finish([&] { backend_->group = connect(environment, timeout); });
   backend_->sockets = new_sockets(before, connected_sockets());
 }
 
@@ -109,19 +104,38 @@ GlooGroup::~GlooGroup() {
 
 void GlooGroup::abort() { shut_down(backend_->sockets); }
 
+Passage GlooGroup::enter(std::string_view operation) {
+  return Passage(
+      flight_, rank_, size_,
+      {.group = "world", .operation = operation, .sequence = sequence_++, .group_size = size_});
+}
+
+Passage GlooGroup::enter(std::string_view operation, const at::Tensor& tensor) {
+  CONVOY_INVARIANT(tensor.is_contiguous(), "{} of a tensor that is not contiguous", operation);
+  telemetry::Collective collective{.group = "world",
+                                   .operation = operation,
+                                   .sequence = sequence_++,
+                                   .dtype = dtype_word(tensor.scalar_type()),
+                                   .num_dims = static_cast<int>(tensor.dim()),
+                                   .num_elements = tensor.numel(),
+                                   .bytes = static_cast<int64_t>(tensor.nbytes()),
+                                   .group_size = size_};
+  const size_t kept = std::min(collective.shape.size(), tensor.sizes().size());
+  std::copy_n(tensor.sizes().begin(), kept, collective.shape.begin());
+  return Passage(flight_, rank_, size_, collective);
+}
+
 std::unique_ptr<Work> GlooGroup::start_all_reduce_sum(at::Tensor tensor) {
-  CONVOY_INVARIANT(tensor.is_contiguous(), "all-reduce of a tensor that is not contiguous");
-  std::string what = fmt::format("all_reduce #{} of {} numbers", sequence_++, tensor.numel());
-  return translated(rank_, size_, what, [&]() -> std::unique_ptr<Work> {
+  const Passage passage = enter("all_reduce", tensor);
+  return passage.run([&]() -> std::unique_ptr<Work> {
     // A detached alias: c10d writes in place and must not meet autograd's version checks.
     std::vector<at::Tensor> tensors = {tensor.detach()};
-    return std::make_unique<GlooWork>(rank_, size_, what, backend_->group->allreduce(tensors));
+    return std::make_unique<GlooWork>(passage, backend_->group->allreduce(tensors));
   });
 }
 
 void GlooGroup::broadcast(at::Tensor tensor, int root) {
-  CONVOY_INVARIANT(tensor.is_contiguous(), "broadcast of a tensor that is not contiguous");
-  translated(rank_, size_, fmt::format("broadcast #{} from rank {}", sequence_++, root), [&] {
+  enter("broadcast", tensor).finish([&] {
     std::vector<at::Tensor> tensors = {tensor.detach()};
     c10d::BroadcastOptions options;
     options.rootRank = root;
@@ -139,8 +153,7 @@ std::vector<std::string> GlooGroup::all_gather_bytes(std::string_view bytes) {
   std::copy(bytes.begin(), bytes.end(), input[0].data_ptr<uint8_t>());
   std::vector<std::vector<at::Tensor>> output(1);
   for (int rank = 0; rank < size_; ++rank) output[0].push_back(at::empty_like(input[0]));
-  translated(rank_, size_, fmt::format("all_gather #{}", sequence_++),
-             [&] { backend_->group->allgather(output, input)->wait(); });
+  enter("all_gather", input[0]).finish([&] { backend_->group->allgather(output, input)->wait(); });
   std::vector<std::string> gathered;
   for (int rank = 0; rank < size_; ++rank) {
     const auto* const data =
@@ -151,8 +164,7 @@ std::vector<std::string> GlooGroup::all_gather_bytes(std::string_view bytes) {
 }
 
 void GlooGroup::barrier() {
-  translated(rank_, size_, fmt::format("barrier #{}", sequence_++),
-             [&] { backend_->group->barrier()->wait(); });
+  enter("barrier").finish([&] { backend_->group->barrier()->wait(); });
 }
 
 }  // namespace convoy::comm

@@ -6,14 +6,16 @@
 
 #include <sys/types.h>
 
+#include "convoy/comm/gloo/passage.h"
 #include "convoy/comm/group.h"
 
 namespace convoy::comm {
 
 class GlooGroup : public Group {
  public:
-  // Collective. Blocks. Throws CommError.
-  GlooGroup(const RankEnvironment& environment, std::chrono::seconds timeout);
+  // Collective. Blocks. Throws CommError. `flight` as for join_group().
+  GlooGroup(const RankEnvironment& environment, std::chrono::seconds timeout,
+            telemetry::FlightWriter* flight);
   ~GlooGroup()
       override;  // while an exception unwinds: abort() first, for c10d would wait for its pending work
   GlooGroup(const GlooGroup&) = delete;
@@ -28,11 +30,17 @@ class GlooGroup : public Group {
   void abort() override;
 
  private:
+  // Says to the flight record that this rank enters its next collective.
+  Passage enter(std::string_view operation);
+  Passage enter(std::string_view operation, const at::Tensor& tensor);
+
   struct Backend;  // keeps c10d's and Gloo's headers in one source file
 
   int rank_;
   int size_;
-  int64_t sequence_ = 0;  // collectives started, for messages
+  telemetry::FlightWriter unrecorded_;
+  telemetry::FlightWriter& flight_;
+  int64_t sequence_ = 0;  // collectives entered
   int exceptions_at_start_;
   std::unique_ptr<Backend> backend_;
 };
