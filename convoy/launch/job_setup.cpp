@@ -270,7 +270,6 @@ JobSetup set_up_job(const SetupRequest& request, const Environment& environment)
   placement.virtual_local_rank = request.virtual_local_rank;
   setup.placement = plan_placement(placement, devices, machine);
   setup.visible_devices = devices.cuda_visible_devices.value_or("");
-  for (const std::string& note : setup.placement.notes) setup.notes.push_back(note);
   return setup;
 }
 

@@ -25,6 +25,12 @@ std::string flag_name(const std::string& field) {
   return name;
 }
 
+// As a person would type it.
+std::string plain_text(const config::Field& field) {
+  if (const auto* text = std::get_if<std::string*>(&field.value)) return **text;
+  return config::value_yaml(field);
+}
+
 }  // namespace
 
 void read_pet_variables(const std::vector<config::Section>& lists,
@@ -52,9 +58,9 @@ std::vector<Origin> flag_origins(const std::vector<config::Section>& defaults,
   for (size_t list = 0; list < final_values.size(); ++list) {
     for (size_t index = 0; index < final_values[list].fields.size(); ++index) {
       const config::Field& field = final_values[list].fields[index];
-      const std::string value = config::value_yaml(field);
-      const std::string pet = config::value_yaml(after_pet[list].fields[index]);
-      const std::string otherwise = config::value_yaml(defaults[list].fields[index]);
+      const std::string value = plain_text(field);
+      const std::string pet = plain_text(after_pet[list].fields[index]);
+      const std::string otherwise = plain_text(defaults[list].fields[index]);
       if (value == otherwise && pet == otherwise) continue;
       Origin row;
       row.field = field.name;

@@ -137,7 +137,9 @@ std::string failure_text(const LaunchReport& report) {
   if (!report.verdict.empty()) text += report.verdict + "\n";
   for (size_t index = 0; index < report.ends.size(); ++index) {
     const RankEnd& end = report.ends[index];
-    if (static_cast<int>(index) == report.root_cause || report.ended_early || end.silent) continue;
+    if (static_cast<int>(index) == report.root_cause || report.ended_early || end.silent ||
+        end.exit_code == 0)
+      continue;
     text += fmt::format("rank {} {} after {} had failed\n", end.rank, way_of_ending(end),
                         who_failed(report));
   }

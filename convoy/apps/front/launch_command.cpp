@@ -142,16 +142,18 @@ int print_dry_run(const Context& context, const launch::JobSetup& setup, const L
 
 int run_launch(Context& context, const std::vector<std::string>& arguments) {
   const Environment environment = launch::process_environment();
-  const Invocation found = read_command_line(context, arguments, environment);
+  Invocation found = read_command_line(context, arguments, environment);
   const LaunchFlags& flags = found.flags.launch;
   const launch::SetupRequest request = setup_request(found.flags, environment);
   const launch::JobSetup setup = launch::set_up_job(request, environment);
   if (flags.explain) {
+    std::erase_if(found.origins, [](const launch::Origin& row) { return row.field == "explain"; });
     fmt::print("{}", context.common.json ? launch::explain_json(setup.place, found.origins) + "\n"
                                          : launch::explain_text(setup.place, found.origins));
     return 0;
   }
   for (const std::string& note : setup.notes) context.log().warning(note);
+  for (const std::string& note : setup.placement.notes) context.log().detail(note);
   if (flags.dry_run) return print_dry_run(context, setup, flags);
   if (found.program.empty())
     throw ConfigError("launch wants a program",

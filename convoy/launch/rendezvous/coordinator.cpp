@@ -276,7 +276,7 @@ void Coordinator::Service::handle_node(uint64_t number, const Frame& frame, Cloc
   if (type == "heartbeat") {
     connections_.at(number).channel.send({{"type", "heartbeat"}, {"known", state_.has(number)}});
   } else if (type == "ready") {
-    state_.ready(number, static_cast<int>(read_number(head, "master_port")), now);
+    state_.ready(number, attempt(), static_cast<int>(read_number(head, "master_port")), now);
   } else if (type == "failure") {
     state_.failure(number, attempt(), read_cause(object("cause")), now);
   } else if (type == "stop_request") {

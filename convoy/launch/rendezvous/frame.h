@@ -22,7 +22,7 @@ struct Frame {
 };
 
 constexpr size_t kMaxHeadBytes = 4 << 20;
-constexpr size_t kMaxPayloadBytes = 64 << 20;
+constexpr size_t kMaxPayloadBytes = (64 << 20) + (4 << 20);  // a value and its keys
 constexpr size_t kMaxHeadDepth = 16;
 
 // Lengths and head; a payload of `payload_bytes` must follow. Text that is not UTF-8 is repaired.

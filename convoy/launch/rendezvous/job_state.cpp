@@ -106,6 +106,7 @@ void JobState::start() {
                                    .first_rank = first[static_cast<size_t>(node.node_rank)],
                                    .own_address = address_of(node, external)}});
     node.in_attempt = true;
+    node.last_attempt = policy_.attempt();
     node.is_ready = false;
   }
   phase_ = Phase::Running;

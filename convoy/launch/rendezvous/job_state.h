@@ -67,7 +67,8 @@ class JobState {
   // Events. Reports of another attempt than the current one are ignored.
   std::optional<Refusal> join(NodeId node, const NodeOffer& offer, const NodeOrigin& origin,
                               Clock::time_point now);
-  void ready(NodeId node, int master_port, Clock::time_point now);
+  // `last_attempt`: the one that the node was assigned last, -1 = none.
+  void ready(NodeId node, int last_attempt, int master_port, Clock::time_point now);
   void failure(NodeId node, int attempt, FailureCause cause, Clock::time_point now);
   void stop_request(NodeId node, Clock::time_point now);
   void attempt_end(NodeId node, int attempt, AttemptEnd end, Clock::time_point now);
@@ -89,6 +90,7 @@ class JobState {
     NodeOffer offer;
     NodeOrigin origin;
     int node_rank = -1;  // of the running or the last attempt
+    int last_attempt = -1;
     int master_port = 0;
     bool is_ready = false;
     bool in_attempt = false;

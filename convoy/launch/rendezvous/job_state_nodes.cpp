@@ -87,9 +87,9 @@ void JobState::heard(NodeId node, Clock::time_point now) {
   if (found != nodes_.end()) found->second.last_heard = now;
 }
 
-void JobState::ready(NodeId node, int master_port, Clock::time_point now) {
+void JobState::ready(NodeId node, int last_attempt, int master_port, Clock::time_point now) {
   const auto found = nodes_.find(node);
-  if (found == nodes_.end()) return;
+  if (found == nodes_.end() || found->second.last_attempt != last_attempt) return;
   found->second.is_ready = true;
   found->second.master_port = master_port;
   start_if_complete(now);

@@ -79,16 +79,22 @@ class KeyValueClient::Connection {
       payload += key;
     }
     payload += rest;
-    CONVOY_CHECK(payload.size() <= kMaxPayloadBytes, CommError,
-                 "a value of the store may have {} bytes at most, found {}", kMaxValueBytes,
-                 payload.size());
+    CONVOY_CHECK(rest.size() <= kMaxValueBytes && payload.size() <= kMaxPayloadBytes, CommError,
+                 "a value of the store may have {} bytes at most, found {} and {} bytes of keys",
+                 kMaxValueBytes, rest.size(), payload.size() - rest.size());
     head["key_bytes"] = std::move(lengths);
     const std::lock_guard lock(mutex_);
+    check_usable();
     channel_.send(head, std::make_shared<const std::string>(std::move(payload)));
     return answer(keys.empty() ? std::string() : keys.front(), limit);
   }
 
  private:
+  void check_usable() const {
+    CONVOY_CHECK(!lost_, CommError, "the key-value store at {} does not answer",
+                 options_.store.text());
+  }
+
   Frame answer(const std::string& key, std::chrono::milliseconds limit) {
     const Clock::time_point deadline = Clock::now() + limit;
     for (;;) {
@@ -97,12 +103,9 @@ class KeyValueClient::Connection {
                    "the key-value store at {} closed the connection: the launcher of the master "
                    "node has ended",
                    options_.store.text());
-      if (Clock::now() >= deadline) {
-        // An answer that comes yet would be taken for that of the next question.
-        lost_ = true;
-      }
-      CONVOY_CHECK(!lost_, CommError, "the key-value store at {} does not answer",
-                   options_.store.text());
+      // An answer that comes yet would be taken for that of the next question.
+      lost_ = Clock::now() >= deadline;
+      check_usable();
       pollfd watched{channel_.descriptor(),
                      static_cast<short>(channel_.has_unsent() ? POLLIN | POLLOUT : POLLIN), 0};
       ::poll(&watched, 1, ms_until(deadline));

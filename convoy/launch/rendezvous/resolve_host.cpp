@@ -8,6 +8,11 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <mutex>
+#include <utility>
+
+#include "convoy/launch/rendezvous/quiet_thread.h"
+#include "convoy/launch/rendezvous/wake_event.h"
 
 namespace convoy::launch {
 
@@ -81,6 +86,29 @@ Resolved resolve_host(const std::string& host, int port) {
     resolved.addresses.emplace_back(entry->ai_addr);
   ::freeaddrinfo(first);
   return resolved;
+}
+
+struct HostLookup::State {
+  std::mutex mutex;
+  std::optional<Resolved> result;
+  WakeEvent done;
+};
+
+HostLookup::HostLookup(const std::string& host, int port) : state_(std::make_shared<State>()) {
+  const auto body = [state = state_, host, port] {
+    Resolved resolved = resolve_host(host, port);
+    const std::lock_guard lock(state->mutex);
+    state->result = std::move(resolved);
+    state->done.set();
+  };
+  quiet_thread(body).detach();
+}
+
+int HostLookup::descriptor() const { return state_->done.descriptor(); }
+
+std::optional<Resolved> HostLookup::result() const {
+  const std::lock_guard lock(state_->mutex);
+  return state_->result;
 }
 
 }  // namespace convoy::launch

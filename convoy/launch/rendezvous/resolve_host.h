@@ -6,6 +6,8 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
+#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -35,5 +37,18 @@ struct Resolved {
 
 // A numeric address costs no look-up. Blocks as long as the resolver takes.
 Resolved resolve_host(const std::string& host, int port);
+
+// The same on a thread of its own, for a resolver may take many seconds and can not be interrupted.
+// Destroying it leaves the thread to end by itself.
+class HostLookup {
+ public:
+  HostLookup(const std::string& host, int port);
+  int descriptor() const;                  // readable once there is a result
+  std::optional<Resolved> result() const;  // absent as long as it takes
+
+ private:
+  struct State;
+  std::shared_ptr<State> state_;  // shared with the thread, whichever ends last
+};
 
 }  // namespace convoy::launch
