@@ -17,6 +17,7 @@
 #include "convoy/recipes/loaded_model.h"
 #include "convoy/recipes/run_report.h"
 #include "convoy/recipes/train_stamp.h"
+#include "convoy/telemetry/flight_record_writer.h"
 #include "convoy/telemetry/run_folder.h"
 #include "convoy/telemetry/training_log.h"
 #include "convoy/train/train_loop.h"
@@ -48,6 +49,7 @@ class FineTune {
       : request_(request),
         settings_(request.settings),
         stop_requested_(stop_requested),
+        flight_(telemetry::FlightWriter::attach()),
         environment_(comm::read_rank_environment()),
         log_(environment_.rank == 0 ? log : Log(LogLevel::Quiet)),
         folder_(telemetry::RunFolder::attach(request.run_folder)),
@@ -71,6 +73,7 @@ class FineTune {
   const FineTuneRequest& request_;
   const settings::TrainSettings& settings_;
   const std::atomic<bool>& stop_requested_;
+  telemetry::FlightWriter flight_;  // first, so that it watches over everything that follows
   comm::RankEnvironment environment_;
   Log log_;
   telemetry::RunFolder folder_;
@@ -256,6 +259,7 @@ ExitCode FineTune::finish(const train::LoopResult& result) {
   const bool stopped = result.end == train::LoopEnd::Stopped;
   if (group_->rank() == 0) {
     if (!stopped) {
+      flight_.set_phase("export");
       use_best(result.progress);
       export_result();
     }
@@ -272,12 +276,16 @@ ExitCode FineTune::finish(const train::LoopResult& result) {
 
 ExitCode FineTune::run() {
   device::share_cpu_threads(environment_.local_world);
+  flight_.set_phase("load");
   load_base();
-  group_ = comm::join_group(environment_, std::chrono::seconds(settings_.parallel.timeout_s));
+  group_ = comm::join_group(environment_, std::chrono::seconds(settings_.parallel.timeout_s),
+                            &flight_);
+  flight_.set_phase("data");
   // The first rank of a host encodes, the others then find its token cache.
   if (environment_.local_rank == 0) encode_data();
   group_->barrier();
   if (environment_.local_rank != 0) encode_data();
+  flight_.set_phase("prepare");
   choose_parameters();
   prepare_training();
   report_plan(log_, settings_, *base_, splits_, *plan_, parameters_, compute_dtype(settings_));
@@ -299,6 +307,7 @@ ExitCode FineTune::run() {
         .stamp = stamp_,
         .checkpoints = checkpoints_,
         .log = training_log_ ? &*training_log_ : nullptr,
+        .flight = flight_,
         .set_training =
             [this](bool training) {
               if (base_->lora) base_->lora->set_training(training);

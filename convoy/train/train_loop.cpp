@@ -84,16 +84,19 @@ double Loop::run_micro_batch(data::StepPosition position, int64_t micro_batch,
   parts_.strategy.begin_micro_batch(last ? parallel::MicroBatch::Last : parallel::MicroBatch::More);
   const std::vector<int64_t> rows = parts_.plan.rows(position, micro_batch, rank);
   if (rows.empty()) return 0;
+  parts_.flight.set_phase("data");
   device::seed_generator({.seed = settings_.seed,
                           .epoch = position.epoch,
                           .step = position.step,
                           .micro_batch = micro_batch,
                           .rank = rank});
   const LabelledBatch batch = assemble_batch(parts_.plan.dataset(), rows);
+  parts_.flight.set_phase("forward");
   const at::Tensor hidden_TD = parts_.model.hidden_states(
       batch.tokens, {.recompute_blocks = settings_.train.gradient_checkpointing});
   const at::Tensor nll_sum =
       kernels::linear_cross_entropy(hidden_TD, parts_.model.head().weight(), batch.labels_T);
+  parts_.flight.set_phase("backward");
   // Divided by the supervised tokens of the whole global batch, so ranks, accumulation and packing never change it.
   nll_sum.div(static_cast<double>(divisor_tokens)).backward();
   return nll_sum.item<double>();
@@ -126,6 +129,7 @@ void Loop::train_step() {
   RankFigures own;
   for (int64_t micro_batch = 0; micro_batch < settings_.train.grad_accum; ++micro_batch)
     own.nll_sum += run_micro_batch(here, micro_batch, divisor_tokens);
+  parts_.flight.set_phase("reduce");
   parts_.strategy.finish_gradients();
   const double grad_norm = optim::global_norm(parts_.strategy.gradients());
   own.memory_bytes = static_cast<double>(device::process_memory().peak_resident_bytes);
@@ -146,11 +150,13 @@ void Loop::train_step() {
                        {.hint = "lower train.learning_rate, or look at the rows of this step",
                         .rank = parts_.strategy.rank(),
                         .step = progress_.step + 1});
+  parts_.flight.set_phase("optimize");
   parts_.optimizer.step(lr, optim::clip_coefficient(grad_norm, settings_.train.max_grad_norm));
   parts_.strategy.reset_gradients();
 
   progress_.step += 1;
   progress_.epoch = progress_.step / steps_per_epoch_;
+  parts_.flight.set_step(progress_.step);
   metrics.tokens = parts_.plan.total_tokens(here);
   progress_.tokens_seen += metrics.tokens;
   progress_.supervised_tokens_seen += divisor_tokens;
@@ -168,6 +174,7 @@ void Loop::train_step() {
 }
 
 bool Loop::evaluate() {
+  parts_.flight.set_phase("evaluate");
   parts_.set_training(false);
   const int64_t batch_size = settings_.train.eval_batch_size > 0 ? settings_.train.eval_batch_size
                                                                  : settings_.train.batch_size;
@@ -207,6 +214,7 @@ bool Loop::out_of_patience() const {
 
 void Loop::save(bool is_best) {
   if (parts_.strategy.rank() != 0) return;
+  parts_.flight.set_phase("save");
   const auto start = Clock::now();
   checkpoint::TrainState state;
   state.progress = progress_;
@@ -221,6 +229,7 @@ void Loop::save(bool is_best) {
         if (parts_.log != nullptr)
           write_file_atomic(temporary / "trainer_state.json", parts_.log->trainer_state_text());
       });
+  parts_.flight.set_checkpoint_step(progress_.step);
   if (parts_.log != nullptr)
     parts_.log->checkpoint(
         {.step = progress_.step, .path = folder, .seconds = seconds_since(start), .best = is_best});
@@ -228,6 +237,7 @@ void Loop::save(bool is_best) {
 
 LoopResult Loop::run() {
   LoopEnd end = LoopEnd::Finished;
+  parts_.flight.set_step(progress_.step);
   parts_.set_training(true);
   const bool can_evaluate = parts_.validation.num_rows() > 0;
   // A run that was killed while it wrote its result may start here with no patience left: its training has ended.
@@ -254,6 +264,7 @@ LoopResult Loop::run() {
     }
   }
   parts_.set_training(false);
+  parts_.flight.set_phase("end");
   // Others must not end their process, and with it the launcher's patience, while rank 0 still writes.
   parts_.strategy.group().barrier();
   return {.end = end, .progress = progress_, .last_evaluation = last_evaluation_};

@@ -19,6 +19,7 @@
 #include "convoy/optim/schedule.h"
 #include "convoy/parallel/strategy.h"
 #include "convoy/settings/train_settings.h"
+#include "convoy/telemetry/flight_record_writer.h"
 #include "convoy/telemetry/training_log.h"
 #include "convoy/train/evaluation.h"
 
@@ -37,6 +38,7 @@ struct LoopParts {
   const checkpoint::Stamp& stamp;
   checkpoint::CheckpointStore& checkpoints;         // rank 0 writes
   telemetry::TrainingLog* log;                      // rank 0's; null elsewhere
+  telemetry::FlightWriter& flight;                  // told the step and the phase
   std::function<void(bool training)> set_training;  // dropout on or off
   std::function<void(const std::filesystem::path& folder)>
       write_alongside;                      // files added to each checkpoint
