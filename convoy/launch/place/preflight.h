@@ -31,6 +31,7 @@ struct PreflightRequest {
   std::filesystem::path log_folder = {};      // empty = no log files
   std::filesystem::path shared_memory = "/dev/shm";
   std::filesystem::path proc = "/proc";
+  std::filesystem::path sys = "/sys";
 };
 
 // Never throws for what it finds.

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/launch/place/preflight.h"
+
+#include <fcntl.h>
+#include <netdb.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <memory>
+#include <optional>
+
+#include "convoy/base/error.h"
+#include "convoy/launch/descriptor.h"
+#include "convoy/launch/place/port_holder.h"
+
+namespace convoy::launch {
+namespace {
+
+namespace fs = std::filesystem;
+constexpr int64_t kMiB = int64_t{1} << 20;
+constexpr int64_t kGiB = int64_t{1} << 30;
+
+std::string bytes_text(int64_t bytes) {
+  if (bytes >= 10 * kGiB) return fmt::format("{} GiB", bytes / kGiB);
+  return fmt::format("{} MiB", bytes / kMiB);
+}
+
+Finding ok(const std::string& check, const std::string& found) {
+  return {Severity::Ok, check, found, ""};
+}
+
+// 0 when the port could be bound and listened on, else errno; -1: the address is no address.
+int try_port(const std::string& address, int port) {
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
+  addrinfo* found = nullptr;
+  if (::getaddrinfo(address.c_str(), std::to_string(port).c_str(), &hints, &found) != 0) return -1;
+  const std::unique_ptr<addrinfo, void (*)(addrinfo*)> owner(found, ::freeaddrinfo);
+  const Descriptor probe(::socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const int on = 1;
+  // As the real listener does: a port whose last connections linger is free.
+  ::setsockopt(probe.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+  const bool free = probe.open() && ::bind(probe.get(), found->ai_addr, found->ai_addrlen) == 0 &&
+                    ::listen(probe.get(), 1) == 0;
+  return free ? 0 : errno;
+}
+
+Finding check_port(const PreflightRequest& request) {
+  const std::string place = fmt::format("{}:{}", request.endpoint_addr, request.endpoint_port);
+  const int failure = try_port(request.endpoint_addr, request.endpoint_port);
+  if (failure == 0) return ok("port", place + " is free");
+  if (failure == EADDRINUSE) {
+    const std::string holder = port_holder(request.endpoint_port, request.proc);
+    return {Severity::Error, "port",
+            fmt::format("{} is taken{}", place,
+                        holder.empty() ? " by another user's process" : " by " + holder),
+            "give another port in --rdzv-endpoint or --master-port, or end that process"};
+  }
+  if (failure == EADDRNOTAVAIL || failure == -1)
+    return {Severity::Error, "port", fmt::format("{} is not an address of this host", place),
+            "node rank 0 must hold the address of --rdzv-endpoint or --master-addr"};
+  return {Severity::Error, "port",
+          fmt::format("{} can not be bound: {}", place, std::strerror(failure)),
+          failure == EACCES ? "choose a port from 1024 on" : "choose another address or port"};
+}
+
+struct LimitNeed {
+  std::string check;
+  std::string what;
+  int resource;
+  rlim_t needed;
+  std::string to_do;
+};
+
+Finding check_limit(const LimitNeed& need) {
+  rlimit limit{};
+  ::getrlimit(static_cast<__rlimit_resource>(need.resource), &limit);
+  const bool unlimited = limit.rlim_cur == RLIM_INFINITY;
+  const std::string found = unlimited ? fmt::format("{}: no limit", need.what)
+                                      : fmt::format("{}: at most {}", need.what, limit.rlim_cur);
+  if (unlimited || limit.rlim_cur >= need.needed) return ok(need.check, found);
+  return {Severity::Warning, need.check, fmt::format("{}, about {} are needed", found, need.needed),
+          need.to_do};
+}
+
+Finding check_open_files(const PreflightRequest& request) {
+  // Of the launcher: pipes, pidfds and log files of each rank, and connections; of a rank: sockets to its peers.
+  constexpr rlim_t kOwn = 128, kPerRank = 12;
+  return check_limit({"open_files", "open files", RLIMIT_NOFILE,
+                      kOwn + kPerRank * static_cast<rlim_t>(request.num_ranks),
+                      "raise it: ulimit -n 65536"});
+}
+
+Finding check_processes(const PreflightRequest& request) {
+  constexpr rlim_t kPerRank =
+      64;  // threads count: intra-op pool, autograd, communication, data loading
+  const rlim_t needed = kPerRank * static_cast<rlim_t>(request.num_ranks);
+  if (::geteuid() == 0)
+    return ok("processes", "processes of this user: the limit does not bind root");
+  return check_limit({"processes", "processes and threads of this user", RLIMIT_NPROC, needed,
+                      "raise it: ulimit -u 65536"});
+}
+
+// The pids controller counts threads too; containers often set it low. Innermost folder that has the file.
+Finding check_cgroup_pids(const PreflightRequest& request) {
+  std::ifstream groups(request.proc / "self/cgroup");
+  for (std::string line; std::getline(groups, line);) {
+    const size_t second = line.find(':', line.find(':') + 1);
+    if (second == std::string::npos) continue;
+    const bool unified = line.find("::") != std::string::npos;
+    if (!unified && line.find(":pids:") == std::string::npos) continue;
+    fs::path folder = request.sys / "fs/cgroup" / (unified ? "" : "pids") /
+                      fs::path(line.substr(second + 1)).relative_path();
+    int64_t most = 0, current = 0;
+    if (!(std::ifstream(folder / "pids.max") >> most)) continue;  // "max" is no number
+    std::ifstream(folder / "pids.current") >> current;
+    const int64_t needed = int64_t{64} * request.num_ranks;
+    const std::string found =
+        fmt::format("the cgroup allows {} processes and threads, {} are in use", most, current);
+    if (most - current >= needed) return ok("cgroup_processes", found);
+    return {Severity::Warning, "cgroup_processes",
+            fmt::format("{}, about {} more are needed", found, needed),
+            "raise the container's limit (docker: --pids-limit, Kubernetes: podPidsLimit)"};
+  }
+  return ok("cgroup_processes", "no cgroup limit on processes");
+}
+
+Finding check_locked_memory(const PreflightRequest& request) {
+  std::error_code absent;
+  const bool rdma = fs::exists(request.sys / "class/infiniband", absent) &&
+                    !fs::is_empty(request.sys / "class/infiniband", absent);
+  if (!request.uses_gpus || !rdma) return ok("locked_memory", "nothing here pins memory for RDMA");
+  return check_limit({"locked_memory", "bytes of locked memory", RLIMIT_MEMLOCK, RLIM_INFINITY - 1,
+                      "InfiniBand pins its buffers: ulimit -l unlimited"});
+}
+
+Finding check_shared_memory(const PreflightRequest& request) {
+  struct statvfs disk {};
+  const std::string name = request.shared_memory.string();
+  if (::statvfs(request.shared_memory.c_str(), &disk) != 0)
+    return {Severity::Warning, "shared_memory", name + " is not there",
+            "mount a tmpfs there; NCCL and data loaders of Python programs use it"};
+  const auto block = static_cast<int64_t>(disk.f_frsize);
+  const int64_t size = static_cast<int64_t>(disk.f_blocks) * block;
+  const int64_t free = static_cast<int64_t>(disk.f_bavail) * block;
+  const std::string found =
+      fmt::format("{} has {} free of {}", name, bytes_text(free), bytes_text(size));
+  // NCCL's buffers of one rank on a host of eight, measured by others at 10 to 30 MiB; containers give 64 MiB to all.
+  const int64_t needed = request.num_ranks > 1 ? 32 * kMiB * request.num_ranks : 0;
+  if (free >= needed) return ok("shared_memory", found);
+  return {Severity::Warning, "shared_memory",
+          fmt::format("{}, about {} are needed", found, bytes_text(needed)),
+          "give the container more (docker: --shm-size=8g), or remove what is left there"};
+}
+
+// The nearest folder that exists: what is missing below it will be made.
+fs::path existing_parent(fs::path folder) {
+  std::error_code error;
+  folder = fs::absolute(folder, error);
+  while (!fs::exists(folder, error) && folder.has_relative_path()) folder = folder.parent_path();
+  return folder;
+}
+
+// Empty when a file could be made in the folder (and is removed), else why not.
+std::string write_problem(const fs::path& folder) {
+  const Descriptor nameless(::open(folder.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600));
+  if (nameless.open()) return "";
+  if (errno != EOPNOTSUPP && errno != EISDIR && errno != ENOENT) return std::strerror(errno);
+  std::string name = (folder / ".convoy-preflight-XXXXXX").string();
+  const Descriptor named(::mkostemp(name.data(), O_CLOEXEC));
+  if (!named.open()) return std::strerror(errno);
+  ::unlink(name.c_str());
+  return "";
+}
+
+struct FolderCheck {
+  std::string check;
+  fs::path folder;
+  Severity if_unwritable;
+  int64_t free_needed_bytes;
+};
+
+Finding check_folder(const FolderCheck& what) {
+  const fs::path folder = existing_parent(what.folder);
+  const std::string problem = write_problem(folder);
+  if (!problem.empty())
+    return {what.if_unwritable, what.check,
+            fmt::format("{} can not be written: {}", folder.string(), problem),
+            what.check == "logs"
+                ? "choose another --log-dir; without it the ranks' output is shown but not stored"
+                : "set TMPDIR to a folder that can be written"};
+  struct statvfs disk {};
+  if (::statvfs(folder.c_str(), &disk) != 0)
+    return ok(what.check, folder.string() + " can be written");
+  const int64_t free = static_cast<int64_t>(disk.f_bavail) * static_cast<int64_t>(disk.f_frsize);
+  const bool no_inodes = disk.f_files > 0 && disk.f_favail < 1000;
+  const std::string found =
+      fmt::format("{} can be written, {} free{}", folder.string(), bytes_text(free),
+                  no_inodes ? fmt::format(", {} files more", disk.f_favail) : "");
+  if (free >= what.free_needed_bytes && !no_inodes) return ok(what.check, found);
+  return {Severity::Warning, what.check, found, "make room, or choose a folder on another disk"};
+}
+
+Finding check_core_files(const PreflightRequest& request) {
+  rlimit limit{};
+  ::getrlimit(RLIMIT_CORE, &limit);
+  std::string pattern;
+  std::ifstream file(request.proc / "sys/kernel/core_pattern");
+  std::getline(file, pattern);
+  const bool piped = !pattern.empty() && pattern[0] == '|';
+  if (limit.rlim_cur == 0 && !piped) return ok("core_files", "a crash leaves no core file");
+  return ok("core_files", fmt::format("a crash leaves a core file by `{}`", pattern));
+}
+
+}  // namespace
+
+std::vector<Finding> preflight(const PreflightRequest& request) {
+  std::vector<Finding> findings;
+  if (request.endpoint_port > 0) findings.push_back(check_port(request));
+  findings.push_back(check_open_files(request));
+  findings.push_back(check_processes(request));
+  findings.push_back(check_cgroup_pids(request));
+  findings.push_back(check_locked_memory(request));
+  findings.push_back(check_shared_memory(request));
+  if (!request.scratch_folder.empty())
+    findings.push_back(
+        check_folder({"scratch", request.scratch_folder, Severity::Error, 16 * kMiB}));
+  if (!request.log_folder.empty())
+    findings.push_back(check_folder({"logs", request.log_folder, Severity::Warning, kGiB}));
+  findings.push_back(check_core_files(request));
+  return findings;
+}
+
+}  // namespace convoy::launch

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/launch/place/preflight.h"
+
+#include <arpa/inet.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "convoy/launch/descriptor.h"
+#include "files/temporary_folder.h"
+
+namespace convoy::launch {
+namespace {
+
+namespace fs = std::filesystem;
+
+Finding find(const PreflightRequest& request, const std::string& check) {
+  for (const Finding& finding : preflight(request))
+    if (finding.check == check) return finding;
+  ADD_FAILURE() << "no finding about " << check;
+  return {};
+}
+
+bool has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+// A listener on loopback at a port of the kernel's choice.
+struct Listener {
+  Listener() : socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t length = sizeof(address);
+    EXPECT_EQ(::bind(socket.get(), reinterpret_cast<sockaddr*>(&address), length), 0);
+    EXPECT_EQ(::listen(socket.get(), 1), 0);
+    ::getsockname(socket.get(), reinterpret_cast<sockaddr*>(&address), &length);
+    port = ntohs(address.sin_port);
+  }
+  Descriptor socket;
+  int port = 0;
+};
+
+TEST(Preflight, TakenPortNamesItsHolder) {
+  Listener listener;
+  const Finding taken =
+      find({.endpoint_addr = "127.0.0.1", .endpoint_port = listener.port}, "port");
+  EXPECT_EQ(taken.severity, Severity::Error);
+  EXPECT_TRUE(has(taken.found, "is taken by process " + std::to_string(::getpid()))) << taken.found;
+  EXPECT_TRUE(has(taken.to_do, "another port"));
+  listener.socket.reset();
+  EXPECT_EQ(find({.endpoint_addr = "127.0.0.1", .endpoint_port = listener.port}, "port").severity,
+            Severity::Ok);
+}
+
+TEST(Preflight, ForeignAddressIsRefused) {
+  // TEST-NET-2: never ours.
+  const Finding foreign = find({.endpoint_addr = "198.51.100.7", .endpoint_port = 29400}, "port");
+  EXPECT_EQ(foreign.severity, Severity::Error);
+  EXPECT_TRUE(has(foreign.found, "not an address of this host"));
+  EXPECT_EQ(find({.endpoint_addr = "not a host", .endpoint_port = 29400}, "port").severity,
+            Severity::Error);
+}
+
+TEST(Preflight, NoEndpointNoPortFinding) {
+  for (const Finding& finding : preflight({})) EXPECT_NE(finding.check, "port");
+}
+
+TEST(Preflight, FewOpenFilesAreAWarning) {
+  rlimit before{};
+  ::getrlimit(RLIMIT_NOFILE, &before);
+  rlimit low = before;
+  low.rlim_cur = 200;
+  ::setrlimit(RLIMIT_NOFILE, &low);
+  const Finding few = find({.num_ranks = 64}, "open_files");
+  const Finding enough = find({.num_ranks = 2}, "open_files");
+  ::setrlimit(RLIMIT_NOFILE, &before);
+  EXPECT_EQ(few.severity, Severity::Warning);
+  EXPECT_TRUE(has(few.found, "at most 200, about 896 are needed")) << few.found;
+  EXPECT_EQ(enough.severity, Severity::Ok);
+}
+
+TEST(Preflight, CgroupLimitOnProcesses) {
+  const testing::TemporaryFolder root;
+  fs::create_directories(root / "proc/self");
+  fs::create_directories(root / "sys/fs/cgroup/pod");
+  std::ofstream(root / "proc/self/cgroup") << "0::/pod\n";
+  std::ofstream(root / "sys/fs/cgroup/pod/pids.max") << "200\n";
+  std::ofstream(root / "sys/fs/cgroup/pod/pids.current") << "50\n";
+  PreflightRequest request = {.num_ranks = 4, .proc = root / "proc", .sys = root / "sys"};
+  const Finding tight = find(request, "cgroup_processes");
+  EXPECT_EQ(tight.severity, Severity::Warning);
+  EXPECT_TRUE(has(tight.found, "allows 200 processes and threads, 50 are in use")) << tight.found;
+  std::ofstream(root / "sys/fs/cgroup/pod/pids.max") << "max\n";
+  EXPECT_EQ(find(request, "cgroup_processes").severity, Severity::Ok);
+}
+
+TEST(Preflight, SharedMemory) {
+  EXPECT_EQ(find({.num_ranks = 2, .shared_memory = "/nowhere/shm"}, "shared_memory").severity,
+            Severity::Warning);
+  const Finding small = find({.num_ranks = 100'000'000}, "shared_memory");
+  EXPECT_EQ(small.severity, Severity::Warning);
+  EXPECT_TRUE(has(small.to_do, "--shm-size"));
+  EXPECT_EQ(find({.num_ranks = 1, .shared_memory = "/"}, "shared_memory").severity, Severity::Ok);
+}
+
+TEST(Preflight, FoldersAreWrittenForAMomentAndLeftClean) {
+  const testing::TemporaryFolder root;
+  const PreflightRequest good = {.scratch_folder = root.path(), .log_folder = root / "made/later"};
+  EXPECT_EQ(find(good, "scratch").severity, Severity::Ok);
+  EXPECT_NE(find(good, "logs").severity, Severity::Error);
+  EXPECT_TRUE(fs::is_empty(root.path()));
+  // A folder that refuses root as well.
+  const PreflightRequest bad = {.scratch_folder = "/proc", .log_folder = "/proc"};
+  EXPECT_EQ(find(bad, "scratch").severity, Severity::Error);
+  EXPECT_EQ(find(bad, "logs").severity, Severity::Warning);
+}
+
+ClockSample sample(const std::string& host, double ahead_s, double trip_s) {
+  const auto ns = [](double seconds) { return static_cast<int64_t>(seconds * 1e9); };
+  return {host, ns(100), ns(100 + trip_s / 2 + ahead_s), ns(100 + trip_s)};
+}
+
+TEST(ClockSkew, IsJudgedByTheShortestTrip) {
+  const auto findings =
+      judge_clock_skew({sample("a", 5.0, 30.0), sample("a", 0.2, 0.01), sample("b", -3.0, 0.1)});
+  ASSERT_EQ(findings.size(), 2U);
+  EXPECT_EQ(findings[0].severity, Severity::Ok);
+  EXPECT_EQ(findings[1].severity, Severity::Warning);
+  EXPECT_TRUE(has(findings[1].found, "clock of b is 3.000 s behind")) << findings[1].found;
+  EXPECT_TRUE(judge_clock_skew({}).empty());
+}
+
+TEST(ClockSkew, SlowAnswersExplainThemselves) {
+  EXPECT_EQ(judge_clock_skew({sample("a", 5.0, 10.0)})[0].severity, Severity::Ok);
+  EXPECT_TRUE(judge_clock_skew({sample("a", 5.0, -1.0)}).empty());
+}
+
+TEST(PreflightText, TableAndJson) {
+  const std::vector<Finding> findings = {{Severity::Ok, "port", "free", ""},
+                                         {Severity::Error, "scratch", "full", "make room"}};
+  EXPECT_EQ(worst(findings), Severity::Error);
+  EXPECT_EQ(worst({}), Severity::Ok);
+  EXPECT_EQ(preflight_table(findings),
+            "result  check    found\nok      port     free\nerror   scratch  full\n                "
+            " -> make room\n");
+  EXPECT_EQ(nlohmann::json::parse(preflight_json(findings))[1]["to_do"], "make room");
+}
+
+}  // namespace
+}  // namespace convoy::launch
