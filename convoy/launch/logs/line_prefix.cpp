@@ -80,18 +80,33 @@ std::string LinePrefixes::named(const std::string& ranks, bool several) const {
 
 void LinePrefixes::append(std::string& text, std::span<const int> local_ranks, Time time,
                           bool color) {
-  const int first = *std::min_element(local_ranks.begin(), local_ranks.end());
-  if (color) text += kColors[static_cast<size_t>(first) % std::size(kColors)];
-  if (local_ranks.size() == 1) {
-    text += of_one_[static_cast<size_t>(first)];
-  } else {
-    std::vector<int> ranks(local_ranks.begin(), local_ranks.end());
-    for (int& rank : ranks) rank += first_global_rank_;
-    text += named(rank_ranges(std::move(ranks)), true);
+  const int rank = *std::min_element(local_ranks.begin(), local_ranks.end());
+  const bool alone = local_ranks.size() == 1;
+  if (alone && rank == last_rank_ && time == last_time_ && color == last_color_) {
+    text += last_;
+    return;
   }
+  const size_t begin = text.size();
+  if (color) text += kColors[static_cast<size_t>(rank) % std::size(kColors)];
+  append_named(text, local_ranks);
   if (timestamps_ && !templated_) append_time(text, time);
   if (color) text += kPlain;
   if (!templated_) text += ' ';
+  if (!alone) return;
+  last_.assign(text, begin);
+  last_rank_ = rank;
+  last_time_ = time;
+  last_color_ = color;
+}
+
+void LinePrefixes::append_named(std::string& text, std::span<const int> local_ranks) const {
+  if (local_ranks.size() == 1) {
+    text += of_one_[static_cast<size_t>(local_ranks.front())];
+    return;
+  }
+  std::vector<int> ranks(local_ranks.begin(), local_ranks.end());
+  for (int& rank : ranks) rank += first_global_rank_;
+  text += named(rank_ranges(std::move(ranks)), true);
 }
 
 void LinePrefixes::append_time(std::string& text, Time time) {

@@ -26,6 +26,7 @@ class LinePrefixes {
   void append(std::string& text, std::span<const int> local_ranks, Time time, bool color);
 
  private:
+  void append_named(std::string& text, std::span<const int> local_ranks) const;
   std::string named(const std::string& ranks, bool several) const;
   void append_time(std::string& text, Time time);
 
@@ -37,6 +38,11 @@ class LinePrefixes {
   std::vector<std::string> of_one_;  // by local rank
   std::string second_text_;          // of second_
   std::time_t second_ = -1;
+  // The last prefix of one rank: lines come in chunks of one rank and one time.
+  std::string last_;
+  int last_rank_ = -1;
+  Time last_time_;
+  bool last_color_ = false;
 };
 
 }  // namespace convoy::launch

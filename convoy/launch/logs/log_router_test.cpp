@@ -121,6 +121,7 @@ TEST_F(Router, RedirectsAndTeeDecideWhereAStreamGoes) {
       }
     }
     const std::string attempt = fmt::format("attempt_{}/", wanted.attempt);
+    EXPECT_TRUE(exists(attempt + "0"));  // for error files
     EXPECT_EQ(exists(attempt + "0/stdout.log"), every_stream);
     EXPECT_EQ(exists(attempt + "2/stderr.log"), every_stream);
     EXPECT_EQ(file(attempt + "1/stdout.log"), "out 1\n");
