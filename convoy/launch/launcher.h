@@ -107,6 +107,9 @@ LaunchReport run_ranks(const LaunchPlan& plan);
 // as the last line. Empty without a failure.
 std::string failure_text(const LaunchReport& report);
 
+// Its last line alone, without the line break.
+std::string failure_sentence(const LaunchReport& report);
+
 // {"code","kind","rank",...}, the last stderr line of a failed command. Empty without a failure.
 std::string failure_json(const LaunchReport& report);
 

@@ -112,7 +112,7 @@ LaunchReport run_with_others(const JobPlan& plan) {
     }
     LinkedPeers peers(link);
     report = run_ranks(plan_of(plan, turn.assignment), signals, &peers);
-    if (report.failed()) plan.log.info(failure_text(report));
+    if (report.failed()) plan.log.warning(failure_sentence(report));
     link.report_attempt_end(end_of(report));
   }
 }
@@ -133,7 +133,7 @@ LaunchReport run_alone(const JobPlan& plan) {
       plan.log.warning(fmt::format("no restart: {}", decision.reason));
       return report;
     }
-    plan.log.warning(fmt::format("{}{}", failure_text(report), decision.reason));
+    plan.log.warning(fmt::format("{}; {}", failure_sentence(report), decision.reason));
   }
 }
 

@@ -148,6 +148,10 @@ std::string failure_text(const LaunchReport& report) {
   return text + cause_sentence(report) + "\n";
 }
 
+std::string failure_sentence(const LaunchReport& report) {
+  return report.failed() ? cause_sentence(report) : std::string();
+}
+
 std::string failure_json(const LaunchReport& report) {
   if (!report.failed()) return {};
   if (report.root_cause < 0) return peer_json(report);
