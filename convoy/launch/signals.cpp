@@ -17,7 +17,7 @@ SignalStream::SignalStream(const std::vector<int>& signals) {
   sigset_t read;
   sigemptyset(&read);
   for (const int signal : signals) sigaddset(&read, signal);
-  for (const int signal : {SIGUSR1, SIGUSR2, SIGPIPE}) sigaddset(&read, signal);
+  for (const int signal : {SIGUSR1, SIGUSR2, SIGPIPE, SIGXFSZ}) sigaddset(&read, signal);
   pthread_sigmask(SIG_BLOCK, &read, &before_);
   stream_ = Descriptor(::signalfd(-1, &read, SFD_NONBLOCK | SFD_CLOEXEC));
   if (!stream_.open()) {
@@ -35,8 +35,12 @@ SignalStream::~SignalStream() {
 
 std::optional<int> SignalStream::next() {
   signalfd_siginfo info{};
-  if (::read(stream_.get(), &info, sizeof(info)) != sizeof(info)) return std::nullopt;
-  return static_cast<int>(info.ssi_signo);
+  while (::read(stream_.get(), &info, sizeof(info)) == sizeof(info)) {
+    const int signal = static_cast<int>(info.ssi_signo);
+    // Whoever wrote has the error number.
+    if (signal != SIGPIPE && signal != SIGXFSZ) return signal;
+  }
+  return std::nullopt;
 }
 
 std::vector<int> default_stop_signals() { return {SIGTERM, SIGINT, SIGHUP, SIGQUIT}; }

@@ -15,7 +15,8 @@ namespace convoy::launch {
 
 class SignalStream {
  public:
-  // `signals`, USR1, USR2 and PIPE (a console that went away) are read, no longer acted upon. Throws IoError.
+  // `signals`, USR1 and USR2 are read, no longer acted upon. PIPE and XFSZ (a console that went away, a file that may not grow) do
+  // nothing. Throws IoError.
   explicit SignalStream(const std::vector<int>& signals);
   ~SignalStream();  // as before
   SignalStream(const SignalStream&) = delete;
