@@ -90,10 +90,15 @@ launch::LogOptions log_options(const Context& context, const LaunchFlags& flags,
   const bool wants_files = !flags.log_dir.empty() || !logs.redirects.empty() || !logs.tee.empty() ||
                            !logs.output_filters.empty() || !logs.errors_filters.empty();
   if (!wants_files) return logs;
-  logs.layout = launch::LogLayout::Torchrun;
   logs.file_for_every_stream = !flags.log_dir.empty();
-  logs.folder = launch::RunLogs(flags.log_dir, run_id).path();
-  context.log().info(fmt::format("logs in {}", logs.folder.string()));
+  try {
+    logs.folder = launch::RunLogs(flags.log_dir, run_id).path();
+    logs.layout = launch::LogLayout::Torchrun;
+    context.log().info(fmt::format("logs in {}", logs.folder.string()));
+  } catch (const IoError& error) {
+    // As with a disk that runs full later, everything is on the console then.
+    context.log().warning(fmt::format("{}; the job goes on without log files", error.sentence()));
+  }
   return logs;
 }
 
