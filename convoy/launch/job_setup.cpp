@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <charconv>
 
 #include "convoy/base/error.h"
@@ -16,6 +17,8 @@ constexpr int kStaticPort = 29'500;   // torchrun's
 constexpr int kDynamicPort = 29'400;  // torchrun's for c10d
 constexpr std::chrono::milliseconds kForeignGrace{30'000};
 constexpr std::chrono::milliseconds kOwnGrace{60'000};
+// SLURM tells a step to end twice, by slurmd and by srun; in between lies a message to the controller.
+constexpr std::chrono::milliseconds kSlurmStopRepeat{5'000};
 
 std::string this_host() {
   char name[256] = "localhost";
@@ -229,6 +232,11 @@ void add_others(const SetupRequest& request, const JobSetup& setup, const Log& l
   plan.join = JoinPlan{std::move(link), std::move(token), request.own_program};
 }
 
+bool is_under(const ResolvedPlace& place, std::string_view source) {
+  const std::vector<std::string>& outer = place.outer_sources;
+  return place.source == source || std::find(outer.begin(), outer.end(), source) != outer.end();
+}
+
 }  // namespace
 
 JobSetup set_up_job(const SetupRequest& request, const Environment& environment) {
@@ -299,6 +307,7 @@ JobPlan plan_job(const SetupRequest& request, const JobSetup& setup, LaunchPlan 
                            ? std::chrono::milliseconds(static_cast<int64_t>(timeout * 1000))
                        : request.own_program ? kOwnGrace
                                              : kForeignGrace;
+  if (is_under(setup.place, "srun")) attempt.stop_repeat = kSlurmStopRepeat;
   const std::string role = attempt.job.role;
   if (setup.adopted()) attempt.job = adopted_place(setup.place);
   attempt.job.role = role;

@@ -136,9 +136,10 @@ class Attempt {
   LaunchReport report_;
   Phase phase_ = Phase::Running;
   bool told_peers_ = false;
-  std::optional<Clock::time_point> fail_at_;     // then the others are asked to end
-  std::optional<Clock::time_point> kill_at_;     // then they are killed
-  std::optional<Clock::time_point> give_up_at_;  // then they are not waited for
+  std::optional<Clock::time_point> stop_repeats_until_;  // set: we were asked to stop
+  std::optional<Clock::time_point> fail_at_;             // then the others are asked to end
+  std::optional<Clock::time_point> kill_at_;             // then they are killed
+  std::optional<Clock::time_point> give_up_at_;          // then they are not waited for
 };
 
 Attempt::~Attempt() {
@@ -288,14 +289,17 @@ void Attempt::handle_signal(int signal) {
     signal_all(signal);
     return;
   }
-  if (report_.stop_signal != 0) {
+  if (stop_repeats_until_) {
+    if (Clock::now() < *stop_repeats_until_) return;
     report_.stop_signal = signal;
     report_.killed_by_stop = true;
     kill_all();
     return;
   }
+  // Peers may have told us before: a job system signals every node. Then this is no second request.
+  if (report_.stop_signal == 0 && peers_ != nullptr) peers_->report_stop();
   report_.stop_signal = signal;
-  if (peers_ != nullptr) peers_->report_stop();
+  stop_repeats_until_ = Clock::now() + plan_.stop_repeat;
   if (phase_ != Phase::Running) return;
   phase_ = Phase::Stopping;
   fail_at_.reset();

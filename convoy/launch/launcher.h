@@ -72,6 +72,8 @@ struct LaunchPlan {
   bool early_exit_is_failure = true;  // a rank that ends with 0 while others run on: 13
   std::chrono::milliseconds early_exit_wait{10'000};  // ranks do not end in the same instant
   std::chrono::milliseconds stop_grace{60'000};       // between a stop request and KILL: ranks save
+  std::chrono::milliseconds stop_repeat{
+      0};  // a further stop signal this soon after the first is the same request, not a hurry
   std::chrono::milliseconds failure_grace{
       1'000};                                  // between the first failure and KILL for the others
   std::chrono::milliseconds kill_wait{5'000};  // for what not even KILL ends

@@ -339,6 +339,18 @@ TEST_F(Launcher, FailureWhileStoppingIsReported) {
   EXPECT_LT(seconds_, 4);
 }
 
+TEST_F(Launcher, AJobSystemMayRepeatItsRequestToStop) {
+  std::thread sender = signals_after("ready", 1, {SIGTERM, SIGTERM});
+  LaunchPlan one = plan(1,
+                        "trap 'sleep 0.6 & wait $!; exit 75' TERM; echo x >> $HERE/ready; "
+                        "while :; do sleep 0.05; done");
+  one.stop_repeat = milliseconds(5'000);
+  const LaunchReport report = run_ranks(one);
+  sender.join();
+  EXPECT_EQ(report.exit_code, 75);
+  EXPECT_FALSE(report.killed_by_stop);
+}
+
 TEST_F(Launcher, UserSignalsAreForwardedAndTheJobGoesOn) {
   std::thread sender = signals_after("ready", 2, {SIGUSR1, SIGUSR2});
   const LaunchReport report =
