@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 
 #include "convoy/apps/front/command.h"
 #include "convoy/base/error.h"
@@ -77,7 +78,14 @@ int submit_now(const Context& context, const SubmitSettings& settings, const std
     launch::become_mpi_job(script);
   }
   if (settings.engine == "slurm") make_log_folder(settings.log_dir);
-  fmt::print("{}\n", launch::submit_job(settings, text));
+  const std::string job = launch::submit_job(settings, text);
+  if (context.common.json) {
+    const nlohmann::ordered_json answer = {
+        {"engine", settings.engine}, {"name", settings.name}, {"job", job}};
+    fmt::print("{}\n", answer.dump());
+  } else {
+    fmt::print("{}\n", job);
+  }
   return static_cast<int>(ExitCode::Done);
 }
 

@@ -78,8 +78,7 @@ Json secret_variable(const SubmitSettings& settings, const std::string& name,
 Json variables(const SubmitSettings& settings) {
   Json list = Json::array();
   list.push_back(variable("PET_NNODES", std::to_string(settings.nodes)));
-  if (!settings.nproc_per_node.empty())
-    list.push_back(variable("PET_NPROC_PER_NODE", settings.nproc_per_node));
+  list.push_back(variable("PET_NPROC_PER_NODE", settings.nproc_per_node));
   Json index = {
       {"name", "PET_NODE_RANK"},
       {"valueFrom",

@@ -46,7 +46,7 @@ std::string settings_text(const SubmitSettings& settings, const std::vector<std:
     for (std::string& word : words_of(line)) extra.push_back(std::move(word));
   return fmt::format(
       "log_dir={}\nhostfile={}\nnodes={}\nper_node={}\nextra=({})\ncommand=({})\n"
-      "travels=({})\n",
+      "names=({})\n",
       shell_word(settings.log_dir), shell_word(settings.hostfile), settings.nodes,
       settings.task_per_rank ? settings.nproc_per_node : "1", shell_words(extra),
       shell_words(command), travelling_names(settings));
@@ -62,10 +62,8 @@ std::string meeting_point(const SubmitSettings& settings) {
                                      "export MASTER_ADDR MASTER_PORT={}\n",
                                      port);
   }
-  std::string text = fmt::format("export PET_NNODES={}", settings.nodes);
-  if (!settings.nproc_per_node.empty())
-    text += fmt::format(" PET_NPROC_PER_NODE={}", settings.nproc_per_node);
-  text += "\n";
+  std::string text = fmt::format("export PET_NNODES={} PET_NPROC_PER_NODE={}\n", settings.nodes,
+                                 settings.nproc_per_node);
   if (settings.nodes > 1)
     text += fmt::format(
         "PET_MASTER_ADDR=$(first_host) || exit 13\n"
@@ -84,34 +82,39 @@ trap 'rm -f "$CONVOY_JOB_TOKEN_FILE"' EXIT
 
 )sh";
 
-constexpr std::string_view kWhichMpi = R"sh(
-where=() what=()
+constexpr std::string_view kWhichMpi = R"sh(where=()
 case $(mpirun --version 2>&1) in
   *'Open MPI'*)
+    mpi=open
     [ -z "$hostfile" ] || where=(--hostfile "$hostfile")
     where+=(--map-by "ppr:$per_node:node")
-    [ "$per_node" -gt 1 ] || what=(--bind-to none)  # a launcher places its ranks
-    for name in "${travels[@]}"; do [ -z "${!name+set}" ] || what+=(-x "$name"); done
     export OMPI_MCA_orte_abort_on_non_zero_status=0
     ;;
   *HYDRA* | *'Intel(R) MPI'*)
+    mpi=hydra
     [ -z "$hostfile" ] || where=(-f "$hostfile")
     where+=(-ppn "$per_node")
-    set_names=()
-    for name in "${travels[@]}"; do [ -z "${!name+set}" ] || set_names+=("$name"); done
-    what=(-genvlist "$(IFS=,; echo "${set_names[*]}")")
-    ;
-;
+    ;;
   *)
     echo 'convoy: no mpirun of Open MPI, MPICH or Intel MPI was found; load one' >&2
     exit 2
-    ;
-  ;
+    ;;
 esac
+
+# Where launchers or ranks meet.
+first_host() { mpirun "${where[@]}" "${extra[@]}" -np 1 hostname; }
 )sh";
 
-constexpr std::string_view kFirstHost = R"sh(
-first_host() { mpirun "${where[@]}" "${extra[@]}" -np 1 hostname; }
+constexpr std::string_view kTravel = R"sh(
+# Nothing else travels to other hosts.
+travels=()
+for name in "${names[@]}"; do
+  [ -n "${!name+set}" ] || continue
+  case $mpi in
+    open) travels+=(-x "$name") ;;
+    hydra) travels=(-genvlist "${travels[1]:+${travels[1]},}$name") ;;
+  esac
+done
 )sh";
 
 constexpr std::string_view kNodeRank =
@@ -127,7 +130,7 @@ ask_to_stop() {
 }
 trap ask_to_stop TERM INT HUP USR1
 set -m  # a process group of its own: Ctrl-C reaches this script alone
-mpirun "${where[@]}" "${what[@]}" "${extra[@]}" -np $((nodes * per_node)) \
+mpirun "${where[@]}" "${travels[@]}" "${extra[@]}" -np $((nodes * per_node)) \
   )sh";
 
 constexpr std::string_view kEnding = R"sh("${command[@]}" </dev/null &
@@ -151,8 +154,8 @@ std::string mpi_script(const SubmitSettings& settings, const std::vector<std::st
   text += exports(settings);
   text += kSecret;
   text += kWhichMpi;
-  text += kFirstHost;
   text += meeting_point(settings);
+  text += kTravel;
   text += kStart;
   if (!settings.task_per_rank) text += std::string(kNodeRank) + " ";
   text += kEnding;

@@ -101,10 +101,8 @@ std::string step(const SubmitSettings& settings, const std::vector<std::string>&
 
 std::string launch_variables(const SubmitSettings& settings) {
   if (settings.task_per_rank) return "";
-  std::string text = fmt::format("export PET_NNODES={}", settings.nodes);
-  if (!settings.nproc_per_node.empty())
-    text += fmt::format(" PET_NPROC_PER_NODE={}", settings.nproc_per_node);
-  return text + "\n";
+  return fmt::format("export PET_NNODES={} PET_NPROC_PER_NODE={}\n", settings.nodes,
+                     settings.nproc_per_node);
 }
 
 constexpr std::string_view kSecret = R"sh(

@@ -157,7 +157,7 @@ void check_ranks(const SubmitSettings& settings) {
   if (settings.task_per_rank && !counted)
     throw ConfigError("--task-per-rank wants --nproc-per-node with a number",
                       {.key = "task-per-rank"});
-  if (!ranks.empty() && !counted && ranks != "auto" && ranks != "gpu" && ranks != "cpu")
+  if (!counted && ranks != "auto" && ranks != "gpu" && ranks != "cpu")
     refuse("nproc-per-node", "auto, gpu, cpu or a number from 1 up", ranks);
 }
 

@@ -18,7 +18,7 @@ struct SubmitSettings {
   std::string output;
   std::string name;
   int64_t nodes = 1;
-  std::string nproc_per_node;
+  std::string nproc_per_node = "1";
   bool task_per_rank = false;
   int64_t gpus_per_node = 0;
   int64_t cpus_per_task = 0;
