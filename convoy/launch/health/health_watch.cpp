@@ -7,6 +7,7 @@
 
 #include "convoy/launch/health/collective_verdict.h"
 #include "convoy/launch/health/process_state.h"
+#include "convoy/launch/health/straggler.h"
 #include "convoy/launch/health/verdict_text.h"
 
 namespace convoy::launch {
@@ -42,6 +43,31 @@ pid_t watched_process(pid_t pid, const telemetry::RankFlight& flight) {
   return state && state->group == pid ? writer : pid;
 }
 
+// The start of a time over which a process's use of processors is measured.
+struct CpuSample {
+  pid_t pid = -1;
+  HealthWatch::Clock::time_point time = {};
+  double cpu_seconds = 0;
+};
+
+std::optional<CpuSample> sample_cpu(pid_t pid, const telemetry::FlightPage& page,
+                                    HealthWatch::Clock::time_point now) {
+  if (pid <= 0) return std::nullopt;
+  const pid_t watched = watched_process(pid, page.read(0));
+  const auto state = read_process_state(watched);
+  if (!state) return std::nullopt;
+  return CpuSample{.pid = watched, .time = now, .cpu_seconds = state->cpu_seconds};
+}
+
+std::string use_words(const std::optional<CpuSample>& since, HealthWatch::Clock::time_point now) {
+  if (!since) return "";
+  const double passed = std::chrono::duration<double>(now - since->time).count();
+  const auto state = read_process_state(since->pid);
+  if (!state || passed <= 0) return "";
+  return fmt::format(" and uses {:.0f} % of a processor",
+                     100 * (state->cpu_seconds - since->cpu_seconds) / passed);
+}
+
 }  // namespace
 
 struct HealthWatch::Rank {
@@ -49,20 +75,9 @@ struct HealthWatch::Rank {
   int64_t num_beats = 0;
   milliseconds quiet{0};  // without a beat, or stopped, while this launcher looked on
   std::optional<HealthKind> reported = {};
-  struct CpuSample {
-    pid_t pid;
-    Clock::time_point time;
-    double seconds = 0;
-
-    std::string use(Clock::time_point now) const {
-      const double passed = std::chrono::duration<double>(now - time).count();
-      const auto state = read_process_state(pid);
-      if (!state || passed <= 0) return "";
-      return fmt::format(" and uses {:.0f} % of a processor",
-                         100 * (state->cpu_seconds - seconds) / passed);
-    }
-  };
-  std::optional<CpuSample> cpu = {};  // since others began to wait
+  bool was_straggler = false;
+  std::optional<CpuSample> since_wait = {};  // of others
+  std::optional<CpuSample> since_window = {};
 };
 
 HealthWatch::HealthWatch(const FlightPages& pages, HealthOptions options)
@@ -96,6 +111,7 @@ std::vector<HealthNotice> HealthWatch::check(Clock::time_point now) {
   for (int local_rank = 0; local_rank < pages_.size(); ++local_rank)
     if (ranks_[static_cast<size_t>(local_rank)].pid > 0) look_at(local_rank, seen, notices);
   look_for_slow(now, notices);
+  look_for_straggler(now, notices);
   return notices;
 }
 
@@ -156,14 +172,11 @@ void HealthWatch::look_for_slow(Clock::time_point now, std::vector<HealthNotice>
       longest_us = std::max(longest_us, pages_.of(local_rank).waiting_us());
   const int64_t slow_us = std::chrono::microseconds(options_.slow_after).count();
   if (longest_us < slow_us / 2) {
-    for (Rank& rank : ranks_) rank.cpu.reset();
+    for (Rank& rank : ranks_) rank.since_wait.reset();
   } else {
     for (int local_rank = 0; local_rank < pages_.size(); ++local_rank) {
       Rank& rank = ranks_[static_cast<size_t>(local_rank)];
-      if (rank.pid <= 0 || rank.cpu) continue;
-      const pid_t pid = watched_process(rank.pid, pages_.of(local_rank).read(0));
-      if (const auto state = read_process_state(pid))
-        rank.cpu = Rank::CpuSample{pid, now, state->cpu_seconds};
+      if (!rank.since_wait) rank.since_wait = sample_cpu(rank.pid, pages_.of(local_rank), now);
     }
   }
   if (episode_ && longest_us < episode_->waited_us) end_episode(notices);
@@ -171,10 +184,42 @@ void HealthWatch::look_for_slow(Clock::time_point now, std::vector<HealthNotice>
   if (!episode_ && longest_us >= slow_us) begin_episode(longest_us, now, notices);
 }
 
+void HealthWatch::look_for_straggler(Clock::time_point now, std::vector<HealthNotice>& notices) {
+  if (!window_start_) window_start_ = now;
+  if (now < *window_start_ + options_.straggler_window) return;
+  const auto found = find_straggler(pages_.read(), options_.straggler_window);
+  for (int local_rank = 0; found && local_rank < pages_.size(); ++local_rank) {
+    Rank& rank = ranks_[static_cast<size_t>(local_rank)];
+    if (pages_.of(local_rank).rank() != found->rank || rank.pid <= 0 || rank.was_straggler)
+      continue;
+    rank.was_straggler = true;
+    notices.push_back(
+        {.kind = HealthKind::Straggler,
+         .rank = found->rank,
+         .sentence = fmt::format("rank {} holds the others up{}: it came last to {:.0f} % of {} "
+                                 "collectives in {:.0f} s, of "
+                                 "which they waited {:.0f} %",
+                                 found->rank, use_words(rank.since_window, now),
+                                 100 * found->share_last, found->num_collectives,
+                                 std::chrono::duration<double>(options_.straggler_window).count(),
+                                 100 * found->others_wait_share)});
+  }
+  window_start_ = now;
+  for (int local_rank = 0; local_rank < pages_.size(); ++local_rank) {
+    Rank& rank = ranks_[static_cast<size_t>(local_rank)];
+    rank.since_window = sample_cpu(rank.pid, pages_.of(local_rank), now);
+  }
+}
+
 void HealthWatch::begin_episode(int64_t waited_us, Clock::time_point now,
                                 std::vector<HealthNotice>& notices) {
   const Verdict verdict = collective_verdict(pages_.read());
   episode_ = Episode{.waited_us = waited_us, .ranks = {}, .collective = {}};
+  if (verdict.kind == VerdictKind::Differs || verdict.kind == VerdictKind::Crossed) {
+    notices.push_back(
+        {.kind = HealthKind::Stuck, .rank = verdict.ranks.front(), .sentence = verdict.text});
+    return;
+  }
   // A rank on another host, one that has ended or one that is silent is not slow.
   if (verdict.kind != VerdictKind::Missing) return;
   episode_->collective =
@@ -186,11 +231,10 @@ void HealthWatch::begin_episode(int64_t waited_us, Clock::time_point now,
         rank.pid <= 0 || rank.quiet >= 2 * options_.interval)
       continue;
     episode_->ranks.push_back(number);
-    const std::string cpu = rank.cpu ? rank.cpu->use(now) : "";
     notices.push_back({.kind = HealthKind::Slow,
                        .rank = number,
-                       .sentence = fmt::format("rank {} is slow: it beats{}, but {}", number, cpu,
-                                               verdict.text)});
+                       .sentence = fmt::format("rank {} is slow: it beats{}, but {}", number,
+                                               use_words(rank.since_wait, now), verdict.text)});
   }
 }
 

@@ -25,12 +25,15 @@ struct HealthOptions {
   std::chrono::milliseconds silent_after{8'000};
   std::chrono::milliseconds slow_after{30'000};
   std::chrono::milliseconds core_file_limit{120'000};  // a crashed rank that still writes its core
+  std::chrono::milliseconds straggler_window{30'000};  // in which one rank holds the others up
   std::chrono::milliseconds interval{500};             // between two looks
 };
 
 enum class HealthKind {
   Silent,     // no beats: the job has lost it
   Slow,       // it beats, and others wait for it
+  Straggler,  // the job goes on, at this rank's pace
+  Stuck,      // ranks wait for what can not come: they entered different collectives
   Stopped,    // a foreign program stopped, or any rank held by a debugger: its owner's business
   CoreFile,   // it crashed and writes its core file
   Recovered,  // of what was reported before
@@ -74,6 +77,7 @@ class HealthWatch {
   void look_at(int local_rank, std::chrono::milliseconds seen, std::vector<HealthNotice>& notices);
   void recover(Rank& rank, const telemetry::RankFlight& flight, std::vector<HealthNotice>& notices);
   void look_for_slow(Clock::time_point now, std::vector<HealthNotice>& notices);
+  void look_for_straggler(Clock::time_point now, std::vector<HealthNotice>& notices);
   void begin_episode(int64_t waited_us, Clock::time_point now, std::vector<HealthNotice>& notices);
   void end_episode(std::vector<HealthNotice>& notices);
 
@@ -82,6 +86,7 @@ class HealthWatch {
   std::vector<Rank> ranks_;
   std::optional<Clock::time_point> looked_at_;
   std::optional<Episode> episode_;
+  std::optional<Clock::time_point> window_start_;  // of the search for a straggler
 };
 
 }  // namespace convoy::launch

@@ -25,6 +25,7 @@ using telemetry::FlightWriter;
 constexpr HealthOptions kQuick{.silent_after = milliseconds(1000),
                                .slow_after = milliseconds(1000),
                                .core_file_limit = milliseconds(12'000),
+                               .straggler_window = milliseconds(1000),
                                .interval = milliseconds(50)};
 
 constexpr telemetry::Collective kBarrier{
@@ -223,6 +224,33 @@ TEST_F(HealthWatchOfTwo, SlowRankIsToldFromASilentOne) {
       << after[0].sentence;
   ::close(go[0]);
   ::close(go[1]);
+}
+
+TEST_F(HealthWatchOfTwo, Row39RankThatHoldsTheOthersUpIsNamedOnce) {
+  // As a rank with half the processor time: the other waits for it in every step.
+  const auto step = [](milliseconds compute, milliseconds wait) {
+    FlightWriter writer = FlightWriter::attach();
+    for (int64_t sequence = 0;; ++sequence) {
+      std::this_thread::sleep_for(compute);
+      const uint64_t number = writer.enter({.group = "world",
+                                            .operation = "all_reduce",
+                                            .sequence = sequence,
+                                            .num_elements = 1,
+                                            .group_size = 2});
+      writer.wait(number);
+      std::this_thread::sleep_for(wait);
+      writer.done(number);
+    }
+  };
+  start(0, [&] { step(milliseconds(10), milliseconds(10)); });
+  start(1, [&] { step(milliseconds(20), milliseconds(0)); });
+  const std::vector<HealthNotice> notices = look(milliseconds(4000));
+  ASSERT_EQ(notices.size(), 1U);
+  EXPECT_EQ(notices[0].kind, HealthKind::Straggler);
+  EXPECT_EQ(notices[0].rank, 7);
+  EXPECT_FALSE(notices[0].fatal);
+  EXPECT_TRUE(notices[0].sentence.starts_with("rank 7 holds the others up")) << notices[0].sentence;
+  EXPECT_TRUE(look(milliseconds(1200)).empty());
 }
 
 }  // namespace
