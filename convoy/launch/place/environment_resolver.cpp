@@ -3,26 +3,14 @@
 
 #include <unistd.h>
 
-#include <algorithm>
 #include <numeric>
-#include <optional>
 
 #include "convoy/base/error.h"
-#include "convoy/base/suggest.h"
-#include "convoy/launch/place/host_list.h"
 #include "convoy/launch/place/master_address.h"
-#include "convoy/launch/place/rank_source.h"
+#include "convoy/launch/place/source_choice.h"
 
 namespace convoy::launch {
 namespace {
-
-const std::vector<std::string> kSourceNames = {"torchrun",   "env",     "deepspeed", "openmpi",
-                                               "mpich",      "mvapich", "jsrun",     "srun",
-                                               "kubernetes", "none"};
-
-bool is_plain(const RankSource& source) {
-  return source.name == "env" || source.name == "deepspeed";
-}
 
 class PlaceResolver {
  public:
@@ -30,141 +18,37 @@ class PlaceResolver {
       : variables_(environment), options_(options) {}
 
   ResolvedPlace resolve() {
-    sources_ = read_rank_sources(variables_, place_.notes);
     read_job_id();
-    if (const RankSource* chosen = choose()) {
-      adopt(*chosen);
-    } else if (describes_node() && allowed("kubernetes")) {
+    const SourceChoice choice(variables_, options_, describes_node());
+    place_.notes = choice.notes();
+    if (const RankSource* chosen = choice.chosen()) {
+      adopt(*chosen, choice.seen());
+    } else if (describes_node() && options_.env_source != "none") {
       take_node();
     } else {
-      take_nothing();
+      take_nothing(choice.seen());
     }
     return place_;
   }
 
  private:
-  bool allowed(const std::string& name) const {
-    return options_.env_source.empty() || options_.env_source == name;
-  }
-
   void read_job_id() {
     for (const char* const name : {"SLURM_JOB_ID", "SLURM_JOBID", "LSB_JOBID"})
       if (place_.job_id.empty()) place_.job_id = variables_.text(name);
   }
 
-  // The variables of torchrun without a run id describe a rank only when they say which: WORLD_SIZE and MASTER_ADDR
-  // alone are what batch scripts prepare for others, and Kubeflow's RANK is the number of the pod.
-  bool describes_rank(const RankSource& source) const {
-    if (!is_plain(source)) return true;
-    if (source.local_rank.known()) return true;
-    return source.rank.known() && !variables_.has("PET_NNODES") && !variables_.has("PET_NODE_RANK");
-  }
-
-  const RankSource* plain_variables() const {
-    const auto found = std::find_if(sources_.begin(), sources_.end(), is_plain);
-    return found == sources_.end() ? nullptr : &*found;
-  }
-
-  std::string sources_seen() const {
-    std::string text;
-    for (const RankSource& source : sources_)
-      text += fmt::format("{}{} ({})", text.empty() ? "" : ", ", source.name, source.seen());
-    if (describes_node()) text += text.empty() ? "kubernetes" : ", kubernetes";
-    return text.empty() ? "none" : text;
-  }
-
-  const RankSource* choose() const {
-    if (options_.env_source.empty()) return innermost();
-    const std::string& wanted = options_.env_source;
-    const bool known = std::count(kSourceNames.begin(), kSourceNames.end(), wanted) > 0;
-    if (!known)
-      throw ConfigError(
-          fmt::format("--env-source knows no `{}`{}", wanted, did_you_mean(wanted, kSourceNames)),
-          {.hint = fmt::format("one of {}", fmt::join(kSourceNames, ", "))});
-    if (wanted == "none" || (wanted == "kubernetes" && describes_node())) return nullptr;
-    for (const RankSource& source : sources_) {
-      if (source.name != wanted) continue;
-      check_complete(source);
-      return &source;
-    }
-    throw ConfigError(fmt::format("--env-source {}: the environment has no such source, found: {}",
-                                  wanted, sources_seen()));
-  }
-
-  const RankSource* innermost() const {
-    const RankSource* best = nullptr;
-    for (const RankSource& source : sources_) {
-      if (is_plain(source)) continue;
-      const bool nearer = best == nullptr || source.level < best->level;
-      const bool fuller = best != nullptr && source.level == best->level &&
-                          !best->missing.empty() && source.missing.empty();
-      if (nearer || fuller) best = &source;
-    }
-    const RankSource* const plain = plain_variables();
-    if (best == nullptr && plain != nullptr && describes_rank(*plain)) best = plain;
-    if (best != nullptr) {
-      check_complete(*best);
-      check_agreement(*best);
-    }
-    return best;
-  }
-
-  static void check_complete(const RankSource& source) {
-    if (source.missing.empty()) return;
-    throw ConfigError(
-        fmt::format("the environment describes a rank by half: {} is set, {} is not", source.seen(),
-                    fmt::join(source.missing, ", ")),
-        {.hint = "set the missing ones, unset all of them, or give --env-source none"});
-  }
-
-  void check_agreement(const RankSource& chosen) const {
-    if (chosen.level == SourceLevel::Torchrun) return;
-    for (const RankSource& other : sources_) {
-      if (&other == &chosen) continue;
-      if (is_plain(other)) {
-        // A launcher of one node makes these for its own ranks.
-        if (is_node(chosen) && !other.local_rank.known()) continue;
-      } else if (other.level != chosen.level) {
-        continue;
-      }
-      compare(chosen.rank, other.rank, chosen, other);
-      compare(chosen.world_size, other.world_size, chosen, other);
-      compare(chosen.local_rank, other.local_rank, chosen, other);
-      compare(chosen.local_world_size, other.local_world_size, chosen, other);
-    }
-  }
-
-  static void compare(const Fact& one, const Fact& two, const RankSource& chosen,
-                      const RankSource& other) {
-    if (!one.known() || !two.known() || one.number == two.number) return;
-    throw ConfigError(
-        fmt::format("the environment says two things: {} ({}) and {} ({})", one.text(), chosen.name,
-                    two.text(), other.name),
-        {.hint = fmt::format("unset one, or choose with --env-source {} or --env-source {}",
-                             chosen.name, other.name)});
-  }
-
-  bool several_ranks_per_node(const RankSource& source) const {
-    if (source.num_nodes.known()) return source.world_size.number > source.num_nodes.number;
-    return source.local_world_size.number > 1;
-  }
-
-  // One task per node and an explicit --nproc-per-node: the task is there to start that many ranks.
-  bool is_node(const RankSource& source) const {
-    return options_.nproc_per_node_given && !several_ranks_per_node(source);
-  }
-
-  void adopt(const RankSource& source) {
-    CONVOY_CHECK(is_node(source) || options_.nproc_per_node <= 1, ConfigError,
+  void adopt(const RankSource& source, const std::vector<RankSource>& seen) {
+    const bool is_node = is_node_task(source, options_);
+    CONVOY_CHECK(is_node || options_.nproc_per_node <= 1, ConfigError,
                  "{} already started {} ranks here ({}), so --nproc-per-node {} would start ranks "
                  "below ranks; leave it out, or start one task per node",
                  source.name, source.local_world_size.number, source.local_world_size.text(),
                  options_.nproc_per_node);
     check_bounds(source);
-    place_.kind = is_node(source) ? PlaceKind::Node : PlaceKind::Rank;
+    place_.kind = is_node ? PlaceKind::Node : PlaceKind::Rank;
     place_.source = source.name;
     if (!source.job_id.empty()) place_.job_id = source.job_id;
-    add_source_origin(source);
+    add_source_origin(source, seen);
     add_sizes(source);
     RankSource with_hosts = source;
     if (place_.num_nodes != 1) add_scheduler_hosts(variables_, with_hosts);
@@ -196,9 +80,9 @@ class PlaceResolver {
                  source.world_size.text());
   }
 
-  void add_source_origin(const RankSource& chosen) {
+  void add_source_origin(const RankSource& chosen, const std::vector<RankSource>& seen) {
     std::string overrode;
-    for (const RankSource& other : sources_) {
+    for (const RankSource& other : seen) {
       const bool outer = other.level > chosen.level && !is_plain(other);
       if (&other == &chosen || other.name == chosen.name) continue;
       if (outer) place_.outer_sources.push_back(other.name);
@@ -311,9 +195,9 @@ class PlaceResolver {
     if (place_.num_nodes > 1 && node.known()) resolve_master(variables_, options_, {}, place_);
   }
 
-  void take_nothing() {
+  void take_nothing(const std::vector<RankSource>& seen) {
     std::string overrode;
-    for (const RankSource& source : sources_)
+    for (const RankSource& source : seen)
       overrode +=
           fmt::format("{}{} ({})", overrode.empty() ? "" : ", ", source.name, source.seen());
     place_.origins.push_back(
@@ -325,7 +209,6 @@ class PlaceResolver {
 
   Variables variables_;
   const ResolveOptions& options_;
-  std::vector<RankSource> sources_;
   ResolvedPlace place_;
 };
 

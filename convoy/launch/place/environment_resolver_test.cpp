@@ -321,6 +321,11 @@ TEST(Resolver, UnknownAndAbsentSourcesAreNamed) {
                        {"openmpi", "found: srun (SLURM_PROCID=5"}));
 }
 
+TEST(Resolver, BrokenVariablesDoNotMatterOnceNothingCounts) {
+  const Environment broken = with(kTask, {{"SLURM_PROCID", "five"}});
+  EXPECT_EQ(resolve_place(broken, {.env_source = "none"}).kind, PlaceKind::Nothing);
+}
+
 TEST(Resolver, DeepSpeedHasLocalSize) {
   const ResolvedPlace place = resolve_place({{"RANK", "1"},
                                              {"LOCAL_RANK", "1"},

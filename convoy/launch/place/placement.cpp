@@ -122,6 +122,13 @@ class Planner {
     if (request_.binding == NumaBinding::None && ranks_on_host_ > 1 && !request_.adopted)
       placement_.notes.emplace_back(
           "cores are a plan: without --numa-binding a rank may run on any CPU");
+    const auto num_cpus = static_cast<int>(machine_.cpus.size());
+    if (!request_.adopted && machine_.bound && request_.num_ranks > num_cpus)
+      placement_.notes.push_back(
+          fmt::format("{} ranks on {} CPUs: whoever started this launcher bound it to them; "
+                      "`mpirun --bind-to none` or "
+                      "`srun --cpus-per-task` give more",
+                      request_.num_ranks, num_cpus));
     if (machine_.limited_by_quota)
       placement_.notes.push_back(fmt::format("a cgroup quota allows {} of {} CPUs",
                                              machine_.usable_cpus, machine_.cpus.size()));

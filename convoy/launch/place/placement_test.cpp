@@ -300,6 +300,13 @@ TEST(Placement, AdoptedRankKeepsItsPlaceAmongTheOthers) {
   EXPECT_EQ(cores(own), "4-7,20-23");
 }
 
+TEST(Placement, LauncherBoundToFewCpusIsTold) {
+  const Machine one = read_big(Cpus{3});
+  EXPECT_NE(plan_placement({.num_ranks = 4}, {}, one).notes.back().find("4 ranks on 1 CPUs"),
+            std::string::npos);
+  EXPECT_TRUE(plan_placement({.num_ranks = 1}, {}, one).notes.empty());
+}
+
 TEST(Placement, TableAndJson) {
   Machine machine = read_big(all_of_big());
   DeviceSelection mig = gpus_on({0, 0, 0});

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/launch/place/source_choice.h"
+
+#include <algorithm>
+
+#include "convoy/base/error.h"
+#include "convoy/base/suggest.h"
+
+namespace convoy::launch {
+namespace {
+
+const std::vector<std::string>& source_names() {
+  static const std::vector<std::string> kNames = {"torchrun",   "env",     "deepspeed", "openmpi",
+                                                  "mpich",      "mvapich", "jsrun",     "srun",
+                                                  "kubernetes", "none"};
+  return kNames;
+}
+
+void check_complete(const RankSource& source) {
+  if (source.missing.empty()) return;
+  throw ConfigError(fmt::format("the environment describes a rank by half: {} is set, {} is not",
+                                source.seen(), fmt::join(source.missing, ", ")),
+                    {.hint = "set the missing ones, unset all of them, or give --env-source none"});
+}
+
+void compare(const Fact& one, const Fact& two, const RankSource& chosen, const RankSource& other) {
+  if (!one.known() || !two.known() || one.number == two.number) return;
+  throw ConfigError(
+      fmt::format("the environment says two things: {} ({}) and {} ({})", one.text(), chosen.name,
+                  two.text(), other.name),
+      {.hint = fmt::format("unset one, or choose with --env-source {} or --env-source {}",
+                           chosen.name, other.name)});
+}
+
+}  // namespace
+
+bool is_plain(const RankSource& source) {
+  return source.name == "env" || source.name == "deepspeed";
+}
+
+bool is_node_task(const RankSource& source, const ResolveOptions& options) {
+  if (!options.nproc_per_node_given) return false;
+  if (source.num_nodes.known()) return source.world_size.number <= source.num_nodes.number;
+  return source.local_world_size.number <= 1;
+}
+
+SourceChoice::SourceChoice(const Variables& variables, const ResolveOptions& options,
+                           bool node_described)
+    : variables_(variables), options_(options), node_described_(node_described) {
+  const std::string& wanted = options.env_source;
+  const bool known = std::count(source_names().begin(), source_names().end(), wanted) > 0;
+  if (!wanted.empty() && !known)
+    throw ConfigError(
+        fmt::format("--env-source knows no `{}`{}", wanted, did_you_mean(wanted, source_names())),
+        {.hint = fmt::format("one of {}", fmt::join(source_names(), ", "))});
+  read();
+  chosen_ = choose();
+}
+
+const RankSource* SourceChoice::chosen() const {
+  return chosen_ < 0 ? nullptr : &sources_[static_cast<size_t>(chosen_)];
+}
+
+void SourceChoice::read() {
+  try {
+    sources_ = read_rank_sources(variables_, notes_);
+  } catch (const ConfigError&) {
+    // What is wrong with the others does not matter to who said that they do not count.
+    if (options_.env_source != "none" && options_.env_source != "kubernetes") throw;
+  }
+}
+
+int SourceChoice::choose() const {
+  const std::string& wanted = options_.env_source;
+  if (wanted.empty()) return innermost();
+  if (wanted == "none" || (wanted == "kubernetes" && node_described_)) return -1;
+  return by_name(wanted);
+}
+
+int SourceChoice::by_name(const std::string& wanted) const {
+  for (size_t index = 0; index < sources_.size(); ++index) {
+    if (sources_[index].name != wanted) continue;
+    check_complete(sources_[index]);
+    return static_cast<int>(index);
+  }
+  throw ConfigError(fmt::format("--env-source {}: the environment has no such source, found: {}",
+                                wanted, text_of_seen()));
+}
+
+int SourceChoice::innermost() const {
+  int best = -1;
+  for (size_t index = 0; index < sources_.size(); ++index) {
+    const RankSource& source = sources_[index];
+    if (is_plain(source)) continue;
+    const RankSource* const so_far = best < 0 ? nullptr : &sources_[static_cast<size_t>(best)];
+    const bool nearer = so_far == nullptr || source.level < so_far->level;
+    const bool fuller = so_far != nullptr && source.level == so_far->level &&
+                        !so_far->missing.empty() && source.missing.empty();
+    if (nearer || fuller) best = static_cast<int>(index);
+  }
+  for (size_t index = 0; best < 0 && index < sources_.size(); ++index)
+    if (is_plain(sources_[index]) && describes_rank(sources_[index]))
+      best = static_cast<int>(index);
+  if (best < 0) return best;
+  check_complete(sources_[static_cast<size_t>(best)]);
+  check_agreement(sources_[static_cast<size_t>(best)]);
+  return best;
+}
+
+// Plain variables describe a rank only when they say which: WORLD_SIZE and MASTER_ADDR alone are what batch scripts
+// prepare for others, and Kubeflow's RANK is the number of the pod.
+bool SourceChoice::describes_rank(const RankSource& source) const {
+  if (source.local_rank.known()) return true;
+  return source.rank.known() && !variables_.has("PET_NNODES") && !variables_.has("PET_NODE_RANK");
+}
+
+void SourceChoice::check_agreement(const RankSource& chosen) const {
+  if (chosen.level == SourceLevel::Torchrun) return;
+  for (const RankSource& other : sources_) {
+    if (&other == &chosen) continue;
+    if (is_plain(other)) {
+      // A launcher of one node makes these for its own ranks.
+      if (is_node_task(chosen, options_) && !other.local_rank.known()) continue;
+    } else if (other.level != chosen.level) {
+      continue;
+    }
+    compare(chosen.rank, other.rank, chosen, other);
+    compare(chosen.world_size, other.world_size, chosen, other);
+    compare(chosen.local_rank, other.local_rank, chosen, other);
+    compare(chosen.local_world_size, other.local_world_size, chosen, other);
+  }
+}
+
+std::string SourceChoice::text_of_seen() const {
+  std::string text;
+  for (const RankSource& source : sources_)
+    text += fmt::format("{}{} ({})", text.empty() ? "" : ", ", source.name, source.seen());
+  if (node_described_) text += text.empty() ? "kubernetes" : ", kubernetes";
+  return text.empty() ? "none" : text;
+}
+
+}  // namespace convoy::launch
