@@ -1,0 +1,404 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Two hosts as network namespaces with a veth pair: `convoy launch` on both, with cuts, strangers,
+wrong and late nodes. Usage: hosts_test.py BIN_FOLDER SOURCE_FOLDER [SCENARIO...]
+
+Scenarios run side by side, each with hosts of its own. Exit code 77 = skipped, with the reason."""
+import concurrent.futures
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import traceback
+
+BIN, SOURCE = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
+CONVOY = os.path.join(BIN, "convoy")
+PROBE = os.path.join(SOURCE, "tests/hosts/rank_probe.py")
+TOKEN = "the token of the hosts test 0123456789"
+PORT = 29400
+V4 = {"a": "10.77.0.1", "b": "10.77.0.2"}
+V6 = {"a": "fd77::1", "b": "fd77::2"}
+
+
+def skip(reason):
+    print(f"skipped: {reason}", flush=True)
+    sys.exit(77)
+
+
+def run(*command):
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode != 0:
+        raise RuntimeError(f"{' '.join(command)}: {done.stderr.strip()}")
+    return done.stdout
+
+
+class Hosts:
+    """Two namespaces, `a` and `b`, joined by a veth pair. As a context it leaves nothing behind."""
+
+    numbers = iter(range(10**6))
+    lock = threading.Lock()
+
+    def __init__(self, v4=True):
+        with Hosts.lock:
+            number = next(Hosts.numbers)
+        self.names = {h: f"convoy-{os.getpid()}-{number}{h}" for h in "ab"}
+        self.links = {h: f"cv{os.getpid() % 100000}n{number}{h}" for h in "ab"}
+        self.processes = []
+        self.v4 = v4
+
+    def __enter__(self):
+        try:
+            for name in self.names.values():
+                run("ip", "netns", "add", name)
+            run("ip", "link", "add", self.links["a"], "netns", self.names["a"], "type", "veth",
+                "peer", "name", self.links["b"], "netns", self.names["b"])
+            for host in "ab":
+                ip = ["ip", "-n", self.names[host]]
+                run(*ip, "link", "set", "lo", "up")
+                if self.v4:
+                    run(*ip, "addr", "add", f"{V4[host]}/24", "dev", self.links[host])
+                run(*ip, "addr", "add", f"{V6[host]}/64", "dev", self.links[host], "nodad")
+                run(*ip, "link", "set", self.links[host], "up")
+        except Exception:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_):
+        for process in self.processes:
+            process.end()
+        for name in self.names.values():
+            subprocess.run(["ip", "netns", "del", name], capture_output=True)
+
+    def inside(self, host, command):
+        return ["ip", "netns", "exec", self.names[host]] + command
+
+    def cut(self):
+        """Packets vanish on their way, in both directions; no one is told."""
+        for host in "ab":
+            run(*self.inside(host, ["iptables", "-I", "INPUT", "-i", self.links[host], "-j", "DROP"]))
+
+    def heal(self):
+        for host in "ab":
+            run(*self.inside(host, ["iptables", "-D", "INPUT", "-i", self.links[host], "-j", "DROP"]))
+
+    def launch(self, host, *flags, token=TOKEN, seconds=1.0, nodes="2", rank=None, endpoint=None,
+               program=None, before=()):
+        endpoint = endpoint or f"{V4['a']}:{PORT}"
+        command = [*before, CONVOY, "launch", "--nnodes", nodes, "--rdzv-endpoint", endpoint,
+                   "--rdzv-id", "hosts"]
+        if rank is not None:
+            command += ["--node-rank", str(rank)]
+        command += ["--nproc-per-node", "2", *flags, *(program or [PROBE])]
+        environment = {k: v for k, v in os.environ.items() if not k.startswith(("CONVOY_", "PET_"))}
+        if token:
+            environment["CONVOY_JOB_TOKEN"] = token
+        environment["PROBE_SECONDS"] = str(seconds)
+        process = Process(self.inside(host, command), environment)
+        self.processes.append(process)
+        return process
+
+
+class Process:
+    def __init__(self, command, environment):
+        self.output = tempfile.TemporaryFile()
+        self.process = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL,
+                                        stdout=self.output, stderr=subprocess.STDOUT)
+
+    def text(self):
+        size = os.fstat(self.output.fileno()).st_size
+        return os.pread(self.output.fileno(), size, 0).decode(errors="replace")
+
+    def wait(self, seconds):
+        try:
+            return self.process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            raise AssertionError(f"still running after {seconds} s:\n{self.text()}") from None
+
+    def await_text(self, pattern, seconds):
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            if re.search(pattern, self.text()):
+                return
+            time.sleep(0.05)
+        raise AssertionError(f"`{pattern}` was not said within {seconds} s:\n{self.text()}")
+
+    def expect(self, code, seconds, *patterns):
+        found = self.wait(seconds)
+        text = self.text()
+        assert found == code, f"exit code {found}, wanted {code}:\n{text}"
+        for pattern in patterns:
+            assert re.search(pattern, text), f"`{pattern}` is not in:\n{text}"
+
+    def running(self):
+        return self.process.poll() is None
+
+    def resident_bytes(self):
+        with open(f"/proc/{self.process.pid}/statm") as file:
+            return int(file.read().split()[1]) * os.sysconf("SC_PAGESIZE")
+
+    def end(self):
+        if self.running():
+            self.process.send_signal(signal.SIGTERM)
+            try:
+                self.process.wait(10)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait()
+        self.output.close()
+
+
+def start_pair(hosts, seconds, **settings):
+    a = hosts.launch("a", rank=0, seconds=seconds, **settings)
+    b = hosts.launch("b", rank=1, seconds=seconds, **settings)
+    return a, b
+
+
+# ---- scenarios: each gets its name from its function
+
+
+def two_by_two_ranks():
+    with Hosts() as hosts:
+        a, b = start_pair(hosts, 0.5)
+        a.expect(0, 60, r"met 4 ranks at 10\.77\.0\.1", "done 5 rounds")
+        b.expect(0, 10, "met 4 ranks")
+
+
+def without_node_ranks():
+    with Hosts() as hosts:
+        b = hosts.launch("b", "--rdzv-backend", "c10d")
+        a = hosts.launch("a", "--rdzv-backend", "c10d")
+        a.expect(0, 60, r"met 4 ranks at 10\.77\.0\.1")
+        b.expect(0, 10, "met 4 ranks")
+
+
+def five_variables_of_kubeflow():
+    with Hosts() as hosts:
+        pods = []
+        for host, rank in (("a", "0"), ("b", "1")):
+            environment = {k: v for k, v in os.environ.items() if not k.startswith("CONVOY_")}
+            environment.update(PET_NNODES="2", PET_NPROC_PER_NODE="2", PET_NODE_RANK=rank,
+                               PET_MASTER_ADDR=V4["a"], PET_MASTER_PORT="23456")
+            pods.append(Process(hosts.inside(host, [CONVOY, "launch", PROBE]), environment))
+        hosts.processes += pods
+        pods[0].expect(0, 60, "met 4 ranks", "no job token is set")
+        pods[1].expect(0, 10, "met 4 ranks")
+
+
+def cut_without_reset():
+    with Hosts() as hosts:
+        a, b = start_pair(hosts, 120)
+        a.await_text("met 4 ranks", 60)
+        b.await_text("met 4 ranks", 60)
+        hosts.cut()
+        start = time.monotonic()
+        a.expect(13, 20, r"node 1 .*10\.77\.0\.2", "silent")
+        b.expect(13, 20, r"master at 10\.77\.0\.1", "silent")
+        took = time.monotonic() - start
+        assert took < 10, f"it took {took:.1f} s"
+        print(f"cut_without_reset: both sides ended {took:.1f} s after the cut")
+
+
+def five_second_cut_heals():
+    with Hosts() as hosts:
+        a, b = start_pair(hosts, 12)
+        b.await_text("met 4 ranks", 60)
+        a.await_text("met 4 ranks", 60)
+        time.sleep(1.3)
+        hosts.cut()
+        time.sleep(5)
+        hosts.heal()
+        a.expect(0, 60, "done 120 rounds")
+        b.expect(0, 10)
+
+
+def strangers_at_the_port():
+    with Hosts() as hosts:
+        a, b = start_pair(hosts, 15)
+        a.await_text("met 4 ranks", 60)
+        before = a.resident_bytes()
+        code = f"""
+import os, socket, time
+address = ("{V4['a']}", {PORT})
+for port in range({PORT} - 200, {PORT} + 200):  # a scan
+    s = socket.socket(); s.settimeout(1); s.connect_ex((address[0], port)); s.close()
+s = socket.create_connection(address); s.sendall(os.urandom(4096)); s.close()
+idle = []
+for number in range(1000):
+    s = socket.socket(); s.setblocking(False); s.connect_ex(address); idle.append(s)
+time.sleep(8)
+"""
+        stranger = Process(hosts.inside("b", ["prlimit", "--nofile=4096", sys.executable, "-c", code]),
+                           dict(os.environ))
+        hosts.processes.append(stranger)
+        most = 0
+        while stranger.running():
+            most = max(most, a.resident_bytes())
+            time.sleep(0.1)
+        stranger.expect(0, 1)
+        assert most - before < 16 << 20, f"{(most - before) / 2**20:.1f} MiB more"
+        lines = len(a.text().splitlines())
+        assert lines < 60, f"{lines} lines of output:\n{a.text()[-3000:]}"
+        a.expect(0, 60, "done 150 rounds")
+        b.expect(0, 10)
+        print(f"strangers_at_the_port: {(most - before) / 2**20:.1f} MiB more")
+
+
+def wrong_token():
+    with Hosts() as hosts:
+        a = hosts.launch("a", rank=0, seconds=1)
+        wrong = hosts.launch("b", rank=1, token="quite another token 0123456789")
+        wrong.expect(2, 30, "token mismatch")
+        a.await_text("another job token", 5)
+        assert a.running()
+        b = hosts.launch("b", rank=1)
+        a.expect(0, 60, "met 4 ranks")
+        b.expect(0, 10)
+
+
+def late_node():
+    with Hosts() as hosts:
+        a = hosts.launch("a", rank=0)
+        a.await_text("missing: node rank 1", 30)
+        b = hosts.launch("b", rank=1)
+        a.expect(0, 60, "met 4 ranks")
+        b.expect(0, 10)
+
+
+def wrong_world_size():
+    with Hosts() as hosts:
+        a = hosts.launch("a", rank=0)
+        wrong = hosts.launch("b", rank=1, nodes="3")
+        wrong.expect(2, 30, "--nnodes 3")
+        b = hosts.launch("b", rank=1)
+        a.expect(0, 60, "met 4 ranks")
+        b.expect(0, 10)
+
+
+def another_run_id():
+    with Hosts() as hosts:
+        a = hosts.launch("a", rank=0)
+        wrong = hosts.launch("b", "--rdzv-id", "different", rank=1)
+        wrong.expect(2, 30, "run id `different`")
+        b = hosts.launch("b", rank=1)
+        a.expect(0, 60, "met 4 ranks")
+        b.expect(0, 10)
+
+
+def same_rank_twice():
+    with Hosts() as hosts:
+        a = hosts.launch("a", rank=0, nodes="3")
+        b = hosts.launch("b", rank=1, nodes="3")
+        time.sleep(2)
+        twin = hosts.launch("b", rank=1, nodes="3")
+        twin.expect(2, 30, "node rank 1 is already taken")
+        assert a.running() and b.running()
+        for process in (a, b):
+            process.process.send_signal(signal.SIGTERM)
+        b.wait(30)
+        a.wait(30)
+
+
+def master_that_never_comes():
+    with Hosts() as hosts:
+        b = hosts.launch("b", rank=1)
+        b.await_text(r"waiting for the master at 10\.77\.0\.1:29400", 30)
+        b.process.send_signal(signal.SIGTERM)
+        b.expect(143, 5)
+
+
+def master_dies():
+    with Hosts() as hosts:
+        a, b = start_pair(hosts, 120)
+        b.await_text("met 4 ranks", 60)
+        a.process.kill()
+        start = time.monotonic()
+        b.expect(13, 20, r"master at 10\.77\.0\.1")
+        assert time.monotonic() - start < 10
+
+
+def port_taken():
+    with Hosts() as hosts:
+        squatter = Process(hosts.inside("a", [sys.executable, "-c", f"""
+import socket, time
+s = socket.create_server(("{V4['a']}", {PORT})); print("there", flush=True); time.sleep(60)"""]),
+                           dict(os.environ))
+        hosts.processes.append(squatter)
+        squatter.await_text("there", 20)
+        a = hosts.launch("a", rank=0)
+        a.expect(2, 30, str(PORT))
+        b = hosts.launch("b", rank=1)
+        b.expect(2, 40, r"10\.77\.0\.1:29400 is no coordinator")
+
+
+def ipv6_only():
+    with Hosts(v4=False) as hosts:
+        a, b = start_pair(hosts, 0.5, endpoint=f"[{V6['a']}]:{PORT}")
+        a.expect(0, 60, "met 4 ranks at fd77::1")
+        b.expect(0, 10)
+
+
+def host_names_that_do_not_resolve():
+    with Hosts() as hosts:
+        rename = ["unshare", "--uts", "sh", "-c", 'hostname no-such-host-anywhere; exec "$@"', "sh"]
+        a, b = start_pair(hosts, 0.5, before=rename)
+        a.expect(0, 90, r"met 4 ranks at 10\.77\.0\.1")
+        b.expect(0, 10)
+
+
+def a_killed_rank_restarts_everywhere():
+    with Hosts() as hosts:
+        program = ["--no-python", "sh", "-c",
+                   'test "$TORCHELASTIC_RESTART_COUNT" = 1 && exec sleep 1; '
+                   'test "$RANK" = 3 && kill -9 $$; sleep 60']
+        a, b = (hosts.launch(host, "--max-restarts", "2", *program[:1], rank=rank,
+                             program=program[1:]) for host, rank in (("a", 0), ("b", 1)))
+        a.expect(0, 60, "rank 3")
+        b.expect(0, 10)
+
+
+SCENARIOS = [two_by_two_ranks, without_node_ranks, five_variables_of_kubeflow, cut_without_reset,
+             five_second_cut_heals, strangers_at_the_port, wrong_token, late_node, wrong_world_size,
+             another_run_id, same_rank_twice, master_that_never_comes, master_dies, port_taken,
+             ipv6_only, host_names_that_do_not_resolve, a_killed_rank_restarts_everywhere]
+
+
+def check_host():
+    if os.geteuid() != 0:
+        skip("network namespaces need root")
+    for program in ("ip", "iptables", "unshare", "prlimit"):
+        if shutil.which(program) is None:
+            skip(f"`{program}` is not installed")
+    try:
+        with Hosts() as hosts:
+            hosts.cut()
+    except RuntimeError as error:
+        skip(f"no network namespaces here: {error}")
+
+
+def attempt(scenario):
+    start = time.monotonic()
+    try:
+        scenario()
+        print(f"passed: {scenario.__name__} ({time.monotonic() - start:.1f} s)", flush=True)
+        return True
+    except Exception:
+        print(f"FAILED: {scenario.__name__}\n{traceback.format_exc()}", flush=True)
+        return False
+
+
+def main():
+    check_host()
+    chosen = [s for s in SCENARIOS if len(sys.argv) <= 3 or s.__name__ in sys.argv[3:]]
+    with concurrent.futures.ThreadPoolExecutor(max_workers=6) as pool:
+        passed = list(pool.map(attempt, chosen))
+    sys.exit(0 if all(passed) else 1)
+
+
+main()

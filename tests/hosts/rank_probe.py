@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A rank without torch: meets the others at MASTER_ADDR:MASTER_PORT as a store's clients would, then
+sends a number around once per 0.1 s for PROBE_SECONDS. A silent network makes it wait for ever."""
+import os
+import socket
+import sys
+import time
+
+
+def connect(address, port):
+    deadline = time.monotonic() + 20
+    while True:
+        try:
+            return socket.create_connection((address, port), timeout=None)
+        except OSError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.05)
+
+
+def main():
+    rank, world = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+    address, port = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])
+    rounds = int(float(os.environ.get("PROBE_SECONDS", "1")) * 10)
+    if rank == 0:
+        family = socket.AF_INET6 if ":" in address else socket.AF_INET
+        server = socket.create_server((address, port), family=family)
+        peers = [server.accept()[0] for _ in range(world - 1)]
+    else:
+        peers = [connect(address, port)]
+    print(f"met {world} ranks at {address}", flush=True)
+    for turn in range(rounds):
+        if rank == 0:
+            time.sleep(0.1)
+            for peer in peers:
+                peer.sendall(b"x")
+            for peer in peers:
+                if not peer.recv(1):
+                    sys.exit(f"rank 0 lost a peer in round {turn}")
+        else:
+            if not peers[0].recv(1):
+                sys.exit(f"rank {rank} lost rank 0 in round {turn}")
+            peers[0].sendall(b"x")
+    print(f"done {rounds} rounds", flush=True)
+
+
+main()
