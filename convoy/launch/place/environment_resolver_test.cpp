@@ -173,6 +173,20 @@ TEST(Resolver, StepOfTheJobThatSubmittedThisOneDoesNotCount) {
   EXPECT_TRUE(contains(place.notes.at(0), {"SLURM_STEP_NODELIST=login1", "another job"}));
 }
 
+TEST(Resolver, StepOnTheSameNodeIsToldByItsTasks) {
+  const Environment inherited = with(kBatchScript, {{"SLURM_JOB_NODELIST", "n1"},
+                                                    {"SLURM_STEP_ID", "0"},
+                                                    {"SLURM_STEP_NODELIST", "n1"},
+                                                    {"SLURM_STEP_NUM_NODES", "1"},
+                                                    {"SLURM_STEP_NUM_TASKS", "4"},
+                                                    {"SLURM_STEP_TASKS_PER_NODE", "4"},
+                                                    {"SLURM_GTIDS", "0"}});
+  const ResolvedPlace place = resolve_place(inherited);
+  EXPECT_EQ(place.kind, PlaceKind::Nothing);
+  EXPECT_TRUE(contains(place.notes.at(0), {"SLURM_GTIDS=0", "4 tasks"}));
+  EXPECT_EQ(resolve_place(with(inherited, {{"SLURM_GTIDS", "0,1,2,3"}})).world_size, 4);
+}
+
 TEST(Resolver, OneTaskPerNodeAndRanksAskedForIsANode) {
   const ResolveOptions four = {.nproc_per_node_given = true, .nproc_per_node = 4};
   const ResolvedPlace place = resolve_place(kNodeTask, four);

@@ -41,6 +41,13 @@ bool step_of_this_job(const Variables& variables) {
   });
 }
 
+// SLURM_GTIDS lists the tasks of this node; a batch script has it anew, "0", beside an inherited step's count.
+bool tasks_of_this_step(const Variables& variables, const RankSource& source) {
+  if (!variables.has("SLURM_GTIDS") || !source.local_world_size.known()) return true;
+  const std::string tasks = variables.text("SLURM_GTIDS");
+  return 1 + std::count(tasks.begin(), tasks.end(), ',') == source.local_world_size.number;
+}
+
 bool is_task(const Variables& variables, std::vector<std::string>& notes) {
   if (!variables.has("SLURM_PROCID")) return false;
   const std::string step = first_set(variables, {"SLURM_STEP_ID", "SLURM_STEPID"});
@@ -95,6 +102,14 @@ RankSource read_srun(const Variables& variables, std::vector<std::string>& notes
   source.num_nodes =
       preferred_number(variables, {"SLURM_STEP_NUM_NODES", "SLURM_NNODES", "SLURM_JOB_NUM_NODES"});
   read_layout(variables, source);
+  if (!tasks_of_this_step(variables, source)) {
+    notes.push_back(fmt::format(
+        "{} is not the {} tasks of {}: these variables belong to a step that this job was "
+        "submitted from",
+        variables.pair("SLURM_GTIDS"), source.local_world_size.number,
+        source.local_world_size.variable));
+    return {};
+  }
   if (!source.world_size.known()) source.missing.emplace_back("SLURM_NTASKS");
   if (!source.local_rank.known()) source.missing.emplace_back("SLURM_LOCALID");
   if (!source.node_rank.known()) source.missing.emplace_back("SLURM_NODEID");

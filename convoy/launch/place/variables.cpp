@@ -50,6 +50,7 @@ const std::vector<std::string_view>& Variables::all() {
       "PMI_RANK",
       "PMI_SIZE",
       "RANK",
+      "SLURM_GTIDS",
       "SLURM_JOBID",
       "SLURM_JOB_ID",
       "SLURM_JOB_NODELIST",
