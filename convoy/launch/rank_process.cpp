@@ -54,7 +54,7 @@ struct ChildPlan {
     [[maybe_unused]] const ssize_t sent = ::write(plan.failure, &number, sizeof(number));
     ::_exit(127);
   };
-  ::setpgid(0, 0);
+  ::setsid();
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   // The launcher may have died before the line above; then no signal comes.
   if (::getppid() != plan.launcher) ::_exit(127);
@@ -100,7 +100,6 @@ RankProcess start_rank(const RankStart& start) {
   const pid_t pid = ::fork();
   CONVOY_CHECK(pid >= 0, IoError, "no process could be made: {}", std::strerror(errno));
   if (pid == 0) become_rank(plan);
-  ::setpgid(pid, pid);  // both sides do it: whoever is first
   failure.write_end.reset();
   RankProcess rank;
   rank.pid = pid;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One child process in a process group of its own, that the kernel kills when the launcher dies.
+// One child process in a session of its own, as under torchrun, that the kernel kills when the launcher dies. Without the launcher's
+// terminal: a rank that asks a person for a password gets an error, where a background group would be stopped for ever.
 #pragma once
 
 #include <signal.h>
@@ -29,7 +30,7 @@ struct RankStart {
   int inherited = -1;  // a descriptor that stays open over exec; -1 = none
 };
 
-// stdin is /dev/null: a background process group that reads a terminal would be stopped.
+// stdin is /dev/null. On return the process leads its session and its group, and runs the program.
 // Call on the thread that outlives the child: the kernel ties the child's life to it. Throws
 // ConfigError when the program can not be executed, IoError when no process can be made.
 RankProcess start_rank(const RankStart& start);
