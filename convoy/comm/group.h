@@ -43,6 +43,8 @@ class Group {
   // Closes the connections so that peers fail at once instead of by timeout. Call when this rank
   // failed.
   virtual void abort() = 0;
+  // For how long this rank has blocked in collectives so far. Who waits least holds the others up.
+  virtual double waited_seconds() const { return 0; }
 
   // Collective. Blocks. `tensor` becomes the sum over ranks.
   void all_reduce_sum(at::Tensor tensor);

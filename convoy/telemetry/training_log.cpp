@@ -163,6 +163,7 @@ void TrainingLog::write_step_event(const StepMetrics& metrics, double tokens_per
   put_if_known(row, "peak_memory_bytes", metrics.peak_memory_bytes);
   if (!metrics.rank_losses.empty()) row["rank_losses"] = metrics.rank_losses;
   if (!metrics.rank_memory_bytes.empty()) row["rank_memory_bytes"] = metrics.rank_memory_bytes;
+  if (!metrics.rank_wait_seconds.empty()) row["rank_wait_seconds"] = metrics.rank_wait_seconds;
   events_.append(EventKind::Step, row);
 }
 

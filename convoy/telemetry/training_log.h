@@ -39,6 +39,8 @@ struct StepMetrics {
   int64_t peak_memory_bytes = -1;
   std::vector<double> rank_losses{};         // one per rank, or empty
   std::vector<int64_t> rank_memory_bytes{};  // peak of each rank, or empty
+  // Blocked in collectives since the step before, by rank, or empty. Who waits least holds the others up.
+  std::vector<double> rank_wait_seconds{};
 };
 
 struct EvalMetrics {

@@ -41,7 +41,8 @@ StepMetrics step_of(int64_t step, double loss) {
           .seconds = 0.5,
           .peak_memory_bytes = 1 << 30,
           .rank_losses = {loss - 0.1, loss + 0.1},
-          .rank_memory_bytes = {1 << 30, 1 << 29}};
+          .rank_memory_bytes = {1 << 30, 1 << 29},
+          .rank_wait_seconds = {0.25, 0}};
 }
 
 TEST(TrainerState, IsByteForByteWhatTransformersWrites) {

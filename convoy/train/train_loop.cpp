@@ -27,6 +27,7 @@ struct RankFigures {
   double nll_sum = 0;
   double memory_bytes = 0;
   double stop_requested = 0;
+  double wait_seconds = 0;
 };
 
 class Loop {
@@ -67,6 +68,7 @@ class Loop {
   int64_t total_steps_;
   int64_t evaluated_step_ = -1;
   bool stop_ = false;
+  double waited_seconds_ = 0;  // in collectives, when it was last told
   std::optional<EvaluationFigures> last_evaluation_;
 };
 
@@ -103,7 +105,7 @@ double Loop::run_micro_batch(data::StepPosition position, int64_t micro_batch,
 }
 
 std::vector<RankFigures> Loop::exchange(const RankFigures& own) {
-  constexpr int64_t kFigures = 3;
+  constexpr int64_t kFigures = 4;
   const int64_t rank = parts_.strategy.rank();
   // Only one rank fills each slot, so a sum of bit patterns carries the doubles unrounded.
   at::Tensor slots = at::zeros({parts_.strategy.world() * kFigures}, at::kLong);
@@ -111,12 +113,14 @@ std::vector<RankFigures> Loop::exchange(const RankFigures& own) {
   slot[rank * kFigures] = std::bit_cast<int64_t>(own.nll_sum);
   slot[rank * kFigures + 1] = std::bit_cast<int64_t>(own.memory_bytes);
   slot[rank * kFigures + 2] = std::bit_cast<int64_t>(own.stop_requested);
+  slot[rank * kFigures + 3] = std::bit_cast<int64_t>(own.wait_seconds);
   parts_.strategy.group().all_reduce_sum(slots);
   std::vector<RankFigures> all;
   for (int64_t other = 0; other < parts_.strategy.world(); ++other)
     all.push_back({.nll_sum = std::bit_cast<double>(slot[other * kFigures]),
                    .memory_bytes = std::bit_cast<double>(slot[other * kFigures + 1]),
-                   .stop_requested = std::bit_cast<double>(slot[other * kFigures + 2])});
+                   .stop_requested = std::bit_cast<double>(slot[other * kFigures + 2]),
+                   .wait_seconds = std::bit_cast<double>(slot[other * kFigures + 3])});
   return all;
 }
 
@@ -134,6 +138,9 @@ void Loop::train_step() {
   const double grad_norm = optim::global_norm(parts_.strategy.gradients());
   own.memory_bytes = static_cast<double>(device::process_memory().peak_resident_bytes);
   own.stop_requested = parts_.stop_requested.load() ? 1 : 0;
+  const double waited_seconds = parts_.strategy.group().waited_seconds();
+  own.wait_seconds = waited_seconds - waited_seconds_;
+  waited_seconds_ = waited_seconds;
   const std::vector<RankFigures> ranks = exchange(own);
 
   telemetry::StepMetrics metrics;
@@ -142,6 +149,7 @@ void Loop::train_step() {
     metrics.rank_losses.push_back(rank.nll_sum / static_cast<double>(divisor_tokens) *
                                   static_cast<double>(ranks.size()));
     metrics.rank_memory_bytes.push_back(static_cast<int64_t>(rank.memory_bytes));
+    if (ranks.size() > 1) metrics.rank_wait_seconds.push_back(rank.wait_seconds);
     stop_ = stop_ || rank.stop_requested > 0;
   }
   if (!std::isfinite(metrics.loss) || !std::isfinite(grad_norm))

@@ -105,9 +105,9 @@ GlooGroup::~GlooGroup() {
 void GlooGroup::abort() { shut_down(backend_->sockets); }
 
 Passage GlooGroup::enter(std::string_view operation) {
-  return Passage(
-      flight_, rank_, size_,
-      {.group = "world", .operation = operation, .sequence = sequence_++, .group_size = size_});
+  const telemetry::Collective collective{
+      .group = "world", .operation = operation, .sequence = sequence_++, .group_size = size_};
+  return Passage(flight_, waited_seconds_, rank_, size_, collective);
 }
 
 Passage GlooGroup::enter(std::string_view operation, const at::Tensor& tensor) {
@@ -122,7 +122,7 @@ Passage GlooGroup::enter(std::string_view operation, const at::Tensor& tensor) {
                                    .group_size = size_};
   const size_t kept = std::min(collective.shape.size(), tensor.sizes().size());
   std::copy_n(tensor.sizes().begin(), kept, collective.shape.begin());
-  return Passage(flight_, rank_, size_, collective);
+  return Passage(flight_, waited_seconds_, rank_, size_, collective);
 }
 
 std::unique_ptr<Work> GlooGroup::start_all_reduce_sum(at::Tensor tensor) {

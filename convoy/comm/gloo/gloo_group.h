@@ -28,6 +28,7 @@ class GlooGroup : public Group {
   std::vector<std::string> all_gather_bytes(std::string_view bytes) override;
   void barrier() override;
   void abort() override;
+  double waited_seconds() const override { return waited_seconds_; }
 
  private:
   // Says to the flight record that this rank enters its next collective.
@@ -41,6 +42,7 @@ class GlooGroup : public Group {
   telemetry::FlightWriter unrecorded_;
   telemetry::FlightWriter& flight_;
   int64_t sequence_ = 0;  // collectives entered
+  double waited_seconds_ = 0;
   int exceptions_at_start_;
   std::unique_ptr<Backend> backend_;
 };

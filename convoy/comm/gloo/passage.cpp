@@ -3,9 +3,10 @@
 
 namespace convoy::comm {
 
-Passage::Passage(telemetry::FlightWriter& flight, int rank, int size,
+Passage::Passage(telemetry::FlightWriter& flight, double& waited_seconds, int rank, int size,
                  telemetry::Collective collective)
     : flight_(&flight),
+      waited_seconds_(&waited_seconds),
       rank_(rank),
       size_(size),
       collective_(collective),

@@ -6,6 +6,7 @@
 
 #include <c10/util/Exception.h>
 
+#include <chrono>
 #include <exception>
 #include <string>
 
@@ -16,8 +17,10 @@ namespace convoy::comm {
 
 class Passage {
  public:
-  // Enters. The texts of `collective` are constants; `flight` outlives this.
-  Passage(telemetry::FlightWriter& flight, int rank, int size, telemetry::Collective collective);
+  // Enters. The texts of `collective` are constants. `flight` and `waited_seconds`, to which the time
+  // in finish() is added, outlive this.
+  Passage(telemetry::FlightWriter& flight, double& waited_seconds, int rank, int size,
+          telemetry::Collective collective);
 
   // Runs `call`, turning c10d's and Gloo's exceptions into one CommError that says who was where.
   template <class Call>
@@ -38,7 +41,10 @@ class Passage {
   template <class Call>
   void finish(Call call) const {
     flight_->wait(number_);
+    const auto start = std::chrono::steady_clock::now();
     run(call);
+    *waited_seconds_ +=
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     flight_->done(number_);
   }
 
@@ -46,6 +52,7 @@ class Passage {
   CommError failure(const std::string& reason) const;
 
   telemetry::FlightWriter* flight_;
+  double* waited_seconds_;
   int rank_;
   int size_;
   telemetry::Collective collective_;
