@@ -14,7 +14,17 @@ uint64_t hash_of(Stream stream, std::string_view text) {
 }  // namespace
 
 LineFold::LineFold(std::chrono::milliseconds window, int num_local_ranks)
-    : window_(window), last_number_(static_cast<size_t>(num_local_ranks), 0) {}
+    : window_(window), last_number_(static_cast<size_t>(num_local_ranks), 0) {
+  for (std::vector<bool>& writes : writes_) writes.resize(static_cast<size_t>(num_local_ranks));
+}
+
+void LineFold::set_writer(int local_rank, Stream stream, bool writes) {
+  std::vector<bool>& by_rank = writes_[static_cast<size_t>(stream)];
+  size_t& count = num_writers_[static_cast<size_t>(stream)];
+  if (by_rank[static_cast<size_t>(local_rank)]) --count;
+  by_rank[static_cast<size_t>(local_rank)] = writes;
+  if (writes) ++count;
+}
 
 void LineFold::add(int local_rank, Stream stream, std::string_view text, Clock::time_point now,
                    std::chrono::system_clock::time_point time) {
@@ -41,8 +51,17 @@ bool LineFold::due(Clock::time_point now) const {
   if (held_.empty()) return false;
   const FoldedLine& oldest = held_.front();
   return now >= oldest.due || held_bytes_ > kMostHeldBytes || held_.size() > kMostHeldLines ||
-         static_cast<int>(oldest.local_ranks.size()) >=
-             writers_[static_cast<size_t>(oldest.stream)];
+         complete(oldest);
+}
+
+bool LineFold::complete(const FoldedLine& line) const {
+  const size_t stream = static_cast<size_t>(line.stream);
+  if (line.local_ranks.size() < num_writers_[stream]) return false;
+  // Some of those that wrote it may have ended.
+  const auto written = std::count_if(
+      line.local_ranks.begin(), line.local_ranks.end(),
+      [&](int local_rank) { return writes_[stream][static_cast<size_t>(local_rank)]; });
+  return static_cast<size_t>(written) == num_writers_[stream];
 }
 
 std::optional<LineFold::Clock::time_point> LineFold::next_due() const {

@@ -34,8 +34,9 @@ class LineFold {
 
   LineFold(std::chrono::milliseconds window, int num_local_ranks);
 
-  // How many ranks may still write lines to a stream: one that all of them wrote is due.
-  void set_writers(Stream stream, int count) { writers_[static_cast<size_t>(stream)] = count; }
+  // Which ranks may still write lines to a stream, none at first: a line that all of them wrote is
+  // due.
+  void set_writer(int local_rank, Stream stream, bool writes);
 
   void add(int local_rank, Stream stream, std::string_view text, Clock::time_point now,
            std::chrono::system_clock::time_point time);
@@ -52,6 +53,7 @@ class LineFold {
     size_t begin = 0;  // those before are gone
   };
 
+  bool complete(const FoldedLine& line) const;
   FoldedLine& line(uint64_t number) { return held_[number - first_number_]; }
 
   std::chrono::milliseconds window_;
@@ -60,7 +62,8 @@ class LineFold {
   size_t held_bytes_ = 0;
   std::vector<uint64_t> last_number_;  // by rank: the line it wrote last; 0 = none
   std::unordered_map<uint64_t, Numbers> by_hash_;
-  int writers_[2] = {};
+  std::vector<bool> writes_[2];  // by stream and rank
+  size_t num_writers_[2] = {};
 };
 
 }  // namespace convoy::launch

@@ -15,8 +15,9 @@ using std::chrono::milliseconds;
 class Folding : public ::testing::Test {
  protected:
   Folding() {
-    fold_.set_writers(Stream::Output, 4);
-    fold_.set_writers(Stream::Errors, 4);
+    for (int rank = 0; rank < 4; ++rank)
+      for (const Stream stream : {Stream::Output, Stream::Errors})
+        fold_.set_writer(rank, stream, true);
   }
   void add(int rank, const std::string& text, Stream stream = Stream::Output) {
     fold_.add(rank, stream, text, now_, {});
@@ -82,8 +83,13 @@ TEST_F(Folding, StreamsAreNotMixed) {
 TEST_F(Folding, RanksThatHaveEndedAreNotWaitedFor) {
   add(0, "x");
   add(1, "x");
-  fold_.set_writers(Stream::Output, 2);
-  EXPECT_EQ(due(), "0-1 x\n");
+  // Those that wrote it have ended, the others may still write it.
+  fold_.set_writer(0, Stream::Output, false);
+  fold_.set_writer(1, Stream::Output, false);
+  EXPECT_EQ(due(), "");
+  add(2, "x");
+  fold_.set_writer(3, Stream::Output, false);
+  EXPECT_EQ(due(), "0-2 x\n");
 }
 
 TEST_F(Folding, HoldsABoundedAmount) {

@@ -37,7 +37,6 @@ LogRouter::LogRouter(const LogOptions& options)
     for (const Stream stream : kStreams) set_up_stream(local_rank, stream);
     if (const LogFile* const failed = ranks_.back().files.failed()) warn_of(*failed);
   }
-  count_writers();
   flush();
 }
 
@@ -65,6 +64,7 @@ void LogRouter::set_up_stream(int local_rank, Stream stream) {
       options_.redirects.contains(local_rank, stream) && !options_.tee.contains(local_rank, stream);
   set_up.file_only = set_up.redirected && rank(local_rank).files.stores(stream);
   set_up.copied = set_up.shown && !set_up.redirected && filtered_[index_of(stream)].wanted();
+  set_writer(local_rank, stream);
 }
 
 void LogRouter::take(int local_rank, Stream stream, std::string_view bytes) {
@@ -86,7 +86,7 @@ void LogRouter::take(int local_rank, Stream stream, std::string_view bytes) {
 void LogRouter::redirect(int local_rank, Stream stream, bool file_only) {
   StreamState& from = state(local_rank, stream);
   from.file_only = file_only;
-  count_writers();
+  set_writer(local_rank, stream);
   // When the file takes it again, a line that was begun on the console ends there.
   from.lines.finish([&](std::string_view text) { line(local_rank, stream, text, from.shown); });
 }
@@ -184,21 +184,16 @@ void LogRouter::finish(int local_rank) {
     if (ended.plain && plain_end_[console_index(stream)] != '\r') end_plain_line(stream);
   }
   from.open = false;
-  count_writers();
+  for (const Stream stream : kStreams) set_writer(local_rank, stream);
   handle_deadline();
 }
 
 void LogRouter::note(int local_rank, std::string_view line) { rank(local_rank).files.note(line); }
 
-void LogRouter::count_writers() {
-  for (const Stream stream : kStreams) {
-    const auto writes = [&](const RankState& from) {
-      const StreamState& of_stream = from.streams[index_of(stream)];
-      return from.open && of_stream.shown && !of_stream.plain && !of_stream.file_only;
-    };
-    fold_.set_writers(stream,
-                      static_cast<int>(std::count_if(ranks_.begin(), ranks_.end(), writes)));
-  }
+void LogRouter::set_writer(int local_rank, Stream stream) {
+  const StreamState& from = state(local_rank, stream);
+  fold_.set_writer(local_rank, stream,
+                   rank(local_rank).open && from.shown && !from.plain && !from.file_only);
 }
 
 bool LogRouter::accepts(int local_rank, Stream stream) const {

@@ -116,7 +116,7 @@ class LogRouter {
   void show_folded();
   void show_redraws();
   void copy_if_matching(int local_rank, Stream stream, std::string_view text);
-  void count_writers();
+  void set_writer(int local_rank, Stream stream);
   void flush();
   void write_to_console(int interrupt, std::optional<std::chrono::milliseconds> patience);
   void warn(std::string_view text);

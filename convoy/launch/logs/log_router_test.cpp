@@ -208,6 +208,15 @@ TEST_F(Router, ALoneLineIsShownWithinTheWindow) {
   EXPECT_EQ(output(), "[rank 0] alone\n[rank 0] next\n");
 }
 
+TEST_F(Router, RanksThatEndAtOnceAreFoldedToo) {
+  LogRouter router(options(3));
+  for (int rank = 0; rank < 3; ++rank) {
+    router.take(rank, kErr, "same\n");
+    router.finish(rank);
+  }
+  EXPECT_EQ(errors(), "[ranks 0-2] same\n");
+}
+
 TEST_F(Router, WithoutFoldingLinesComeAtOnce) {
   LogOptions wanted = options(2);
   wanted.fold = false;
