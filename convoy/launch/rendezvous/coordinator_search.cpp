@@ -39,9 +39,8 @@ int CoordinatorSearch::descriptor() const {
 short CoordinatorSearch::events() const { return try_ ? try_->events() : short{POLLIN}; }
 
 CoordinatorSearch::TimePoint CoordinatorSearch::wake_at() const {
-  const TimePoint limit = started_ + options_.join_timeout;
-  const TimePoint next = try_ ? try_->deadline() : lookup_ ? limit : next_try_;
-  return std::min({next, notice_at_, limit});
+  if (try_) return try_->deadline();
+  return lookup_ ? std::max(next_try_, lookup_since_ + kTryLimit) : next_try_;
 }
 
 std::optional<Channel> CoordinatorSearch::advance(TimePoint now) {
@@ -73,10 +72,13 @@ void CoordinatorSearch::start_try(TimePoint now) {
 }
 
 bool CoordinatorSearch::addresses_known(TimePoint now) {
-  if (!lookup_) lookup_.emplace(options_.coordinator.host, options_.coordinator.port);
+  if (!lookup_) {
+    lookup_.emplace(options_.coordinator.host, options_.coordinator.port);
+    lookup_since_ = now;
+  }
   std::optional<Resolved> resolved = lookup_->result();
   if (!resolved) {
-    if (now >= notice_at_ || now >= started_ + options_.join_timeout)
+    if (now - lookup_since_ >= kTryLimit)
       note_failure(Problem::Unreachable,
                    fmt::format("the name {} is still being looked up", options_.coordinator.host),
                    now);

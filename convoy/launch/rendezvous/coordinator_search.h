@@ -53,6 +53,7 @@ class CoordinatorSearch {
   std::chrono::milliseconds pause_;
   std::vector<SocketAddress> addresses_;  // not tried yet
   std::optional<HostLookup> lookup_;
+  TimePoint lookup_since_{};
   std::optional<ClientConnection> try_;
   // Since when the trouble is one that waiting rarely cures.
   std::optional<TimePoint> hopeless_since_;

@@ -123,6 +123,7 @@ class JobState {
   void check_silence(Clock::time_point now);
   void check_gathering(Clock::time_point now);
   void check_running(Clock::time_point now);
+  void check_early_exit(Clock::time_point now);
   void check_stopping(Clock::time_point now);
   std::string missing_words() const;
   std::string external_address() const;

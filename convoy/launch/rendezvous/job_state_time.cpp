@@ -2,6 +2,7 @@
 //
 // JobState: what time alone brings about.
 #include <algorithm>
+#include <utility>
 
 #include "convoy/base/error.h"
 #include "convoy/launch/rendezvous/job_state.h"
@@ -24,15 +25,43 @@ void JobState::tick(Clock::time_point now) {
   if (phase_ != Phase::Over) check_silence(now);
   if (phase_ == Phase::Gathering) check_gathering(now);
   if (phase_ == Phase::Stopping) check_stopping(now);
-  if (phase_ == Phase::Running && resize_at_ && now >= *resize_at_) {
+  if (phase_ == Phase::Running) check_running(now);
+}
+
+void JobState::check_running(Clock::time_point now) {
+  if (resize_at_ && now >= *resize_at_) {
     resize_at_.reset();
     const bool someone_waits = std::any_of(
         nodes_.begin(), nodes_.end(), [](const auto& entry) { return !entry.second.in_attempt; });
-    if (!someone_waits) return;
+    // Once a node has done its part there is nothing left to share anew.
+    if (!someone_waits || first_end_) return;
     Notice notice{.kind = Notice::Kind::StopForResize};
     notice.words = fmt::format("the job grows to {} nodes", nodes_.size());
-    begin_stop(Stop::Resize, notice, std::nullopt, now);
+    return begin_stop(Stop::Resize, notice, std::nullopt, now);
   }
+  if (first_end_) check_early_exit(now);
+}
+
+void JobState::check_early_exit(Clock::time_point now) {
+  const auto behind = std::find_if(nodes_.begin(), nodes_.end(), [](const auto& entry) {
+    return entry.second.in_attempt && !entry.second.has_ended;
+  });
+  if (behind == nodes_.end()) return;
+  const auto limit = options_.early_exit_limit.value_or(options_.early_exit_notice);
+  if (now - *first_end_ < limit) return;
+  const std::string how =
+      fmt::format("still runs {:.0f} s after another node's ranks have ended", seconds_of(limit));
+  if (!options_.early_exit_limit) {
+    if (!std::exchange(early_exit_told_, true))
+      options_.log.warning(
+          fmt::format("node {} {} {}", behind->second.node_rank, behind->second.text(), how));
+    return;
+  }
+  note_cause(behind->second, {.exit_code = kPeerLost, .sentence = how}, /*node_lost=*/false);
+  Notice notice{.kind = Notice::Kind::StopForFailure, .exit_code = kPeerLost};
+  notice.cause = causes_.back().what;
+  notice.words = notice.cause.text();
+  begin_stop(Stop::Failure, notice, std::nullopt, now);
 }
 
 void JobState::check_silence(Clock::time_point now) {

@@ -356,9 +356,9 @@ void NodeLink::Worker::send_queued() {
 }
 
 void NodeLink::Worker::beat(Clock::time_point now) {
-  if (!is_member_ || now < next_beat_) return;
+  if (now < next_beat_) return;
   next_beat_ = now + options_.heartbeat;
-  channel_->send({{"type", "heartbeat"}});
+  if (is_member_) channel_->send({{"type", "heartbeat"}});
 }
 
 void NodeLink::Worker::probe(Clock::time_point now) {
