@@ -9,10 +9,12 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <cstdlib>
 
 #include "convoy/base/error.h"
 #include "convoy/base/log.h"
 #include "convoy/launch/descendants.h"
+#include "convoy/launch/descriptor_limit.h"
 #include "convoy/launch/error_file.h"
 #include "convoy/launch/guard.h"
 #include "convoy/launch/health/collective_verdict.h"
@@ -45,6 +47,13 @@ std::map<std::string, std::string> terminal_environment() {
   if (::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
     environment["COLUMNS"] = std::to_string(size.ws_col);
   return environment;
+}
+
+// What the environment of everything in this job holds. A job inside a rank of another belongs to both.
+std::string new_mark() {
+  const char* const around = std::getenv("CONVOY_JOB");
+  return fmt::format("CONVOY_JOB={}{}{}", around == nullptr ? "" : around,
+                     around == nullptr ? "" : ":", new_run_id());
 }
 
 // torchrun's one macro.
@@ -80,7 +89,8 @@ class Attempt {
       : plan_(plan),
         peers_(peers),
         signals_(signals),
-        mark_("CONVOY_JOB=" + new_run_id()),
+        descriptor_limit_(plan.job.num_local_ranks),
+        mark_(new_mark()),
         guard_(scratch_.path(), mark_),
         pages_(plan.job.num_local_ranks, plan.job.first_rank),
         health_(pages_, plan.health),
@@ -124,6 +134,7 @@ class Attempt {
   Peers* peers_;
   SignalStream& signals_;
   ScratchFolder scratch_;
+  DescriptorLimit descriptor_limit_;
   std::string mark_;
   DescendantKeeper descendants_;
   Guard guard_;
@@ -214,8 +225,9 @@ void Attempt::start_ranks() {
     RankStart start;
     start.program = with_local_rank(plan_.program, local_rank);
     start.environment = environment_of(local_rank, job);
-    start.signals = signals_.mask_before();
+    start.signals = signals_.mask_for_ranks();
     if (!plan_.ranks.empty()) start.cpus = plan_.ranks[static_cast<size_t>(local_rank)].cpus;
+    start.descriptors = descriptor_limit_.before();
     start.inherited = pages_.descriptor(local_rank);
     rank.process = start_rank(start);
     rank.running = true;
@@ -441,7 +453,8 @@ void Attempt::note_failure(const RankEnd& end) {
       flight.ended =
           flight.ended || !ranks_[static_cast<size_t>(flight.rank - plan_.job.first_rank)].running;
     const Verdict verdict = collective_verdict(report_.flights);
-    report_.verdict = verdict.text;
+    // Where nobody waits, nothing is added to what the ranks say themselves.
+    if (verdict.kind != VerdictKind::AllIdle) report_.verdict = verdict.text;
     report_.verdict_json = verdict_json(verdict);
     keep_flights();
   }

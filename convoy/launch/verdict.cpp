@@ -94,13 +94,20 @@ std::string cause_sentence(const LaunchReport& report) {
   return fmt::format("rank {} {}", cause.rank, way_of_ending(cause));
 }
 
+// The line, with what was found of the collectives.
+std::string rendered(nlohmann::ordered_json line, const LaunchReport& report) {
+  if (!report.verdict_json.empty())
+    line["collective"] = nlohmann::ordered_json::parse(report.verdict_json, nullptr, false);
+  return line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
 std::string peer_json(const LaunchReport& report) {
   nlohmann::ordered_json line;
   line["code"] = report.exit_code;
   line["kind"] = "node";
   for (const char* unknown : {"rank", "step", "file", "hint"}) line[unknown] = nullptr;
   line["message"] = report.peer_failure->sentence;
-  return line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  return rendered(std::move(line), report);
 }
 
 }  // namespace
@@ -160,7 +167,7 @@ std::string failure_json(const LaunchReport& report) {
     auto line = nlohmann::ordered_json::parse(cause.json_line, nullptr, false);
     if (line.is_object()) {
       line["rank"] = cause.rank;
-      return line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+      return rendered(std::move(line), report);
     }
   }
   nlohmann::ordered_json line;
@@ -175,7 +182,7 @@ std::string failure_json(const LaunchReport& report) {
   line["hint"] = nullptr;
   if (!cause.log_file.empty()) line["hint"] = fmt::format("read {}", cause.log_file.string());
   line["message"] = cause_sentence(report);
-  return line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  return rendered(std::move(line), report);
 }
 
 }  // namespace convoy::launch

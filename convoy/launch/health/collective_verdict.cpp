@@ -284,6 +284,7 @@ Verdict Judge::all_inside(const Wait& wait) const {
   verdict.text = fmt::format(
       "every rank {}had entered {}{}; {}", has_others ? "whose record is known " : "",
       collective_name(*wait.record), collective_size(*wait.record), waiters_words(*wait.record));
+  if (has_others) verdict.text += "; who did not come is on another host";
   return verdict;
 }
 

@@ -211,6 +211,7 @@ TEST(CollectiveVerdict, AllInsideNamesNobody) {
   verdict = collective_verdict(flights);
   EXPECT_EQ(verdict.kind, VerdictKind::AllInside);
   EXPECT_TRUE(verdict.text.starts_with("every rank whose record is known")) << verdict.text;
+  EXPECT_TRUE(verdict.text.ends_with("is on another host")) << verdict.text;
 }
 
 TEST(CollectiveVerdict, NobodyWaits) {

@@ -233,7 +233,7 @@ void HealthWatch::begin_episode(int64_t waited_us, Clock::time_point now,
     episode_->ranks.push_back(number);
     notices.push_back({.kind = HealthKind::Slow,
                        .rank = number,
-                       .sentence = fmt::format("rank {} is slow: it beats{}, but {}", number,
+                       .sentence = fmt::format("rank {} is slow (it beats{}): {}", number,
                                                use_words(rank.since_wait, now), verdict.text)});
   }
 }

@@ -210,9 +210,9 @@ TEST_F(HealthWatchOfTwo, SlowRankIsToldFromASilentOne) {
   EXPECT_EQ(notices[0].kind, HealthKind::Slow);
   EXPECT_EQ(notices[0].rank, 7);
   EXPECT_FALSE(notices[0].fatal);
-  EXPECT_TRUE(notices[0].sentence.starts_with("rank 7 is slow: it beats and uses "))
+  EXPECT_TRUE(notices[0].sentence.starts_with("rank 7 is slow (it beats and uses "))
       << notices[0].sentence;
-  for (const char* words : {" % of a processor, but rank 7 never entered barrier #4 on group world",
+  for (const char* words : {" % of a processor): rank 7 never entered barrier #4 on group world",
                             "rank 6 has waited in it for 1.", "in phase 'data'"})
     EXPECT_NE(notices[0].sentence.find(words), std::string::npos) << notices[0].sentence;
   EXPECT_TRUE(look(milliseconds(300)).empty());  // once per episode

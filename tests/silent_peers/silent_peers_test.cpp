@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Ranks that stop, skip, crash, leave or dawdle, under the launcher: who is named, with which words and
+// which exit code. The ranks are this same program; rows are those of the fault table in
+// shared/design/reliability.md, L numbers those of launch.md section 12.
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "convoy/base/error.h"
+#include "convoy/comm/group.h"
+#include "convoy/launch/error_file.h"
+#include "convoy/launch/launcher.h"
+#include "convoy/telemetry/flight_record_writer.h"
+#include "files/temporary_folder.h"
+
+namespace convoy::testing {
+namespace {
+
+using std::chrono::milliseconds;
+
+struct Rank {
+  explicit Rank(std::chrono::seconds timeout)
+      : group(comm::join_group(comm::read_rank_environment(), timeout, &flight)) {}
+
+  telemetry::FlightWriter flight = telemetry::FlightWriter::attach();
+  std::unique_ptr<comm::Group> group;
+
+  int number() const { return group->rank(); }
+  void reduce(int64_t num_elements) {
+    at::Tensor values = at::ones({num_elements});
+    group->all_reduce_sum(values);
+  }
+};
+
+// As convoy-worker's main.
+void run_as_rank(void (*body)(Rank&), int timeout_s) {
+  int code = 0;
+  try {
+    Rank rank{std::chrono::seconds(timeout_s)};
+    body(rank);
+  } catch (const Error& error) {
+    code = static_cast<int>(error.code());
+    launch::write_error_file(std::getenv("TORCHELASTIC_ERROR_FILE"), error);
+  }
+  std::_Exit(code);
+}
+
+#define RANK(name, timeout_s)                                              \
+  static void rank_##name(Rank& rank);                                     \
+  TEST(RankBody, DISABLED_##name) { run_as_rank(rank_##name, timeout_s); } \
+  static void rank_##name(Rank& rank)
+
+class SilentPeers : public ::testing::Test {
+ protected:
+  launch::LaunchPlan plan(int num_ranks, const std::string& body) const {
+    launch::LaunchPlan made;
+    made.program = {"/proc/self/exe", "--gtest_filter=RankBody.DISABLED_" + body,
+                    "--gtest_also_run_disabled_tests"};
+    made.job.num_local_ranks = made.job.world_size = num_ranks;
+    made.environment = {{"OMP_NUM_THREADS", "1"}};
+    made.logs.console = launch::Console::Silent;
+    made.flight_folder = folder_.path();
+    return made;
+  }
+  void run(const launch::LaunchPlan& plan) {
+    ::testing::internal::CaptureStderr();
+    const auto start = std::chrono::steady_clock::now();
+    report_ = launch::run_ranks(plan);
+    seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    warnings_ = ::testing::internal::GetCapturedStderr();
+    text_ = launch::failure_text(report_);
+    json_ = nlohmann::json::parse(launch::failure_json(report_), nullptr, false);
+  }
+  void expect_in(const std::string& text, const std::string& words) const {
+    EXPECT_NE(text.find(words), std::string::npos) << "wanted: " << words << "\nfound: " << text;
+  }
+
+  TemporaryFolder folder_;
+  launch::LaunchReport report_;
+  double seconds_ = 0;
+  std::string warnings_, text_;
+  nlohmann::json json_;
+};
+
+RANK(Stops, 60) {
+  rank.reduce(1000);
+  if (rank.number() == 2) ::raise(SIGSTOP);
+  rank.flight.set_phase("backward");
+  rank.reduce(1 << 20);
+}
+TEST_F(SilentPeers, Row4StoppedRankIsNamedWithinTenSeconds) {
+  run(plan(3, "Stops"));
+  EXPECT_EQ(report_.exit_code, 13);
+  EXPECT_LT(seconds_, 12);  // ten, and what start and end take
+  expect_in(text_, "is stopped (SIGSTOP): no heartbeat for ");
+  expect_in(text_,
+            "rank 2 never entered all_reduce #2 on group world (float32, 1,048,576 elements, "
+            "4.0 MiB); ranks 0 and 1 have waited in it for ");
+  expect_in(text_, "rank 2's last: all_reduce #1 on group world, done ");
+  EXPECT_EQ(json_["rank"], 2);
+  EXPECT_EQ(json_["code"], 13);
+  EXPECT_EQ(json_["collective"]["kind"], "missing");
+  EXPECT_EQ(json_["collective"]["ranks"], nlohmann::json({2}));
+  EXPECT_EQ(json_["collective"]["sequence"], 2);
+  for (const char* name : {"flight-0.json", "flight-1.json", "flight-2.json"})
+    EXPECT_TRUE(std::filesystem::exists(folder_.path() / name)) << name;
+}
+
+RANK(Skips, 4) {
+  rank.reduce(1000);
+  if (rank.number() != 1) rank.group->barrier();
+  rank.reduce(77);
+}
+TEST_F(SilentPeers, L13SkippedCollectiveIsNamed) {
+  launch::LaunchPlan three = plan(3, "Skips");
+  three.health.slow_after = milliseconds(1'000);
+  run(three);
+  EXPECT_EQ(report_.exit_code, 13);  // by Gloo's timeout; the warning came before
+  expect_in(warnings_, "ranks disagree about #2 on group world: rank 1 entered all_reduce");
+  expect_in(text_,
+            "ranks disagree about #2 on group world: rank 1 entered all_reduce (float32, 77 "
+            "elements, 308 B), ranks 0 and 2 entered barrier");
+}
+
+RANK(Throws, 60) {
+  rank.reduce(1000);
+  if (rank.number() == 1) throw NumericError("loss is NaN at step 3");
+  rank.reduce(1000);
+}
+TEST_F(SilentPeers, Row7FirstFailingRankIsLastNotItsPeersNoise) {
+  run(plan(3, "Throws"));
+  EXPECT_EQ(report_.exit_code, 15);
+  EXPECT_TRUE(text_.ends_with("rank 1: loss is NaN at step 3\n")) << text_;
+  EXPECT_EQ(json_["kind"], "numeric");
+  EXPECT_EQ(json_["rank"], 1);
+}
+
+RANK(Crashes, 60) {
+  rank.reduce(1000);
+  if (rank.number() == 1) ::raise(SIGSEGV);
+  rank.reduce(1000);
+}
+TEST_F(SilentPeers, Row7SegmentationFaultIsNamedAndTheVerdictSaysWhere) {
+  run(plan(3, "Crashes"));
+  EXPECT_EQ(report_.exit_code, 128 + SIGSEGV);
+  expect_in(text_, "rank 1 was killed by signal 11");
+  expect_in(text_, "never entered all_reduce #2 on group world");
+}
+
+RANK(LeavesEarly, 60) {
+  rank.reduce(1000);
+  if (rank.number() == 0) return;
+  rank.reduce(1000);
+}
+TEST_F(SilentPeers, Row8RankThatExitsWithZeroEarlyIsAFailure) {
+  run(plan(2, "LeavesEarly"));
+  EXPECT_EQ(report_.exit_code, 13);
+  expect_in(text_, "rank 0 ended and never entered all_reduce #2 on group world");
+}
+
+RANK(Dawdles, 60) {
+  rank.reduce(1000);
+  rank.flight.set_phase("data");
+  if (rank.number() == 1) std::this_thread::sleep_for(milliseconds(2'500));
+  rank.reduce(1000);
+  std::this_thread::sleep_for(milliseconds(1'200));  // the launcher looks twice a second
+}
+TEST_F(SilentPeers, L14SlowRankIsToldFromADeadOneAndTheJobGoesOn) {
+  launch::LaunchPlan two = plan(2, "Dawdles");
+  two.health.slow_after = milliseconds(1'000);
+  run(two);
+  EXPECT_EQ(report_.exit_code, 0) << text_;
+  expect_in(warnings_,
+            "rank 1 is slow (it beats and uses 0 % of a processor): rank 1 never "
+            "entered all_reduce #2 on group world");
+  expect_in(warnings_, "rank 1 came to all_reduce #2 on group world: the others had waited ");
+}
+
+RANK(ComesLate, 60) { rank.reduce(1); }
+TEST_F(SilentPeers, StartThatTakesLongIsNoSilence) {
+  launch::LaunchPlan two = plan(2, "ComesLate");
+  two.program = {"/bin/sh",      "-c",           "[ $RANK = 1 ] && sleep 2; exec \"$0\" \"$@\"",
+                 two.program[0], two.program[1], two.program[2]};
+  two.program[3] = std::filesystem::read_symlink("/proc/self/exe");
+  two.health.silent_after = milliseconds(1'000);
+  run(two);
+  EXPECT_EQ(report_.exit_code, 0) << text_;
+  EXPECT_EQ(warnings_, "");
+}
+
+}  // namespace
+}  // namespace convoy::testing
