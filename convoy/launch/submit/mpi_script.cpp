@@ -2,7 +2,9 @@
 //
 // How mpirun treats its tasks, which the script is written by (Open MPI 4.1, MPICH 4, measured; docs/decisions.md):
 // - TERM and INT to mpirun kill the tasks after one second, so a request to stop goes on as USR1, which is passed on.
-// - Open MPI kills the others when a task leaves with another code than 0, with 75 too, which would cut a save.
+// - mpirun ends the others when a task leaves with another code than 0, with 75 too, which would cut a save; told not to,
+//   Open MPI ends with 0 itself. So a task that saved leaves with 0 and a file says why.
+// - Signals reach the process group of a task: its shell and the command in it.
 // - No MPI says which host has rank 0, so it is asked.
 #include <fmt/format.h>
 
@@ -76,9 +78,10 @@ constexpr std::string_view kSecret = R"sh(
 # Whoever joins this job proves that it can read this file.
 mkdir -p "$log_dir" && log_dir=$(cd "$log_dir" && pwd) || exit 12
 export CONVOY_JOB_TOKEN_FILE=$log_dir/mpi-$$.token
-rm -f "$CONVOY_JOB_TOKEN_FILE"
+stopped=${CONVOY_JOB_TOKEN_FILE%.token}.stopped
+rm -f "$CONVOY_JOB_TOKEN_FILE" "$stopped"
 (umask 077; set -C; head -c 32 /dev/urandom | od -An -v -tx1 | tr -d ' \n' >"$CONVOY_JOB_TOKEN_FILE") || exit 12
-trap 'rm -f "$CONVOY_JOB_TOKEN_FILE"' EXIT
+trap 'rm -f "$CONVOY_JOB_TOKEN_FILE" "$stopped"' EXIT
 
 )sh";
 
@@ -88,7 +91,6 @@ case $(mpirun --version 2>&1) in
     mpi=open
     [ -z "$hostfile" ] || where=(--hostfile "$hostfile")
     where+=(--map-by "ppr:$per_node:node")
-    export OMPI_MCA_orte_abort_on_non_zero_status=0
     ;;
   *HYDRA* | *'Intel(R) MPI'*)
     mpi=hydra
@@ -117,8 +119,16 @@ for name in "${names[@]}"; do
 done
 )sh";
 
-constexpr std::string_view kNodeRank =
-    R"sh(bash -c 'PET_NODE_RANK=${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-0}} exec "$@"' node)sh";
+// Runs in every task.
+constexpr std::string_view kTask = R"sh(
+task='
+  trap : TERM INT HUP USR1 USR2
+  [ -z "${PET_NNODES:-}" ] || export PET_NODE_RANK=${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-0}}
+  "$@"
+  code=$?
+  [ "$code" != 75 ] || { : >"${CONVOY_JOB_TOKEN_FILE%.token}.stopped" && exit 0; }
+  exit "$code"'
+)sh";
 
 constexpr std::string_view kStart = R"sh(
 tasks='' interrupted=0 asked=0
@@ -131,10 +141,10 @@ ask_to_stop() {
 trap ask_to_stop TERM INT HUP USR1
 set -m  # a process group of its own: Ctrl-C reaches this script alone
 mpirun "${where[@]}" "${travels[@]}" "${extra[@]}" -np $((nodes * per_node)) \
-  )sh";
+  bash -c "$task" task "${command[@]}" </dev/null &
+)sh";
 
-constexpr std::string_view kEnding = R"sh("${command[@]}" </dev/null &
-tasks=$!
+constexpr std::string_view kEnding = R"sh(tasks=$!
 wait "$tasks"
 code=$?
 while [ "$interrupted" = 1 ]; do  # a trap ends `wait` early
@@ -143,6 +153,7 @@ while [ "$interrupted" = 1 ]; do  # a trap ends `wait` early
   next=$?
   [ "$next" = 127 ] || code=$next  # 127: it was waited for already
 done
+[ "$code" != 0 ] || [ ! -e "$stopped" ] || code=75
 exit "$code"
 )sh";
 
@@ -156,8 +167,8 @@ std::string mpi_script(const SubmitSettings& settings, const std::vector<std::st
   text += kWhichMpi;
   text += meeting_point(settings);
   text += kTravel;
+  text += kTask;
   text += kStart;
-  if (!settings.task_per_rank) text += std::string(kNodeRank) + " ";
   text += kEnding;
   return text;
 }

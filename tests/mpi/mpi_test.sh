@@ -1,0 +1,95 @@
+#!/usr/bin/env bash
+# `convoy submit --engine mpi --go` under a real mpirun: it starts ranks that are adopted, or one launcher that starts them; a
+# request to stop lets every rank save; exit codes arrive.
+#   mpi_test.sh SOURCE_FOLDER PROGRAM_FOLDER
+# Exit 77: skipped, with the reason.
+set -uo pipefail
+source=$1 programs=$2
+source "$source/tests/files/packages.sh"
+require_programs "openmpi-bin" mpirun
+
+work=$(mktemp -d)
+job=
+finish() {
+  local code=$?
+  trap - EXIT
+  # The job's script answers a second request by ending mpirun, and mpirun ends its tasks.
+  [ -z "$job" ] || { kill -TERM "$job"; sleep 0.2; kill -TERM "$job"; wait "$job"; } 2>/dev/null
+  rm -rf "$work"
+  exit "$code"
+}
+trap finish EXIT
+trap 'exit 130' INT TERM HUP
+
+fail() {
+  printf 'FAILED: %s\n' "$*" >&2
+  exit 1
+}
+say() { printf '%s %s\n' "$(date +%T)" "$*"; }
+wait_until() {  # SECONDS COMMAND...
+  local end=$((SECONDS + $1))
+  shift
+  until "$@"; do
+    [ "$SECONDS" -lt "$end" ] || return 1
+    sleep 0.1
+  done
+}
+
+cd "$work" || exit 1
+export PATH=$programs:$PATH
+# Containers run as root, and two ranks may share one CPU.
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+mpi=(convoy submit --engine mpi --extra --oversubscribe --go)
+[ "$(id -u)" != 0 ] || say "$(mpirun --version | head -n 1)"
+
+cat >probe.sh <<'E2'
+#!/bin/bash
+echo "rank $RANK/$WORLD_SIZE local $LOCAL_RANK/$LOCAL_WORLD_SIZE greeting <$GREETING> <$1>" >>seen
+[ "$MASTER_PORT" -gt 0 ] && [ -n "$MASTER_ADDR" ] || exit 3
+exit "${2:-0}"
+E2
+cat >saving.sh <<'E2'
+#!/bin/bash
+trap 'sleep "1.$((RANK * 5))"; echo "saved $RANK" >>saved; exit 75' USR1 TERM
+echo "$RANK $$" >>ready
+while :; do sleep 0.1 & wait $!; done
+E2
+chmod +x probe.sh saving.sh
+
+"${mpi[@]}" --task-per-rank --nproc-per-node 2 --env "GREETING=it's \$HOME" -- convoy launch "$PWD/probe.sh" "a  b" >out 2>&1 ||
+  fail "ranks as tasks: $(cat out)"
+[ "$(sort seen)" = "$(printf "rank %s/2 local %s/2 greeting <it's \$HOME> <a  b>\n" 0 0 1 1)" ] ||
+  fail "not each rank once: $(cat seen)"
+say "one task per rank: adopted, none started twice"
+
+rm seen
+"${mpi[@]}" --nproc-per-node 3 -- convoy launch "$PWD/probe.sh" x >out 2>&1 || fail "one launcher: $(cat out)"
+[ "$(sort seen)" = "$(printf "rank %s/3 local %s/3 greeting <> <x>\n" 0 0 1 1 2 2)" ] || fail "not each rank once: $(cat seen)"
+[ -z "$(ls logs | grep token)" ] || fail "the token is still there"
+say "one task per node: it started its ranks"
+
+"${mpi[@]}" --task-per-rank --nproc-per-node 2 -- convoy launch "$PWD/probe.sh" x 16 >out 2>&1
+code=$?
+[ "$code" = 16 ] || fail "a rank's exit code 16 arrived as $code: $(cat out)"
+say "exit code: 16 arrived"
+
+stopped_job() {  # FLAGS...
+  rm -f ready saved
+  "${mpi[@]}" "$@" -- convoy launch "$PWD/saving.sh" >out 2>&1 &
+  job=$!
+  wait_until 20 eval '[ "$(cat ready 2>/dev/null | wc -l)" = 2 ]' || fail "no ranks: $(cat out)"
+  kill -TERM "$job"
+  wait "$job"
+  code=$?
+  job=
+  [ "$(sort saved | tr '\n' ' ')" = "saved 0 saved 1 " ] || fail "not every rank saved: $(cat saved out)"
+  [ "$code" = 75 ] || fail "a stopped job ended with $code: $(cat out)"
+  local pid
+  for pid in $(cut -d' ' -f2 ready); do
+    ! kill -0 "$pid" 2>/dev/null || fail "rank $pid lives on"
+  done
+}
+stopped_job --task-per-rank --nproc-per-node 2
+say "told to stop: both tasks saved, 75"
+stopped_job --nproc-per-node 2
+say "told to stop: both ranks of the launcher saved, 75"
