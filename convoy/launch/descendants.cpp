@@ -64,11 +64,19 @@ std::vector<pid_t> children_of(pid_t pid) {
   return children;
 }
 
+bool is_guard(pid_t pid) {
+  std::ifstream file("/proc/" + std::to_string(pid) + "/comm");
+  std::string name;
+  std::getline(file, name);
+  return name == kGuardName;
+}
+
 // Children first seen stopped can not start others behind our back: kill top down.
 int kill_tree(pid_t pid) {
   ::kill(pid, SIGSTOP);
   int killed = 1;
-  for (const pid_t child : children_of(pid)) killed += kill_tree(child);
+  for (const pid_t child : children_of(pid))
+    if (!is_guard(child)) killed += kill_tree(child);
   ::kill(pid, SIGKILL);
   return killed;
 }
@@ -76,7 +84,8 @@ int kill_tree(pid_t pid) {
 bool environment_holds(pid_t pid, const std::string& entry) {
   std::ifstream file("/proc/" + std::to_string(pid) + "/environ", std::ios::binary);
   for (std::string text; std::getline(file, text, '\0');)
-    if (text == entry) return true;
+    if (text.starts_with(entry) && (text.size() == entry.size() || text[entry.size()] == ':'))
+      return true;
   return false;
 }
 
@@ -106,7 +115,7 @@ int DescendantKeeper::kill_orphans(std::chrono::milliseconds limit) {
         continue;
       }
       any = true;
-      killed += kill_tree(child);
+      if (!is_guard(child)) killed += kill_tree(child);
     }
     if (!any || Clock::now() >= until) return killed;
     std::this_thread::sleep_for(kTurn);
@@ -118,7 +127,7 @@ void kill_marked(const std::string& entry, std::chrono::milliseconds limit) {
   for (bool any = true; any && Clock::now() < until;) {
     any = false;
     for (const pid_t pid : numbers_in("/proc")) {
-      if (pid == ::getpid() || !environment_holds(pid, entry)) continue;
+      if (pid == ::getpid() || !environment_holds(pid, entry) || is_guard(pid)) continue;
       any = true;
       ::kill(pid, SIGKILL);
     }

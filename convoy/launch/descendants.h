@@ -22,7 +22,7 @@ class DescendantKeeper {
   // A child that is somebody else's to wait for.
   void leave_alone(pid_t child) { not_ours_.insert(child); }
 
-  // Kills all orphans and what they had started, and waits for them, but no longer than `limit`. Returns how many were killed. Call
+  // Kills all orphans and what they had started, and waits for them, but no longer than `limit`. Guards are only waited for. Returns how many were killed. Call
   // when the ranks are reaped.
   int kill_orphans(std::chrono::milliseconds limit);
 
@@ -31,8 +31,12 @@ class DescendantKeeper {
   bool was_keeper_ = false;
 };
 
-// Kills every process of this user whose environment holds `entry` ("NAME=value"), again and again until none is left or the limit is
-// over. This process itself is spared. For a launcher that is gone: its orphans are no longer found by descent.
+// The name of a guard process. One of a launcher that was itself a rank ends by itself once it has tidied up.
+constexpr const char* kGuardName = "convoy-guard";
+
+// Kills every process of this user whose environment holds `entry` ("NAME=value", or that and ":more", as a launcher inside has it), again
+// and again until none is left or the limit is over. This process itself and other guards are spared. For a launcher that is gone: its
+// orphans are no longer found by descent.
 void kill_marked(const std::string& entry, std::chrono::milliseconds limit);
 
 }  // namespace convoy::launch

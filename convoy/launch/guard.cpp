@@ -2,6 +2,7 @@
 #include "convoy/launch/guard.h"
 
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -22,6 +23,7 @@ constexpr std::chrono::milliseconds kKillLimit{1'500};
 [[noreturn]] void stand_guard(int line, const std::filesystem::path& scratch,
                               const std::string& mark) {
   ::setsid();
+  ::prctl(PR_SET_NAME, kGuardName);
   for (const int signal : {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2})
     ::signal(signal, SIG_IGN);
   // Whoever waits for the end of the launcher's output must not wait for this process.

@@ -16,7 +16,7 @@ namespace convoy::launch {
 
 class Guard {
  public:
-  // `mark`: "NAME=value" in the environment of every rank. Throws IoError.
+  // `mark`: "NAME=value" in the environment of every rank, or its beginning up to a ':'. Throws IoError.
   Guard(const std::filesystem::path& scratch, const std::string& mark);
   ~Guard();  // Blocks until the process has ended
   Guard(const Guard&) = delete;

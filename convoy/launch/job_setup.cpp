@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <sstream>
 
 #include "convoy/base/error.h"
 #include "convoy/launch/place/machine.h"
@@ -151,13 +152,30 @@ ResolveOptions resolve_options(const SetupRequest& request, int num_local_ranks)
   return options;
 }
 
+// The rank's entry of CUDA_VISIBLE_DEVICES, as torchrun takes it, where the devices themselves are not known: there are GPUs that
+// NVML knows nothing of.
+std::string named_device(const std::optional<std::string>& list, int local_rank) {
+  if (!list) return std::to_string(local_rank);
+  std::istringstream entries(*list);
+  std::string entry;
+  for (int position = 0; std::getline(entries, entry, ','); ++position)
+    if (position == local_rank) return entry;
+  throw ConfigError(
+      fmt::format(
+          "--virtual-local-rank wants a device for each rank, found CUDA_VISIBLE_DEVICES={} "
+          "and no device for local rank {}",
+          *list, local_rank),
+      {.key = "virtual_local_rank"});
+}
+
 std::vector<RankSetup> rank_setups(const SetupRequest& request, const JobSetup& setup,
                                    const std::string& visible) {
   std::vector<RankSetup> ranks;
   for (const RankPlacement& placement : setup.placement.ranks) {
     RankSetup rank;
-    const std::string& devices =
-        placement.visible_device.empty() ? visible : placement.visible_device;
+    std::string devices = placement.visible_device.empty() ? visible : placement.visible_device;
+    if (request.virtual_local_rank && placement.visible_device.empty())
+      devices = named_device(setup.found_devices, placement.local_rank);
     if (!devices.empty()) rank.environment["CUDA_VISIBLE_DEVICES"] = devices;
     if (request.virtual_local_rank) rank.environment.emplace("LOCAL_RANK", "0");
     if (placement.threads > 0)
@@ -202,6 +220,17 @@ RestartLimits restart_limits(const SetupRequest& request) {
   return limits;
 }
 
+// What the user says about the place where nodes meet is, on one node, where the ranks do.
+void set_master_of_one_node(const SetupRequest& request, JobPlace& job) {
+  const MemberFlags& members = request.members;
+  job.master_port = static_cast<int>(members.master_port);
+  if (!members.master_addr.empty()) job.master_address = members.master_addr;
+  if (request.standalone || members.rdzv_endpoint.empty() || members.rdzv_backend == "c10d") return;
+  const Endpoint endpoint = parse_endpoint(members.rdzv_endpoint, kStaticPort, "--rdzv-endpoint");
+  job.master_address = endpoint.host;
+  job.master_port = endpoint.port;
+}
+
 void add_others(const SetupRequest& request, const JobSetup& setup, const Log& log, JobPlan& plan) {
   const RendezvousConf conf = parse_rendezvous_conf(request.members.rdzv_conf);
   JobToken token = JobToken::from_environment(setup.run_id);
@@ -243,6 +272,8 @@ JobSetup set_up_job(const SetupRequest& request, const Environment& environment)
   refuse_what_is_not_there(request.members);
   JobSetup setup;
   setup.host = this_host();
+  if (environment.contains("CUDA_VISIBLE_DEVICES"))
+    setup.found_devices = environment.at("CUDA_VISIBLE_DEVICES");
   GpuList gpus;
   const DeviceSelection devices = find_devices(request.members, environment, gpus);
   const Machine machine = read_machine();
@@ -316,11 +347,7 @@ JobPlan plan_job(const SetupRequest& request, const JobSetup& setup, LaunchPlan 
   if (!setup.adopted()) {
     attempt.job.num_local_ranks = setup.num_local_ranks;
     attempt.job.world_size = setup.num_local_ranks;
-    if (!setup.several_nodes()) {
-      attempt.job.master_port = static_cast<int>(request.members.master_port);
-      if (!request.members.master_addr.empty())
-        attempt.job.master_address = request.members.master_addr;
-    }
+    if (!setup.several_nodes()) set_master_of_one_node(request, attempt.job);
   }
   plan.attempt = std::move(attempt);
   if (setup.several_nodes()) add_others(request, setup, log, plan);

@@ -4,6 +4,7 @@
 // Read-only until plan_job(), which opens the port of a rendezvous that this node hosts.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -35,9 +36,10 @@ struct JobSetup {
   NodesRange nodes;
   int num_local_ranks = 1;
   Placement placement;
-  std::string visible_devices;  // CUDA_VISIBLE_DEVICES of the ranks; empty = as it is
-  Endpoint endpoint;            // where the nodes meet; empty host = one node
-  bool hosts_endpoint = false;  // here
+  std::optional<std::string> found_devices;  // CUDA_VISIBLE_DEVICES as it is
+  std::string visible_devices;               // CUDA_VISIBLE_DEVICES of the ranks; empty = as it is
+  Endpoint endpoint;                         // where the nodes meet; empty host = one node
+  bool hosts_endpoint = false;               // here
   std::string run_id = "none";
   std::string host;                // this host's short name
   std::vector<std::string> notes;  // one sentence each, worth telling

@@ -39,7 +39,8 @@ struct ChildPlan {
   char* const* program;
   char* const* environment;
   const sigset_t* signals;
-  const cpu_set_t* cpus;  // null: as the launcher
+  const cpu_set_t* cpus;      // null: as the launcher
+  const rlimit* descriptors;  // null: as the launcher
   int inherited;
   pid_t launcher;
   int output;
@@ -63,6 +64,7 @@ struct ChildPlan {
       ::dup2(plan.errors, STDERR_FILENO) < 0)
     give_up();
   if (plan.inherited >= 0) ::fcntl(plan.inherited, F_SETFD, 0);
+  if (plan.descriptors != nullptr) ::setrlimit(RLIMIT_NOFILE, plan.descriptors);
   if (plan.cpus != nullptr && ::sched_setaffinity(0, sizeof(*plan.cpus), plan.cpus) != 0) give_up();
   for (int signal = 1; signal < NSIG; ++signal) ::signal(signal, SIG_DFL);
   ::sigprocmask(SIG_SETMASK, plan.signals, nullptr);
@@ -92,13 +94,21 @@ RankProcess start_rank(const RankStart& start) {
   CPU_ZERO(&cpus);
   for (const int cpu : start.cpus) CPU_SET(static_cast<size_t>(cpu), &cpus);
   Pipe output = make_pipe(), errors = make_pipe(), failure = make_pipe();
-  const ChildPlan plan{argument_pointers.data(), entry_pointers.data(),
-                       &start.signals,           start.cpus.empty() ? nullptr : &cpus,
-                       start.inherited,          ::getpid(),
-                       output.write_end.get(),   errors.write_end.get(),
+  const ChildPlan plan{argument_pointers.data(),
+                       entry_pointers.data(),
+                       &start.signals,
+                       start.cpus.empty() ? nullptr : &cpus,
+                       start.descriptors.rlim_max == 0 ? nullptr : &start.descriptors,
+                       start.inherited,
+                       ::getpid(),
+                       output.write_end.get(),
+                       errors.write_end.get(),
                        failure.write_end.get()};
   const pid_t pid = ::fork();
-  CONVOY_CHECK(pid >= 0, IoError, "no process could be made: {}", std::strerror(errno));
+  if (pid < 0)
+    throw IoError(
+        fmt::format("no process could be made: {}", std::strerror(errno)),
+        {.hint = "raise the limit of processes (ulimit -u, pids.max), or start fewer ranks here"});
   if (pid == 0) become_rank(plan);
   failure.write_end.reset();
   RankProcess rank;

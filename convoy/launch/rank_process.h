@@ -5,6 +5,7 @@
 #pragma once
 
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/types.h>
 
 #include <map>
@@ -27,6 +28,7 @@ struct RankStart {
   std::map<std::string, std::string> environment;  // over this process's own
   sigset_t signals;                                // the mask of the child
   std::vector<int> cpus;                           // that it may run on; empty = as this process
+  rlimit descriptors{};                            // limit of open files; 0 = as this process
   int inherited = -1;  // a descriptor that stays open over exec; -1 = none
 };
 

@@ -10,10 +10,18 @@
 namespace convoy::launch {
 
 ScratchFolder::ScratchFolder() {
-  std::string name = (std::filesystem::temp_directory_path() / "convoy-XXXXXX").string();
-  CONVOY_CHECK(mkdtemp(name.data()) != nullptr, IoError, "no folder could be made at {}: {}", name,
-               std::strerror(errno));
-  path_ = name;
+  std::error_code error;
+  const std::filesystem::path wanted = std::filesystem::temp_directory_path(error);
+  for (const std::filesystem::path& folder : {wanted, std::filesystem::path("/tmp")}) {
+    if (folder.empty()) continue;
+    std::string name = (folder / "convoy-XXXXXX").string();
+    if (::mkdtemp(name.data()) == nullptr) continue;
+    path_ = name;
+    return;
+  }
+  throw IoError(
+      fmt::format("no folder for temporary files could be made: {}", std::strerror(errno)),
+      {.hint = "set TMPDIR to a folder on a disk that is not full and may be written to"});
 }
 
 ScratchFolder::~ScratchFolder() {

@@ -9,7 +9,7 @@ namespace convoy::launch {
 
 class ScratchFolder {
  public:
-  ScratchFolder();  // throws IoError
+  ScratchFolder();  // in TMPDIR, or in /tmp where that can not be; throws IoError
   ~ScratchFolder();
   ScratchFolder(const ScratchFolder&) = delete;
   ScratchFolder& operator=(const ScratchFolder&) = delete;

@@ -13,16 +13,34 @@
 
 namespace convoy::launch {
 
+namespace {
+
+bool is_ignored(int signal) {
+  struct sigaction now {};
+  ::sigaction(signal, nullptr, &now);
+  return now.sa_handler == SIG_IGN;
+}
+
+}  // namespace
+
 SignalStream::SignalStream(const std::vector<int>& signals) {
   sigset_t read;
   sigemptyset(&read);
-  for (const int signal : signals) sigaddset(&read, signal);
+  for (const int signal : signals)
+    if (signal != SIGHUP || !is_ignored(SIGHUP)) sigaddset(&read, signal);
   for (const int signal : {SIGUSR1, SIGUSR2, SIGPIPE, SIGXFSZ}) sigaddset(&read, signal);
   pthread_sigmask(SIG_BLOCK, &read, &before_);
+  for_ranks_ = before_;
+  for (int signal = 1; signal < NSIG; ++signal)
+    if (sigismember(&read, signal) == 1) sigdelset(&for_ranks_, signal);
+  struct sigaction usual {};
+  usual.sa_handler = SIG_DFL;
+  ::sigaction(SIGCHLD, &usual, &child_before_);
   stream_ = Descriptor(::signalfd(-1, &read, SFD_NONBLOCK | SFD_CLOEXEC));
   if (!stream_.open()) {
     const int number = errno;
     pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+    ::sigaction(SIGCHLD, &child_before_, nullptr);
     throw IoError(fmt::format("signals could not be read: {}", std::strerror(number)));
   }
 }
@@ -31,6 +49,7 @@ SignalStream::~SignalStream() {
   while (next()) {
   }
   pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  ::sigaction(SIGCHLD, &child_before_, nullptr);
 }
 
 std::optional<int> SignalStream::next() {

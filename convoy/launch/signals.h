@@ -15,8 +15,8 @@ namespace convoy::launch {
 
 class SignalStream {
  public:
-  // `signals`, USR1 and USR2 are read, no longer acted upon. PIPE and XFSZ (a console that went away, a file that may not grow) do
-  // nothing. Throws IoError.
+  // `signals`, USR1 and USR2 are read, no longer acted upon; but a HUP that was ignored stays so, as nohup wants it. PIPE and XFSZ (a console that went away, a file that may not grow) do
+  // nothing. CHLD is what it is by default: where it is ignored, children leave no exit code. Throws IoError.
   explicit SignalStream(const std::vector<int>& signals);
   ~SignalStream();  // as before
   SignalStream(const SignalStream&) = delete;
@@ -24,10 +24,12 @@ class SignalStream {
 
   int descriptor() const { return stream_.get(); }
   std::optional<int> next();  // does not block
-  const sigset_t& mask_before() const { return before_; }
+  // For programs that are started now: as it was before, but what is read here would reach them.
+  const sigset_t& mask_for_ranks() const { return for_ranks_; }
 
  private:
-  sigset_t before_;
+  sigset_t before_, for_ranks_;
+  struct sigaction child_before_ = {};
   Descriptor stream_;
 };
 

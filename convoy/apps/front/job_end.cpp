@@ -3,15 +3,16 @@
 
 #include <unistd.h>
 
-#include <cstdio>
+#include "convoy/apps/front/standard_streams.h"
 
 namespace convoy::apps {
 
 int say_how_it_ended(const Context& context, const launch::LaunchReport& report) {
   if (report.failed()) {
-    fmt::print(stderr, "convoy: {}", launch::failure_text(report));
+    std::string text = "convoy: " + launch::failure_text(report);
     if (context.common.json || ::isatty(STDERR_FILENO) == 0)
-      fmt::print(stderr, "{}\n", launch::failure_json(report));
+      text += launch::failure_json(report) + "\n";
+    write_to_stderr(text);
   }
   return report.exit_code;
 }

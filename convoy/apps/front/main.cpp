@@ -12,6 +12,7 @@
 #include "convoy/apps/front/build_facts.h"
 #include "convoy/apps/front/command.h"
 #include "convoy/apps/front/libtorch_folder.h"
+#include "convoy/apps/front/standard_streams.h"
 #include "convoy/base/error.h"
 #include "convoy/base/suggest.h"
 
@@ -74,8 +75,9 @@ int dispatch(Context& context, const std::vector<std::string>& arguments) {
 }
 
 int report(const Error& error, bool json) {
-  fmt::print(stderr, "convoy: {}\n", error.sentence());
-  if (json || isatty(STDERR_FILENO) == 0) fmt::print(stderr, "{}\n", error.json_line());
+  std::string text = fmt::format("convoy: {}\n", error.sentence());
+  if (json || isatty(STDERR_FILENO) == 0) text += error.json_line() + "\n";
+  write_to_stderr(text);
   return static_cast<int>(error.code());
 }
 
@@ -110,5 +112,6 @@ int run(int argument_count, char** argument_values) {
 }  // namespace convoy::apps
 
 int main(int argument_count, char** argument_values) {
+  convoy::apps::open_standard_streams();
   return convoy::apps::run(argument_count, argument_values);
 }

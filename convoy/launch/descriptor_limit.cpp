@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/launch/descriptor_limit.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "convoy/base/error.h"
+
+namespace convoy::launch {
+namespace {
+
+// Process, two streams, flight record, two log files.
+constexpr rlim_t kOfARank = 6;
+// The launcher's own, and those that are open for a moment while a rank is started.
+constexpr rlim_t kOthers = 32;
+
+}  // namespace
+
+DescriptorLimit::DescriptorLimit(int num_ranks) {
+  CONVOY_CHECK(::getrlimit(RLIMIT_NOFILE, &before_) == 0, IoError,
+               "the limit of open files could not be read: {}", std::strerror(errno));
+  const rlim_t wanted = kOthers + kOfARank * static_cast<rlim_t>(num_ranks);
+  if (before_.rlim_max < wanted)
+    throw IoError(fmt::format("{} ranks need {} open files, found a limit of {}", num_ranks, wanted,
+                              before_.rlim_max),
+                  {.hint = "raise it (ulimit -n, LimitNOFILE), or start fewer ranks here"});
+  rlimit raised = before_;
+  raised.rlim_cur = std::max(before_.rlim_cur, wanted);
+  ::setrlimit(RLIMIT_NOFILE, &raised);
+}
+
+DescriptorLimit::~DescriptorLimit() { ::setrlimit(RLIMIT_NOFILE, &before_); }
+
+}  // namespace convoy::launch
