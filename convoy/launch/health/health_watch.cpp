@@ -146,7 +146,7 @@ void HealthWatch::look_at(int local_rank, milliseconds seen, std::vector<HealthN
   rank.reported = notice.kind;
   notice.fatal = notice.kind == HealthKind::Silent;
   notice.sentence = fmt::format("{} {}: {} for {:.1f} s", name_of(flight, pid), words,
-                                beats ? "no heartbeat" : "stopped",
+                                beats ? "no heartbeat" : "it has not run",
                                 std::chrono::duration<double>(rank.quiet).count());
   if (beats && !flight.phase.empty())
     notice.sentence += fmt::format(", in phase '{}'", flight.phase);
