@@ -39,8 +39,6 @@ cd "$work" || exit 1
 export PATH=$programs:$PATH
 # Containers run as root, and two ranks may share one CPU.
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-mpi=(convoy submit --engine mpi --extra --oversubscribe --go)
-[ "$(id -u)" != 0 ] || say "$(mpirun --version | head -n 1)"
 
 cat >probe.sh <<'E2'
 #!/bin/bash
@@ -55,23 +53,6 @@ echo "$RANK $$" >>ready
 while :; do sleep 0.1 & wait $!; done
 E2
 chmod +x probe.sh saving.sh
-
-"${mpi[@]}" --task-per-rank --nproc-per-node 2 --env "GREETING=it's \$HOME" -- convoy launch "$PWD/probe.sh" "a  b" >out 2>&1 ||
-  fail "ranks as tasks: $(cat out)"
-[ "$(sort seen)" = "$(printf "rank %s/2 local %s/2 greeting <it's \$HOME> <a  b>\n" 0 0 1 1)" ] ||
-  fail "not each rank once: $(cat seen)"
-say "one task per rank: adopted, none started twice"
-
-rm seen
-"${mpi[@]}" --nproc-per-node 3 -- convoy launch "$PWD/probe.sh" x >out 2>&1 || fail "one launcher: $(cat out)"
-[ "$(sort seen)" = "$(printf "rank %s/3 local %s/3 greeting <> <x>\n" 0 0 1 1 2 2)" ] || fail "not each rank once: $(cat seen)"
-[ -z "$(ls logs | grep token)" ] || fail "the token is still there"
-say "one task per node: it started its ranks"
-
-"${mpi[@]}" --task-per-rank --nproc-per-node 2 -- convoy launch "$PWD/probe.sh" x 16 >out 2>&1
-code=$?
-[ "$code" = 16 ] || fail "a rank's exit code 16 arrived as $code: $(cat out)"
-say "exit code: 16 arrived"
 
 stopped_job() {  # FLAGS...
   rm -f ready saved
@@ -89,7 +70,41 @@ stopped_job() {  # FLAGS...
     ! kill -0 "$pid" 2>/dev/null || fail "rank $pid lives on"
   done
 }
-stopped_job --task-per-rank --nproc-per-node 2
-say "told to stop: both tasks saved, 75"
-stopped_job --nproc-per-node 2
-say "told to stop: both ranks of the launcher saved, 75"
+
+whole_test() {
+  rm -f seen
+  "${mpi[@]}" --task-per-rank --nproc-per-node 2 --env "GREETING=it's \$HOME" -- convoy launch "$PWD/probe.sh" "a  b" >out 2>&1 ||
+    fail "ranks as tasks: $(cat out)"
+  [ "$(sort seen)" = "$(printf "rank %s/2 local %s/2 greeting <it's \$HOME> <a  b>\n" 0 0 1 1)" ] ||
+    fail "not each rank once: $(cat seen)"
+  say "one task per rank: adopted, none started twice"
+
+  rm seen
+  "${mpi[@]}" --nproc-per-node 3 -- convoy launch "$PWD/probe.sh" x >out 2>&1 || fail "one launcher: $(cat out)"
+  [ "$(sort seen)" = "$(printf "rank %s/3 local %s/3 greeting <> <x>\n" 0 0 1 1 2 2)" ] || fail "not each rank once: $(cat seen)"
+  [ -z "$(ls logs | grep token)" ] || fail "the token is still there"
+  say "one task per node: it started its ranks"
+
+  "${mpi[@]}" --task-per-rank --nproc-per-node 2 -- convoy launch "$PWD/probe.sh" x 16 >out 2>&1
+  code=$?
+  [ "$code" = 16 ] || fail "a rank's exit code 16 arrived as $code: $(cat out)"
+  say "exit code: 16 arrived"
+  stopped_job --task-per-rank --nproc-per-node 2
+  say "told to stop: both tasks saved, 75"
+  stopped_job --nproc-per-node 2
+  say "told to stop: both ranks of the launcher saved, 75"
+}
+
+# Every MPI of the machine: Debian gives each its name.
+mkdir bin
+export PATH=$work/bin:$PATH
+for kind in mpirun.openmpi mpirun.mpich mpirun; do
+  program=$(command -v "$kind") || continue
+  [ "$kind" != mpirun ] || [ ! -e bin/mpirun ] || continue
+  ln -sf "$program" bin/mpirun
+  hash -r
+  mpi=(convoy submit --engine mpi --go)
+  case $(mpirun --version 2>&1) in *'Open MPI'*) mpi+=(--extra --oversubscribe) ;; esac
+  say "$(mpirun --version 2>&1 | head -n 2 | tr -s '\n ' ' ')"
+  whole_test
+done
