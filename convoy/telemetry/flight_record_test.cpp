@@ -280,7 +280,12 @@ TEST_F(FlightRecord, EnteringCostsLessThanAMicrosecond) {
             kTurns);
   }
   RecordProperty("nanoseconds", static_cast<int>(best_ns));
-  EXPECT_LT(best_ns, 1000);
+#ifdef __SANITIZE_THREAD__
+  constexpr double kMost = 10'000;
+#else
+  constexpr double kMost = 1000;
+#endif
+  EXPECT_LT(best_ns, kMost);
 }
 
 TEST_F(FlightRecord, SurvivesJson) {
