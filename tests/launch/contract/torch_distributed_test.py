@@ -1,0 +1,88 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""A torch.distributed script runs under `convoy launch` as it is: one node, two nodes, after a restart, with an exception.
+
+  CONVOY_PEER_PYTHON=PYTHON_WITH_TORCH torch_distributed_test.py CONVOY
+"""
+import json
+import os
+import re
+import socket
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+SCRIPT = os.path.join(HERE, "allreduce.py")
+LIMIT_S = 120
+convoy = sys.argv[1]
+peer = os.environ.get("CONVOY_PEER_PYTHON")
+
+
+def start(*words):
+    environment = dict(os.environ, PYTHON_EXEC=peer)
+    return subprocess.Popen([convoy, "launch", *words], env=environment, stdout=subprocess.PIPE,
+                            stderr=subprocess.PIPE, text=True)
+
+
+def finish(process):
+    output, errors = process.communicate(timeout=LIMIT_S)
+    return process.returncode, output, errors
+
+
+def sums(output):
+    return sorted(re.findall(r"sum (\[.*?\]) rank (\d)/(\d) attempt (\d)", output))
+
+
+def check(condition, *what):
+    if not condition:
+        print("FAILED", *what, sep="\n")
+        sys.exit(1)
+
+
+def one_node():
+    code, output, errors = finish(start("--nproc-per-node", "2", SCRIPT))
+    check(code == 0, errors)
+    check(sums(output) == [("[3.0, 3.0, 3.0]", rank, "2", "0") for rank in "01"], output)
+
+
+def two_nodes():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    nodes = [start("--nnodes", "2", "--node-rank", str(node), "--nproc-per-node", str(node + 1), "--rdzv-endpoint",
+                   f"127.0.0.1:{port}", SCRIPT) for node in range(2)]
+    ends = [finish(node) for node in nodes]
+    check(all(code == 0 for code, _, _ in ends), *[errors for _, _, errors in ends])
+    found = sums(ends[0][1] + ends[1][1])
+    check(found == [("[6.0, 6.0, 6.0]", rank, "3", "0") for rank in "012"], found)
+
+
+def after_a_restart():
+    code, output, errors = finish(start("--nproc-per-node", "2", "--max-restarts", "1", SCRIPT, "fail-once"))
+    check(code == 0, errors)
+    check(sums(output) == [("[3.0, 3.0, 3.0]", rank, "2", "1") for rank in "01"], output)
+
+
+def exception_is_the_last_word():
+    with tempfile.TemporaryDirectory() as logs:
+        code, _, errors = finish(start("--nproc-per-node", "2", "--log-dir", logs, SCRIPT, "raise"))
+        last = json.loads(errors.strip().splitlines()[-1])
+        check(code == 1 and last["rank"] == 1, errors)
+        check("RuntimeError: tensor q went missing" in last["message"], errors)
+        files = [os.path.join(folder, name) for folder, _, names in os.walk(logs) for name in names]
+        check(any(name.endswith("attempt_0/1/error.json") for name in files), files)
+
+
+def main():
+    if not peer:
+        print("skipped: CONVOY_PEER_PYTHON names no Python with torch")
+        return 77
+    for case in (one_node, two_nodes, after_a_restart, exception_is_the_last_word):
+        case()
+        print("ok", case.__name__)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

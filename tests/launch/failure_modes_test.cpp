@@ -1,0 +1,387 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The failure modes of a launcher, by their numbers in docs/explanation/failure-modes.md, through the program itself.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
+#include <thread>
+
+#include "launch/launch_process.h"
+
+namespace convoy::testing {
+namespace {
+
+using FailureModes = LaunchTest;
+using nlohmann::json;
+
+constexpr double kTwoSeconds = 2.0;
+
+// Every rank says that it is there, with its number; then the script goes on.
+const std::string kReady = "echo $$ >> $HERE/pids; echo $MASTER_PORT >> $HERE/ports; ";
+const std::string kAllReady =
+    kReady + "while [ $(wc -l < $HERE/pids) -lt $WORLD_SIZE ]; do sleep 0.01; done; ";
+
+// The last line is the JSON of the failure, the one before it the cause in words.
+void expect_report(const LaunchEnd& end, int code, int rank, const std::string& words) {
+  EXPECT_EQ(end.status, code) << end.errors;
+  const json line = json::parse(end.last_line(), nullptr, false);
+  ASSERT_TRUE(line.is_object()) << end.errors;
+  EXPECT_EQ(line["code"], code);
+  EXPECT_EQ(line["rank"], rank);
+  EXPECT_NE(line["message"].get<std::string>().find(words), std::string::npos) << line;
+  const std::string before = end.errors.substr(0, end.errors.rfind(end.last_line()));
+  EXPECT_NE(before.find(words), std::string::npos) << end.errors;
+}
+
+TEST_F(FailureModes, L01_WorkerExitsNonZero) {
+  const LaunchEnd end =
+      run(shell(3, kAllReady + "[ $RANK = 1 ] && { echo 'the reason' >&2; exit 7; }; sleep 60"));
+  expect_report(end, 7, 1, "rank 1 ended with exit code 7");
+  EXPECT_NE(end.errors.find("rank 1 failed first; its last lines:\n  | the reason\n"),
+            std::string::npos)
+      << end.errors;
+  EXPECT_LT(end.seconds, kTwoSeconds);
+  EXPECT_TRUE(nothing_left(milliseconds(0)));
+}
+
+TEST_F(FailureModes, L01_WorkerDiesOfSegmentationFault) {
+  const LaunchEnd end = run(shell(2, kAllReady + "[ $RANK = 1 ] && kill -SEGV $$; sleep 60"));
+  expect_report(end, 128 + SIGSEGV, 1, "rank 1 was killed by signal 11");
+  EXPECT_LT(end.seconds, kTwoSeconds);
+  EXPECT_TRUE(nothing_left(milliseconds(0)));
+}
+
+TEST_F(FailureModes, L01_WorkerIsKilled) {
+  const LaunchEnd end = run(shell(2, kAllReady + "[ $RANK = 0 ] && kill -KILL $$; sleep 60"));
+  expect_report(end, 128 + SIGKILL, 0, "rank 0 was killed by signal 9");
+  EXPECT_LT(end.seconds, kTwoSeconds);
+  EXPECT_TRUE(nothing_left(milliseconds(0)));
+}
+
+TEST_F(FailureModes, L01_WorkerExitsZeroEarly) {
+  const LaunchEnd end = run(
+      shell(2, kAllReady + "[ $RANK = 0 ] && exit 0; sleep 60", {"--early-exit-timeout", "0.3"}));
+  expect_report(end, 13, 0, "rank 0 ended with exit code 0 while other ranks were still running");
+  EXPECT_LT(end.seconds, kTwoSeconds);
+  EXPECT_TRUE(nothing_left(milliseconds(0)));
+}
+
+TEST_F(FailureModes, L01_RankThatIgnoresTermGoesWithinTwoSeconds) {
+  const LaunchEnd end = run(shell(2, "trap '' TERM INT HUP; " + kAllReady +
+                                         "[ $RANK = 1 ] && exit 9; while :; do sleep 1; done"));
+  EXPECT_EQ(end.status, 9);
+  EXPECT_LT(end.seconds, kTwoSeconds);
+  EXPECT_TRUE(nothing_left(milliseconds(0)));
+}
+
+TEST_F(FailureModes, L02_KilledLauncherLeavesNoRankAndNoGrandchild) {
+  const auto launch =
+      start(shell(2, "trap '' TERM INT HUP; sleep 61 & setsid sleep 62 & " + kAllReady +
+                         "echo x >> $HERE/ready; while :; do sleep 1; done"));
+  ASSERT_TRUE(wait_for_lines("ready", 2));
+  EXPECT_GE(survivors().size(), 8U);  // launcher, guard, 2 ranks, 4 grandchildren
+  launch->signal(SIGKILL);
+  launch->wait();
+  EXPECT_TRUE(nothing_left());
+  EXPECT_EQ(run(shell(2, "true")).status, 0);  // and the next start works at once
+}
+
+TEST_F(FailureModes, L02_KilledLauncherOfOneNodeEndsTheOther) {
+  const std::string port = std::to_string(20'000 + ::getpid() % 10'000);
+  const auto node = [&](int rank) {
+    return shell(1, "trap '' TERM; " + kReady + "while :; do sleep 1; done",
+                 {"--nnodes", "2", "--node-rank", std::to_string(rank), "--rdzv-endpoint",
+                  "127.0.0.1:" + port, "--rdzv-id", "l02"});
+  };
+  const auto first = start(node(0)), second = start(node(1));
+  ASSERT_TRUE(wait_for_lines("pids", 2)) << first->errors() << second->errors();
+  second->signal(SIGKILL);
+  second->wait();
+  const LaunchEnd end = first->wait(milliseconds(12'000));
+  EXPECT_EQ(end.status, 13) << end.errors;
+  EXPECT_FALSE(end.timed_out);
+  EXPECT_TRUE(nothing_left());
+}
+
+TEST_F(FailureModes, L03_GrandchildrenOfEveryKindAreReaped) {
+  // A plain child, a daemon (two forks and a session of its own), one under nohup, one in another process group, one that is stopped.
+  const std::string starts =
+      "sleep 61 & (setsid sh -c 'sleep 62 & sleep 63') & nohup sleep 64 >/dev/null 2>&1 & "
+      "perl -e 'setpgrp(0,0); sleep 65' & sleep 66 & kill -STOP $!; ";
+  const LaunchEnd end = run(shell(2, starts + kAllReady + "sleep 0.1; exit 0"));
+  EXPECT_EQ(end.status, 0) << end.errors;
+  EXPECT_LT(end.seconds, kTwoSeconds);
+  EXPECT_TRUE(nothing_left(milliseconds(0)));
+}
+
+TEST_F(FailureModes, L03_GrandchildThatKeepsTheOutputOpenDoesNotHoldTheLauncher) {
+  const LaunchEnd end = run(shell(1, "setsid sleep 60 & echo said; exit 4"));
+  EXPECT_EQ(end.status, 4);
+  EXPECT_NE(end.output.find("said"), std::string::npos);
+  EXPECT_LT(end.seconds, kTwoSeconds);
+  EXPECT_TRUE(nothing_left(milliseconds(0)));
+}
+
+struct ExitCase {
+  const char* name;
+  const char* script;
+  int code;
+};
+
+class ExitCodes : public LaunchTest, public ::testing::WithParamInterface<ExitCase> {};
+
+TEST_P(ExitCodes, L05_AreTheFirstRootCauses) {
+  const LaunchEnd end = run(shell(2, kAllReady + GetParam().script));
+  EXPECT_EQ(end.status, GetParam().code) << end.errors;
+  EXPECT_LT(end.seconds, kTwoSeconds);
+  EXPECT_TRUE(nothing_left(milliseconds(0)));
+}
+
+constexpr ExitCase kExitCases[] = {
+    {"AllDone", "exit 0", 0},
+    {"One", "exit 1", 1},
+    {"Largest", "[ $RANK = 1 ] && exit 255; sleep 60", 255},
+    {"FirstOfTwo", "[ $RANK = 1 ] && exit 21; sleep 0.3; exit 22", 21},
+    {"LostPeerIsNotTheCause", "[ $RANK = 0 ] && exit 13; sleep 0.1; exit 33", 33},
+    {"CauseBeforeItsVictims", "trap 'exit 44' TERM; [ $RANK = 1 ] && exit 43; sleep 60 & wait", 43},
+    {"Abort", "[ $RANK = 0 ] && kill -ABRT $$; sleep 60", 128 + SIGABRT},
+    {"RealTimeSignal", "[ $RANK = 0 ] && kill -40 $$; sleep 60", 128 + 40},
+    {"TermFromOutside", "[ $RANK = 0 ] && kill -TERM $$; sleep 60", 128 + SIGTERM},
+    {"ExitLikeASignal", "[ $RANK = 0 ] && exit 137; sleep 60", 137},
+};
+INSTANTIATE_TEST_SUITE_P(FailureModes, ExitCodes, ::testing::ValuesIn(kExitCases),
+                         [](const auto& test) { return std::string(test.param.name); });
+
+TEST_F(FailureModes, L08_PortTakenAfterItWasChosenIsAnotherOneAtTheNextAttempt) {
+  // Rank 0 of the first attempt finds its port taken, as if somebody had been faster.
+  const LaunchEnd end = run(shell(1,
+                                  "echo $MASTER_PORT >> $HERE/ports; [ "
+                                  "$TORCHELASTIC_RESTART_COUNT = 1 ] || exit 98",
+                                  {"--max-restarts", "1"}));
+  EXPECT_EQ(end.status, 0) << end.errors;
+  const std::vector<pid_t> ports = numbers("ports");
+  ASSERT_EQ(ports.size(), 2U);
+  EXPECT_NE(ports[0], ports[1]);
+  EXPECT_TRUE(nothing_left(milliseconds(0)));
+}
+
+TEST_F(FailureModes, L08_TakenPortOfTheRendezvousIsNamed) {
+  const int listener = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  ASSERT_EQ(::listen(listener, 1), 0);  // the kernel chooses a port
+  sockaddr_storage address{};
+  socklen_t size = sizeof(address);
+  ::getsockname(listener, reinterpret_cast<sockaddr*>(&address), &size);
+  const auto* const bytes = reinterpret_cast<const unsigned char*>(&address);
+  const int port = bytes[2] * 256 + bytes[3];
+  const LaunchEnd end = run(shell(
+      1, "echo started > $HERE/started",
+      {"--nnodes", "2", "--node-rank", "0", "--rdzv-endpoint", fmt::format("127.0.0.1:{}", port)}));
+  ::close(listener);
+  EXPECT_TRUE(end.status == 2 || end.status == 13) << end.status;
+  EXPECT_NE(end.errors.find(std::to_string(port)), std::string::npos) << end.errors;
+  EXPECT_EQ(file("started"), "");
+  EXPECT_LT(end.seconds, 30);
+}
+
+TEST_F(FailureModes, L09_ManyJobsOnOneNodeHaveTheirOwnPorts) {
+  constexpr int kJobs = 8;
+  std::vector<std::unique_ptr<LaunchProcess>> jobs;
+  for (int job = 0; job < kJobs; ++job)
+    jobs.push_back(start(shell(2,
+                               kReady + "while [ $(wc -l < $HERE/pids) -lt 16 ]; do sleep "
+                                        "0.01; done",
+                               {"--rdzv-id", "the_same"})));
+  for (const auto& job : jobs) {
+    const LaunchEnd end = job->wait();
+    EXPECT_EQ(end.status, 0) << end.errors;
+  }
+  const std::vector<pid_t> ports = numbers("ports");
+  EXPECT_EQ(ports.size(), 2U * kJobs);
+  EXPECT_EQ(std::set<pid_t>(ports.begin(), ports.end()).size(), 1U * kJobs);
+  EXPECT_TRUE(nothing_left(milliseconds(0)));
+}
+
+TEST_F(FailureModes, L11_CpuCountIsWhatThisProcessMayUse) {
+  LaunchStart one_cpu;
+  one_cpu.arguments = {"--nproc-per-node", "cpu", "sh", "-c", "echo $WORLD_SIZE > $HERE/world"};
+  one_cpu.before = {"taskset", "-c", "0"};
+  EXPECT_EQ(run(one_cpu).status, 0);
+  EXPECT_EQ(file("world"), "1\n");
+}
+
+TEST_F(FailureModes, L11_NodesMayHaveUnequalNumbersOfRanks) {
+  const std::string port = std::to_string(30'000 + ::getpid() % 2'000);
+  const auto node = [&](int rank, int ranks) {
+    return shell(ranks,
+                 "echo $RANK/$WORLD_SIZE $LOCAL_RANK/$LOCAL_WORLD_SIZE "
+                 "$GROUP_RANK/$GROUP_WORLD_SIZE > $HERE/place.$RANK",
+                 {"--nnodes", "2", "--node-rank", std::to_string(rank), "--rdzv-endpoint",
+                  "127.0.0.1:" + port, "--rdzv-id", "l11"});
+  };
+  const auto first = start(node(0, 1)), second = start(node(1, 3));
+  EXPECT_EQ(first->wait().status, 0) << first->errors();
+  EXPECT_EQ(second->wait().status, 0) << second->errors();
+  EXPECT_EQ(file("place.0"), "0/4 0/1 0/2\n");
+  EXPECT_EQ(file("place.1"), "1/4 0/3 1/2\n");
+  EXPECT_EQ(file("place.3"), "3/4 2/3 1/2\n");
+  EXPECT_TRUE(nothing_left());
+}
+
+TEST_F(FailureModes, L14_StoppedForeignRankIsNamedButNotKilled) {
+  // A foreign program has no heartbeat, so that it is stopped is seen from its state; whoever stopped it may let it go on.
+  const auto launch = start(shell(2, kReady + "[ $RANK = 1 ] && kill -STOP $$; true"));
+  ASSERT_TRUE(wait_for_lines("pids", 2));
+  ASSERT_TRUE(wait_until([&] { return launch->errors().find("rank 1") != std::string::npos; },
+                         milliseconds(12'000)))
+      << launch->errors();
+  EXPECT_TRUE(launch->running());
+  for (const pid_t pid : numbers("pids")) ::kill(pid, SIGCONT);
+  EXPECT_EQ(launch->wait().status, 0) << launch->errors();
+}
+
+TEST_F(FailureModes, L15_FloodOfLinesFromTwelveRanksIsWholeInTheFiles) {
+  const LaunchEnd end =
+      run(shell(12,
+                "yes $RANK-abcdefghijklmnopqrstuvwxyz-abcdefghijklmnopqrstuvwxyz | head -n 20000; "
+                "printf end",
+                {"--log-dir", path("logs"), "--redirects", "3"}));
+  EXPECT_EQ(end.status, 0) << end.errors;
+  const auto run_folder = *std::filesystem::directory_iterator(path("logs"));
+  for (int rank = 0; rank < 12; ++rank) {
+    std::ifstream log(run_folder.path() / fmt::format("attempt_0/{}/stdout.log", rank));
+    const std::string wanted =
+        fmt::format("{}-abcdefghijklmnopqrstuvwxyz-abcdefghijklmnopqrstuvwxyz", rank);
+    long lines = 0;
+    std::string line;
+    while (std::getline(log, line) && line == wanted) ++lines;
+    EXPECT_EQ(lines, 20'000) << "rank " << rank;
+    EXPECT_EQ(line, "end");
+  }
+}
+
+TEST_F(FailureModes, L15_LineWithoutEndDoesNotFillTheMemory) {
+  const LaunchEnd end = run(shell(2, "head -c 50000000 /dev/zero | tr '\\0' x; echo; exit 0",
+                                  {"--log-dir", path("logs"), "--redirects", "1"}));
+  EXPECT_EQ(end.status, 0) << end.errors;
+  const auto run_folder = *std::filesystem::directory_iterator(path("logs"));
+  for (int rank = 0; rank < 2; ++rank)
+    EXPECT_EQ(std::filesystem::file_size(run_folder.path() /
+                                         fmt::format("attempt_0/{}/stdout.log", rank)),
+              50'000'001U);
+}
+
+TEST_F(FailureModes, L16_LogDiskThatIsFullStopsNothing) {
+  LaunchStart what = shell(2, "yes line of $RANK | head -n 200000; echo last of $RANK",
+                           {"--log-dir", path("logs"), "--tee", "3"});
+  // No file of this process may grow beyond this: as a quota does it.
+  what.before = {"sh", "-c", "ulimit -f 1000; exec \"$@\"", "sh"};
+  const LaunchEnd end = run(what);
+  EXPECT_EQ(end.status, 0) << end.errors;
+  EXPECT_NE(end.errors.find("stdout.log"), std::string::npos) << end.errors;
+  EXPECT_TRUE(nothing_left(milliseconds(0)));
+}
+
+TEST_F(FailureModes, L17_NextAttemptHasAStoreOfItsOwn) {
+  const LaunchEnd end =
+      run(shell(2,
+                "echo $CONVOY_STORE_FILE >> $HERE/stores.$RANK; [ -e $CONVOY_STORE_FILE ] && echo "
+                "stale >> $HERE/stale; sleep 0.1; echo key > $CONVOY_STORE_FILE; [ "
+                "$TORCHELASTIC_RESTART_COUNT = 2 ] || exit 3",
+                {"--max-restarts", "2"}));
+  EXPECT_EQ(end.status, 0) << end.errors;
+  std::set<std::string> stores;
+  std::istringstream lines(file("stores.0"));
+  for (std::string line; std::getline(lines, line);) stores.insert(line);
+  EXPECT_EQ(stores.size(), 3U);
+  EXPECT_EQ(file("stale"), "");
+}
+
+struct AroundCase {
+  const char* name;
+  std::map<std::string, std::string> variables;
+};
+
+class StartedByOthers : public LaunchTest, public ::testing::WithParamInterface<AroundCase> {};
+
+TEST_P(StartedByOthers, L19_RankIsAdoptedNotSpawnedTwice) {
+  LaunchStart what;
+  what.arguments = {"sh", "-c", "echo $RANK/$WORLD_SIZE $LOCAL_RANK >> $HERE/place"};
+  what.environment = GetParam().variables;
+  const LaunchEnd end = run(what);
+  EXPECT_EQ(end.status, 0) << end.errors;
+  EXPECT_EQ(file("place"), "3/4 1\n") << end.errors;
+}
+
+const AroundCase kAroundCases[] = {
+    {"Torchrun",
+     {{"RANK", "3"},
+      {"WORLD_SIZE", "4"},
+      {"LOCAL_RANK", "1"},
+      {"LOCAL_WORLD_SIZE", "2"},
+      {"GROUP_RANK", "1"},
+      {"GROUP_WORLD_SIZE", "2"},
+      {"MASTER_ADDR", "127.0.0.1"},
+      {"MASTER_PORT", "29511"},
+      {"TORCHELASTIC_RUN_ID", "around"}}},
+    {"Srun",
+     {{"SLURM_PROCID", "3"},
+      {"SLURM_NTASKS", "4"},
+      {"SLURM_LOCALID", "1"},
+      {"SLURM_NODEID", "1"},
+      {"SLURM_NNODES", "2"},
+      {"SLURM_JOB_ID", "77"},
+      {"SLURM_STEP_ID", "0"},
+      {"SLURM_STEPID", "0"},
+      {"SLURM_STEP_NUM_TASKS", "4"},
+      {"SLURM_STEP_TASKS_PER_NODE", "2(x2)"},
+      {"SLURM_TASKS_PER_NODE", "2(x2)"},
+      {"SLURM_JOB_NODELIST", "node[1-2]"},
+      {"SLURM_STEP_NODELIST", "node[1-2]"}}},
+    {"Mpirun",
+     {{"OMPI_COMM_WORLD_RANK", "3"},
+      {"OMPI_COMM_WORLD_SIZE", "4"},
+      {"OMPI_COMM_WORLD_LOCAL_RANK", "1"},
+      {"OMPI_COMM_WORLD_LOCAL_SIZE", "2"},
+      {"MASTER_ADDR", "127.0.0.1"}}},
+};
+INSTANTIATE_TEST_SUITE_P(FailureModes, StartedByOthers, ::testing::ValuesIn(kAroundCases),
+                         [](const auto& test) { return std::string(test.param.name); });
+
+TEST_F(FailureModes, L20_SourcesThatDisagreeAreShownAndNotGuessed) {
+  LaunchStart what;
+  what.arguments = {"sh", "-c", "echo $RANK >> $HERE/place"};
+  what.environment = {{"SLURM_PROCID", "0"},
+                      {"SLURM_NTASKS", "2"},
+                      {"SLURM_LOCALID", "0"},
+                      {"SLURM_NODEID", "0"},
+                      {"SLURM_NNODES", "1"},
+                      {"SLURM_JOB_ID", "77"},
+                      {"SLURM_STEP_ID", "0"},
+                      {"SLURM_STEPID", "0"},
+                      {"SLURM_STEP_NUM_TASKS", "2"},
+                      {"SLURM_TASKS_PER_NODE", "2"},
+                      {"SLURM_JOB_NODELIST", "localhost"},
+                      {"RANK", "1"},
+                      {"WORLD_SIZE", "2"},
+                      {"LOCAL_RANK", "1"},
+                      {"MASTER_ADDR", "127.0.0.1"},
+                      {"MASTER_PORT", "29512"}};
+  const LaunchEnd end = run(what);
+  EXPECT_EQ(end.status, 2) << end.errors;
+  EXPECT_EQ(file("place"), "");
+  for (const char* shown : {"SLURM_PROCID", "RANK", "--env-source"})
+    EXPECT_NE(end.errors.find(shown), std::string::npos) << shown << "\n" << end.errors;
+  what.arguments.insert(what.arguments.begin(), {"--env-source", "srun"});
+  EXPECT_EQ(run(what).status, 0);
+  EXPECT_EQ(file("place"), "0\n");
+}
+
+}  // namespace
+}  // namespace convoy::testing

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Drives the real `convoy launch` as a shell, a job system or an attacker would: starts it, waits for what its ranks write,
+// signals or kills it, and looks for anything that it left behind. One thread.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <sys/types.h>
+
+#include <chrono>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "files/temporary_folder.h"
+
+namespace convoy::testing {
+
+using std::chrono::milliseconds;
+
+struct LaunchEnd {
+  int status = -1;         // as a shell sees it: 128 + n for signal n
+  bool timed_out = false;  // it was still there when the patience ended, and was killed
+  double seconds = 0;
+  std::string output;
+  std::string errors;
+
+  std::string last_line() const;  // of stderr
+};
+
+struct LaunchStart {
+  std::vector<std::string> arguments;              // after `convoy launch`
+  std::map<std::string, std::string> environment;  // over this process's; HERE is added
+  std::vector<std::string> removed_variables;
+  std::vector<std::string> before;    // a program that starts `convoy`, as nohup or setsid
+  std::function<void()> before_exec;  // in the new process; async-signal-safe calls only
+  bool own_group = true;              // a process group of its own
+};
+
+// A running `convoy launch`, its stdout and stderr in files.
+class LaunchProcess {
+ public:
+  LaunchProcess(const LaunchStart& start, const std::filesystem::path& folder, int number);
+  ~LaunchProcess();
+  LaunchProcess(const LaunchProcess&) = delete;
+  LaunchProcess& operator=(const LaunchProcess&) = delete;
+
+  pid_t pid() const { return pid_; }
+  bool running();
+  void signal(int number) const;  // to this process alone
+  LaunchEnd wait(milliseconds patience = std::chrono::seconds(30));
+  std::string output() const;  // so far
+  std::string errors() const;
+
+ private:
+  pid_t pid_ = -1;
+  std::optional<int> status_;
+  std::chrono::steady_clock::time_point begin_;
+  double seconds_ = 0;
+  std::filesystem::path output_file_, errors_file_;
+};
+
+// A folder (HERE in the environment of ranks), a folder for temporary files of the launcher alone, and a mark in the environment of
+// everything that is started, by which it is found wherever it went.
+class LaunchTest : public ::testing::Test {
+ protected:
+  LaunchTest();
+  ~LaunchTest() override;
+
+  std::unique_ptr<LaunchProcess> start(LaunchStart what);
+  LaunchEnd run(LaunchStart what);
+  LaunchEnd run(std::vector<std::string> arguments);
+  // `convoy launch --nproc-per-node RANKS FLAGS sh -c SCRIPT`.
+  static LaunchStart shell(int ranks, const std::string& script,
+                           std::vector<std::string> flags = {});
+
+  std::filesystem::path path(const std::string& name) const { return folder_ / name; }
+  std::string file(const std::string& name) const;  // empty: there is none
+  void write(const std::string& name, const std::string& text, bool executable = false) const;
+  // Waits until the file has this many lines: that is how ranks say where they are. False after a while.
+  bool wait_for_lines(const std::string& name, long lines) const;
+  std::vector<pid_t> numbers(const std::string& name) const;  // that ranks wrote
+
+  // Processes that carry this test's mark, zombies aside, this one aside.
+  std::vector<pid_t> survivors() const;
+  // Nothing is left within the time: no process, no temporary file, no claim on a port (numbers in the file `ports`), no listener on it.
+  ::testing::AssertionResult nothing_left(milliseconds within = milliseconds(2'000)) const;
+
+  TemporaryFolder folder_;
+
+ private:
+  std::filesystem::path temporary() const { return folder_ / "tmp"; }
+  std::string what_is_left() const;
+
+  std::string mark_;
+  int num_started_ = 0;
+};
+
+bool is_alive(pid_t pid);  // a zombie is not
+bool wait_until(const std::function<bool()>& condition, milliseconds patience);
+bool is_root();
+
+}  // namespace convoy::testing

@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How a job is stopped: by signals to the launcher at any time of its life, by Ctrl-C in a terminal, with a grace or without.
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <pty.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <utmp.h>
+
+#include <cstdlib>
+#include <thread>
+
+#include "launch/launch_process.h"
+
+namespace convoy::testing {
+namespace {
+
+using Signals = LaunchTest;
+
+const std::string kReady = "echo $$ >> $HERE/pids; echo $MASTER_PORT >> $HERE/ports; ";
+const std::string kWait = "while :; do sleep 0.02; done";
+
+std::string noting(const std::string& names) {
+  std::string script;
+  for (const std::string& name : {std::string("TERM"), std::string("INT"), std::string("HUP"),
+                                  std::string("QUIT"), std::string("USR1"), std::string("USR2")})
+    if (names.find(name) != std::string::npos)
+      script += fmt::format("trap 'echo {0} >> $HERE/got.$RANK' {0}; ", name);
+  return script;
+}
+
+TEST_F(Signals, L06_BeforeAnyRankIsThere) {
+  // Sent after every possible wait from the very first instruction on: the start takes some 20 ms.
+  for (int wait_ms = 0; wait_ms < 40; wait_ms += 2) {
+    for (const int number : {SIGTERM, SIGINT}) {
+      // No shell: one that gets a signal while it starts its child waits for the child first.
+      LaunchStart what;
+      what.arguments = {"--nproc-per-node", "2", "sleep", "60"};
+      const auto launch = start(what);
+      std::this_thread::sleep_for(milliseconds(wait_ms));
+      launch->signal(number);
+      const LaunchEnd end = launch->wait(milliseconds(5'000));
+      EXPECT_EQ(end.status, 128 + number) << wait_ms << " ms\n" << end.errors;
+      ASSERT_FALSE(end.timed_out) << wait_ms << " ms";
+      EXPECT_LT(end.seconds, 2);
+      EXPECT_TRUE(nothing_left(milliseconds(500))) << wait_ms << " ms";
+    }
+  }
+}
+
+TEST_F(Signals, L06_WhileTheNodesMeet) {
+  const std::string port = std::to_string(20'000 + ::getpid() % 10'000);
+  for (const int number : {SIGTERM, SIGINT}) {
+    for (const char* node : {"0", "1"}) {
+      const auto launch = start(shell(2, "echo started > $HERE/started",
+                                      {"--nnodes", "2", "--node-rank", node, "--rdzv-endpoint",
+                                       "127.0.0.1:" + port, "--rdzv-id", "l06"}));
+      std::this_thread::sleep_for(milliseconds(150));
+      launch->signal(number);
+      const LaunchEnd end = launch->wait(milliseconds(5'000));
+      EXPECT_EQ(end.status, 128 + number) << end.errors;
+      ASSERT_FALSE(end.timed_out);
+      EXPECT_LT(end.seconds, 2.2);
+      EXPECT_EQ(file("started"), "");
+      EXPECT_TRUE(nothing_left());
+    }
+  }
+}
+
+TEST_F(Signals, L06_AfterTheStart) {
+  for (const int number : {SIGTERM, SIGINT, SIGHUP, SIGQUIT}) {
+    std::filesystem::remove(path("pids"));
+    const auto launch = start(shell(2, kReady + "exec sleep 60"));
+    ASSERT_TRUE(wait_for_lines("pids", 2));
+    launch->signal(number);
+    const LaunchEnd end = launch->wait();
+    EXPECT_EQ(end.status, 128 + number) << end.errors;
+    EXPECT_TRUE(nothing_left(milliseconds(100)));
+  }
+}
+
+TEST_F(Signals, L06_WhileRanksEndByThemselves) {
+  // The signal falls into the end of the job: the code is that of a finished job or of a stopped one, and nothing is left.
+  for (int wait_ms = 0; wait_ms < 24; wait_ms += 2) {
+    const auto launch = start(shell(2, kReady + "sleep 0.05"));
+    std::this_thread::sleep_for(milliseconds(60 + wait_ms));
+    launch->signal(SIGTERM);
+    const LaunchEnd end = launch->wait();
+    EXPECT_TRUE(end.status == 0 || end.status == 128 + SIGTERM) << end.status << end.errors;
+    EXPECT_TRUE(nothing_left(milliseconds(500)));
+  }
+}
+
+TEST_F(Signals, L06_BetweenTwoAttempts) {
+  const auto launch = start(shell(1, kReady + "exit 3", {"--max-restarts", "100000"}));
+  ASSERT_TRUE(wait_for_lines("pids", 4));
+  launch->signal(SIGTERM);
+  const LaunchEnd end = launch->wait(milliseconds(5'000));
+  EXPECT_FALSE(end.timed_out);
+  EXPECT_NE(end.status, 0);
+  EXPECT_TRUE(nothing_left());
+}
+
+TEST_F(Signals, L06_RanksGetTheSignalThatCame) {
+  const auto launch =
+      start(shell(2, "trap 'echo INT >> $HERE/got.$RANK; exit 0' INT; " + kReady + kWait));
+  ASSERT_TRUE(wait_for_lines("pids", 2));
+  launch->signal(SIGINT);
+  const LaunchEnd end = launch->wait();
+  EXPECT_EQ(end.status, 0) << end.errors;  // all of them say that all is well
+  EXPECT_EQ(file("got.0") + file("got.1"), "INT\nINT\n");
+}
+
+TEST_F(Signals, L07_UserSignalsArePassedOnAndTheJobGoesOn) {
+  const auto launch =
+      start(shell(2, noting("USR1 USR2") + "trap 'exit 0' TERM; " + kReady + kWait));
+  ASSERT_TRUE(wait_for_lines("pids", 2));
+  for (const int number : {SIGUSR1, SIGUSR2}) {
+    launch->signal(number);
+    const std::string name = number == SIGUSR1 ? "USR1" : "USR2";
+    for (const std::string rank : {"0", "1"})
+      EXPECT_TRUE(wait_until([&] { return file("got." + rank).find(name) != std::string::npos; },
+                             milliseconds(3'000)))
+          << name << " to rank " << rank;
+    EXPECT_TRUE(launch->running());
+  }
+  launch->signal(SIGTERM);
+  EXPECT_EQ(launch->wait().status, 0);
+}
+
+TEST_F(Signals, L07_UserSignalsReachTheChildrenOfARank) {
+  const auto launch =
+      start(shell(1,
+                  "trap : USR1; sh -c \"trap 'echo child > $HERE/got; exit 0' USR1; echo x >> "
+                  "$HERE/ready; while :; do sleep 0.02; done\" & wait; wait"));
+  ASSERT_TRUE(wait_for_lines("ready", 1));
+  launch->signal(SIGUSR1);
+  EXPECT_EQ(launch->wait().status, 0);
+  EXPECT_EQ(file("got"), "child\n");
+}
+
+TEST_F(Signals, L07_SignalsToHandleMayNameUserSignals) {
+  const auto launch = start(shell(2, noting("USR1") + "trap 'exit 0' USR1; " + kReady + kWait,
+                                  {"--signals-to-handle", "SIGTERM,SIGUSR1"}));
+  ASSERT_TRUE(wait_for_lines("pids", 2));
+  launch->signal(SIGUSR1);
+  EXPECT_EQ(launch->wait().status, 0);
+}
+
+TEST_F(Signals, L07_GraceIsWhatShutdownTimeoutSays) {
+  for (const char* form : {"flag", "variable"}) {
+    std::filesystem::remove(path("pids"));
+    LaunchStart what = shell(2, "trap '' TERM; " + kReady + kWait);
+    if (std::string(form) == "flag")
+      what.arguments.insert(what.arguments.begin(), {"--shutdown-timeout", "0.7"});
+    else
+      what.environment["TORCH_ELASTIC_SHUTDOWN_TIMEOUT"] = "0.7";
+    const auto launch = start(what);
+    ASSERT_TRUE(wait_for_lines("pids", 2));
+    const auto begin = std::chrono::steady_clock::now();
+    launch->signal(SIGTERM);
+    const LaunchEnd end = launch->wait();
+    const double seconds =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    EXPECT_EQ(end.status, 128 + SIGTERM) << end.errors;
+    EXPECT_GT(seconds, 0.65) << form;
+    EXPECT_LT(seconds, 1.7) << form;
+    EXPECT_TRUE(nothing_left(milliseconds(100)));
+  }
+}
+
+TEST_F(Signals, L07_RanksThatSaveInTimeAreNotKilled) {
+  const auto launch =
+      start(shell(2, "trap 'sleep 0.5; echo saved >> $HERE/saved; exit 75' TERM; " + kReady + kWait,
+                  {"--shutdown-timeout", "20"}));
+  ASSERT_TRUE(wait_for_lines("pids", 2));
+  launch->signal(SIGTERM);
+  EXPECT_EQ(launch->wait().status, 75);
+  EXPECT_EQ(file("saved"), "saved\nsaved\n");
+}
+
+TEST_F(Signals, L07_SecondStopEndsAtOnce) {
+  for (const int second : {SIGTERM, SIGINT}) {
+    std::filesystem::remove(path("pids"));
+    const auto launch = start(shell(2, "trap '' TERM INT; setsid sleep 61 & " + kReady + kWait));
+    ASSERT_TRUE(wait_for_lines("pids", 2));
+    launch->signal(SIGINT);
+    std::this_thread::sleep_for(milliseconds(200));
+    EXPECT_TRUE(launch->running());
+    const auto begin = std::chrono::steady_clock::now();
+    launch->signal(second);
+    const LaunchEnd end = launch->wait();
+    EXPECT_EQ(end.status, 128 + second);
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, milliseconds(1'000));
+    EXPECT_TRUE(nothing_left(milliseconds(100)));
+  }
+}
+
+TEST_F(Signals, ReachTheRanksWithinAMoment) {
+  const auto launch = start(shell(8, "trap 'exit 0' TERM; " + kReady + "sleep 60 & wait"));
+  ASSERT_TRUE(wait_for_lines("pids", 8));
+  const auto begin = std::chrono::steady_clock::now();
+  launch->signal(SIGTERM);
+  launch->wait();
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, milliseconds(500));
+}
+
+// A terminal with the launcher in the foreground, as a user has it.
+class Terminal : public LaunchTest {
+ protected:
+  // `convoy launch` as the leader of a session with a terminal of its own.
+  void open(const LaunchStart& what) {
+    int slave = -1;
+    ASSERT_EQ(::openpty(&master_, &slave, nullptr, nullptr, nullptr), 0);
+    ::fcntl(master_, F_SETFD, FD_CLOEXEC);
+    LaunchStart here = what;
+    here.own_group = false;
+    here.before_exec = [slave] { ::login_tty(slave); };
+    launch_ = start(here);
+    ::close(slave);
+    reader_ = std::thread([this] {
+      char bytes[4096];
+      for (ssize_t size; (size = ::read(master_, bytes, sizeof(bytes))) > 0;)
+        shown_.append(bytes, static_cast<size_t>(size));
+    });
+  }
+  LaunchEnd end(milliseconds patience) {
+    LaunchEnd end = launch_->wait(patience);
+    reader_.join();
+    return end;
+  }
+  ~Terminal() override {
+    if (reader_.joinable()) {
+      launch_.reset();
+      reader_.join();
+    }
+    ::close(master_);
+  }
+
+  int master_ = -1;
+  std::unique_ptr<LaunchProcess> launch_;
+  std::thread reader_;
+  std::string shown_;
+};
+
+TEST_F(Terminal, ControlCReachesEveryRankOnce) {
+  open(shell(2, noting("INT") + kReady + kWait));
+  ASSERT_TRUE(wait_for_lines("pids", 2));
+  ASSERT_EQ(::write(master_, "\x03", 1), 1);
+  ASSERT_TRUE(wait_for_lines("got.0", 1) && wait_for_lines("got.1", 1));
+  std::this_thread::sleep_for(milliseconds(200));
+  EXPECT_EQ(file("got.0") + file("got.1"), "INT\nINT\n");
+  ASSERT_EQ(::write(master_, "\x03", 1), 1);  // a second one forces
+  EXPECT_EQ(end(milliseconds(3'000)).status, 128 + SIGINT);
+  EXPECT_TRUE(nothing_left());
+}
+
+TEST_F(Terminal, WindowThatIsClosedEndsTheJob) {
+  open(shell(2, kReady + "sleep 60"));
+  ASSERT_TRUE(wait_for_lines("pids", 2));
+  launch_->signal(SIGHUP);
+  EXPECT_EQ(end(milliseconds(3'000)).status, 128 + SIGHUP);
+  EXPECT_TRUE(nothing_left());
+}
+
+TEST_F(Terminal, RankThatAsksThePersonGetsAnErrorInsteadOfBeingStopped) {
+  // A password prompt opens /dev/tty: in a background process group of the same session it would be stopped for ever.
+  open(shell(1, "read answer < /dev/tty && exit 1; exit 0"));
+  EXPECT_EQ(end(milliseconds(5'000)).status, 0) << shown_;
+}
+
+}  // namespace
+}  // namespace convoy::testing
