@@ -363,9 +363,111 @@ def a_killed_rank_restarts_everywhere():
         b.expect(0, 10)
 
 
+# ---- the same with convoy train: Gloo between the hosts, the coordinator's store to meet at
+
+
+def write_training(folder, epochs):
+    for name, rows in (("rows.jsonl", 16), ("val.jsonl", 2)):
+        with open(os.path.join(folder, name), "w") as file:
+            for row in range(rows):
+                left, right = 7 * row % 11 + 2, 5 * row % 7 + 1
+                file.write(f'{{"prompt": "{left} + {right} =", "completion": " {left + right}"}}\n')
+    config = os.path.join(folder, "run.yaml")
+    with open(config, "w") as file:
+        file.write(f"""seed: 7
+model: {{name: {SOURCE}/examples/tally-3m, max_seq_len: 64}}
+tuning: {{mode: lora, lora: {{r: 4, alpha: 8}}}}
+train: {{epochs: {epochs}, batch_size: 1, learning_rate: 2e-3, bf16: false, eval_strategy: "no",
+  final_eval: false}}
+logging: {{backend: none}}
+data: {{train_path: {folder}/rows.jsonl, val_path: {folder}/val.jsonl, cache_dir: none}}
+""")
+    return config
+
+
+class Training:
+    """A run folder on a file system that both hosts see, gone afterwards."""
+
+    def __init__(self, epochs):
+        self.folder = tempfile.mkdtemp(prefix="convoy-hosts-")
+        self.config = write_training(self.folder, epochs)
+        self.run = os.path.join(self.folder, "run")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def start(self, hosts, host, *flags, run=None):
+        environment = {k: v for k, v in os.environ.items() if not k.startswith(("CONVOY_", "PET_"))}
+        environment.update(CONVOY_JOB_TOKEN=TOKEN, OMP_NUM_THREADS="1")
+        command = [CONVOY, "train", self.config, "--output-dir", run or self.run, *flags]
+        process = Process(hosts.inside(host, command), environment)
+        hosts.processes.append(process)
+        return process
+
+    def start_pair(self, hosts):
+        nodes = ["--nnodes", "2", "--rdzv-endpoint", f"{V4['a']}:{PORT}", "--nproc-per-node", "2"]
+        return [self.start(hosts, host, *nodes, "--node-rank", rank)
+                for host, rank in (("a", "0"), ("b", "1"))]
+
+    def steps_seen(self):
+        path = os.path.join(self.run, "events.jsonl")
+        if not os.path.exists(path):
+            return 0
+        with open(path) as file:
+            return sum('"step"' in line for line in file)
+
+    def await_steps(self, count, processes, seconds=120):
+        deadline = time.monotonic() + seconds
+        while self.steps_seen() < count:
+            for process in processes:
+                assert process.running(), process.text()
+            assert time.monotonic() < deadline, "the training does not step: " + processes[0].text()
+            time.sleep(0.05)
+
+    def adapter(self, run=None):
+        found = []
+        for folder, _, files in os.walk(run or self.run):
+            found += [os.path.join(folder, f) for f in files if f == "adapter_model.safetensors"]
+        assert found, f"no adapter in {run or self.run}: {os.listdir(self.folder)}"
+        with open(max(found, key=os.path.getmtime), "rb") as file:
+            return file.read()
+
+
+def training_over_a_healed_cut_gives_the_same_bits():
+    with Hosts() as hosts, Training(epochs=150) as training:
+        a, b = training.start_pair(hosts)
+        training.await_steps(20, (a, b))
+        hosts.cut()
+        time.sleep(5)
+        assert a.running() and b.running()
+        hosts.heal()
+        a.expect(0, 200)
+        b.expect(0, 20)
+        alone = training.start(hosts, "a", "--nproc", "4", run=training.run + "-alone")
+        alone.expect(0, 200)
+        assert training.adapter() == training.adapter(training.run + "-alone"), "other bits"
+
+
+def training_over_a_cut_ends_on_both_sides():
+    with Hosts() as hosts, Training(epochs=20000) as training:
+        a, b = training.start_pair(hosts)
+        training.await_steps(20, (a, b))
+        hosts.cut()
+        start = time.monotonic()
+        a.expect(13, 20, r"node 1 .*10\.77\.0\.2")
+        b.expect(13, 20, r"master at 10\.77\.0\.1")
+        took = time.monotonic() - start
+        assert took < 10, f"it took {took:.1f} s"
+        print(f"training_over_a_cut_ends_on_both_sides: {took:.1f} s after the cut")
+
+
 SCENARIOS = [two_by_two_ranks, without_node_ranks, five_variables_of_kubeflow, cut_without_reset,
              five_second_cut_heals, strangers_at_the_port, wrong_token, late_node, wrong_world_size,
              another_run_id, same_rank_twice, master_that_never_comes, master_dies, port_taken,
+             training_over_a_healed_cut_gives_the_same_bits, training_over_a_cut_ends_on_both_sides,
              ipv6_only, host_names_that_do_not_resolve, a_killed_rank_restarts_everywhere]
 
 
@@ -395,7 +497,11 @@ def attempt(scenario):
 
 def main():
     check_host()
-    chosen = [s for s in SCENARIOS if len(sys.argv) <= 3 or s.__name__ in sys.argv[3:]]
+    scenarios = SCENARIOS
+    if not os.path.exists(os.path.join(BIN, "convoy-worker")):
+        print("skipped: the training scenarios: convoy-worker is not built", flush=True)
+        scenarios = [s for s in scenarios if not s.__name__.startswith("training")]
+    chosen = [s for s in scenarios if len(sys.argv) <= 3 or s.__name__ in sys.argv[3:]]
     with concurrent.futures.ThreadPoolExecutor(max_workers=6) as pool:
         passed = list(pool.map(attempt, chosen))
     sys.exit(0 if all(passed) else 1)
