@@ -45,6 +45,9 @@ RankEnvironment read_rank_environment() {
   environment.master_address = text_of("MASTER_ADDR", environment.master_address);
   environment.master_port = number_of("MASTER_PORT", environment.master_port, 1, 65535);
   environment.store_file = text_of("CONVOY_STORE_FILE");
+  environment.store_address = text_of("CONVOY_STORE_ADDRESS");
+  environment.own_address = text_of("CONVOY_OWN_ADDRESS");
+  environment.gloo_interface = text_of("GLOO_SOCKET_IFNAME");
   environment.run_id = text_of("TORCHELASTIC_RUN_ID", "none");
   environment.restart_count = number_of("TORCHELASTIC_RESTART_COUNT", 0, 0, kMost);
   environment.error_file = text_of("TORCHELASTIC_ERROR_FILE");

@@ -15,8 +15,13 @@ struct RankEnvironment {
   int local_world = 1;
   std::string master_address = "127.0.0.1";
   int master_port = 29500;
-  std::string store_file;  // CONVOY_STORE_FILE: rendezvous by a file on this host; empty = TCP
-  std::string run_id;      // TORCHELASTIC_RUN_ID
+  std::string store_file;     // CONVOY_STORE_FILE: rendezvous by a file on this host; empty = TCP
+  std::string store_address;  // CONVOY_STORE_ADDRESS: host:port of the coordinator's store, which
+                              // goes before the file; needs CONVOY_JOB_TOKEN
+  std::string own_address;  // CONVOY_OWN_ADDRESS: by which the other hosts reach this one; empty =
+                            // that of the interface that routes to MASTER_ADDR
+  std::string gloo_interface;  // GLOO_SOCKET_IFNAME: the user's own choice; goes before both
+  std::string run_id;          // TORCHELASTIC_RUN_ID
   int restart_count = 0;
   std::string
       error_file;  // TORCHELASTIC_ERROR_FILE: where a failed rank leaves its error; empty = none

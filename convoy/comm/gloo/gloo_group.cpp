@@ -12,8 +12,10 @@
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
 
 #include "convoy/base/error.h"
+#include "convoy/comm/control_store/control_store.h"
 #include "convoy/comm/gloo/passage.h"
 #include "convoy/comm/gloo/sockets.h"
+#include "convoy/launch/rendezvous/endpoint.h"
 
 namespace convoy::comm {
 namespace {
@@ -37,7 +39,15 @@ std::string_view dtype_word(at::ScalarType dtype) {
 c10::intrusive_ptr<c10d::Store> open_store(const RankEnvironment& environment,
                                            std::chrono::milliseconds timeout) {
   c10::intrusive_ptr<c10d::Store> store;
-  if (!environment.store_file.empty()) {
+  if (!environment.store_address.empty()) {
+    store = c10::make_intrusive<ControlStore>(
+        launch::KeyValueOptions{
+            .store = launch::parse_endpoint(environment.store_address, 0, "CONVOY_STORE_ADDRESS"),
+            .run_id = environment.run_id,
+            .attempt = environment.restart_count,
+            .rank = environment.rank},
+        launch::JobToken::from_environment(environment.run_id), timeout);
+  } else if (!environment.store_file.empty()) {
     store = c10::make_intrusive<c10d::FileStore>(environment.store_file, environment.world);
   } else {
     c10d::TCPStoreOptions options;
@@ -54,15 +64,34 @@ c10::intrusive_ptr<c10d::Store> open_store(const RankEnvironment& environment,
       fmt::format("convoy/{}/attempt_{}", environment.run_id, environment.restart_count), store);
 }
 
+// The address that this rank listens on. What the resolver thinks of this host's own name plays no part: on many hosts it is a
+// loopback address, or nothing.
+std::string listening_address(const RankEnvironment& environment) {
+  if (environment.one_host()) return "127.0.0.1";
+  if (!environment.own_address.empty()) return environment.own_address;
+  const std::string found = launch::address_towards(environment.master_address);
+  const bool usable = !found.empty() && (!launch::is_loopback_address(found) ||
+                                         launch::is_loopback_address(environment.master_address) ||
+                                         environment.master_address == "localhost");
+  if (!usable)
+    throw ConfigError(
+        fmt::format("the ranks are on several hosts, but this one reaches MASTER_ADDR {} from {}, "
+                    "where no other host can reach it",
+                    environment.master_address, found.empty() ? "no address" : found),
+        {.hint = "set CONVOY_OWN_ADDRESS to this host's address or GLOO_SOCKET_IFNAME to its "
+                 "interface"});
+  return found;
+}
+
 c10::intrusive_ptr<c10d::ProcessGroupGloo> connect(const RankEnvironment& environment,
                                                    std::chrono::milliseconds timeout) {
-  auto options = c10d::ProcessGroupGloo::Options::create(timeout);
-  // On one host nothing listens beyond loopback. On several, Gloo takes the address of this host's own name.
-  options->devices.push_back(environment.one_host()
-                                 ? c10d::ProcessGroupGloo::createDeviceForHostname("127.0.0.1")
-                                 : c10d::ProcessGroupGloo::createDefaultDevice());
-  return c10::make_intrusive<c10d::ProcessGroupGloo>(open_store(environment, timeout),
-                                                     environment.rank, environment.world, options);
+  using Gloo = c10d::ProcessGroupGloo;
+  auto options = Gloo::Options::create(timeout);
+  options->devices.push_back(environment.one_host() || environment.gloo_interface.empty()
+                                 ? Gloo::createDeviceForHostname(listening_address(environment))
+                                 : Gloo::createDeviceForInterface(environment.gloo_interface));
+  return c10::make_intrusive<Gloo>(open_store(environment, timeout), environment.rank,
+                                   environment.world, options);
 }
 
 class GlooWork : public Work {

@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <future>
 #include <memory>
 #include <thread>
@@ -263,6 +264,91 @@ TEST_F(CoordinatorTest, ElasticJobsGrowWhenANodeComes) {
   EXPECT_EQ(grown.attempt, 1);
   EXPECT_EQ(grown.restarts, 0);
   EXPECT_EQ(other.get().node_rank, 1);
+}
+
+// ---- cuts
+
+// Passes bytes between its port and the coordinator. cut() freezes the connections there are, as a
+// cut network whose packets are still waiting to be sent again; new ones pass.
+class Relay {
+ public:
+  explicit Relay(Endpoint target) : target_(std::move(target)), door_(listen_on("127.0.0.1", 0)) {
+    thread_ = std::thread([this] { run(); });
+  }
+  ~Relay() {
+    stop_ = true;
+    thread_.join();
+  }
+  Endpoint endpoint() const { return door_.endpoint; }
+  void cut() { cut_ = true; }
+  void cut_new_ones_too() { refuse_ = true; }
+
+ private:
+  struct Pair {
+    Descriptor near;
+    Descriptor far;
+    bool frozen = false;
+  };
+
+  static bool pass(const Descriptor& from, const Descriptor& to) {
+    char bytes[4096];
+    const ssize_t count = ::recv(from.get(), bytes, sizeof(bytes), MSG_DONTWAIT);
+    if (count > 0) ::send(to.get(), bytes, static_cast<size_t>(count), MSG_NOSIGNAL);
+    return count != 0;
+  }
+
+  void run() {
+    while (!stop_) {
+      Descriptor near(::accept4(door_.socket.get(), nullptr, nullptr, SOCK_CLOEXEC));
+      if (near.open() && !refuse_) {
+        Descriptor far(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+        const SocketAddress address = resolve_host(target_.host, target_.port).addresses.front();
+        if (::connect(far.get(), address.get(), address.size()) == 0)
+          pairs_.push_back({std::move(near), std::move(far)});
+      } else if (near.open()) {
+        held_.push_back(std::move(near));
+      }
+      if (cut_.exchange(false))
+        for (Pair& pair : pairs_) pair.frozen = true;
+      std::erase_if(pairs_, [](const Pair& pair) {
+        if (pair.frozen) return false;
+        const bool alive = pass(pair.near, pair.far);
+        return !pass(pair.far, pair.near) || !alive;
+      });
+      std::this_thread::sleep_for(1ms);
+    }
+  }
+
+  Endpoint target_;
+  BoundListener door_;
+  std::vector<Pair> pairs_;
+  std::vector<Descriptor> held_;
+  std::atomic<bool> cut_ = false;
+  std::atomic<bool> refuse_ = false;
+  std::atomic<bool> stop_ = false;
+  std::thread thread_;
+};
+
+TEST_F(CoordinatorTest, ASecondConnectionBridgesAFirstOneThatHangs) {
+  start(options(2, 2));
+  Relay relay(coordinator_->endpoint());
+  NodeLinkOptions through_relay = link_options(1);
+  through_relay.coordinator = relay.endpoint();
+  first_ = link(link_options(0));
+  second_ = link(through_relay);
+  auto other = std::async(std::launch::async, [&] { return assigned(*second_, 1); });
+  assigned(*first_, 1);
+  other.get();
+  relay.cut();
+  std::this_thread::sleep_for(2500ms);  // more than twice the silence that names a node
+  EXPECT_FALSE(first_->next().has_value());
+  EXPECT_FALSE(second_->next().has_value());
+  relay.cut_new_ones_too();
+  relay.cut();
+  const Notice lost = await_notice(*first_);
+  EXPECT_EQ(lost.kind, Notice::Kind::PeerNodeLost);
+  EXPECT_EQ(lost.cause.node_rank, 1);
+  EXPECT_EQ(await_notice(*second_).kind, Notice::Kind::CoordinatorLost);
 }
 
 // ---- the port

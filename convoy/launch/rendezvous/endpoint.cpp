@@ -162,6 +162,16 @@ bool is_this_host(const std::string& host) {
   });
 }
 
+std::string address_towards(const std::string& host) {
+  constexpr int kAnyPort = 9;  // connecting a datagram socket only looks up the route
+  for (const SocketAddress& address : resolve_host(host, kAnyPort).addresses) {
+    const Descriptor socket(::socket(address.get()->sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+    if (socket.open() && ::connect(socket.get(), address.get(), address.size()) == 0)
+      return local_endpoint(socket.get()).host;
+  }
+  return {};
+}
+
 bool is_loopback_address(std::string_view numeric_address) {
   return numeric_address == "::1" || numeric_address.substr(0, 4) == "127.";
 }
@@ -175,11 +185,8 @@ Endpoint local_endpoint(int socket) {
 }
 
 Endpoint peer_endpoint(int socket) {
-  sockaddr_storage address{};
-  socklen_t length = sizeof(address);
-  auto* const generic = reinterpret_cast<sockaddr*>(&address);
-  return ::getpeername(socket, generic, &length) == 0 ? SocketAddress(generic).endpoint()
-                                                      : Endpoint{};
+  const std::optional<SocketAddress> peer = peer_address(socket);
+  return peer ? peer->endpoint() : Endpoint{};
 }
 
 }  // namespace convoy::launch

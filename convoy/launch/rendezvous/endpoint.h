@@ -40,6 +40,10 @@ BoundListener listen_on(const std::string& host, int port);
 // who hosts the rendezvous when no node rank says so. Blocks while a name resolves.
 bool is_this_host(const std::string& host);
 
+// This host's address on the interface that routes to `host`; empty when there is no route or the
+// name does not resolve. Sends nothing. Blocks while a name resolves.
+std::string address_towards(const std::string& host);
+
 bool is_loopback_address(std::string_view numeric_address);
 
 // The numeric address of this end or the other end of a connected socket; IPv4-mapped IPv6 as IPv4.

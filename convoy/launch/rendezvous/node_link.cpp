@@ -16,6 +16,7 @@
 #include "convoy/launch/rendezvous/coordinator_search.h"
 #include "convoy/launch/rendezvous/messages.h"
 #include "convoy/launch/rendezvous/quiet_thread.h"
+#include "convoy/launch/rendezvous/second_path.h"
 #include "convoy/launch/rendezvous/wake_event.h"
 
 namespace convoy::launch {
@@ -50,9 +51,7 @@ class NodeLink::Worker {
   void handle_assignment(const Json& head);
   void send_queued();
   void beat(Clock::time_point now);
-  // A second connection while the first is silent: after a cut, the first one's packets wait for
-  // TCP's retransmission, whose pauses double, longer than the cut itself lasted.
-  void probe(Clock::time_point now);
+  void use_second_path(Clock::time_point now);
   void check_silence(Clock::time_point now);
   void lose(const std::string& how);
   void end_with(Notice notice);
@@ -66,15 +65,11 @@ class NodeLink::Worker {
   CoordinatorSearch search_;
   std::optional<Channel> channel_;
   bool is_member_ = false;
-  uint64_t session_ = 0;
   Clock::time_point last_heard_;  // on either connection
   Clock::time_point first_channel_heard_;
   Clock::time_point last_turn_;
   Clock::time_point next_beat_;
-  std::optional<SocketAddress> peer_;
-  std::optional<ClientConnection> probe_try_;
-  std::optional<Channel> probe_;
-  Clock::time_point next_probe_beat_;
+  std::optional<SecondPath> second_path_;
   std::optional<Clock::time_point> leave_by_;
   bool leave_sent_ = false;
 
@@ -194,7 +189,7 @@ void NodeLink::Worker::run() {
                                    error.what())});
   }
   channel_.reset();
-  probe_.reset();
+  second_path_.reset();
   const std::lock_guard lock(mutex_);
   is_done_ = true;
   done_.notify_all();
@@ -230,9 +225,7 @@ void NodeLink::Worker::wait(Clock::time_point now) {
     watched[1] = {search_.descriptor(), search_.events(), 0};
     until = std::min(until, search_.wake_at());
   }
-  if (probe_try_ && probe_try_->problem() == ClientConnection::Problem::None)
-    watched[2] = {probe_try_->descriptor(), probe_try_->events(), 0};
-  if (probe_) watched[3] = {probe_->descriptor(), POLLIN, 0};
+  if (second_path_) std::ranges::copy(second_path_->watched(), watched.begin() + 2);
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - now).count();
   ::poll(watched.data(), watched.size(), static_cast<int>(std::clamp<int64_t>(left, 0, 60'000)));
   if (watched[0].revents != 0) wake_.clear();
@@ -258,10 +251,6 @@ void NodeLink::Worker::joined(Channel channel, Clock::time_point now) {
                                           "can reach it (the master is reached from {})",
                                           offer.address, here)});
   }
-  sockaddr_storage peer{};
-  socklen_t length = sizeof(peer);
-  auto* const generic = reinterpret_cast<sockaddr*>(&peer);
-  if (::getpeername(channel.descriptor(), generic, &length) == 0) peer_.emplace(generic);
   {
     const std::lock_guard lock(mutex_);
     own_address_ = offer.address;
@@ -289,7 +278,7 @@ void NodeLink::Worker::serve(Clock::time_point now) {
   if (channel_->closed()) return lose("has ended: its launcher or its host is gone");
   send_queued();
   beat(now);
-  probe(now);
+  use_second_path(now);
   check_silence(now);
 }
 
@@ -298,7 +287,9 @@ void NodeLink::Worker::handle(const Frame& frame, Clock::time_point now) {
   const Json& head = frame.head;
   if (type == "joined") {
     is_member_ = true;
-    session_ = static_cast<uint64_t>(read_number(head, "session"));
+    if (const std::optional<SocketAddress> peer = peer_address(channel_->descriptor()))
+      second_path_.emplace(*peer, token_, static_cast<uint64_t>(read_number(head, "session")),
+                           options_.heartbeat);
     const std::lock_guard lock(mutex_);
     was_member_ = true;
   } else if (type == "refused") {
@@ -361,41 +352,12 @@ void NodeLink::Worker::beat(Clock::time_point now) {
   if (is_member_) channel_->send({{"type", "heartbeat"}});
 }
 
-void NodeLink::Worker::probe(Clock::time_point now) {
-  const auto patience = 2 * options_.heartbeat;
-  if (now - first_channel_heard_ < patience || !is_member_ || !peer_) {
-    probe_try_.reset();
-    probe_.reset();
-    return;
-  }
-  if (probe_) {
-    probe_->receive();
-    while (const std::optional<Frame> frame = probe_->next()) {
-      last_heard_ = now;
-      const auto known = frame->head.find("known");
-      if (known != frame->head.end() && *known == false)
-        return lose("took this node for lost while the network between was cut");
-    }
-    if (now - last_heard_ >= patience || probe_->closed()) {
-      probe_.reset();
-    } else if (now >= next_probe_beat_) {
-      next_probe_beat_ = now + options_.heartbeat;
-      probe_->send({{"type", "heartbeat"}, {"session", session_}});
-    }
-    return;
-  }
-  if (!probe_try_) probe_try_.emplace(*peer_, token_, now + patience);
-  const ClientConnection::State state = probe_try_->advance(now);
-  if (state == ClientConnection::State::Proven) {
-    probe_ = probe_try_->take_channel();
-    probe_try_.reset();
-    next_probe_beat_ = now + options_.heartbeat;
-    last_heard_ = now;
-    probe_->send({{"type", "heartbeat"}, {"session", session_}});
-  } else if (state == ClientConnection::State::Failed) {
-    // A refusal comes at once: no closer together than the heartbeats.
-    if (now >= probe_try_->deadline()) probe_try_.reset();
-  }
+void NodeLink::Worker::use_second_path(Clock::time_point now) {
+  if (!second_path_) return;
+  if (now - first_channel_heard_ < 2 * options_.heartbeat) return second_path_->close();
+  second_path_->advance(now);
+  last_heard_ = std::max(last_heard_, second_path_->last_heard().value_or(last_heard_));
+  if (second_path_->disowned()) lose("took this node for lost while the network between was cut");
 }
 
 void NodeLink::Worker::check_silence(Clock::time_point now) {

@@ -224,6 +224,8 @@ TEST(Endpoint, ThisHostIsKnownByItsAddressesAndNames) {
   EXPECT_TRUE(is_this_host("::1"));
   EXPECT_TRUE(is_this_host("localhost"));
   EXPECT_FALSE(is_this_host("192.0.2.77"));
+  EXPECT_EQ(address_towards("127.0.0.5"), "127.0.0.1");
+  EXPECT_EQ(address_towards("no-such-host.invalid"), "");
 }
 
 }  // namespace

@@ -65,6 +65,14 @@ Endpoint SocketAddress::endpoint() const {
   return {host, ntohs(full.sin6_port)};
 }
 
+std::optional<SocketAddress> peer_address(int socket) {
+  sockaddr_storage address{};
+  socklen_t length = sizeof(address);
+  auto* const generic = reinterpret_cast<sockaddr*>(&address);
+  if (::getpeername(socket, generic, &length) != 0) return std::nullopt;
+  return SocketAddress(generic);
+}
+
 Resolved resolve_host(const std::string& host, int port) {
   addrinfo wanted{};
   wanted.ai_family = AF_UNSPEC;

@@ -30,6 +30,8 @@ class SocketAddress {
   sockaddr_storage storage_{};
 };
 
+std::optional<SocketAddress> peer_address(int socket);  // absent when it is not connected
+
 struct Resolved {
   std::vector<SocketAddress> addresses;
   std::string problem;  // why there are none
