@@ -37,6 +37,8 @@ constexpr int kStopped = static_cast<int>(ExitCode::Stopped);
 constexpr std::chrono::milliseconds kPeerLostWait{400};
 // Output of a rank that has ended is in the pipe already; what keeps the pipe open longer is not waited for.
 constexpr std::chrono::milliseconds kOutputWait{200};
+// How often one is looked at whose end only its debugger can see yet.
+constexpr std::chrono::milliseconds kHeldWait{20};
 // Orphans are killed, not asked.
 constexpr std::chrono::milliseconds kOrphanWait{1'000};
 
@@ -79,6 +81,7 @@ struct Rank {
   RankProcess process;
   std::filesystem::path error_file;
   bool running = true;
+  bool held = false;  // it has ended, but a debugger that traces it has not let go yet
 };
 
 // One attempt from start to end: what to do next is decided by what ended, what signals came, what other nodes say and
@@ -245,6 +248,9 @@ int Attempt::wait_limit_ms() const {
   for (const auto& deadline :
        {fail_at_, kill_at_, give_up_at_, logs_.next_deadline(), health_.next_deadline()})
     if (deadline && (!first || *deadline < *first)) first = deadline;
+  const bool held = std::any_of(ranks_.begin(), ranks_.end(),
+                                [](const Rank& rank) { return rank.running && rank.held; });
+  if (const auto look = Clock::now() + kHeldWait; held && (!first || look < *first)) first = look;
   if (!first) return -1;
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(*first - Clock::now()).count();
   return static_cast<int>(std::clamp<int64_t>(left, 0, 1 << 30));
@@ -267,7 +273,7 @@ void Attempt::wait_for_something() {
   for (int local_rank = 0; local_rank < plan_.job.num_local_ranks; ++local_rank) {
     const Rank& rank = ranks_[static_cast<size_t>(local_rank)];
     if (!rank.running) continue;
-    watch(rank.process.exited.get(), POLLIN, -1, Stream::Output);
+    if (!rank.held) watch(rank.process.exited.get(), POLLIN, -1, Stream::Output);
     if (rank.process.output.open() && logs_.accepts(local_rank, Stream::Output))
       watch(rank.process.output.get(), POLLIN, local_rank, Stream::Output);
     if (rank.process.errors.open() && logs_.accepts(local_rank, Stream::Errors))
@@ -411,12 +417,17 @@ void Attempt::reap(int local_rank) {
   Rank& rank = ranks_[static_cast<size_t>(local_rank)];
   pollfd watched{rank.process.exited.get(), POLLIN, 0};
   if (!rank.running || ::poll(&watched, 1, 0) <= 0) return;
+  siginfo_t end{};
+  ::waitid(P_PID, static_cast<id_t>(rank.process.pid), &end, WEXITED | WNOHANG | WNOWAIT);
+  rank.held = end.si_pid == 0;
+  if (rank.held) return;
   // The leader is a zombie until it is reaped, so its group's number can not have been given away yet.
   signal_group(rank.process.pid, SIGKILL);
   guard_.forget(rank.process.pid);
   int status = 0;
-  while (::waitpid(rank.process.pid, &status, 0) < 0 && errno == EINTR) {
-  }
+  const pid_t reaped = ::waitpid(rank.process.pid, &status, WNOHANG);
+  CONVOY_INVARIANT(reaped == rank.process.pid, "process {} was reaped by somebody else",
+                   rank.process.pid);
   rank.running = false;
   health_.ended(local_rank);
   drain(local_rank);
