@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/ptrace.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 
 #include <algorithm>
 #include <fstream>
@@ -127,6 +129,74 @@ TEST_F(FailureModes, L03_GrandchildThatKeepsTheOutputOpenDoesNotHoldTheLauncher)
   EXPECT_NE(end.output.find("said"), std::string::npos);
   EXPECT_LT(end.seconds, kTwoSeconds);
   EXPECT_TRUE(nothing_left(milliseconds(0)));
+}
+
+TEST_F(FailureModes, L04_RankHeldByADebuggerDoesNotHoldTheLauncher) {
+  // A traced process that was killed stays with its tracer, here this test, which does not look.
+  const auto launch = start(shell(2, kReady + "sleep 60", {"--shutdown-timeout", "0.3"}));
+  ASSERT_TRUE(wait_for_lines("pids", 2));
+  const pid_t held = numbers("pids")[0];
+  if (::ptrace(PTRACE_SEIZE, held, nullptr, nullptr) != 0) GTEST_SKIP() << "may not trace";
+  launch->signal(SIGTERM);
+  const LaunchEnd end = launch->wait(milliseconds(12'000));
+  EXPECT_FALSE(end.timed_out);
+  EXPECT_EQ(end.status, 128 + SIGTERM) << end.errors;
+  ::waitpid(held, nullptr, __WALL);
+  EXPECT_TRUE(nothing_left());
+}
+
+class FailureModesPrivileged : public FailureModes {
+ protected:
+  void SetUp() override {
+    if (!is_root()) GTEST_SKIP() << "needs root";
+  }
+};
+
+TEST_F(FailureModesPrivileged, L04_UnkillableRankDoesNotHoldTheLauncher) {
+  // What cgroup v1 has frozen waits inside the kernel, as one does for a dead disk: not even SIGKILL ends it.
+  const std::filesystem::path cgroup =
+      fmt::format("/sys/fs/cgroup/freezer/convoy-test-{}", ::getpid());
+  std::error_code error;
+  if (!std::filesystem::exists("/sys/fs/cgroup/freezer/tasks") ||
+      !std::filesystem::create_directory(cgroup, error))
+    GTEST_SKIP() << "needs the freezer of cgroup v1";
+  const auto launch = start(shell(2, kReady + "sleep 60", {"--shutdown-timeout", "0.3"}));
+  ASSERT_TRUE(wait_for_lines("pids", 2));
+  const pid_t frozen = numbers("pids")[0];
+  std::ofstream(cgroup / "cgroup.procs") << frozen << std::flush;
+  std::ofstream(cgroup / "freezer.state") << "FROZEN" << std::flush;
+  launch->signal(SIGTERM);
+  const LaunchEnd end = launch->wait(milliseconds(15'000));
+  EXPECT_FALSE(end.timed_out);
+  EXPECT_EQ(end.status, 128 + SIGTERM) << end.errors;
+  EXPECT_NE(end.errors.find(fmt::format("process {}", frozen)), std::string::npos) << end.errors;
+  EXPECT_LT(end.seconds, 10);
+  EXPECT_TRUE(is_alive(frozen));
+  std::ofstream(cgroup / "freezer.state") << "THAWED" << std::flush;
+  EXPECT_TRUE(nothing_left());
+  EXPECT_TRUE(wait_until([&] { return std::filesystem::remove(cgroup, error) || !error; },
+                         milliseconds(2'000)));
+}
+
+TEST_F(FailureModesPrivileged, L01_WorkerIsKilledForItsMemory) {
+  const std::filesystem::path cgroup =
+      fmt::format("/sys/fs/cgroup/memory/convoy-test-{}", ::getpid());
+  std::error_code error;
+  if (!std::filesystem::exists("/sys/fs/cgroup/memory/tasks") ||
+      !std::filesystem::create_directory(cgroup, error))
+    GTEST_SKIP() << "needs the memory controller of cgroup v1";
+  std::ofstream(cgroup / "memory.limit_in_bytes") << (64 << 20) << std::flush;
+  LaunchStart what =
+      shell(2, kAllReady + "[ $RANK = 1 ] && exec tail /dev/zero; sleep 60");  // tail keeps it all
+  what.before = {"sh", "-c", "echo $$ > " + (cgroup / "cgroup.procs").string() + "; exec \"$@\"",
+                 "sh"};
+  const LaunchEnd end = run(what);
+  EXPECT_EQ(end.status, 12) << end.errors;
+  EXPECT_NE(end.errors.find("rank 1"), std::string::npos) << end.errors;
+  EXPECT_NE(end.errors.find("memory"), std::string::npos) << end.errors;
+  EXPECT_TRUE(nothing_left());
+  EXPECT_TRUE(wait_until([&] { return std::filesystem::remove(cgroup, error) || !error; },
+                         milliseconds(2'000)));
 }
 
 struct ExitCase {
