@@ -10,9 +10,11 @@ training_job() {
   local settings=(examples/sums/lora.yaml "train.steps=$training_steps" train.batch_size=4 train.save_steps=100
     train.logging_steps=2 train.eval_steps=100)
   export OMP_NUM_THREADS=1
+  local travels=(--env OMP_NUM_THREADS)
+  [ -z "${CONVOY_TORCH:-}" ] || travels+=(--env CONVOY_TORCH)
   convoy train "${settings[@]}" --nproc 2 --output-dir undisturbed --quiet >undisturbed.log 2>&1 ||
     fail "convoy train --nproc 2: $(tail -n 5 undisturbed.log)"
-  job=$(submit --name training --env OMP_NUM_THREADS -- convoy train "${settings[@]}" --output-dir trained)
+  job=$(submit --name training "${travels[@]}" -- convoy train "${settings[@]}" --output-dir trained)
   wait_until 60 has_trained trained || fail "job $job does not train: $(tail -n 5 logs/"$job"*.log)"
   sbatch --quiet --partition=high --nodes=2 --output=/dev/null --wrap='sleep 1' || fail "sbatch of the other job"
   wait_state "$job" COMPLETED 120
