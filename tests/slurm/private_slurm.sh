@@ -5,6 +5,11 @@
 
 slurm_started=()
 
+# What is started dies with the script that started it, however that ends.
+bound_to_script() {
+  if command -v setpriv >/dev/null; then exec setpriv --pdeathsig TERM "$@"; else exec "$@"; fi
+}
+
 # Three neighbouring ports that nobody listens on.
 free_ports() {
   local port
@@ -51,6 +56,7 @@ ReturnToService=2
 NodeName=node1 NodeHostname=$host NodeAddr=127.0.0.1 Port=$((port + 1)) CPUs=1
 NodeName=node2 NodeHostname=$host NodeAddr=127.0.0.1 Port=$((port + 2)) CPUs=1
 PartitionName=low Nodes=ALL Default=YES PriorityTier=1 MaxTime=10 State=UP
+PartitionName=graced Nodes=ALL PriorityTier=1 GraceTime=20 MaxTime=10 State=UP
 PartitionName=high Nodes=ALL PriorityTier=10 MaxTime=10 State=UP
 END
 }
@@ -72,18 +78,18 @@ start_slurm() {
   chmod 700 "$folder/munge"
   head -c 128 /dev/urandom >"$folder/munge/key"
   chmod 400 "$folder/munge/key"
-  munged --foreground --force --socket="$folder/munge/socket" --key-file="$folder/munge/key" \
+  bound_to_script munged --foreground --force --socket="$folder/munge/socket" --key-file="$folder/munge/key" \
     --pid-file="$folder/munge/pid" --log-file="$folder/munge/log" --seed-file="$folder/munge/seed" \
     >"$folder/munge/out" 2>&1 &
   slurm_started+=($!)
   wait_until 10 test -S "$folder/munge/socket" || return 1
   write_slurm_conf "$folder" "$(free_ports)"
   export SLURM_CONF=$folder/slurm.conf
-  slurmctld -D >"$folder/slurmctld.out" 2>&1 &
+  bound_to_script slurmctld -D >"$folder/slurmctld.out" 2>&1 &
   slurm_started+=($!)
   local node
   for node in node1 node2; do
-    slurmd -D -N "$node" >"$folder/$node.out" 2>&1 &
+    bound_to_script slurmd -D -N "$node" >"$folder/$node.out" 2>&1 &
     slurm_started+=($!)
   done
   wait_until 30 nodes_are_idle

@@ -9,7 +9,7 @@ here=$source/tests/slurm
 source "$source/tests/files/packages.sh"
 source "$here/private_slurm.sh"
 require_root
-require_programs "slurmctld slurmd slurm-client munge" slurmctld slurmd sbatch munged
+require_programs "slurmctld slurmd slurm-client munge procps" slurmctld slurmd sbatch munged pgrep
 
 work=$(mktemp -d)
 kept_logs=
@@ -84,6 +84,19 @@ preempted_job() {
   say "preempted: saved, requeued by SLURM, finished"
 }
 
+# With a GraceTime SLURM tells the step alone and leaves the batch shell running: the job requeues itself.
+graced_job() {
+  mkdir graced
+  job=$(submit --name graced --partition graced -- convoy launch "$here/saving_rank.sh" "$work/jobs/graced" 40)
+  wait_until 30 trace_has graced 8 || fail "job $job does no step"
+  sbatch --quiet --partition=high --nodes=2 --output=/dev/null --wrap='sleep 2' || fail "sbatch of the other job"
+  wait_until 20 said "$job" "state saved; requeued, start 2 follows" || fail "job $job did not requeue itself"
+  wait_state "$job" COMPLETED 60
+  [ "$(field "$job" Restarts)" = 1 ] || fail "job $job was restarted $(field "$job" Restarts) times"
+  check_trace graced 40
+  say "preempted with a grace time: saved, requeued itself, finished"
+}
+
 overdue_job() {
   mkdir overdue
   # SLURM warns up to a minute early: within the first 20 s of two minutes.
@@ -137,7 +150,7 @@ END
   say "one task per rank: adopted, none started twice"
 }
 
-for part in preempted_job cancelled_job failed_job ranks_as_tasks overdue_job; do "$part"; done
+for part in preempted_job graced_job cancelled_job failed_job ranks_as_tasks overdue_job; do "$part"; done
 if [ -x "$programs/convoy-worker" ]; then
   source "$here/training_job.sh"
   training_job
