@@ -52,18 +52,12 @@ NodesRange nodes_of(const std::string& text) {
   return range;
 }
 
-DeviceSelection find_devices(const MemberFlags& members, const Environment& environment,
+// A convoy-worker computes on CPUs, so its start does not wait for the driver.
+DeviceSelection find_devices(const SetupRequest& request, const Environment& environment,
                              GpuList& gpus) {
-  DeviceSources sources;
-  if (const std::string library = value_of(environment, "CONVOY_NVML_LIBRARY"); !library.empty())
-    sources.nvml_library = library;
-  gpus = list_gpus(sources);
-  SelectionRequest request;
-  const auto visible = environment.find("CUDA_VISIBLE_DEVICES");
-  if (visible != environment.end()) request.cuda_visible_devices = visible->second;
-  request.cuda_device_order = value_of(environment, "CUDA_DEVICE_ORDER");
-  request.gpu_ids = members.gpu_ids;
-  return select_devices(gpus.gpus, request);
+  if (request.own_program) return {};
+  gpus = list_gpus(device_sources(environment));
+  return select_devices(gpus.gpus, selection_request(environment, request.members.gpu_ids));
 }
 
 // All CPUs are one device to a convoy-worker, and they are what it computes on.
@@ -177,7 +171,9 @@ std::vector<RankSetup> rank_setups(const SetupRequest& request, const JobSetup& 
     if (request.virtual_local_rank && placement.visible_device.empty())
       devices = named_device(setup.found_devices, placement.local_rank);
     if (!devices.empty()) rank.environment["CUDA_VISIBLE_DEVICES"] = devices;
-    if (request.virtual_local_rank) rank.environment.emplace("LOCAL_RANK", "0");
+    // Also for MIG: CUDA shows a process only one instance, as device 0.
+    if (request.virtual_local_rank || !placement.visible_device.empty())
+      rank.environment.emplace("LOCAL_RANK", "0");
     if (placement.threads > 0)
       rank.environment["OMP_NUM_THREADS"] = std::to_string(placement.threads);
     if (placement.bind) rank.cpus = placement.cpus;
@@ -275,7 +271,7 @@ JobSetup set_up_job(const SetupRequest& request, const Environment& environment)
   if (environment.contains("CUDA_VISIBLE_DEVICES"))
     setup.found_devices = environment.at("CUDA_VISIBLE_DEVICES");
   GpuList gpus;
-  const DeviceSelection devices = find_devices(request.members, environment, gpus);
+  const DeviceSelection devices = find_devices(request, environment, gpus);
   const Machine machine = read_machine();
   setup.num_local_ranks =
       rank_count(wanted_ranks(request),
@@ -307,6 +303,8 @@ JobSetup set_up_job(const SetupRequest& request, const Environment& environment)
   placement.threads = request.own_program ? ThreadRule::OwnWorker : ThreadRule::Torchrun;
   placement.omp_num_threads = value_of(environment, "OMP_NUM_THREADS");
   placement.virtual_local_rank = request.virtual_local_rank;
+  if (setup.adopted())
+    placement.adopted = AdoptedRank{setup.place.local_rank, setup.place.local_world_size};
   setup.placement = plan_placement(placement, devices, machine);
   setup.visible_devices = devices.cuda_visible_devices.value_or("");
   return setup;

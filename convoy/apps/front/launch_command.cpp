@@ -138,8 +138,10 @@ int print_dry_run(const Context& context, const launch::JobSetup& setup, const L
     plan["preflight"] = nlohmann::ordered_json::parse(launch::preflight_json(findings));
     fmt::print("{}\n", plan.dump());
   } else {
-    fmt::print("{}\n{}", launch::placement_table(setup.placement.ranks),
-               launch::preflight_table(findings));
+    fmt::print("{}", launch::placement_table(setup.placement.ranks));
+    if (!setup.placement.ranks[0].bind)
+      fmt::print("cores are a plan: without --numa-binding a rank may run on any CPU\n");
+    fmt::print("\n{}", launch::preflight_table(findings));
   }
   return static_cast<int>(launch::worst(findings) == launch::Severity::Error ? ExitCode::Usage
                                                                              : ExitCode::Done);
@@ -158,7 +160,7 @@ int run_launch(Context& context, const std::vector<std::string>& arguments) {
     return 0;
   }
   for (const std::string& note : setup.notes) context.log().warning(note);
-  for (const std::string& note : setup.placement.notes) context.log().detail(note);
+  for (const std::string& note : setup.placement.notes) context.log().warning(note);
   if (flags.dry_run) return print_dry_run(context, setup, flags);
   if (found.program.empty())
     throw ConfigError("launch wants a program",

@@ -119,9 +119,6 @@ class Planner {
     if (num_devices > 0 && !request_.adopted && ranks_on_host_ > num_devices)
       placement_.notes.push_back(
           fmt::format("{} ranks share {} devices", ranks_on_host_, num_devices));
-    if (request_.binding == NumaBinding::None && ranks_on_host_ > 1 && !request_.adopted)
-      placement_.notes.emplace_back(
-          "cores are a plan: without --numa-binding a rank may run on any CPU");
     const auto num_cpus = static_cast<int>(machine_.cpus.size());
     if (!request_.adopted && machine_.bound && request_.num_ranks > num_cpus)
       placement_.notes.push_back(
