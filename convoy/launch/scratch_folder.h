@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The private folder of one launch: rendezvous file and error files. Mode 0700, gone with the object.
+// The private folder of one launch: rendezvous file and error files. Mode 0700, gone with the object. Where launcher and guard were
+// killed together, as a job system does at the end of a job's time, the next launch of the same user on this machine removes it: a
+// lock, which the kernel gives up when its holder ends, tells a folder that is in use.
 #pragma once
 
 #include <filesystem>
+
+#include "convoy/launch/descriptor.h"
 
 namespace convoy::launch {
 
@@ -20,6 +24,7 @@ class ScratchFolder {
 
  private:
   std::filesystem::path path_;
+  Descriptor owner_;  // holds the lock
 };
 
 }  // namespace convoy::launch

@@ -71,7 +71,14 @@ int dispatch(Context& context, const std::vector<std::string>& arguments) {
     fmt::print("{}", help_text(command));
     return 0;
   }
-  return command.run(context, rest);
+  try {
+    return command.run(context, rest);
+  } catch (const ConfigError& error) {
+    // Among the flags of a command that starts another program, what is a flag's value and what the program is known only now.
+    if (!command.forwards_arguments || !is_help(error.place().key)) throw;
+    fmt::print("{}", help_text(command));
+    return 0;
+  }
 }
 
 int report(const Error& error, bool json) {
