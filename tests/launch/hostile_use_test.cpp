@@ -11,6 +11,7 @@
 
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <sstream>
 #include <thread>
 
@@ -94,6 +95,16 @@ TEST_F(HostileUse, BadVariableIsNamed) {
 TEST_F(HostileUse, UnknownFlagGetsASuggestion) {
   expect_refused({"--nproc-per-nod", "2", "true"}, {"nproc"});
   expect_refused({"--standalon", "true"}, {"standalone"});
+}
+
+TEST_F(HostileUse, HelpIsFoundAmongTheFlagsButNotAmongTheProgramsWords) {
+  for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
+           {"--help"}, {"-h"}, {"--nproc-per-node", "2", "--help"}, {"-t", "3", "-h", "true"}}) {
+    const LaunchEnd end = run(words);
+    EXPECT_EQ(end.status, 0) << end.errors;
+    EXPECT_NE(end.output.find("--nproc-per-node"), std::string::npos);
+  }
+  EXPECT_NE(run({"sh", "-c", "echo $0", "--help"}).output.find("--help\n"), std::string::npos);
 }
 
 TEST_F(HostileUse, NoProgram) {
@@ -397,6 +408,35 @@ TEST_F(HostileUse, RankThatRemovesThePrivateFolder) {
   const LaunchEnd end = run(shell(2, "rm -rf $(dirname $CONVOY_STORE_FILE); exit 0"));
   EXPECT_EQ(end.status, 0) << end.errors;
   EXPECT_TRUE(nothing_left(milliseconds(200)));
+}
+
+TEST_F(HostileUse, WhatAJobSystemKilledAtOnceIsTidiedUpByTheNextStart) {
+  // SIGKILL to everything in one moment, guard and all, as at the end of a job's time. Two live launches are left alone.
+  const auto alive = start(shell(1, "echo $$ >> $HERE/alive; sleep 60"));
+  const auto killed = start(shell(1, "echo $$ >> $HERE/pids; sleep 60"));
+  ASSERT_TRUE(wait_for_lines("pids", 1) && wait_for_lines("alive", 1));
+  const std::vector<pid_t> kept = numbers("alive");
+  std::set<pid_t> spared = {alive->pid(), kept[0]};
+  const auto folders = [&] {
+    return std::distance(std::filesystem::directory_iterator(path("tmp")), {});
+  };
+  ASSERT_EQ(folders(), 2);
+  for (int turn = 0; turn < 2; ++turn)
+    for (const pid_t pid : survivors()) {
+      std::ifstream parent_of(fmt::format("/proc/{}/stat", pid));
+      std::string number, name, state;
+      pid_t parent = 0;
+      parent_of >> number >> name >> state >> parent;
+      if (spared.contains(pid) || parent == alive->pid() || parent == kept[0]) continue;
+      ::kill(pid, SIGKILL);
+    }
+  killed->wait();
+  EXPECT_EQ(folders(), 2);
+  EXPECT_EQ(run(shell(1, "true")).status, 0);
+  EXPECT_EQ(folders(), 1);
+  alive->signal(SIGTERM);
+  alive->wait();
+  EXPECT_EQ(folders(), 0);
 }
 
 TEST_F(HostileUse, RankThatKillsTheGuard) {
