@@ -101,7 +101,7 @@ overdue_job() {
   mkdir overdue
   # SLURM warns up to a minute early: within the first 20 s of two minutes.
   job=$(submit --name overdue --time 2 --signal-before 100 --max-requeues 1 -- \
-    convoy launch "$here/saving_rank.sh" "$work/jobs/overdue" 300)
+    convoy launch "$here/saving_rank.sh" "$work/jobs/overdue" 3000)
   wait_until 60 said "$job" "state saved; requeued, start 2 follows" || fail "job $job did not requeue itself"
   wait_until 60 said "$job" "not requeued: that was start 2" || fail "job $job was requeued more often than allowed"
   wait_state "$job" FAILED 20
@@ -117,7 +117,7 @@ overdue_job() {
 
 cancelled_job() {
   mkdir cancelled
-  job=$(submit --name cancelled -- convoy launch "$here/saving_rank.sh" "$work/jobs/cancelled" 300)
+  job=$(submit --name cancelled -- convoy launch "$here/saving_rank.sh" "$work/jobs/cancelled" 3000)
   wait_until 30 trace_has cancelled 4 || fail "job $job does no step"
   scancel "$job"
   wait_until 20 said "$job" "rank 1: saved step" || fail "rank 1 did not save when job $job was cancelled"
