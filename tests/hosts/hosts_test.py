@@ -79,14 +79,25 @@ class Hosts:
     def inside(self, host, command):
         return ["ip", "netns", "exec", self.names[host]] + command
 
-    def cut(self):
-        """Packets vanish on their way, in both directions; no one is told."""
-        for host in "ab":
+    def cut(self, deaf="ab"):
+        """Packets to these hosts vanish on their way; no one is told."""
+        for host in deaf:
             run(*self.inside(host, ["iptables", "-I", "INPUT", "-i", self.links[host], "-j", "DROP"]))
 
     def heal(self):
         for host in "ab":
             run(*self.inside(host, ["iptables", "-D", "INPUT", "-i", self.links[host], "-j", "DROP"]))
+
+    def lose(self, part):
+        """So many of the packets vanish, in both directions."""
+        for host in "ab":
+            run(*self.inside(host, ["iptables", "-I", "INPUT", "-i", self.links[host], "-m", "statistic",
+                                    "--mode", "random", "--probability", str(part), "-j", "DROP"]))
+
+    def slow_down(self, rate):
+        for host in "ab":
+            run("tc", "-n", self.names[host], "qdisc", "add", "dev", self.links[host], "root", "tbf",
+                "rate", rate, "burst", "32kbit", "latency", "400ms")
 
     def launch(self, host, *flags, token=TOKEN, seconds=1.0, nodes="2", rank=None, endpoint=None,
                program=None, before=()):
@@ -203,6 +214,33 @@ def cut_without_reset():
         took = time.monotonic() - start
         assert took < 10, f"it took {took:.1f} s"
         print(f"cut_without_reset: both sides ended {took:.1f} s after the cut")
+
+
+def cut_of_one_direction():
+    """Row 31: one side hears nothing, the other is not heard."""
+    for deaf in "ab":
+        with Hosts() as hosts:
+            a, b = start_pair(hosts, 120)
+            a.await_text("met 4 ranks", 60)
+            b.await_text("met 4 ranks", 60)
+            hosts.cut(deaf)
+            start = time.monotonic()
+            # The side that is still heard may take the other's ranks down by closing connections: then it is they who fail.
+            codes = [side.wait(20) for side in (a, b)]
+            took = time.monotonic() - start
+            text = a.text() + b.text()
+            assert 13 in codes and set(codes) <= {1, 13} and "silent" in text, f"{codes}\n{text}"
+            assert took < 10, f"it took {took:.1f} s where {deaf} is deaf"
+
+
+def lossy_and_narrow_network():
+    """Row 33: 5 % of the packets lost, 20 Mbit: slower, and nobody is taken for dead."""
+    with Hosts() as hosts:
+        hosts.lose(0.05)
+        hosts.slow_down("20mbit")
+        a, b = start_pair(hosts, 8)
+        a.expect(0, 90, r"done \d+ rounds")
+        b.expect(0, 10)
 
 
 def five_second_cut_heals():
@@ -465,16 +503,18 @@ def training_over_a_cut_ends_on_both_sides():
 
 
 SCENARIOS = [two_by_two_ranks, without_node_ranks, five_variables_of_kubeflow, cut_without_reset,
-             five_second_cut_heals, strangers_at_the_port, wrong_token, late_node, wrong_world_size,
-             another_run_id, same_rank_twice, master_that_never_comes, master_dies, port_taken,
-             training_over_a_healed_cut_gives_the_same_bits, training_over_a_cut_ends_on_both_sides,
-             ipv6_only, host_names_that_do_not_resolve, a_killed_rank_restarts_everywhere]
+             cut_of_one_direction, lossy_and_narrow_network, five_second_cut_heals,
+             strangers_at_the_port, wrong_token, late_node, wrong_world_size, another_run_id,
+             same_rank_twice, master_that_never_comes, master_dies, port_taken,
+             training_over_a_healed_cut_gives_the_same_bits,
+             training_over_a_cut_ends_on_both_sides, ipv6_only, host_names_that_do_not_resolve,
+             a_killed_rank_restarts_everywhere]
 
 
 def check_host():
     if os.geteuid() != 0:
         skip("network namespaces need root")
-    for program in ("ip", "iptables", "unshare", "prlimit"):
+    for program in ("ip", "tc", "iptables", "unshare", "prlimit"):
         if shutil.which(program) is None:
             skip(f"`{program}` is not installed")
     try:
