@@ -284,7 +284,7 @@ void Coordinator::Service::handle_node(uint64_t number, const Frame& frame, Cloc
   } else if (type == "attempt_end") {
     state_.attempt_end(number, attempt(), read_attempt_end(object("end")), now);
   } else if (type == "leave") {
-    state_.leave(number, now);
+    state_.leave(number, read_text(head, "words"), now);
     connections_.at(number).to_close = true;
   } else {
     throw CommError(fmt::format("an unknown message `{}`", type));

@@ -5,6 +5,7 @@
 #include "convoy/launch/rendezvous/job_state.h"
 
 #include <algorithm>
+#include <csignal>
 #include <utility>
 
 #include "convoy/base/error.h"
@@ -112,10 +113,11 @@ void JobState::start() {
   phase_ = Phase::Running;
 }
 
-void JobState::note_cause(const Node& node, FailureCause cause, bool node_lost) {
+void JobState::note_cause(const Node& node, FailureCause cause, bool node_lost,
+                          Clock::time_point now) {
   cause.node_rank = node.node_rank;
   cause.host = node.text();
-  causes_.push_back({std::move(cause), node_lost});
+  causes_.push_back({std::move(cause), node_lost, now});
 }
 
 void JobState::begin_stop(Stop why, const Notice& notice, std::optional<NodeId> except,
@@ -131,7 +133,7 @@ void JobState::failure(NodeId id, int attempt, FailureCause cause, Clock::time_p
   const auto found = nodes_.find(id);
   if (found == nodes_.end() || !found->second.in_attempt || attempt != policy_.attempt()) return;
   if (phase_ != Phase::Running && phase_ != Phase::Stopping) return;
-  note_cause(found->second, std::move(cause), /*node_lost=*/false);
+  note_cause(found->second, std::move(cause), /*node_lost=*/false, now);
   if (phase_ != Phase::Running) return;
   Notice notice{.kind = Notice::Kind::StopForFailure};
   notice.cause = causes_.back().what;
@@ -181,12 +183,22 @@ void JobState::note_end(NodeId id, const Node& node, Clock::time_point now) {
   }
 }
 
+// A program that knows no exit code for a lost peer ends with 1 or aborts when it loses one.
+bool JobState::follows_from_lost_node(const Cause& cause) const {
+  constexpr std::chrono::seconds kAtOnce{2};
+  if (cause.what.exit_code != 1 && cause.what.exit_code != 128 + SIGABRT) return false;
+  return std::any_of(causes_.begin(), causes_.end(), [&](const Cause& other) {
+    return other.node_lost && other.what.node_rank != cause.what.node_rank &&
+           cause.when >= other.when - kAtOnce;
+  });
+}
+
 const JobState::Cause& JobState::root_cause() const {
   // A rank's own error beats the loss of a node, which beats a rank that lost its peer; of one kind
   // the first counts. Both ends of a broken connection fail at once, whoever broke it.
-  const auto order = [](const Cause& cause) {
+  const auto order = [this](const Cause& cause) {
     if (cause.node_lost) return 1;
-    return cause.what.exit_code == kPeerLost ? 2 : 0;
+    return cause.what.exit_code == kPeerLost || follows_from_lost_node(cause) ? 2 : 0;
   };
   return *std::min_element(
       causes_.begin(), causes_.end(),

@@ -72,7 +72,8 @@ class JobState {
   void failure(NodeId node, int attempt, FailureCause cause, Clock::time_point now);
   void stop_request(NodeId node, Clock::time_point now);
   void attempt_end(NodeId node, int attempt, AttemptEnd end, Clock::time_point now);
-  void leave(NodeId node, Clock::time_point now);
+  // `why` is empty for one that goes of its own accord.
+  void leave(NodeId node, const std::string& why, Clock::time_point now);
   void lost(NodeId node, const std::string& how, Clock::time_point now);
   void heard(NodeId node, Clock::time_point now);
   void tick(Clock::time_point now);  // silence and deadlines: call it a few times per second
@@ -103,6 +104,7 @@ class JobState {
   struct Cause {
     FailureCause what;
     bool node_lost = false;
+    Clock::time_point when;
   };
   enum class Stop { None, Failure, Resize, Request };
 
@@ -115,11 +117,12 @@ class JobState {
   void begin_stop(Stop why, const Notice& notice, std::optional<NodeId> except,
                   Clock::time_point now);
   void node_failed(const Node& node, const std::string& how, Clock::time_point now);
-  void note_cause(const Node& node, FailureCause cause, bool node_lost);
+  void note_cause(const Node& node, FailureCause cause, bool node_lost, Clock::time_point now);
   void conclude_if_ended(Clock::time_point now);
   void note_end(NodeId id, const Node& node, Clock::time_point now);
   void conclude_failure(std::optional<int64_t> progress, Clock::time_point now);
   const Cause& root_cause() const;
+  bool follows_from_lost_node(const Cause& cause) const;
   void check_silence(Clock::time_point now);
   void check_gathering(Clock::time_point now);
   void check_running(Clock::time_point now);

@@ -95,7 +95,7 @@ void JobState::ready(NodeId node, int last_attempt, int master_port, Clock::time
   start_if_complete(now);
 }
 
-void JobState::leave(NodeId node, Clock::time_point now) {
+void JobState::leave(NodeId node, const std::string& why, Clock::time_point now) {
   const auto found = nodes_.find(node);
   if (found == nodes_.end()) return;
   const Node gone = std::move(found->second);
@@ -112,7 +112,7 @@ void JobState::leave(NodeId node, Clock::time_point now) {
       begin_stop(Stop::Resize, notice, std::nullopt, now);
     }
   } else if (!stop_requested_) {
-    node_failed(gone, "has left the job", now);
+    node_failed(gone, "has left the job" + (why.empty() ? why : ": " + why), now);
   }
   conclude_if_ended(now);
 }
@@ -145,7 +145,7 @@ void JobState::member_gone(Clock::time_point now) {
 }
 
 void JobState::node_failed(const Node& node, const std::string& how, Clock::time_point now) {
-  note_cause(node, {.exit_code = kPeerLost, .sentence = how}, /*node_lost=*/true);
+  note_cause(node, {.exit_code = kPeerLost, .sentence = how}, /*node_lost=*/true, now);
   if (phase_ != Phase::Running) return;
   Notice notice{.kind = Notice::Kind::PeerNodeLost, .exit_code = kPeerLost};
   notice.cause = causes_.back().what;

@@ -210,6 +210,31 @@ TEST_F(JobStateTest, ALostNodeBeatsARankThatLostItsPeer) {
   EXPECT_NE(last_notice(zero).words.find("silent"), std::string::npos) << last_notice(zero).words;
 }
 
+TEST_F(JobStateTest, ARankThatEndsWith1BecauseANodeIsGoneIsNotToBlame) {
+  start(options(2, 2));
+  const NodeId zero = join_ready(0);
+  const NodeId one = join_ready(1);
+  job_->failure(zero, 0, {.exit_code = 1, .rank = 0, .sentence = "lost rank 1"}, now_);
+  pass(500ms);
+  job_->lost(one, "is gone", now_);
+  last_attempt_.erase(one);
+  end(zero, {1});
+  EXPECT_EQ(last_notice(zero).exit_code, 13);
+  EXPECT_NE(last_notice(zero).words.find("node 1"), std::string::npos) << last_notice(zero).words;
+}
+
+TEST_F(JobStateTest, ARankThatFailedLongBeforeANodeWasLostIsToBlame) {
+  start(options(2, 2));
+  const NodeId zero = join_ready(0);
+  const NodeId one = join_ready(1);
+  job_->failure(zero, 0, {.exit_code = 1, .rank = 0, .sentence = "a bug"}, now_);
+  pass(3s);
+  job_->lost(one, "is gone", now_);
+  last_attempt_.erase(one);
+  end(zero, {1});
+  EXPECT_EQ(last_notice(zero).exit_code, 1);
+}
+
 TEST_F(JobStateTest, AFixedJobWaitsForASuccessorInThePlaceOfALostNode) {
   CoordinatorOptions with_restart = options(2, 2);
   with_restart.restarts.max_restarts = 3;
@@ -277,7 +302,7 @@ TEST_F(JobStateTest, ANodeThatFlapsStopsNobody) {
   for (int times = 0; times < 5; ++times) {
     const NodeId flapping = join(-1);
     pass(500ms);
-    job_->leave(flapping, now_);
+    job_->leave(flapping, "", now_);
     last_attempt_.erase(flapping);
     pass(3s);
   }

@@ -57,7 +57,7 @@ void JobState::check_early_exit(Clock::time_point now) {
           fmt::format("node {} {} {}", behind->second.node_rank, behind->second.text(), how));
     return;
   }
-  note_cause(behind->second, {.exit_code = kPeerLost, .sentence = how}, /*node_lost=*/false);
+  note_cause(behind->second, {.exit_code = kPeerLost, .sentence = how}, /*node_lost=*/false, now);
   Notice notice{.kind = Notice::Kind::StopForFailure, .exit_code = kPeerLost};
   notice.cause = causes_.back().what;
   notice.words = notice.cause.text();

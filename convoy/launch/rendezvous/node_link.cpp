@@ -197,15 +197,15 @@ void NodeLink::Worker::run() {
 
 // True when the thread may end.
 bool NodeLink::Worker::say_farewell(Clock::time_point now) {
-  bool leaves = false;
+  std::string why;
   {
     const std::lock_guard lock(mutex_);
-    leaves = leave_asked_ || end_.has_value();
+    if (!leave_asked_ && !end_) return false;
+    if (end_) why = end_->words;
   }
-  if (!leaves) return false;
   if (!channel_ || !is_member_ || channel_->closed()) return true;
   if (!leave_sent_) {
-    channel_->send({{"type", "leave"}});
+    channel_->send({{"type", "leave"}, {"words", why}});
     leave_sent_ = true;
     leave_by_ = now + kFarewell;
   }
