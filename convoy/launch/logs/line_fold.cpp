@@ -2,81 +2,136 @@
 #include "convoy/launch/logs/line_fold.h"
 
 #include <algorithm>
-#include <functional>
+#include <utility>
 
 namespace convoy::launch {
 namespace {
 
-uint64_t hash_of(Stream stream, std::string_view text) {
-  return std::hash<std::string_view>{}(text) + static_cast<uint64_t>(stream);
-}
+// So many lines of a rank's own are shown before a line that it shares with others, at most.
+constexpr size_t kFarthest = 32;
+
+size_t index_of(Stream stream) { return static_cast<size_t>(stream); }
 
 }  // namespace
 
 LineFold::LineFold(std::chrono::milliseconds window, int num_local_ranks)
-    : window_(window), last_number_(static_cast<size_t>(num_local_ranks), 0) {
+    : window_(window), held_(static_cast<size_t>(num_local_ranks)) {
   for (std::vector<bool>& writes : writes_) writes.resize(static_cast<size_t>(num_local_ranks));
 }
 
 void LineFold::set_writer(int local_rank, Stream stream, bool writes) {
-  std::vector<bool>& by_rank = writes_[static_cast<size_t>(stream)];
-  size_t& count = num_writers_[static_cast<size_t>(stream)];
+  std::vector<bool>& by_rank = writes_[index_of(stream)];
+  size_t& count = num_writers_[index_of(stream)];
   if (by_rank[static_cast<size_t>(local_rank)]) --count;
   by_rank[static_cast<size_t>(local_rank)] = writes;
   if (writes) ++count;
+  look_again_ = true;
 }
 
 void LineFold::add(int local_rank, Stream stream, std::string_view text, Clock::time_point now,
                    std::chrono::system_clock::time_point time) {
-  uint64_t& last = last_number_[static_cast<size_t>(local_rank)];
-  Numbers& numbers = by_hash_[hash_of(stream, text)];
-  // A rank may only join a line behind the last one it wrote.
-  const auto begin = numbers.all.begin() + static_cast<std::ptrdiff_t>(numbers.begin);
-  const auto next = std::upper_bound(begin, numbers.all.end(), last);
-  if (next != numbers.all.end()) {
-    FoldedLine& same = line(*next);
-    if (same.stream == stream && same.text == text) {
-      same.local_ranks.push_back(local_rank);
-      last = *next;
-      return;
-    }
+  Texts& texts = texts_[index_of(stream)];
+  auto entry = texts.find(text);
+  if (entry == texts.end()) {
+    entry = texts.emplace(text, std::vector<Holder>()).first;
+    held_bytes_ += text.size();
   }
-  last = first_number_ + held_.size();
-  numbers.all.push_back(last);
-  held_.push_back({stream, std::string(text), {local_rank}, now + window_, time});
-  held_bytes_ += text.size();
+  std::vector<Holder>& holders = entry->second;
+  const auto holder = std::find_if(holders.begin(), holders.end(),
+                                   [&](const Holder& one) { return one.local_rank == local_rank; });
+  if (holder == holders.end())
+    holders.push_back({local_rank, 1});
+  else
+    ++holder->num_lines;
+  lines_of(local_rank).push_back({&*entry, stream, next_number_, now + window_, time});
+  arrivals_.push_back({local_rank, next_number_++});
+  ++num_held_;
+  if (oldest().text == &*entry) look_again_ = true;
 }
 
-bool LineFold::due(Clock::time_point now) const {
-  if (held_.empty()) return false;
-  const FoldedLine& oldest = held_.front();
-  return now >= oldest.due || held_bytes_ > kMostHeldBytes || held_.size() > kMostHeldLines ||
-         complete(oldest);
-}
-
-bool LineFold::complete(const FoldedLine& line) const {
-  const size_t stream = static_cast<size_t>(line.stream);
-  if (line.local_ranks.size() < num_writers_[stream]) return false;
-  // Some of those that wrote it may have ended.
-  const auto written = std::count_if(
-      line.local_ranks.begin(), line.local_ranks.end(),
-      [&](int local_rank) { return writes_[stream][static_cast<size_t>(local_rank)]; });
-  return static_cast<size_t>(written) == num_writers_[stream];
+bool LineFold::due(Clock::time_point now) {
+  if (!ready_.empty()) return true;
+  if (num_held_ == 0) return false;
+  const Held& line = oldest();
+  if (now >= line.due || held_bytes_ > kMostHeldBytes || num_held_ > kMostHeldLines) return true;
+  return std::exchange(look_again_, false) && complete(line);
 }
 
 std::optional<LineFold::Clock::time_point> LineFold::next_due() const {
-  if (held_.empty()) return std::nullopt;
-  return held_.front().due;
+  if (num_held_ == 0) return std::nullopt;
+  return oldest().due;
 }
 
 FoldedLine LineFold::pop() {
-  FoldedLine oldest = std::move(held_.front());
-  held_.pop_front();
-  ++first_number_;
-  held_bytes_ -= oldest.text.size();
-  const auto entry = by_hash_.find(hash_of(oldest.stream, oldest.text));
-  if (++entry->second.begin == entry->second.all.size()) by_hash_.erase(entry);
-  return oldest;
+  if (ready_.empty()) release();
+  FoldedLine next = std::move(ready_.front());
+  ready_.pop_front();
+  return next;
+}
+
+// Every rank that may still write has written the line, and it can be joined there.
+bool LineFold::complete(const Held& line) const {
+  const std::vector<bool>& writes = writes_[index_of(line.stream)];
+  if (line.text->second.size() < num_writers_[index_of(line.stream)]) return false;
+  for (size_t rank = 0; rank < writes.size(); ++rank)
+    if (writes[rank] && !lines_before(static_cast<int>(rank), line)) return false;
+  return true;
+}
+
+// How many lines of a rank come before one with this line's text. Only lines that no other rank
+// has may: they can be shown first without parting lines that belong together.
+std::optional<size_t> LineFold::lines_before(int local_rank, const Held& line) const {
+  const std::deque<Held>& lines = lines_of(local_rank);
+  for (size_t before = 0; before < std::min(lines.size(), kFarthest); ++before) {
+    const Held& other = lines[before];
+    if (other.text == line.text) return before;
+    if (other.text->second.size() > 1) return std::nullopt;
+  }
+  return std::nullopt;
+}
+
+FoldedLine LineFold::take_front(int local_rank) {
+  const Held line = lines_of(local_rank).front();
+  lines_of(local_rank).pop_front();
+  --num_held_;
+  FoldedLine taken{line.stream, {}, {local_rank}, line.time};
+  std::vector<Holder>& holders = line.text->second;
+  const auto holder = std::find_if(holders.begin(), holders.end(),
+                                   [&](const Holder& one) { return one.local_rank == local_rank; });
+  if (--holder->num_lines == 0) holders.erase(holder);
+  if (holders.empty()) {
+    held_bytes_ -= line.text->first.size();
+    Texts& texts = texts_[index_of(line.stream)];
+    taken.text = std::move(texts.extract(texts.find(line.text->first)).key());
+  } else {
+    taken.text = line.text->first;
+  }
+  return taken;
+}
+
+void LineFold::release() {
+  const int first = arrivals_.front().local_rank;
+  const Held line = oldest();
+  const std::vector<Holder> holders = line.text->second;
+  std::vector<int> joined = {first};
+  // The first rank holds the text until the end, so `line` stays valid.
+  for (const auto& [rank, num_lines] : holders) {
+    if (rank == first) continue;
+    const std::optional<size_t> before = lines_before(rank, line);
+    if (!before) continue;
+    for (size_t count = 0; count < *before; ++count) ready_.push_back(take_front(rank));
+    take_front(rank);
+    joined.push_back(rank);
+  }
+  ready_.push_back(take_front(first));
+  ready_.back().local_ranks = std::move(joined);
+  // Lines of a rank leave in its order: an arrival before its first held line has left.
+  const auto has_left = [&](const Arrival& arrival) {
+    const std::deque<Held>& lines = lines_of(arrival.local_rank);
+    return lines.empty() || lines.front().number > arrival.number;
+  };
+  while (!arrivals_.empty() && has_left(arrivals_.front())) arrivals_.pop_front();
+  look_again_ = true;
 }
 
 }  // namespace convoy::launch

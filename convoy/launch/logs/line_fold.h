@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Holds console lines for a moment, so that a line that several ranks write at the same time is
-// shown once. Lines come out in the order in which the first of each kind came in; the order of the
-// lines of one rank never changes.
+// shown once. Lines come out in the order in which the first of each kind came in, after what the
+// other ranks, each for itself, had written before it; the order of the lines of one rank never
+// changes.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -21,8 +23,7 @@ namespace convoy::launch {
 struct FoldedLine {
   Stream stream = Stream::Output;
   std::string text;
-  std::vector<int> local_ranks;  // in the order in which they wrote it
-  std::chrono::steady_clock::time_point due;
+  std::vector<int> local_ranks;                // in the order in which they wrote it
   std::chrono::system_clock::time_point time;  // of the first
 };
 
@@ -41,27 +42,53 @@ class LineFold {
   void add(int local_rank, Stream stream, std::string_view text, Clock::time_point now,
            std::chrono::system_clock::time_point time);
 
-  bool empty() const { return held_.empty(); }
-  bool due(Clock::time_point now) const;  // the oldest line is
+  bool empty() const { return num_held_ == 0 && ready_.empty(); }
+  bool due(Clock::time_point now);  // pop() should be called
   std::optional<Clock::time_point> next_due() const;
-  FoldedLine pop();  // the oldest line
+  FoldedLine pop();  // the line that comes next; there must be one
 
  private:
-  // Held lines of one text, oldest first. Lines are numbered as they come in.
-  struct Numbers {
-    std::vector<uint64_t> all;
-    size_t begin = 0;  // those before are gone
+  struct Hash {
+    using is_transparent = void;
+    size_t operator()(std::string_view text) const { return std::hash<std::string_view>{}(text); }
+  };
+  struct Holder {
+    int local_rank;
+    size_t num_lines;
+  };
+  // Which ranks have held lines with a text, in the order in which they wrote it first.
+  using Texts = std::unordered_map<std::string, std::vector<Holder>, Hash, std::equal_to<>>;
+  struct Held {
+    Texts::value_type* text;  // in texts_ as long as a line of it is held
+    Stream stream;
+    uint64_t number;  // lines are numbered as they come in
+    Clock::time_point due;
+    std::chrono::system_clock::time_point time;
+  };
+  struct Arrival {
+    int local_rank;
+    uint64_t number;
   };
 
-  bool complete(const FoldedLine& line) const;
-  FoldedLine& line(uint64_t number) { return held_[number - first_number_]; }
+  std::deque<Held>& lines_of(int local_rank) { return held_[static_cast<size_t>(local_rank)]; }
+  const std::deque<Held>& lines_of(int local_rank) const {
+    return held_[static_cast<size_t>(local_rank)];
+  }
+  const Held& oldest() const { return lines_of(arrivals_.front().local_rank).front(); }
+  bool complete(const Held& line) const;
+  std::optional<size_t> lines_before(int local_rank, const Held& line) const;
+  FoldedLine take_front(int local_rank);
+  void release();
 
   std::chrono::milliseconds window_;
-  std::deque<FoldedLine> held_;
-  uint64_t first_number_ = 1;
+  Texts texts_[2];                      // by stream
+  std::vector<std::deque<Held>> held_;  // by rank
+  std::deque<Arrival> arrivals_;        // of held lines, oldest first; the first one is held
+  std::deque<FoldedLine> ready_;        // released
+  uint64_t next_number_ = 0;
+  size_t num_held_ = 0;
   size_t held_bytes_ = 0;
-  std::vector<uint64_t> last_number_;  // by rank: the line it wrote last; 0 = none
-  std::unordered_map<uint64_t, Numbers> by_hash_;
+  bool look_again_ = true;       // whether the oldest line is complete may have changed
   std::vector<bool> writes_[2];  // by stream and rank
   size_t num_writers_[2] = {};
 };

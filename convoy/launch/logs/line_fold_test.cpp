@@ -69,6 +69,26 @@ TEST_F(Folding, DoesNotChangeTheOrderOfOneRank) {
   EXPECT_EQ(due(milliseconds(100)), "0 a\n0-1 b\n1 a\n");
 }
 
+TEST_F(Folding, LinesOfARanksOwnDoNotPartWhatRanksShare) {
+  for (const int rank : {0, 1, 2})
+    for (const std::string& text :
+         {"own " + std::to_string(rank), std::string("a"), std::string("b")})
+      add(rank, text);
+  EXPECT_EQ(due(), "");
+  EXPECT_EQ(due(milliseconds(100)), "0 own 0\n1 own 1\n2 own 2\n0-2 a\n0-2 b\n");
+  EXPECT_TRUE(fold_.empty());
+}
+
+TEST_F(Folding, ASharedLineIsDueWhenAllHaveItBehindTheirOwn) {
+  add(0, "a");
+  for (const int rank : {1, 2, 3}) {
+    add(rank, "own " + std::to_string(rank));
+    EXPECT_EQ(due(), "");
+    add(rank, "a");
+  }
+  EXPECT_EQ(due(), "1 own 1\n2 own 2\n3 own 3\n0-3 a\n");
+}
+
 TEST_F(Folding, ALineThatOneRankWritesTwiceStaysTwo) {
   for (const int rank : {0, 0, 0, 1, 1}) add(rank, "again");
   EXPECT_EQ(due(milliseconds(100)), "0-1 again\n0-1 again\n0 again\n");
