@@ -29,6 +29,19 @@ std::string dashed(std::string_view text) {
 
 bool is_bool(const Field& field) { return std::holds_alternative<bool*>(field.value); }
 
+bool is_number_list(const Field& field) {
+  return std::holds_alternative<std::vector<int64_t>*>(field.value) ||
+         std::holds_alternative<std::vector<double>*>(field.value);
+}
+
+// "5", "-1", "1e-3", "2,4": what may belong to a list of numbers that is already open.
+bool is_number(std::string_view text) {
+  const size_t first = text.find_first_not_of("+-.");
+  return !text.empty() && first != std::string_view::npos && first < 3 &&
+         std::isdigit(static_cast<unsigned char>(text[first])) &&
+         text.find_first_not_of("0123456789+-.eE,") == std::string_view::npos;
+}
+
 class FlagParser {
  public:
   explicit FlagParser(const std::vector<Section>& lists) {
@@ -95,10 +108,8 @@ class FlagParser {
       check_bounds(field, node, path);
       return;
     }
-    const bool is_list = std::holds_alternative<std::vector<int64_t>*>(field.value) ||
-                         std::holds_alternative<std::vector<double>*>(field.value) ||
-                         std::holds_alternative<std::vector<std::string>*>(field.value);
-    if (is_list) node = comma_list(text);
+    if (is_number_list(field) || std::holds_alternative<std::vector<std::string>*>(field.value))
+      node = comma_list(text);
     set_value(field, node, path);
   }
 
@@ -128,8 +139,13 @@ class FlagParser {
     if (!has_next || next_is_flag)
       throw ConfigError(fmt::format("{} wants a value ({})", arguments[at], value_kind(field)),
                         {.key = arguments[at]});
-    set(field, arguments[at + 1]);
-    return at + 1;
+    size_t last = at + 1;
+    std::string text = arguments[last];
+    // "--dims 4 8 16", as argparse reads it.
+    while (is_number_list(field) && last + 1 < arguments.size() && is_number(arguments[last + 1]))
+      text += "," + arguments[++last];
+    set(field, text);
+    return last;
   }
 
   size_t read_long(const std::vector<std::string>& arguments, size_t at) {

@@ -2,6 +2,7 @@
 //
 // Command-line flags over field lists: a command lists its flags as a settings struct, and parser, help and docs read
 // that list. `--max-new-tokens 5`, `--max_new_tokens=5`, `--render`, `--no-render`; a one-letter alias is `-x`.
+// A list of numbers is `--dims 4,8,16` or `--dims 4 8 16`.
 #pragma once
 
 #include <string>

@@ -83,6 +83,19 @@ TEST(Flags, ListsAddAndLastPlainValueWins) {
   EXPECT_TRUE(flags.nproc.is_auto());
 }
 
+TEST(Flags, NumbersOfAListMayStandApart) {
+  Flags flags;
+  EXPECT_EQ(parse(flags, {"--devices", "4", "8", "-16", "--render", "rest"}),
+            (std::vector<std::string>{"rest"}));
+  EXPECT_EQ(flags.devices, (std::vector<int64_t>{4, 8, -16}));
+  EXPECT_TRUE(flags.render);
+  EXPECT_EQ(parse(flags, {"--devices", "1,2", "3", "a.yaml"}),
+            (std::vector<std::string>{"a.yaml"}));
+  EXPECT_EQ(flags.devices, (std::vector<int64_t>{1, 2, 3}));
+  EXPECT_EQ(parse(flags, {"--devices", "1", "--", "2"}), (std::vector<std::string>{"2"}));
+  EXPECT_EQ(parse(flags, {"--max-new-tokens", "5", "6"}), (std::vector<std::string>{"6"}));
+}
+
 TEST(Flags, TextIsTakenAsItIs) {
   Flags flags;
   parse(flags, {"--model", "[not a list", "--color", "never"});
