@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The durable store of tasks, leases and results of a task farm: one SQLite file, or a PostgreSQL database shared by
+// many nodes, with one interface and the same promises. Any number of processes may use one store at once; each opens
+// its own JobStore, never shares one over fork(), and uses it from one thread at a time.
+//
+// Promises. A unit of a task counts once for ever and a task has one result, whatever is killed when: every call is
+// one transaction, and a lease that was taken over is refused. No lock outlives its process; a lease outlives it until
+// it expires. Every row carries a checksum that is verified when the row is read.
+//
+// Durability. What a call returned survives the kill of every process. It survives a power cut too, but for the last
+// results: those become safe with the call that brings the 10th of them, or with the first call 2 s after the oldest,
+// or with sync(). A call with 10 or more results is safe when it returns. Call sync() when idle and before exit.
+// On network file systems (NFS, SMB, Lustre, FUSE ...) SQLite runs without its write-ahead log: every call is safe when
+// it returns, and slower. PostgreSQL: every call is safe as the server's synchronous_commit says.
+//
+// All calls throw DataError (exit 10: the store is damaged; place().file names it) and IoError (exit 12: disk full,
+// read-only, locked by another process beyond the busy limit, server not reachable). After an IoError nothing of the
+// call happened, and the same call may be tried again.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "convoy/jobs/task.h"
+
+namespace convoy::jobs {
+
+enum class Access { ReadWrite, ReadOnly };  // ReadOnly works in a folder that may not be written
+
+struct StoreOptions {
+  Access access = Access::ReadWrite;
+  std::chrono::milliseconds busy_limit{
+      15'000};  // waiting for another process, or for a server to come back
+};
+
+struct GroupRegistration {
+  Group group;
+  std::vector<Group> others;  // same name, other workload or version: refuse, or go on beside them
+};
+
+struct ClaimRequest {
+  int64_t group = 0;
+  std::string worker;  // who: host, process and start time, so that nobody else has the name
+  int64_t max_ranges = 1;
+  int64_t units_per_range = 1;
+  std::chrono::milliseconds lease{60'000};
+  int max_attempts =
+      0;  // a range whose leases expired this often fails its task ("lost"); 0 = never
+};
+
+struct Completion {
+  Lease lease;
+  std::string payload;
+  int64_t count = 0;             // units done from lease.first on; 0 = all. The rest is open again
+  std::optional<Result> result;  // the task's, used only when these are its last units
+};
+
+struct Receipt {
+  bool counted =
+      false;  // false: taken over, or the task is finished already; the payload was dropped
+  int64_t units_done = 0;
+  int64_t units = 0;
+};
+
+struct RangeFailure {
+  Lease lease;
+  Failure failure;
+};
+
+struct Finish {
+  int64_t task = 0;
+  Result result;
+};
+
+// What became of a failed range.
+enum class FailOutcome { Retry, TaskFailed, NotCounted };
+
+// Payload of [a, a+n) and of [a+n, ...) to that of both. Must be associative. Empty: parts stay as they came.
+using Merge = std::function<std::string(const std::string& left, const std::string& right)>;
+
+class JobStore {
+ public:
+  virtual ~JobStore() = default;
+
+  // Makes the group when it is new. Idempotent.
+  virtual GroupRegistration register_group(const std::string& name, const std::string& workload,
+                                           const std::string& version) = 0;
+  virtual std::vector<Group> groups() = 0;
+
+  // Adds the tasks that the group lacks and returns how many those are; 1e5 in about a second. Transactions of many
+  // tasks each: after a kill, call it again. Throws ConfigError for a known task with another count of units.
+  virtual int64_t add(int64_t group, std::span<const NewTask> tasks) = 0;
+
+  // Ranges of open tasks, whole or nothing each: expired and returned ones first, then by priority, then in order of
+  // add(). At most `units_per_range` units each, several of one task where it has them. Empty: nothing to do now.
+  virtual std::vector<Lease> claim(const ClaimRequest& request) = 0;
+  // Moves the expiry of those leases that still hold to `lease` from now, in place; false for the others: stop them.
+  virtual std::vector<bool> renew(std::span<Lease> leases, std::chrono::milliseconds lease) = 0;
+  // A lease that expired and was not taken over still counts.
+  virtual std::vector<Receipt> complete(std::span<const Completion> completions,
+                                        const Merge& merge) = 0;
+  // The range is open again until it failed `max_attempts` times; then its task is Failed with this failure.
+  virtual std::vector<FailOutcome> fail(std::span<const RangeFailure> failures,
+                                        int max_attempts) = 0;
+  // All leases of a worker known to be gone, or given back: open again, not counted as attempts. Returns how many.
+  virtual int64_t release(const std::string& worker) = 0;
+  // Leases of open tasks, expired ones too.
+  virtual std::vector<Lease> leases(int64_t group) = 0;
+
+  virtual std::vector<Part> progress(int64_t task) = 0;  // in order of `first`
+  // Open tasks that have all their units: what a runner killed before finish() left.
+  virtual std::vector<TaskRecord> unfinished_complete(int64_t group) = 0;
+  // False for a task that has its result already; that one stays. Value and Censored drop the task's parts and leases.
+  virtual std::vector<bool> finish(std::span<const Finish> results) = 0;
+  // Failed tasks are open again: finished units stay, attempts start anew. Returns how many.
+  virtual int64_t reopen_failed(int64_t group) = 0;
+
+  virtual Counts counts(int64_t group) = 0;
+  // Every task of the group in the order of add().
+  virtual void for_each_task(int64_t group,
+                             const std::function<void(const TaskRecord&)>& visit) = 0;
+
+  virtual void sync() = 0;
+  virtual std::string name() const = 0;  // path, or URL without its password
+};
+
+// `url`: a path or sqlite:PATH (made when missing; Access::ReadOnly: DataError), postgresql://... or postgres://...
+// Throws ConfigError (exit 2) for a store of a newer Convoy or an unknown scheme; DataError for a file that is no
+// store or is damaged (small files are checked whole); IoError before any work when it can not be written. An older
+// schema is migrated. Blocks.
+std::unique_ptr<JobStore> open_store(const std::string& url, const StoreOptions& options = {});
+
+}  // namespace convoy::jobs

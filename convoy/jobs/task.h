@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the store of a task farm holds: tasks made of units, ranges of units on lease, and results. Plain values; see
+// job_store.h for what may be done with them.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace convoy::jobs {
+
+// One version of one workload under a sweep's name. A changed version is another group of the same name, so that
+// results of different code never meet.
+struct Group {
+  int64_t number = 0;  // of this store
+  std::string name;
+  std::string workload;
+  std::string version;
+};
+
+// Lower-case hexadecimal SHA-256 over workload, version and parameters: never a position. The parameters must be
+// canonical (canonical_parameters), or equal tasks get different identities.
+std::string task_id(std::string_view workload, std::string_view version,
+                    std::string_view parameters);
+
+// The same JSON object on one line: keys sorted, no blanks. Throws ConfigError when it is no JSON object.
+std::string canonical_parameters(std::string_view json);
+
+// A task's units are [0, units); one unit is a simple task. Everything that decides the numbers is in `parameters`,
+// the seed and the count of units too.
+struct NewTask {
+  std::string parameters = "{}";  // canonical
+  int64_t units = 1;
+  int64_t priority = 0;  // higher goes first; the expected cost gives longest first
+};
+
+enum class TaskState : int { Open = 0, Done = 1, Failed = 2 };
+
+// A range of units that one worker may compute until `expires_ms`. Whoever claims it after that gets a lease of
+// another number, and this one no longer counts.
+struct Lease {
+  int64_t number = 0;  // never used twice
+  int64_t task = 0;    // number of the task in this store
+  std::string task_id;
+  std::string parameters;
+  int64_t task_units = 1;
+  int64_t first = 0;
+  int64_t count = 1;
+  std::string worker;
+  int64_t expires_ms = 0;  // store's clock, milliseconds since 1970
+  int attempt = 1;         // 1 = first; counts failures and expiries of this range
+};
+
+// A finished range. Adjoining ranges become one by the caller's merge.
+struct Part {
+  int64_t first = 0;
+  int64_t count = 0;
+  std::string payload;
+};
+
+struct Failure {
+  std::string kind;  // stable word: "crash", "timeout", "memory", "lost", "error", ...
+  std::string message;
+  int exit_code = -1;  // -1 = none
+  int signal = 0;      // 0 = none
+  int attempt = 0;     // of the last try; filled in by JobStore::fail
+  std::string stderr_tail;
+  bool operator==(const Failure&) const = default;
+};
+
+enum class ResultKind : int { Value = 1, Failed = 2, Censored = 3 };
+
+// A task's one final result. Never a default that looks like a number.
+struct Result {
+  ResultKind kind = ResultKind::Value;
+  std::string payload;  // Value, Censored: the caller's text
+  Failure failure;      // Failed
+  bool operator==(const Result&) const = default;
+};
+
+struct TaskRecord {
+  int64_t number = 0;
+  int64_t group = 0;
+  std::string id;
+  std::string parameters;
+  int64_t units = 1;
+  int64_t units_done = 0;
+  int64_t priority = 0;
+  TaskState state = TaskState::Open;
+  std::optional<Result> result;  // none while open
+};
+
+struct Counts {
+  int64_t open = 0;
+  int64_t done = 0;
+  int64_t failed = 0;
+};
+
+}  // namespace convoy::jobs
