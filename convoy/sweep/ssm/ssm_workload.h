@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Workload `ssm`: guess-and-check and gradient descent on diagonal state-space models
+// (ssm_parameters.h). Methods "gnc" and "gd". A guess draws a_j from N(0, 1/d), passes when its
+// training loss is below eps_train, and its loss is sum_m s_m^2. Thread-safe.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "convoy/sweep/random/cpu_level.h"
+#include "convoy/sweep/random/stream.h"
+#include "convoy/sweep/workload.h"
+
+namespace convoy::sweep {
+
+class SsmWorkload : public Workload {
+ public:
+  // The level changes speed only. Throws StateError for one this machine cannot run.
+  explicit SsmWorkload(Precision precision = Precision::Exact, CpuLevel level = best_cpu_level());
+
+  std::string name() const override { return "ssm"; }
+  // "1-exact" or "1-fast": version of the numbers, precision.
+  std::string version() const override;
+  std::unique_ptr<GuessExperiment> guesses(const Cell& cell) const override;
+  // Cells of any mixture of parameters. The value is the generalisation loss before the update of
+  // the last epoch divisible by 10. In double precision.
+  std::vector<DescentOutcome> descend(const std::vector<Cell>& cells) const override;
+  // prior_mean is exact; curve is the Gaussian approximation; asymptote for rank 1; acceptance is
+  // exact where the test depends on sum a_j alone (one sequence, w along e_1).
+  Theory theory(const Cell& cell) const override;
+
+ private:
+  Precision precision_;
+  CpuLevel level_;
+};
+
+}  // namespace convoy::sweep
