@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/sweep/results/cell_result.h"
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+namespace convoy::sweep {
+namespace {
+
+constexpr double kNormalQuantile975 = 1.959963984540054;
+
+// Text of other programs need not be UTF-8.
+std::string dump(const nlohmann::ordered_json& object) {
+  return object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+}  // namespace
+
+std::string cell_state_word(CellState state) {
+  switch (state) {
+    case CellState::Partial:
+      return "partial";
+    case CellState::Value:
+      return "value";
+    case CellState::Censored:
+      return "censored";
+    case CellState::Failed:
+      break;
+  }
+  return "failed";
+}
+
+std::string Failure::json() const {
+  nlohmann::ordered_json object;
+  object["kind"] = kind;
+  object["message"] = message;
+  object["signal"] = signal;
+  object["exit_code"] = exit_code;
+  object["attempt"] = attempt;
+  object["stderr_tail"] = stderr_tail;
+  return dump(object);
+}
+
+Failure Failure::parse(const std::string& json) {
+  Failure failure;
+  try {
+    const auto object = nlohmann::json::parse(json);
+    object.at("kind").get_to(failure.kind);
+    object.at("message").get_to(failure.message);
+    object.at("signal").get_to(failure.signal);
+    object.at("exit_code").get_to(failure.exit_code);
+    object.at("attempt").get_to(failure.attempt);
+    object.at("stderr_tail").get_to(failure.stderr_tail);
+  } catch (const nlohmann::json::exception&) {
+    failure = {.kind = "error", .message = json};
+  }
+  return failure;
+}
+
+double CellResult::standard_error() const {
+  return planned_guesses > 0 && state == CellState::Value ? tally.standard_error() : std::nan("");
+}
+
+double CellResult::low() const { return value - kNormalQuantile975 * standard_error(); }
+
+double CellResult::high() const { return value + kNormalQuantile975 * standard_error(); }
+
+double CellResult::accepted_share() const {
+  return tally.guesses > 0
+             ? static_cast<double>(tally.accepted) / static_cast<double>(tally.guesses)
+             : std::nan("");
+}
+
+double CellResult::share_bound() const {
+  return tally.guesses > 0 ? 3.0 / static_cast<double>(tally.guesses) : std::nan("");
+}
+
+int64_t SweepResults::count(CellState state) const {
+  return std::count_if(cells.begin(), cells.end(),
+                       [&](const CellResult& cell) { return cell.state == state; });
+}
+
+double number_parameter(const Cell& cell, const std::string& name) {
+  const auto object = nlohmann::json::parse(cell.parameters, nullptr, false);
+  if (!object.is_object()) return std::nan("");
+  const auto found = object.find(name);
+  return found != object.end() && found->is_number() ? found->get<double>() : std::nan("");
+}
+
+double quantile(std::vector<double> values, double share) {
+  if (values.empty()) return std::nan("");
+  std::sort(values.begin(), values.end());
+  const double position = share * static_cast<double>(values.size() - 1);
+  const auto below = static_cast<size_t>(position);
+  const size_t above = std::min(below + 1, values.size() - 1);
+  return values[below] + (position - static_cast<double>(below)) * (values[above] - values[below]);
+}
+
+}  // namespace convoy::sweep

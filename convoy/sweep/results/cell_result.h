@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What became of one cell, as tables, files and figures see it. Plain data.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "convoy/sweep/workload.h"
+
+namespace convoy::sweep {
+
+enum class CellState {
+  Partial,   // not all of it is computed
+  Value,     // a number
+  Censored,  // guesses are done, none passed
+  Failed,    // it was tried as often as allowed
+};
+
+std::string cell_state_word(CellState state);  // "partial", "value", "censored", "failed"
+
+// Why an attempt failed.
+struct Failure {
+  std::string
+      kind;  // "crash", "signal", "timeout", "memory", "non_finite", "exit", "output", "error"
+  std::string message;
+  int signal = 0;
+  int exit_code = 0;
+  int64_t attempt = 0;  // 1-based
+  std::string stderr_tail;
+
+  std::string json() const;
+  static Failure parse(const std::string& json);  // never throws: a damaged record is a message
+  bool operator==(const Failure&) const = default;
+};
+
+struct CellResult {
+  Cell cell;
+  CellState state = CellState::Partial;
+  double value = std::numeric_limits<double>::quiet_NaN();  // NaN unless state is Value
+  int64_t planned_guesses = 0;                              // 0: a descent or a command
+  Tally tally;                                              // of guesses that count
+  DescentOutcome descent;
+  Theory theory;
+  Failure failure;  // the last one, where state is Failed
+  int64_t attempts = 0;
+  double seconds = 0;  // of all workers together
+  std::string device;
+
+  double standard_error() const;  // NaN: none
+  // 95 %: of a mean mean +- 1.96 standard errors; NaN where there is none.
+  double low() const;
+  double high() const;
+  double accepted_share() const;  // NaN without guesses
+  // 95 % upper bound of the acceptance probability of a censored cell: 3 / guesses.
+  double share_bound() const;
+};
+
+// Cells of one workload and version.
+struct SweepResults {
+  std::string workload;
+  std::string version;
+  std::vector<CellResult> cells;
+
+  int64_t count(CellState state) const;
+};
+
+// One value of the parameters, NaN when it is missing or no number.
+double number_parameter(const Cell& cell, const std::string& name);
+
+// Of `values`, which hold finite numbers only: linear interpolation between order statistics, as
+// numpy has it. NaN when empty. `share` in [0, 1].
+double quantile(std::vector<double> values, double share);
+
+}  // namespace convoy::sweep

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Cells as tasks of the store: what is to be computed of a cell, and the text that its identity is the hash of.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "convoy/jobs/task.h"
+#include "convoy/sweep/workload.h"
+
+namespace convoy::sweep {
+
+// A cell of guesses may end before its planned count. The rule looks only at the tally of the first n guesses, for the
+// n of a fixed series (checkpoint_block), so the end does not depend on who computed what when.
+struct StopRule {
+  double standard_error = 0;  // of the mean, wanted; 0 = off
+  int64_t accepted = 0;       // guesses, wanted; 0 = off
+
+  bool any() const { return standard_error > 0 || accepted > 0; }
+  bool met(const Tally& tally) const;
+  bool operator==(const StopRule&) const = default;
+};
+
+struct PlannedCell {
+  Cell cell;
+  int64_t guesses = 0;  // 0: one descent, or one command
+  StopRule stop;
+  int64_t priority = 0;  // higher goes first; no part of the identity
+
+  std::string parameters() const;  // canonical
+  jobs::NewTask task() const;
+  static PlannedCell parse(const std::string& parameters);  // throws DataError
+  bool operator==(const PlannedCell&) const = default;
+};
+
+// The checkpoints of a cell with a stop rule: block b holds the guesses [checkpoint_begin(b), checkpoint_begin(b + 1)).
+// They grow by a quarter of an octave from 65,536 on, so at most 19 % is computed in vain.
+int64_t checkpoint_begin(int64_t block);
+int64_t checkpoint_block(int64_t guess);
+
+struct SweepPlan {
+  std::string label;  // of the sweep, as people name it: "ssm"
+  std::string workload;
+  std::string mode;  // as make_workload takes it
+  std::string version;
+  std::vector<PlannedCell> cells;  // distinct
+
+  // Label and a hash of all that is planned but the version. A plan changes with each axis value; what is computed does
+  // not change with the plan.
+  std::string name() const;
+  std::vector<std::string> methods() const;  // in order of first use
+};
+
+}  // namespace convoy::sweep
