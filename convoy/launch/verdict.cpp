@@ -144,9 +144,10 @@ std::string failure_text(const LaunchReport& report) {
   if (!report.verdict.empty()) text += report.verdict + "\n";
   for (size_t index = 0; index < report.ends.size(); ++index) {
     const RankEnd& end = report.ends[index];
-    if (static_cast<int>(index) == report.root_cause || report.ended_early || end.silent ||
-        end.exit_code == 0)
-      continue;
+    // A silent rank is killed in the end, which is no second failure.
+    const bool is_cause = report.root_cause >= 0 &&
+                          end.rank == report.ends[static_cast<size_t>(report.root_cause)].rank;
+    if (is_cause || report.ended_early || end.exit_code == 0) continue;
     text += fmt::format("rank {} {} after {} had failed\n", end.rank, way_of_ending(end),
                         who_failed(report));
   }
@@ -178,6 +179,8 @@ std::string failure_json(const LaunchReport& report) {
                                      : "rank";
   line["rank"] = cause.rank;
   line["step"] = nullptr;
+  for (const telemetry::RankFlight& flight : report.flights)
+    if (flight.rank == cause.rank && flight.step >= 0) line["step"] = flight.step + 1;
   line["file"] = nullptr;
   line["hint"] = nullptr;
   if (!cause.log_file.empty()) line["hint"] = fmt::format("read {}", cause.log_file.string());

@@ -88,6 +88,7 @@ class SilentPeers : public ::testing::Test {
 
 RANK(Stops, 60) {
   rank.reduce(1000);
+  rank.flight.set_step(6);
   if (rank.number() == 2) ::raise(SIGSTOP);
   rank.flight.set_phase("backward");
   rank.reduce(1 << 20);
@@ -103,6 +104,8 @@ TEST_F(SilentPeers, Row4StoppedRankIsNamedWithinTenSeconds) {
   expect_in(text_, "rank 2's last: all_reduce #1 on group world, done ");
   EXPECT_EQ(json_["rank"], 2);
   EXPECT_EQ(json_["code"], 13);
+  EXPECT_EQ(json_["step"], 7);
+  EXPECT_EQ(text_.find("rank 2 was killed"), std::string::npos) << text_;
   EXPECT_EQ(json_["collective"]["kind"], "missing");
   EXPECT_EQ(json_["collective"]["ranks"], nlohmann::json({2}));
   EXPECT_EQ(json_["collective"]["sequence"], 2);
