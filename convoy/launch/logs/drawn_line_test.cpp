@@ -49,7 +49,7 @@ TEST(DrawnLines, LongOnesComeInPiecesOfWholeLetters) {
   constexpr size_t kLimit = DrawnLines::kLongestLineBytes;
   std::string euros;
   while (euros.size() < 3 * kLimit) euros += "\xe2\x82\xac";
-  for (const size_t piece : {1000, 4096, 65536}) {
+  for (const size_t piece : {size_t{1000}, size_t{4096}, size_t{65536}}) {
     const Lines lines = lines_of(euros + "\nshort\n", piece);
     ASSERT_GT(lines.size(), 3U);
     std::string joined;
@@ -73,7 +73,7 @@ TEST(DrawnLines, BytesThatAreNoLettersAreCutToo) {
 }
 
 TEST(LastLines, AreTwentyOfBothStreams) {
-  for (const size_t piece : {1, 7, 100'000}) {
+  for (const size_t piece : {size_t{1}, size_t{7}, size_t{100'000}}) {
     LastLines last;
     std::string bytes;
     for (int line = 0; line < 100; ++line) bytes += "line " + std::to_string(line) + "\n";
