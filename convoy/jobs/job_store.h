@@ -96,7 +96,7 @@ class JobStore {
   virtual std::vector<Group> groups() = 0;
 
   // Adds the tasks that the group lacks and returns how many those are; 1e5 in about a second. Transactions of many
-  // tasks each: after a kill, call it again. Throws ConfigError for a known task with another count of units.
+  // tasks each: after a kill, call it again.
   virtual int64_t add(int64_t group, std::span<const NewTask> tasks) = 0;
 
   // Ranges of open tasks, whole or nothing each: expired and returned ones first, then by priority, then in order of

@@ -21,16 +21,16 @@ struct Group {
   std::string version;
 };
 
-// Lower-case hexadecimal SHA-256 over workload, version and parameters: never a position. The parameters must be
-// canonical (canonical_parameters), or equal tasks get different identities.
+// Lower-case hexadecimal SHA-256 over workload, version, parameters and count of units: never a position. The
+// parameters must be canonical (canonical_parameters), or equal tasks get different identities.
 std::string task_id(std::string_view workload, std::string_view version,
-                    std::string_view parameters);
+                    std::string_view parameters, int64_t units);
 
 // The same JSON object on one line: keys sorted, no blanks. Throws ConfigError when it is no JSON object.
 std::string canonical_parameters(std::string_view json);
 
-// A task's units are [0, units); one unit is a simple task. Everything that decides the numbers is in `parameters`,
-// the seed and the count of units too.
+// A task's units are [0, units); one unit is a simple task. Everything else that decides the numbers is in
+// `parameters`, the seed too.
 struct NewTask {
   std::string parameters = "{}";  // canonical
   int64_t units = 1;
