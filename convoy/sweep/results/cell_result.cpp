@@ -10,11 +10,6 @@ namespace {
 
 constexpr double kNormalQuantile975 = 1.959963984540054;
 
-// Text of other programs need not be UTF-8.
-std::string dump(const nlohmann::ordered_json& object) {
-  return object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-}
-
 }  // namespace
 
 std::string cell_state_word(CellState state) {
@@ -29,33 +24,6 @@ std::string cell_state_word(CellState state) {
       break;
   }
   return "failed";
-}
-
-std::string Failure::json() const {
-  nlohmann::ordered_json object;
-  object["kind"] = kind;
-  object["message"] = message;
-  object["signal"] = signal;
-  object["exit_code"] = exit_code;
-  object["attempt"] = attempt;
-  object["stderr_tail"] = stderr_tail;
-  return dump(object);
-}
-
-Failure Failure::parse(const std::string& json) {
-  Failure failure;
-  try {
-    const auto object = nlohmann::json::parse(json);
-    object.at("kind").get_to(failure.kind);
-    object.at("message").get_to(failure.message);
-    object.at("signal").get_to(failure.signal);
-    object.at("exit_code").get_to(failure.exit_code);
-    object.at("attempt").get_to(failure.attempt);
-    object.at("stderr_tail").get_to(failure.stderr_tail);
-  } catch (const nlohmann::json::exception&) {
-    failure = {.kind = "error", .message = json};
-  }
-  return failure;
 }
 
 double CellResult::standard_error() const {

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "convoy/jobs/task.h"
 #include "convoy/sweep/workload.h"
 
 namespace convoy::sweep {
@@ -21,21 +22,6 @@ enum class CellState {
 
 std::string cell_state_word(CellState state);  // "partial", "value", "censored", "failed"
 
-// Why an attempt failed.
-struct Failure {
-  std::string
-      kind;  // "crash", "signal", "timeout", "memory", "non_finite", "exit", "output", "error"
-  std::string message;
-  int signal = 0;
-  int exit_code = 0;
-  int64_t attempt = 0;  // 1-based
-  std::string stderr_tail;
-
-  std::string json() const;
-  static Failure parse(const std::string& json);  // never throws: a damaged record is a message
-  bool operator==(const Failure&) const = default;
-};
-
 struct CellResult {
   Cell cell;
   CellState state = CellState::Partial;
@@ -44,7 +30,7 @@ struct CellResult {
   Tally tally;                                              // of guesses that count
   DescentOutcome descent;
   Theory theory;
-  Failure failure;  // the last one, where state is Failed
+  jobs::Failure failure;  // the last one, where state is Failed
   int64_t attempts = 0;
   double seconds = 0;  // of all workers together
   std::string device;

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Runs a sweep on this host: plans it into the store, keeps worker processes at work on it, records what kills them, and
+// ends when every cell has its result. Others may run the same sweep over the same store at the same time, here or on
+// other hosts. One call at a time per process: it owns the stop signals while it runs.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "convoy/base/log.h"
+#include "convoy/sweep/runner/planned_cell.h"
+#include "convoy/sweep/runner/sweep_store.h"
+#include "convoy/telemetry/environment.h"
+
+namespace convoy::sweep {
+
+struct RunOptions {
+  std::string store;                        // path or URL, see jobs::open_store
+  std::vector<std::string> worker_command;  // argv up to the flags of `sweep-worker`
+  int64_t workers = 0;                      // 0 = usable CPUs
+  int64_t cores_per_worker = 0;             // each worker on cores of its own; 0 = as the system likes
+  double timeout_seconds = 3600;            // of a descent, a command, or silence; 0 = none
+  int64_t max_attempts = 3;                 // of one range
+  std::string log_folder;                   // for the workers' stderr; empty = nowhere
+  bool starts_programs = false;             // workers start others: nothing of them may stay behind
+  telemetry::ColorChoice color = telemetry::ColorChoice::Auto;
+  Log log;
+};
+
+struct RunReport {
+  int64_t cells = 0;
+  int64_t done = 0;    // value or censored
+  int64_t failed = 0;
+  int64_t added = 0;
+  int64_t reused = 0;
+  int stop_signal = 0;  // 0 = ran to its end
+  bool finished() const { return done + failed == cells; }
+};
+
+// Blocks. Throws what the store throws, and StateError when workers can not work.
+RunReport run_sweep(const SweepPlan& plan, const Workload& workload, const RunOptions& options);
+
+}  // namespace convoy::sweep

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/sweep/runner/sweep_store.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "convoy/base/error.h"
+#include "convoy/base/suggest.h"
+#include "convoy/sweep/runner/cell_outcome.h"
+#include "convoy/sweep/runner/range_tally.h"
+#include "convoy/sweep/runner/worker.h"
+
+namespace convoy::sweep {
+namespace {
+
+using jobs::Group;
+using jobs::TaskRecord;
+
+// "ssm-1a2b3c4d5e6f/gnc" -> the two halves.
+std::pair<std::string, std::string> split_name(const std::string& group) {
+  const size_t slash = group.rfind('/');
+  if (slash == std::string::npos) return {group, ""};
+  return {group.substr(0, slash), group.substr(slash + 1)};
+}
+
+bool contains(const std::vector<Group>& groups, const Group& group) {
+  return std::any_of(groups.begin(), groups.end(),
+                     [&](const Group& one) { return one.number == group.number; });
+}
+
+std::map<std::string, int64_t> open_tasks(jobs::JobStore& store, const StoredSweep& sweep) {
+  std::map<std::string, int64_t> open;
+  for (const Group& group : sweep.groups) {
+    if (store.counts(group.number).open == 0) continue;
+    store.for_each_task(group.number, [&](const TaskRecord& task) {
+      if (task.state == jobs::TaskState::Open) open[task.id] = task.number;
+    });
+  }
+  return open;
+}
+
+// Failures are not taken over: what another command gave up, this one tries.
+int64_t take_over_finished(jobs::JobStore& store, const StoredSweep& sweep) {
+  std::vector<Group> others;
+  for (const Group& group : store.groups())
+    if (group.workload == sweep.groups.front().workload &&
+        group.version == sweep.groups.front().version && !contains(sweep.groups, group))
+      others.push_back(group);
+  if (others.empty()) return 0;
+  const std::map<std::string, int64_t> wanted = open_tasks(store, sweep);
+  std::vector<jobs::Finish> known;
+  if (wanted.empty()) return 0;
+  for (const Group& group : others)
+    store.for_each_task(group.number, [&](const TaskRecord& task) {
+      const auto found = wanted.find(task.id);
+      if (task.state == jobs::TaskState::Done && found != wanted.end())
+        known.push_back({.task = found->second, .result = *task.result});
+    });
+  const std::vector<bool> taken = store.finish(known);
+  return std::count(taken.begin(), taken.end(), true);
+}
+
+std::vector<jobs::Lease> all_leases(jobs::JobStore& store, const StoredSweep& sweep) {
+  std::vector<jobs::Lease> all;
+  for (const Group& group : sweep.groups)
+    for (jobs::Lease& lease : store.leases(group.number)) all.push_back(std::move(lease));
+  return all;
+}
+
+RangeTally tally_of(const std::vector<jobs::Part>& parts) {
+  RangeTally sum;
+  for (const jobs::Part& part : parts) sum.append(RangeTally::parse(part.payload));
+  return sum;
+}
+
+// The parts from guess 0 on, without a gap.
+RangeTally prefix_of(const std::vector<jobs::Part>& parts) {
+  RangeTally sum;
+  int64_t end = 0;
+  for (const jobs::Part& part : parts) {
+    if (part.first != end) break;
+    sum.append(RangeTally::parse(part.payload));
+    end += part.count;
+  }
+  return sum;
+}
+
+Effort effort_of(const RangeTally& range) {
+  return {.microseconds = range.microseconds(), .attempts = 1, .device = device_name()};
+}
+
+}  // namespace
+
+StoredSweep store_plan(jobs::JobStore& store, const SweepPlan& plan) {
+  CONVOY_INVARIANT(!plan.cells.empty(), "a sweep without cells");
+  StoredSweep sweep;
+  const std::string name = plan.name();
+  sweep.methods = plan.methods();
+  for (const std::string& method : sweep.methods) {
+    const jobs::GroupRegistration registered =
+        store.register_group(fmt::format("{}/{}", name, method), plan.workload, plan.version);
+    sweep.groups.push_back(registered.group);
+    for (const Group& other : registered.others)
+      if (std::find(sweep.other_versions.begin(), sweep.other_versions.end(), other.version) ==
+          sweep.other_versions.end())
+        sweep.other_versions.push_back(other.version);
+    std::vector<jobs::NewTask> tasks;
+    for (const PlannedCell& planned : plan.cells)
+      if (planned.cell.method == method) tasks.push_back(planned.task());
+    sweep.added += store.add(registered.group.number, tasks);
+  }
+  sweep.reused = take_over_finished(store, sweep);
+  return sweep;
+}
+
+int64_t release_gone_workers(jobs::JobStore& store, const StoredSweep& sweep) {
+  int64_t released = 0;
+  std::vector<std::string> asked;
+  for (const jobs::Lease& lease : all_leases(store, sweep)) {
+    if (std::find(asked.begin(), asked.end(), lease.worker) != asked.end()) continue;
+    asked.push_back(lease.worker);
+    if (is_gone(lease.worker)) released += store.release(lease.worker);
+  }
+  return released;
+}
+
+int64_t retry_failed(jobs::JobStore& store, const StoredSweep& sweep) {
+  if (!all_leases(store, sweep).empty()) return 0;
+  int64_t reopened = 0;
+  for (const Group& group : sweep.groups) reopened += store.reopen_failed(group.number);
+  return reopened;
+}
+
+int64_t finish_complete(jobs::JobStore& store, const StoredSweep& sweep) {
+  std::vector<jobs::Finish> finished;
+  for (const Group& group : sweep.groups)
+    for (const TaskRecord& task : store.unfinished_complete(group.number)) {
+      const PlannedCell planned = PlannedCell::parse(task.parameters);
+      const RangeTally range = tally_of(store.progress(task.number));
+      finished.push_back(
+          {.task = task.number,
+           .result = guess_result(range.stopped(planned.stop).value_or(range.total()),
+                                  effort_of(range))});
+    }
+  if (finished.empty()) return 0;
+  const std::vector<bool> first = store.finish(finished);
+  return std::count(first.begin(), first.end(), true);
+}
+
+int64_t finish_stopped(jobs::JobStore& store, const std::vector<TaskRecord>& tasks) {
+  std::vector<jobs::Finish> finished;
+  for (const TaskRecord& task : tasks) {
+    const PlannedCell planned = PlannedCell::parse(task.parameters);
+    if (!planned.stop.any()) continue;
+    const RangeTally range = prefix_of(store.progress(task.number));
+    if (const auto tally = range.stopped(planned.stop))
+      finished.push_back({.task = task.number, .result = guess_result(*tally, effort_of(range))});
+  }
+  if (finished.empty()) return 0;
+  const std::vector<bool> first = store.finish(finished);
+  return std::count(first.begin(), first.end(), true);
+}
+
+SweepResults read_results(jobs::JobStore& store, const StoredSweep& sweep,
+                          const Workload& workload) {
+  SweepResults results{.workload = sweep.groups.front().workload,
+                       .version = sweep.groups.front().version,
+                       .cells = {}};
+  std::vector<std::pair<size_t, int64_t>> begun;
+  for (const Group& group : sweep.groups)
+    store.for_each_task(group.number, [&](const TaskRecord& task) {
+      const PlannedCell planned = PlannedCell::parse(task.parameters);
+      if (!task.result && task.units_done > 0) begun.emplace_back(results.cells.size(), task.number);
+      results.cells.push_back(cell_result(planned, task));
+      results.cells.back().theory = workload.theory(planned.cell);
+    });
+  for (const auto& [at, task] : begun) {
+    const RangeTally range = tally_of(store.progress(task));
+    results.cells[at].tally = range.total();
+    results.cells[at].seconds = static_cast<double>(range.microseconds()) * 1e-6;
+  }
+  return results;
+}
+
+std::vector<SweepName> stored_sweeps(jobs::JobStore& store) {
+  std::vector<SweepName> sweeps;
+  for (const Group& group : store.groups()) {
+    const std::string name = split_name(group.name).first;
+    const bool known = std::any_of(sweeps.begin(), sweeps.end(), [&](const SweepName& one) {
+      return one.name == name && one.version == group.version && one.workload == group.workload;
+    });
+    if (!known) sweeps.push_back({name, group.workload, group.version});
+  }
+  return sweeps;
+}
+
+StoredSweep find_sweep(jobs::JobStore& store, const std::string& name) {
+  const std::vector<SweepName> sweeps = stored_sweeps(store);
+  std::optional<SweepName> chosen;
+  std::vector<std::string> names;
+  for (const SweepName& one : sweeps) {
+    names.push_back(one.name);
+    if (name.empty() || one.name == name) chosen = one;
+  }
+  if (!chosen)
+    throw ConfigError(name.empty() ? fmt::format("{} holds no sweep", store.name())
+                                   : fmt::format("{} holds no sweep `{}`{}", store.name(), name,
+                                                 did_you_mean(name, names)),
+                      {.hint = "`convoy sweep show --list` names them"});
+  StoredSweep sweep;
+  for (const Group& group : store.groups()) {
+    const auto [group_name, method] = split_name(group.name);
+    if (group_name != chosen->name || group.version != chosen->version ||
+        group.workload != chosen->workload)
+      continue;
+    sweep.groups.push_back(group);
+    sweep.methods.push_back(method);
+  }
+  return sweep;
+}
+
+}  // namespace convoy::sweep

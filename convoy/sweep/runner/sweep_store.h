@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A sweep in the store: its groups of tasks, what other sweeps already computed of them, and its results.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "convoy/jobs/job_store.h"
+#include "convoy/sweep/results/cell_result.h"
+#include "convoy/sweep/runner/planned_cell.h"
+
+namespace convoy::sweep {
+
+// Where a plan's tasks are: one group per method.
+struct StoredSweep {
+  std::vector<jobs::Group> groups;
+  std::vector<std::string> methods;         // of the groups
+  std::vector<std::string> other_versions;  // of the same plan, whose results are kept apart
+  int64_t added = 0;                        // tasks that the store lacked
+  int64_t reused = 0;                       // finished ones taken over from other sweeps
+};
+
+// Adds what is missing. Results of equal tasks in other sweeps of the store are taken over. Idempotent.
+StoredSweep store_plan(jobs::JobStore& store, const SweepPlan& plan);
+
+// Leases of workers of this host that are gone are open again. Returns how many.
+int64_t release_gone_workers(jobs::JobStore& store, const StoredSweep& sweep);
+
+// Failed tasks are tried again, unless somebody is at work on the sweep. Returns how many.
+int64_t retry_failed(jobs::JobStore& store, const StoredSweep& sweep);
+
+// Gives every open task its result whose units are all there, or whose stop rule is met. Returns how many.
+int64_t finish_complete(jobs::JobStore& store, const StoredSweep& sweep);
+// Of these tasks only; theirs are the parts that changed.
+int64_t finish_stopped(jobs::JobStore& store, const std::vector<jobs::TaskRecord>& tasks);
+
+// In the order of the plan. Theory is filled in from the workload.
+SweepResults read_results(jobs::JobStore& store, const StoredSweep& sweep, const Workload& workload);
+
+// Sweeps of a store, newest last: what `show`, `plot` and `export` choose from.
+struct SweepName {
+  std::string name;  // SweepPlan::name()
+  std::string workload;
+  std::string version;
+};
+std::vector<SweepName> stored_sweeps(jobs::JobStore& store);
+// Throws ConfigError when there is none of that name ("" = the newest).
+StoredSweep find_sweep(jobs::JobStore& store, const std::string& name);
+
+}  // namespace convoy::sweep

@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/sweep/runner/worker.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <map>
+#include <new>
+#include <thread>
+
+#include "convoy/base/error.h"
+#include "convoy/sweep/runner/cell_outcome.h"
+#include "convoy/sweep/runner/planned_cell.h"
+#include "convoy/sweep/runner/range_tally.h"
+#include "convoy/sweep/runner/task_failure.h"
+
+namespace convoy::sweep {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using jobs::Lease;
+
+// A claim's work takes about this long: what a kill can cost, against what a transaction costs.
+constexpr double kClaimSeconds = 1.0;
+// Between looks at the stop request, and signs of life.
+constexpr double kSliceSeconds = 0.25;
+// Finished results are in the store at the latest then, or with the tenth of them.
+constexpr double kHandInSeconds = 2.0;
+constexpr size_t kHandInResults = 10;
+constexpr int64_t kMostRangesPerClaim = 1000;
+constexpr int64_t kMostUnits = int64_t{1} << 50;
+constexpr std::chrono::milliseconds kLease{60'000};
+constexpr std::chrono::milliseconds kIdle{50};
+
+double seconds_since(Clock::time_point begin) {
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+int64_t microseconds_since(Clock::time_point begin) {
+  return std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - begin).count();
+}
+
+jobs::Failure failure_of(std::exception_ptr error) {
+  jobs::Failure failure;
+  try {
+    std::rethrow_exception(std::move(error));
+  } catch (const TaskFailure& known) {
+    return known.failure();
+  } catch (const std::bad_alloc&) {
+    failure.kind = "memory";
+    failure.message = "out of memory";
+  } catch (const Error& known) {
+    failure.kind = known.kind();
+    failure.message = known.sentence();
+  } catch (const std::exception& other) {
+    failure.kind = "error";
+    failure.message = other.what();
+  }
+  return failure;
+}
+
+class Worker {
+ public:
+  Worker(const WorkerOptions& options, const Workload& workload, jobs::JobStore& store)
+      : options_(options), workload_(workload), store_(store) {}
+
+  void run() {
+    while (!options_.stop_wanted()) {
+      bool any = false;
+      for (const WorkerGroup& group : options_.groups) any = work_on(group) || any;
+      if (any) continue;
+      options_.tell({.kind = WorkerMessage::Kind::Idle});
+      if (all_finished()) break;
+      std::this_thread::sleep_for(kIdle);
+    }
+    store_.release(options_.name);
+    store_.sync();
+  }
+
+ private:
+  bool all_finished() {
+    return std::all_of(
+        options_.groups.begin(), options_.groups.end(),
+        [&](const WorkerGroup& group) { return store_.counts(group.number).open == 0; });
+  }
+
+  // One claim. False when there was nothing.
+  bool work_on(const WorkerGroup& group) {
+    if (options_.stop_wanted()) return false;
+    std::vector<Lease> leases =
+        store_.claim({.group = group.number,
+                      .worker = options_.name,
+                      .max_ranges = std::max(group.cells_per_claim, ranges_per_claim_),
+                      .units_per_range = units_per_range(),
+                      .lease = kLease});
+    if (leases.empty()) return false;
+    const auto begin = Clock::now();
+    std::vector<Lease> cells;
+    size_t started = 0;
+    for (const Lease& lease : leases) {
+      if (options_.stop_wanted() || seconds_since(begin) > 1.5 * kClaimSeconds) break;
+      ++started;
+      const PlannedCell planned = PlannedCell::parse(lease.parameters);
+      if (planned.guesses > 0) {
+        guess(lease, planned);
+      } else {
+        cells.push_back(lease);
+      }
+      if (cells.size() >= static_cast<size_t>(group.cells_per_claim)) descend_all(cells);
+    }
+    descend_all(cells);
+    const double elapsed = seconds_since(begin);
+    hand_in();
+    if (started < leases.size()) store_.release(options_.name);
+    const double each = elapsed / static_cast<double>(started == 0 ? 1 : started);
+    ranges_per_claim_ = std::clamp<int64_t>(std::llround(kClaimSeconds / std::max(each, 1e-6)), 1,
+                                            std::min(kMostRangesPerClaim, 8 * ranges_per_claim_));
+    return true;
+  }
+
+  int64_t units_per_range() const {
+    if (rate_ <= 0) return std::max<int64_t>(options_.first_range_guesses, 1);
+    return std::clamp<int64_t>(static_cast<int64_t>(rate_ * kClaimSeconds), 1, kMostUnits);
+  }
+
+  void guess(const Lease& lease, const PlannedCell& planned) {
+    options_.tell({.kind = WorkerMessage::Kind::Begin, .leases = {lease.number}});
+    const auto begin = Clock::now();
+    RangeTally range;
+    int64_t done = 0;
+    try {
+      const GuessExperiment& experiment = experiment_of(lease, planned);
+      while (done < lease.count && (done == 0 || !options_.stop_wanted()) &&
+             seconds_since(begin) < 2 * kClaimSeconds) {
+        const int64_t slice = std::min(lease.count - done, slice_guesses(experiment));
+        const auto slice_begin = Clock::now();
+        const RangeTally part = run_range(experiment, planned, lease.first + done, slice);
+        range.append(part);
+        done += slice;
+        const double took = seconds_since(slice_begin);
+        if (slice >= 1024 || took > 1e-4) rate_ = static_cast<double>(slice) / std::max(took, 1e-9);
+        options_.tell({.kind = WorkerMessage::Kind::Progress,
+                       .guesses = slice,
+                       .accepted = part.total().accepted});
+      }
+    } catch (...) {
+      fail(lease, failure_of(std::current_exception()));
+      return;
+    }
+    range.add_time(microseconds_since(begin));
+    jobs::Completion completion{
+        .lease = lease, .payload = range.text(), .count = done, .result = {}};
+    if (lease.first == 0 && done == lease.task_units)
+      completion.result = guess_result(range.stopped(planned.stop).value_or(range.total()),
+                                       effort(lease, range.microseconds()));
+    add(std::move(completion));
+    note("{} {} seed {}: guesses {} to {}, {} accepted, {:.3g} guesses/s", planned.cell.parameters,
+         planned.cell.method, planned.cell.seed, lease.first, lease.first + done,
+         range.total().accepted, rate_);
+  }
+
+  int64_t slice_guesses(const GuessExperiment& experiment) const {
+    const double rate = rate_ > 0 ? rate_ : experiment.expected_rate();
+    return std::clamp<int64_t>(static_cast<int64_t>(rate * kSliceSeconds), 1, kMostUnits);
+  }
+
+  // Making an experiment may cost more than a short range of it.
+  const GuessExperiment& experiment_of(const Lease& lease, const PlannedCell& planned) {
+    if (experiment_task_ != lease.task) {
+      experiment_ = workload_.guesses(planned.cell);
+      experiment_task_ = lease.task;
+    }
+    return *experiment_;
+  }
+
+  // Empties `leases`. One that failed before is computed alone, so that it can not take others with it.
+  void descend_all(std::vector<Lease>& leases) {
+    std::vector<Lease> together;
+    for (const Lease& lease : leases) {
+      if (lease.attempt > 1) {
+        descend({lease});
+      } else {
+        together.push_back(lease);
+      }
+    }
+    leases.clear();
+    if (!together.empty()) descend(together);
+  }
+
+  void descend(const std::vector<Lease>& leases) {
+    if (options_.stop_wanted()) return;  // the claim gives back what was not begun
+    WorkerMessage message{.kind = WorkerMessage::Kind::Begin};
+    std::vector<Cell> cells;
+    for (const Lease& lease : leases) {
+      message.leases.push_back(lease.number);
+      cells.push_back(PlannedCell::parse(lease.parameters).cell);
+    }
+    options_.tell(message);
+    const auto begin = Clock::now();
+    std::vector<DescentOutcome> outcomes;
+    try {
+      outcomes = workload_.descend(cells);
+    } catch (...) {
+      if (leases.size() == 1) {
+        fail(leases[0], failure_of(std::current_exception()));
+        return;
+      }
+      // Half of them need half the memory; in the end the guilty one is alone.
+      const auto middle = leases.begin() + static_cast<int64_t>(leases.size() / 2);
+      descend({leases.begin(), middle});
+      descend({middle, leases.end()});
+      return;
+    }
+    CONVOY_INVARIANT(outcomes.size() == leases.size(), "{} outcomes of {} cells", outcomes.size(),
+                     leases.size());
+    const int64_t each = microseconds_since(begin) / static_cast<int64_t>(leases.size());
+    for (size_t at = 0; at < leases.size(); ++at) hand_in_descent(leases[at], outcomes[at], each);
+  }
+
+  void hand_in_descent(const Lease& lease, const DescentOutcome& outcome, int64_t microseconds) {
+    const jobs::Result result = descent_result(outcome, effort(lease, microseconds));
+    note("{}: loss {} after {} steps in {:.3g} s", lease.parameters, outcome.loss, outcome.steps,
+         static_cast<double>(microseconds) * 1e-6);
+    add({.lease = lease, .payload = "", .count = 0, .result = result});
+  }
+
+  Effort effort(const Lease& lease, int64_t microseconds) const {
+    return {.microseconds = microseconds, .attempts = lease.attempt, .device = options_.device};
+  }
+
+  void fail(const Lease& lease, jobs::Failure failure) {
+    note("{}: failed: {}", lease.parameters, failure.message);
+    const std::vector<jobs::RangeFailure> one = {{.lease = lease, .failure = std::move(failure)}};
+    const auto outcomes = store_.fail(one, options_.max_attempts);
+    if (outcomes.at(0) == jobs::FailOutcome::TaskFailed)
+      options_.tell({.kind = WorkerMessage::Kind::Progress, .cells = 1});
+  }
+
+  void add(jobs::Completion completion) {
+    if (pending_.empty()) oldest_pending_ = Clock::now();
+    pending_.push_back(std::move(completion));
+    if (pending_.size() >= kHandInResults || seconds_since(oldest_pending_) >= kHandInSeconds)
+      hand_in();
+  }
+
+  void hand_in() {
+    if (pending_.empty()) return;
+    const auto receipts = store_.complete(pending_, merge_range_payloads);
+    WorkerMessage message{.kind = WorkerMessage::Kind::Progress};
+    for (size_t at = 0; at < receipts.size(); ++at)
+      if (receipts[at].counted && receipts[at].units_done == receipts[at].units) ++message.cells;
+    pending_.clear();
+    if (message.cells > 0) options_.tell(message);
+  }
+
+  template <class... Values>
+  void note(fmt::format_string<Values...> text, Values&&... values) const {
+    if (options_.notes)
+      options_.tell({.kind = WorkerMessage::Kind::Note,
+                     .text = fmt::format(text, std::forward<Values>(values)...)});
+  }
+
+  const WorkerOptions& options_;
+  const Workload& workload_;
+  jobs::JobStore& store_;
+  double rate_ = 0;  // guesses per second, of the last slice
+  int64_t ranges_per_claim_ = 1;
+  std::unique_ptr<GuessExperiment> experiment_;
+  int64_t experiment_task_ = -1;
+  std::vector<jobs::Completion> pending_;
+  Clock::time_point oldest_pending_;
+};
+
+}  // namespace
+
+void run_worker(const WorkerOptions& options, const Workload& workload, jobs::JobStore& store) {
+  Worker(options, workload, store).run();
+}
+
+}  // namespace convoy::sweep

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One worker of a sweep: claims ranges and cells from the store, computes them, hands the results in. One thread, one
+// core. Knows nothing of other workers; any number may work on one store, on one host or many.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "convoy/jobs/job_store.h"
+#include "convoy/sweep/runner/worker_message.h"
+#include "convoy/sweep/workload.h"
+
+namespace convoy::sweep {
+
+struct WorkerGroup {
+  int64_t number = 0;           // in the store
+  int64_t cells_per_claim = 1;  // of descents: computed together
+};
+
+struct WorkerOptions {
+  std::string name;  // see jobs::ClaimRequest
+  std::vector<WorkerGroup> groups;
+  int64_t first_range_guesses = 1 << 16;  // before any rate is known
+  int max_attempts = 3;
+  std::string device;
+  bool notes = false;                              // tell Note messages
+  std::function<void(const WorkerMessage&)> tell;  // must not throw
+  std::function<bool()> stop_wanted;  // asked several times a second; once true, stays so
+};
+
+// Returns when no task of the groups is open, or when it is to stop; then finished parts of ranges are handed in and
+// the rest is given back. What a cell's computation throws fails its range, not the worker. Throws what the store
+// throws. Blocks.
+void run_worker(const WorkerOptions& options, const Workload& workload, jobs::JobStore& store);
+
+// "HOST.BOOT.NAMESPACE:PID:START": no other process has the name, ever.
+std::string worker_name_of_this_process();
+// The process of that name ran on this host and is gone.
+bool is_gone(const std::string& worker);
+
+}  // namespace convoy::sweep

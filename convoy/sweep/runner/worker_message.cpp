@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/sweep/runner/worker_message.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <sstream>
+
+namespace convoy::sweep {
+
+std::string WorkerMessage::line() const {
+  switch (kind) {
+    case Kind::Begin: {
+      std::string text_line = "begin";
+      for (const int64_t lease : leases) text_line += fmt::format(" {}", lease);
+      return text_line + "\n";
+    }
+    case Kind::Progress:
+      return fmt::format("progress {} {} {}\n", guesses, accepted, cells);
+    case Kind::Note: {
+      std::string one_line = text;
+      std::replace(one_line.begin(), one_line.end(), '\n', ' ');
+      return fmt::format("note {}\n", one_line);
+    }
+    case Kind::Idle:
+      break;
+  }
+  return "idle\n";
+}
+
+std::optional<WorkerMessage> WorkerMessage::parse(const std::string& line) {
+  std::istringstream words(line);
+  std::string kind;
+  words >> kind;
+  WorkerMessage message;
+  if (kind == "begin") {
+    message.kind = Kind::Begin;
+    for (int64_t lease = 0; words >> lease;) message.leases.push_back(lease);
+    return message;
+  }
+  if (kind == "progress") {
+    message.kind = Kind::Progress;
+    words >> message.guesses >> message.accepted >> message.cells;
+    return words.fail() ? std::nullopt : std::optional(message);
+  }
+  if (kind == "note") {
+    message.kind = Kind::Note;
+    message.text = line.size() > 5 ? line.substr(5) : "";
+    return message;
+  }
+  return kind == "idle" ? std::optional(message) : std::nullopt;
+}
+
+}  // namespace convoy::sweep
