@@ -3,8 +3,8 @@
 // Numbers by address (stream.h): single ones for teachers, data and initial values, and tiles of
 // sixteen guesses for kernels that keep one guess per lane. Thread-safe. Same bits on every CPU.
 //
-// A word x is uniform as (x + 1/2) / 2^32. Words 0 and 2 of a block, and 1 and 3, make two normals
-// by Box-Muller (normal_transform.inl holds the arithmetic).
+// A word is uniform as float(int32(word | 1)) / 2^31. Words 0 and 2 of a block, and 1 and 3, make two
+// normals by Box-Muller (normal_transform.inl holds the arithmetic).
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ struct Address {
 
 // Slots first_slot, first_slot + 1, ... of one guess. Scalar.
 void fill_normals(const Address& address, uint32_t first_slot, std::span<float> out);
-// Uniform on (-1, 1), from the same words.
+// Uniform on [-1, 1], never 0, from the same words.
 void fill_uniforms(const Address& address, uint32_t first_slot, std::span<float> out);
 // The raw words: choices, permutations.
 void fill_words(const Address& address, uint32_t first_slot, std::span<uint32_t> out);

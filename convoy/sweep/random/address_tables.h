@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the rounds of Philox make of key, stream and slot, computed once for many guesses;
+// philox_lanes.inl says how it is used. Immutable after construction.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "convoy/sweep/random/stream.h"
+
+namespace convoy::sweep {
+
+// Values of 32 bits, kept in 64 to be broadcast to lanes.
+struct BlockWords {
+  uint64_t first = 0, third = 0, fourth = 0;
+};
+
+struct AddressTables {
+  // Good for guesses whose upper 32 bits are those of `guess`.
+  AddressTables(PhiloxKey key, Stream stream, Precision precision, uint64_t guess,
+                uint32_t num_blocks);
+
+  uint64_t guess_first = 0;  // c0 after round 1, but for the guess
+  uint64_t guess_third = 0;  // c2 after round 2, but for the guess
+  uint64_t keys[10][2] = {};
+  uint64_t last_keys[2] = {};  // of the last round, in the upper halves
+  std::vector<BlockWords> blocks;
+};
+
+}  // namespace convoy::sweep

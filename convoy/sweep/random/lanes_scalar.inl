@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One counter as plain numbers: the reference of the vector files, and the path of CPUs without
+// AVX2. Floats holds two normals: [0] of the lower, [1] of the upper half of a 64-bit lane.
+
+#undef CONVOY_INLINE
+#define CONVOY_INLINE inline __attribute__((always_inline))
+
+struct Lanes {
+  static constexpr uint32_t kGuesses = 1;  // 64-bit lanes
+  using Words = uint64_t;
+  struct Floats {
+    float half[2];
+  };
+
+  static CONVOY_INLINE Words all_words(uint64_t value) { return value; }
+  static CONVOY_INLINE Words load_guesses(const uint32_t* guesses) { return guesses[0]; }
+  // Product of the lower halves.
+  static CONVOY_INLINE Words multiply(Words a, Words b) {
+    return uint64_t{static_cast<uint32_t>(a)} * static_cast<uint32_t>(b);
+  }
+  static CONVOY_INLINE Words high(Words a) { return a >> 32; }
+  static CONVOY_INLINE Words raise(Words a) { return a << 32; }
+  static CONVOY_INLINE Words xor_of(Words a, Words b) { return a ^ b; }
+  static CONVOY_INLINE Words xor_of(Words a, Words b, Words c) { return a ^ b ^ c; }
+
+  static CONVOY_INLINE uint32_t half_of(Words words, int at) {
+    return static_cast<uint32_t>(words >> (32 * at));
+  }
+  static CONVOY_INLINE uint32_t bits_of(float value) {
+    uint32_t bits = 0;
+    __builtin_memcpy(&bits, &value, sizeof bits);
+    return bits;
+  }
+  static CONVOY_INLINE float float_of(uint32_t bits) {
+    float value = 0;
+    __builtin_memcpy(&value, &bits, sizeof value);
+    return value;
+  }
+
+  // float(int32(word | 1)): never 0.
+  static CONVOY_INLINE Floats odd_to_float(Words words) {
+    Floats result;
+    for (int at = 0; at < 2; ++at)
+      result.half[at] = static_cast<float>(static_cast<int32_t>(half_of(words, at) | 1u));
+    return result;
+  }
+  // (word & mask) | bits, read as a float.
+  static CONVOY_INLINE Floats masked_to_float(Words words, uint32_t mask, uint32_t bits) {
+    return {
+        {float_of((half_of(words, 0) & mask) | bits), float_of((half_of(words, 1) & mask) | bits)}};
+  }
+  // |a| = mantissa * 2^exponent, 1 <= mantissa < 2; a is normal.
+  static CONVOY_INLINE Floats exponent(Floats a) {
+    Floats result;
+    for (int at = 0; at < 2; ++at)
+      result.half[at] =
+          static_cast<float>(static_cast<int32_t>((bits_of(a.half[at]) >> 23) & 255u) - 127);
+    return result;
+  }
+  static CONVOY_INLINE Floats mantissa(Floats a) {
+    return {{float_of((bits_of(a.half[0]) & 0x7FFFFFu) | 0x3F800000u),
+             float_of((bits_of(a.half[1]) & 0x7FFFFFu) | 0x3F800000u)}};
+  }
+  // a with its sign flipped where `sign` is negative.
+  static CONVOY_INLINE Floats flip_sign(Floats a, Floats sign) {
+    return {{float_of(bits_of(a.half[0]) ^ (bits_of(sign.half[0]) & 0x80000000u)),
+             float_of(bits_of(a.half[1]) ^ (bits_of(sign.half[1]) & 0x80000000u))}};
+  }
+  static CONVOY_INLINE Floats keep(Floats a, Words mask) {
+    return {{float_of(bits_of(a.half[0]) & half_of(mask, 0)),
+             float_of(bits_of(a.half[1]) & half_of(mask, 1))}};
+  }
+
+  static CONVOY_INLINE Floats all(float value) { return {{value, value}}; }
+  static CONVOY_INLINE Floats add(Floats a, Floats b) {
+    return {{a.half[0] + b.half[0], a.half[1] + b.half[1]}};
+  }
+  static CONVOY_INLINE Floats subtract(Floats a, Floats b) {
+    return {{a.half[0] - b.half[0], a.half[1] - b.half[1]}};
+  }
+  static CONVOY_INLINE Floats multiply(Floats a, Floats b) {
+    return {{a.half[0] * b.half[0], a.half[1] * b.half[1]}};
+  }
+  // a * b + c, rounded once.
+  static CONVOY_INLINE Floats fma(Floats a, Floats b, Floats c) {
+    return {{__builtin_fmaf(a.half[0], b.half[0], c.half[0]),
+             __builtin_fmaf(a.half[1], b.half[1], c.half[1])}};
+  }
+  static CONVOY_INLINE Floats root(Floats a) {
+    return {{__builtin_sqrtf(a.half[0]), __builtin_sqrtf(a.half[1])}};
+  }
+  // to[guess] = lower + upper half.
+  static CONVOY_INLINE void store_sums(float* to, Floats a) { to[0] = a.half[0] + a.half[1]; }
+  static CONVOY_INLINE void store_halves(float* lower, float* upper, Floats a) {
+    lower[0] = a.half[0];
+    upper[0] = a.half[1];
+  }
+};

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Philox over Lanes, one counter of stream.h per 64-bit lane. The first three rounds, where nothing
+// depends on guess and slot together, are in BlockWords (per slot block, address_tables.h) and
+// GuessWords (per guess): with round keys k, multipliers M0 and M1, and counter words
+// (c0, c1, c2, c3) = (layout, guess, guess >> 32, slots), after round 3
+//   c0 = g.high ^ b.first     c1 = g.low     c2 = b.third ^ g.fourth     c3 = b.fourth
+// and BlockWords hold round key 3 (of c0, c2) and 4 (of c2, over c3) already.
+// Needs Lanes of one lanes_*.inl.
+
+struct GuessWords {
+  Lanes::Words high, low, fourth;
+};
+
+CONVOY_INLINE GuessWords guess_words(const AddressTables& tables, const uint32_t* guesses) {
+  const Lanes::Words m0 = Lanes::all_words(kPhiloxMultipliers[0]);
+  const Lanes::Words m1 = Lanes::all_words(kPhiloxMultipliers[1]);
+  // Round 1 gives c0 = constant ^ guess; round 2 multiplies it.
+  const Lanes::Words first =
+      Lanes::xor_of(Lanes::load_guesses(guesses), Lanes::all_words(tables.guess_first));
+  const Lanes::Words even = Lanes::multiply(first, m0);
+  const Lanes::Words third = Lanes::xor_of(Lanes::high(even), Lanes::all_words(tables.guess_third));
+  const Lanes::Words odd = Lanes::multiply(third, m1);
+  return {Lanes::high(odd), odd, even};
+}
+
+struct WordPair {
+  Lanes::Words even;  // words 0 (upper halves) and 1 (lower) of each counter
+  Lanes::Words odd;   // words 2 (upper halves) and 3 (lower)
+};
+
+template <uint32_t kRounds>
+CONVOY_INLINE WordPair philox_lanes(const AddressTables& tables, const BlockWords& block,
+                                    const GuessWords& guess) {
+  const Lanes::Words m0 = Lanes::all_words(kPhiloxMultipliers[0]);
+  const Lanes::Words m1 = Lanes::all_words(kPhiloxMultipliers[1]);
+  Lanes::Words c0 = Lanes::xor_of(guess.high, Lanes::all_words(block.first));
+  Lanes::Words c1 = guess.low;
+  Lanes::Words c2 = Lanes::xor_of(guess.fourth, Lanes::all_words(block.third));
+  Lanes::Words even = Lanes::multiply(c0, m0);
+  Lanes::Words odd = Lanes::multiply(c2, m1);
+  c0 = Lanes::xor_of(Lanes::high(odd), c1, Lanes::all_words(tables.keys[3][0]));
+  c2 = Lanes::xor_of(Lanes::high(even), Lanes::all_words(block.fourth));
+  c1 = odd;
+  Lanes::Words c3 = even;
+#pragma GCC unroll 16
+  for (uint32_t round = 4; round + 1 < kRounds; ++round) {
+    even = Lanes::multiply(c0, m0);
+    odd = Lanes::multiply(c2, m1);
+    c0 = Lanes::xor_of(Lanes::high(odd), c1, Lanes::all_words(tables.keys[round][0]));
+    c2 = Lanes::xor_of(Lanes::high(even), c3, Lanes::all_words(tables.keys[round][1]));
+    c1 = odd;
+    c3 = even;
+  }
+  // The last round's products keep both halves: no lane is packed.
+  even = Lanes::multiply(c0, m0);
+  odd = Lanes::multiply(c2, m1);
+  return {Lanes::xor_of(odd, Lanes::raise(c1), Lanes::all_words(tables.last_keys[0])),
+          Lanes::xor_of(even, Lanes::raise(c3), Lanes::all_words(tables.last_keys[1]))};
+}

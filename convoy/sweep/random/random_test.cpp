@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "convoy/base/error.h"
+#include "convoy/sweep/random/numbers.h"
+
+namespace convoy::sweep {
+namespace {
+
+// tests/kat_vectors of Random123 1.14.
+TEST(Philox, GivesTheKnownAnswers) {
+  const PhiloxWords zeros = {}, ones = {~0u, ~0u, ~0u, ~0u};
+  const PhiloxWords pi = {0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344};
+  EXPECT_EQ(philox4x32(zeros, {0, 0}, 10),
+            (PhiloxWords{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}));
+  EXPECT_EQ(philox4x32(ones, {~0u, ~0u}, 10),
+            (PhiloxWords{0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd}));
+  EXPECT_EQ(philox4x32(pi, {0xa4093822, 0x299f31d0}, 10),
+            (PhiloxWords{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}));
+  EXPECT_EQ(philox4x32(zeros, {0, 0}, 7),
+            (PhiloxWords{0x5f6fb709, 0x0d893f64, 0x4f121f81, 0x4f730a48}));
+  EXPECT_EQ(philox4x32(ones, {~0u, ~0u}, 7),
+            (PhiloxWords{0x5207ddc2, 0x45165e59, 0x4d8ee751, 0x8c52f662}));
+  EXPECT_EQ(philox4x32(pi, {0xa4093822, 0x299f31d0}, 7),
+            (PhiloxWords{0x4dfccaba, 0x190a87f0, 0xc47362ba, 0xb6b5242a}));
+}
+
+Address address_at(Precision precision, uint64_t guess, int64_t seed = 7) {
+  return {stream_key(3, seed), Stream::Guess, precision, guess};
+}
+
+class EachPrecision : public testing::TestWithParam<Precision> {};
+
+// The kernels share rounds between guesses and slots; here every word is computed alone.
+TEST_P(EachPrecision, UniformTilesHoldTheWordsOfTheirAddresses) {
+  for (const CpuLevel level : usable_cpu_levels()) {
+    for (const uint64_t guess : {uint64_t{0}, uint64_t{12345}, (uint64_t{5} << 32) - 3}) {
+      const uint32_t num_slots = 11;
+      std::vector<float> tile(num_slots * kTileGuesses);
+      fill_uniform_tile(address_at(GetParam(), guess), num_slots, tile.data(), level);
+      for (uint32_t lane = 0; lane < kTileGuesses; ++lane) {
+        std::vector<uint32_t> words(num_slots);
+        fill_words(address_at(GetParam(), guess + lane), 0, words);
+        for (uint32_t slot = 0; slot < num_slots; ++slot) {
+          const float wanted = static_cast<float>(static_cast<int32_t>(words[slot] | 1)) * 0x1p-31f;
+          ASSERT_EQ(tile[slot * kTileGuesses + lane], wanted)
+              << cpu_level_name(level) << " guess " << guess + lane << " slot " << slot;
+        }
+      }
+    }
+  }
+}
+
+TEST_P(EachPrecision, NormalTilesHaveTheSameBitsAtEveryLevel) {
+  for (const uint32_t num_slots : {1u, 2u, 3u, 4u, 149u, 150u, 151u}) {
+    for (uint64_t guess = 0; guess < 4096; guess += 16) {
+      std::vector<float> wanted(num_slots * kTileGuesses);
+      fill_normal_tile(address_at(GetParam(), guess), num_slots, wanted.data(), CpuLevel::Scalar);
+      for (const CpuLevel level : usable_cpu_levels()) {
+        std::vector<float> tile(num_slots * kTileGuesses);
+        fill_normal_tile(address_at(GetParam(), guess), num_slots, tile.data(), level);
+        ASSERT_EQ(tile, wanted) << cpu_level_name(level);
+      }
+      if (num_slots > 4 && guess > 256) break;
+    }
+  }
+}
+
+TEST_P(EachPrecision, NormalsFollowBoxMuller) {
+  const double tolerance = GetParam() == Precision::Exact ? 1e-6 : 1e-4;
+  std::vector<uint32_t> words(4000);
+  std::vector<float> normals(4000);
+  fill_words(address_at(GetParam(), 9), 0, words);
+  fill_normals(address_at(GetParam(), 9), 0, normals);
+  for (size_t at = 0; at < words.size(); ++at) {
+    const size_t first = at / 4 * 4 + at % 2;
+    const double f = static_cast<int32_t>(words[first] | 1);
+    const double radius = std::copysign(std::sqrt(-2 * std::log(std::abs(f) / 0x1p31)), f);
+    const double angle =
+        M_PI * ((static_cast<double>(words[first + 2] & 0x7FFFFEu) + 1) / 0x1p23 - 0.5);
+    const double wanted = radius * (at % 4 < 2 ? std::cos(angle) : std::sin(angle));
+    ASSERT_NEAR(normals[at], wanted, tolerance * (1 + std::abs(radius))) << at;
+  }
+}
+
+double normal_probability(double x) { return 0.5 * std::erfc(-x / std::sqrt(2.0)); }
+
+TEST_P(EachPrecision, NormalsPassMomentsTailsAndKolmogorovSmirnov) {
+  const uint32_t num_slots = 500;
+  const uint32_t num_tiles = 1000;
+  std::vector<float> tile(num_slots * kTileGuesses);
+  std::vector<float> sample;
+  std::vector<double> moments(9);
+  int64_t beyond_three = 0, beyond_four_and_half = 0, count = 0;
+  double product = 0;
+  for (uint32_t at = 0; at < num_tiles; ++at) {
+    fill_normal_tile(address_at(GetParam(), uint64_t{at} * kTileGuesses, 11), num_slots,
+                     tile.data());
+    for (size_t each = 0; each < tile.size(); ++each) {
+      const double x = tile[each];
+      double power = 1;
+      for (size_t m = 1; m < moments.size(); ++m) moments[m] += power *= x;
+      beyond_three += std::abs(x) > 3;
+      beyond_four_and_half += std::abs(x) > 4.5;
+      if (each >= kTileGuesses) product += x * tile[each - kTileGuesses];
+      ++count;
+    }
+    if (at % 10 == 0) sample.insert(sample.end(), tile.begin(), tile.end());
+  }
+  const auto n = static_cast<double>(count);
+  const double wanted[] = {1, 0, 1, 0, 3, 0, 15, 0, 105},
+               of_square[] = {1, 1, 3, 15, 105, 945, 10395, 135135, 2027025};
+  for (size_t m = 1; m < moments.size(); ++m)
+    EXPECT_NEAR(moments[m] / n, wanted[m],
+                4 * std::sqrt((of_square[m] - wanted[m] * wanted[m]) / n))
+        << m;
+  EXPECT_NEAR(product / n, 0, 4 / std::sqrt(n));
+  const auto expect_count = [&](int64_t found, double bound) {
+    const double p = 2 * normal_probability(-bound);
+    EXPECT_NEAR(static_cast<double>(found), n * p, 4 * std::sqrt(n * p)) << bound;
+  };
+  expect_count(beyond_three, 3);
+  expect_count(beyond_four_and_half, 4.5);
+  std::sort(sample.begin(), sample.end());
+  double distance = 0;
+  for (size_t at = 0; at < sample.size(); at += 7)
+    distance = std::max(
+        distance, std::abs(normal_probability(sample[at]) -
+                           (static_cast<double>(at) + 0.5) / static_cast<double>(sample.size())));
+  EXPECT_LT(distance * std::sqrt(static_cast<double>(sample.size())), 1.95);  // 0.1 %
+}
+
+INSTANTIATE_TEST_SUITE_P(Numbers, EachPrecision,
+                         testing::Values(Precision::Exact, Precision::Fast));
+
+TEST(Numbers, StreamsSeedsAndBlocksDiffer) {
+  Address address = address_at(Precision::Exact, 0);
+  std::vector<uint32_t> all(64), other(64);
+  fill_words(address, 0, all);
+  for (const Stream stream : {Stream::Teacher, Stream::Data, Stream::DescentInit}) {
+    address.stream = stream;
+    fill_words(address, 0, other);
+    all.insert(all.end(), other.begin(), other.end());
+  }
+  fill_words(address_at(Precision::Exact, 0, 8), 0, other);
+  all.insert(all.end(), other.begin(), other.end());
+  fill_words(address_at(Precision::Exact, uint64_t{1} << 32), 0, other);
+  all.insert(all.end(), other.begin(), other.end());
+  std::sort(all.begin(), all.end());
+  EXPECT_EQ(std::adjacent_find(all.begin(), all.end()), all.end());
+}
+
+TEST(Numbers, SlotsMayStartAnywhere) {
+  std::vector<float> whole(20), part(9);
+  fill_normals(address_at(Precision::Exact, 4), 0, whole);
+  fill_normals(address_at(Precision::Exact, 4), 7, part);
+  EXPECT_TRUE(std::equal(part.begin(), part.end(), whole.begin() + 7));
+}
+
+TEST(Numbers, RefuseSeedsBeyondTheKey) {
+  EXPECT_THROW(stream_key(0, -1), ConfigError);
+  EXPECT_THROW(stream_key(int64_t{1} << 32, 0), ConfigError);
+}
+
+}  // namespace
+}  // namespace convoy::sweep

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The tile kernels of one instruction set (tile.inl); numbers.cpp picks one.
+#pragma once
+
+#include <cstdint>
+
+#include "convoy/sweep/random/address_tables.h"
+
+namespace convoy::sweep {
+
+struct TileFillers {
+  using Fill = void (*)(const AddressTables& tables, uint32_t guess, uint32_t num_slots,
+                        float* out);
+  // [precision][normal]
+  Fill fill[2][2];
+};
+
+}  // namespace convoy::sweep

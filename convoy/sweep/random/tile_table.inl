@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The table of one instruction set; included in its namespace.
+
+extern const TileFillers kTileFillers;
+const TileFillers kTileFillers = {
+    {{fill_tile<Precision::Exact, false>, fill_tile<Precision::Exact, true>},
+     {fill_tile<Precision::Fast, false>, fill_tile<Precision::Fast, true>}}};
