@@ -18,8 +18,10 @@ namespace {
 
 constexpr std::chrono::milliseconds kKillLimit{1'500};
 
-// Positive: watch this group; negative: forget it. The end of the stream means that the launcher is gone; a launcher that
-// ended in good order has told to forget every group.
+// Positive: watch this group; negative: forget it; kInOrder: the launcher is about to end by itself. The end of the stream without
+// it means that the launcher was killed, perhaps before it could tell of a rank that it had just started.
+constexpr pid_t kInOrder = 0;
+
 [[noreturn]] void stand_guard(int line, const std::filesystem::path& scratch,
                               const std::string& mark) {
   ::setsid();
@@ -30,17 +32,21 @@ constexpr std::chrono::milliseconds kKillLimit{1'500};
   if (line > 0) ::close_range(0, static_cast<unsigned>(line) - 1, 0);
   ::close_range(static_cast<unsigned>(line) + 1, ~0U, 0);
   std::set<pid_t> groups;
+  bool in_order = false;
   pid_t message = 0;
   ssize_t received = 0;
   while ((received = ::read(line, &message, sizeof(message))) != 0) {
     if (received < 0 && errno == EINTR) continue;
     if (received != sizeof(message)) break;
-    if (message > 0)
+    if (message == kInOrder)
+      in_order = true;
+    else if (message > 0)
       groups.insert(message);
     else
       groups.erase(-message);
   }
-  if (!groups.empty()) {
+  // A rank that could not be killed is left in `groups`.
+  if (!in_order || !groups.empty()) {
     for (const pid_t group : groups) ::kill(-group, SIGKILL);
     kill_marked(mark, kKillLimit);
   }
@@ -60,6 +66,7 @@ Guard::Guard(const std::filesystem::path& scratch, const std::string& mark) {
 }
 
 Guard::~Guard() {
+  tell(kInOrder);
   line_.reset();
   while (::waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
   }

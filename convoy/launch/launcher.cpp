@@ -99,6 +99,7 @@ class Attempt {
         health_(pages_, plan.health),
         logs_(log_options(plan)) {
     descendants_.leave_alone(guard_.pid());
+    scratch_.make();  // now that somebody tidies up whatever happens
   }
   ~Attempt();
   Attempt(const Attempt&) = delete;

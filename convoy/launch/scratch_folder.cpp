@@ -7,11 +7,11 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 #include <fstream>
 
 #include "convoy/base/error.h"
+#include "convoy/launch/worker_environment.h"
 
 namespace convoy::launch {
 namespace {
@@ -64,19 +64,19 @@ void remove_abandoned(const fs::path& temporary) {
 
 ScratchFolder::ScratchFolder() {
   std::error_code error;
-  const fs::path wanted = fs::temp_directory_path(error);
-  for (const fs::path& folder : {wanted, fs::path("/tmp")}) {
-    if (folder.empty()) continue;
-    remove_abandoned(folder);
-    std::string name = (folder / fmt::format("{}XXXXXX", kName)).string();
-    if (::mkdtemp(name.data()) == nullptr) continue;
-    path_ = name;
-    owner_ = locked_owner_file(path_);
-    return;
-  }
-  throw IoError(
-      fmt::format("no folder for temporary files could be made: {}", std::strerror(errno)),
-      {.hint = "set TMPDIR to a folder on a disk that is not full and may be written to"});
+  fs::path folder = fs::temp_directory_path(error);
+  if (error || ::access(folder.c_str(), W_OK | X_OK) != 0) folder = "/tmp";
+  path_ = folder / fmt::format("{}{}", kName, new_run_id());
+}
+
+void ScratchFolder::make() {
+  remove_abandoned(path_.parent_path());
+  if (::mkdir(path_.c_str(), 0700) != 0)
+    throw IoError(
+        fmt::format("no folder for temporary files could be made: {}", std::strerror(errno)),
+        {.file = path_.parent_path(),
+         .hint = "set TMPDIR to a folder on a disk that is not full and may be written to"});
+  owner_ = locked_owner_file(path_);
 }
 
 ScratchFolder::~ScratchFolder() {

@@ -13,10 +13,14 @@ namespace convoy::launch {
 
 class ScratchFolder {
  public:
-  ScratchFolder();  // in TMPDIR, or in /tmp where that can not be; throws IoError
+  // Chooses a name that nobody has, in TMPDIR, or in /tmp where that can not be written to. So a guard can know of the folder before
+  // there is one.
+  ScratchFolder();
   ~ScratchFolder();
   ScratchFolder(const ScratchFolder&) = delete;
   ScratchFolder& operator=(const ScratchFolder&) = delete;
+
+  void make();  // before the rest is used; throws IoError
 
   const std::filesystem::path& path() const { return path_; }
   std::filesystem::path store_file() const { return path_ / "store"; }

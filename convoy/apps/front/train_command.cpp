@@ -177,7 +177,8 @@ int run_train(Context& context, const std::vector<std::string>& arguments) {
     return launch::run_job(launch::plan_job(found.request, setup, std::move(plan), context.log()));
   };
   if (flags.dry_run) {
-    const launch::ScratchFolder scratch;
+    launch::ScratchFolder scratch;
+    scratch.make();
     write_file_atomic(scratch.path() / "config.yaml", resolved.yaml());
     return conclude(context, run(launch_plan(context, flags, scratch.path())), scratch.path());
   }
