@@ -37,6 +37,7 @@ enum class Access { ReadWrite, ReadOnly };  // ReadOnly works in a folder that m
 
 struct StoreOptions {
   Access access = Access::ReadWrite;
+  bool rollback_journal = false;  // SQLite: as on a network file system, wherever the file is
   std::chrono::milliseconds busy_limit{
       15'000};  // waiting for another process, or for a server to come back
 };
@@ -120,7 +121,8 @@ class JobStore {
   virtual std::vector<TaskRecord> unfinished_complete(int64_t group) = 0;
   // False for a task that has its result already; that one stays. Value and Censored drop the task's parts and leases.
   virtual std::vector<bool> finish(std::span<const Finish> results) = 0;
-  // Failed tasks are open again: finished units stay, attempts start anew. Returns how many.
+  // Failed tasks are open again, attempts start anew. Finished units stay, but where the task had them all. Returns how
+  // many.
   virtual int64_t reopen_failed(int64_t group) = 0;
 
   virtual Counts counts(int64_t group) = 0;

@@ -49,7 +49,7 @@ struct Lease {
   int64_t task_units = 1;
   int64_t first = 0;
   int64_t count = 1;
-  std::string worker;
+  std::string worker = {};
   int64_t expires_ms = 0;  // store's clock, milliseconds since 1970
   int attempt = 1;         // 1 = first; counts failures and expiries of this range
 };
@@ -58,16 +58,16 @@ struct Lease {
 struct Part {
   int64_t first = 0;
   int64_t count = 0;
-  std::string payload;
+  std::string payload = {};
 };
 
 struct Failure {
-  std::string kind;  // stable word: "crash", "timeout", "memory", "lost", "error", ...
-  std::string message;
+  std::string kind = {};  // stable word: "crash", "timeout", "memory", "lost", "error", ...
+  std::string message = {};
   int exit_code = -1;  // -1 = none
   int signal = 0;      // 0 = none
   int attempt = 0;     // of the last try; filled in by JobStore::fail
-  std::string stderr_tail;
+  std::string stderr_tail = {};
   bool operator==(const Failure&) const = default;
 };
 
@@ -76,8 +76,8 @@ enum class ResultKind : int { Value = 1, Failed = 2, Censored = 3 };
 // A task's one final result. Never a default that looks like a number.
 struct Result {
   ResultKind kind = ResultKind::Value;
-  std::string payload;  // Value, Censored: the caller's text
-  Failure failure;      // Failed
+  std::string payload = {};  // Value, Censored: the caller's text
+  Failure failure = {};      // Failed
   bool operator==(const Result&) const = default;
 };
 
@@ -90,7 +90,7 @@ struct TaskRecord {
   int64_t units_done = 0;
   int64_t priority = 0;
   TaskState state = TaskState::Open;
-  std::optional<Result> result;  // none while open
+  std::optional<Result> result = {};  // none while open
 };
 
 struct Counts {

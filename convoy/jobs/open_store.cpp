@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <filesystem>
+
+#include "convoy/base/error.h"
+#include "convoy/jobs/job_store.h"
+#include "convoy/jobs/sql/schema.h"
+#include "convoy/jobs/sql/sql_store.h"
+#include "convoy/jobs/sqlite/sqlite_session.h"
+
+namespace convoy::jobs {
+namespace {
+
+// About half a second of reading. Larger stores are checked row by row as they are read.
+constexpr uintmax_t kCheckedWholeBytes = 32 << 20;
+
+std::unique_ptr<JobStore> open_sqlite(const std::filesystem::path& path,
+                                      const StoreOptions& options) {
+  std::error_code error;
+  const uintmax_t bytes = std::filesystem::file_size(path, error);
+  const bool check = !error && bytes > 0 && bytes <= kCheckedWholeBytes;
+  auto session = std::make_unique<SqliteSession>(path, options);
+  if (check) session->check_integrity();
+  prepare_schema(*session, options.access);
+  auto store = std::make_unique<SqlStore>(std::move(session), options.busy_limit);
+  if (check) store->verify_all();
+  return store;
+}
+
+}  // namespace
+
+std::unique_ptr<JobStore> open_store(const std::string& url, const StoreOptions& options) {
+  constexpr std::string_view kSqlite = "sqlite:";
+  if (url.starts_with(kSqlite)) return open_sqlite(url.substr(kSqlite.size()), options);
+  const size_t scheme = url.find("://");
+  if (scheme != std::string::npos)
+    throw ConfigError(
+        fmt::format("job store: wanted a path, sqlite:PATH or postgresql://..., found '{}://...'",
+                    url.substr(0, scheme)));
+  return open_sqlite(url, options);
+}
+
+}  // namespace convoy::jobs

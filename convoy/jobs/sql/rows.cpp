@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/jobs/sql/rows.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "convoy/base/hash.h"
+
+namespace convoy::jobs {
+namespace {
+
+// Fields with their lengths, so that no two rows have the same bytes.
+class Checksum {
+ public:
+  Checksum& add(int64_t value) {
+    for (int shift = 0; shift < 64; shift += 8)
+      bytes_.push_back(static_cast<char>(static_cast<uint64_t>(value) >> shift));
+    return *this;
+  }
+  Checksum& add(const std::string& text) {
+    add(static_cast<int64_t>(text.size()));
+    bytes_ += text;
+    return *this;
+  }
+  int64_t value() const { return crc32c(bytes_); }
+
+ private:
+  std::string bytes_;
+};
+
+class Reader {
+ public:
+  Reader(const SqlRow& row, const std::string& store, size_t at = 0)
+      : row_(row), store_(store), at_(at) {}
+
+  int64_t integer() { return next<int64_t>(); }
+  std::string text() { return next<std::string>(); }
+  std::string bytes() { return next<Bytes>().data; }
+
+  // Reads the row's checksum.
+  void verify(int64_t wanted, const std::string& what) {
+    if (integer() != wanted)
+      throw_damaged(store_, fmt::format("the checksum of {} is wrong", what));
+  }
+
+ private:
+  template <class T>
+  const T& next() {
+    const T* const value = at_ < row_.size() ? std::get_if<T>(&row_[at_]) : nullptr;
+    if (value == nullptr)
+      throw_damaged(store_, fmt::format("column {} of a row has the wrong type", at_));
+    ++at_;
+    return *value;
+  }
+
+  const SqlRow& row_;
+  const std::string& store_;
+  size_t at_;
+};
+
+constexpr char kHexDigits[] = "0123456789abcdef";
+
+std::string failure_json(const Failure& failure) {
+  const nlohmann::json json = {
+      {"kind", failure.kind},           {"message", failure.message},
+      {"exit_code", failure.exit_code}, {"signal", failure.signal},
+      {"attempt", failure.attempt},     {"stderr_tail", failure.stderr_tail}};
+  // A stderr tail may be cut inside a character, or be no UTF-8 at all.
+  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+Failure parse_failure(const std::string& text, const std::string& store) {
+  try {
+    const nlohmann::json json = nlohmann::json::parse(text);
+    return {.kind = json.at("kind"),
+            .message = json.at("message"),
+            .exit_code = json.at("exit_code"),
+            .signal = json.at("signal"),
+            .attempt = json.at("attempt"),
+            .stderr_tail = json.at("stderr_tail")};
+  } catch (const nlohmann::json::exception&) {
+    throw_damaged(store, "the record of a failure is no JSON");
+  }
+}
+
+int64_t result_crc(int64_t task, int64_t kind, const std::string& payload,
+                   const std::string& failure) {
+  return Checksum().add(task).add(kind).add(payload).add(failure).value();
+}
+
+}  // namespace
+
+void throw_damaged(const std::string& store, const std::string& what) {
+  throw DataError(fmt::format("the job store is damaged: {}", what),
+                  {.file = store,
+                   .hint = "restore the file from a copy, or move it away and run the work again"});
+}
+
+int64_t integer_at(const SqlRow& row, size_t column, const std::string& store) {
+  return Reader(row, store, column).integer();
+}
+
+std::string hex_of(const std::string& bytes) {
+  std::string hex;
+  hex.reserve(2 * bytes.size());
+  for (const char byte : bytes) {
+    hex.push_back(kHexDigits[static_cast<uint8_t>(byte) >> 4]);
+    hex.push_back(kHexDigits[static_cast<uint8_t>(byte) & 15]);
+  }
+  return hex;
+}
+
+std::string bytes_of(const std::string& hex) {
+  const auto digit = [](char character) {
+    return character <= '9' ? character - '0' : character - 'a' + 10;
+  };
+  std::string bytes;
+  for (size_t at = 0; at + 1 < hex.size(); at += 2)
+    bytes.push_back(static_cast<char>(digit(hex[at]) * 16 + digit(hex[at + 1])));
+  return bytes;
+}
+
+int64_t crc_of(const Group& group) {
+  return Checksum().add(group.name).add(group.workload).add(group.version).value();
+}
+
+int64_t text_crc_of(const std::string& id, const std::string& parameters) {
+  return Checksum().add(id).add(parameters).value();
+}
+
+int64_t crc_of(const TaskRow& task) {
+  return Checksum()
+      .add(task.group)
+      .add(task.priority)
+      .add(task.units)
+      .add(task.next_unit)
+      .add(task.units_done)
+      .add(static_cast<int64_t>(task.state))
+      .value();
+}
+
+int64_t crc_of(const RangeRow& range) {
+  return Checksum()
+      .add(range.task)
+      .add(range.first)
+      .add(range.count)
+      .add(range.attempt)
+      .add(range.worker)
+      .add(range.expires_ms)
+      .value();
+}
+
+int64_t crc_of(int64_t task, const Part& part) {
+  return Checksum().add(task).add(part.first).add(part.count).add(part.payload).value();
+}
+
+Group decode_group(const SqlRow& row, const std::string& store) {
+  Reader reader(row, store);
+  Group group;
+  group.number = reader.integer();
+  group.name = reader.text();
+  group.workload = reader.text();
+  group.version = reader.text();
+  reader.verify(crc_of(group), fmt::format("group {}", group.number));
+  return group;
+}
+
+TaskRow decode_task(const SqlRow& row, const std::string& store) {
+  Reader reader(row, store);
+  TaskRow task;
+  task.number = reader.integer();
+  task.group = reader.integer();
+  task.id = reader.bytes();
+  task.parameters = reader.text();
+  task.priority = reader.integer();
+  task.units = reader.integer();
+  task.next_unit = reader.integer();
+  task.units_done = reader.integer();
+  task.state = static_cast<TaskState>(reader.integer());
+  const std::string what = fmt::format("task {}", task.number);
+  reader.verify(text_crc_of(task.id, task.parameters), what);
+  reader.verify(crc_of(task), what);
+  return task;
+}
+
+RangeRow decode_range(const SqlRow& row, const std::string& store) {
+  Reader reader(row, store);
+  RangeRow range;
+  range.number = reader.integer();
+  range.task = reader.integer();
+  range.first = reader.integer();
+  range.count = reader.integer();
+  range.attempt = reader.integer();
+  range.worker = reader.text();
+  range.expires_ms = reader.integer();
+  reader.verify(crc_of(range), fmt::format("range {}", range.number));
+  return range;
+}
+
+Part decode_part(int64_t task, const SqlRow& row, const std::string& store) {
+  Reader reader(row, store);
+  Part part;
+  part.first = reader.integer();
+  part.count = reader.integer();
+  part.payload = reader.bytes();
+  reader.verify(crc_of(task, part), fmt::format("a finished range of task {}", task));
+  return part;
+}
+
+Result decode_result(int64_t task, const SqlRow& row, size_t at, const std::string& store) {
+  Reader reader(row, store, at);
+  const int64_t kind = reader.integer();
+  Result result{.kind = static_cast<ResultKind>(kind), .payload = reader.bytes(), .failure = {}};
+  const std::string failure = reader.bytes();
+  reader.verify(result_crc(task, kind, result.payload, failure),
+                fmt::format("the result of task {}", task));
+  if (result.kind == ResultKind::Failed) result.failure = parse_failure(failure, store);
+  return result;
+}
+
+SqlRow encode_result(int64_t task, const Result& result) {
+  const int64_t kind = static_cast<int64_t>(result.kind);
+  const std::string failure =
+      result.kind == ResultKind::Failed ? failure_json(result.failure) : std::string();
+  return {task, kind, Bytes{result.payload}, Bytes{failure},
+          result_crc(task, kind, result.payload, failure)};
+}
+
+}  // namespace convoy::jobs

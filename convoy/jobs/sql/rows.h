@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Rows of the store's tables as structs. Each row carries a CRC32C over its other columns, made on every write and
+// verified on every read, so that a flipped byte is found and never counted.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "convoy/jobs/sql/session.h"
+#include "convoy/jobs/task.h"
+
+namespace convoy::jobs {
+
+// Column lists in the order in which the decoders read. Literals, as statements are put together at compile time.
+#define CONVOY_TASK_COLUMNS                                                               \
+  "number, group_number, id, parameters, priority, units, next_unit, units_done, state, " \
+  "text_crc, crc"
+#define CONVOY_RANGE_COLUMNS "number, task, first, count, attempt, worker, expires, crc"
+
+// Expiry of a range whose task has failed: nobody takes it over until the task is open again.
+constexpr int64_t kParked = INT64_MAX;
+
+struct TaskRow {
+  int64_t number = 0;
+  int64_t group = 0;
+  std::string id = {};  // 32 raw bytes
+  std::string parameters = {};
+  int64_t priority = 0;
+  int64_t units = 1;
+  int64_t next_unit = 0;  // units from here on were never handed out
+  int64_t units_done = 0;
+  TaskState state = TaskState::Open;
+};
+
+// A range on lease, or open again (worker empty, expired for ever).
+struct RangeRow {
+  int64_t number = 0;
+  int64_t task = 0;
+  int64_t first = 0;
+  int64_t count = 0;
+  int64_t attempt = 0;  // attempts begun
+  std::string worker = {};
+  int64_t expires_ms = 0;
+};
+
+std::string hex_of(const std::string& bytes);
+std::string bytes_of(const std::string& hex);
+
+int64_t crc_of(const Group& group);
+int64_t text_crc_of(const std::string& id, const std::string& parameters);
+int64_t crc_of(const TaskRow& task);
+// Without its number, which the database gives on insertion.
+int64_t crc_of(const RangeRow& range);
+int64_t crc_of(int64_t task, const Part& part);
+
+// Each throws DataError naming `store` when the row is damaged. `row` may hold more columns after those read.
+Group decode_group(const SqlRow& row, const std::string& store);
+TaskRow decode_task(const SqlRow& row, const std::string& store);
+RangeRow decode_range(const SqlRow& row, const std::string& store);
+// Columns: first, count, payload, crc.
+Part decode_part(int64_t task, const SqlRow& row, const std::string& store);
+// Columns from `at` on: kind, payload, failure, crc.
+Result decode_result(int64_t task, const SqlRow& row, size_t at, const std::string& store);
+
+// task, kind, payload, failure, crc.
+SqlRow encode_result(int64_t task, const Result& result);
+
+int64_t integer_at(const SqlRow& row, size_t column, const std::string& store);
+[[noreturn]] void throw_damaged(const std::string& store, const std::string& what);
+
+}  // namespace convoy::jobs

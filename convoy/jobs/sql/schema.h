@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The tables of the store and how older ones become today's.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "convoy/jobs/job_store.h"
+#include "convoy/jobs/sql/session.h"
+
+namespace convoy::jobs {
+
+// Entry n turns version n into n + 1; an empty database has version 0. Entries are never changed, only added.
+std::span<const char* const> schema_steps();
+
+// Brings the database to version steps.size(), all in one transaction. Throws ConfigError when it is newer than that,
+// or older and may not be written.
+void prepare_schema(SqlSession& session, Access access,
+                    std::span<const char* const> steps = schema_steps());
+
+}  // namespace convoy::jobs

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/jobs/sql/sql_store.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <thread>
+
+#include "convoy/jobs/sql/transaction.h"
+
+namespace convoy::jobs {
+namespace {
+
+constexpr int64_t kMaxResultsAtRisk = 10;
+constexpr std::chrono::seconds kMaxTimeAtRisk{2};
+constexpr std::chrono::milliseconds kRetryPause{50};
+constexpr size_t kTasksPerTransaction = 20'000;
+constexpr int64_t kTasksPerPage = 4'000;
+
+}  // namespace
+
+SqlStore::SqlStore(std::unique_ptr<SqlSession> session, std::chrono::milliseconds busy_limit)
+    : session_(std::move(session)), busy_limit_(busy_limit) {}
+
+bool SqlStore::durability_is_due(int64_t num_results) const {
+  const int64_t at_risk = results_at_risk_ + num_results;
+  if (at_risk == 0) return false;
+  return at_risk >= kMaxResultsAtRisk ||
+         (results_at_risk_ > 0 &&
+          std::chrono::steady_clock::now() - oldest_at_risk_ >= kMaxTimeAtRisk);
+}
+
+void SqlStore::note_committed(int64_t num_results, bool durable) {
+  if (durable || !session_->defers_durability()) {
+    results_at_risk_ = 0;
+    return;
+  }
+  if (results_at_risk_ == 0) oldest_at_risk_ = std::chrono::steady_clock::now();
+  results_at_risk_ += num_results;
+}
+
+void SqlStore::wait_or_give_up(const RetryTransaction& error,
+                               std::chrono::steady_clock::time_point deadline) {
+  if (std::chrono::steady_clock::now() >= deadline) throw IoError(error.what(), error.place());
+  std::this_thread::sleep_for(kRetryPause);
+}
+
+void SqlStore::sync() {
+  if (results_at_risk_ == 0) return;
+  // Any page written makes the log reach the disk, with all that was committed before.
+  attempt(Begin::DurableWrite, [&] {
+    session_->run("UPDATE convoy_meta SET value = value WHERE key = 'schema_version'", {});
+    return true;
+  });
+  note_committed(0, true);
+}
+
+GroupRegistration SqlStore::register_group(const std::string& name, const std::string& workload,
+                                           const std::string& version) {
+  const Group wanted{.number = 0, .name = name, .workload = workload, .version = version};
+  const std::vector<SqlRow> rows = write(0, [&] {
+    session_->run(
+        "INSERT INTO convoy_groups(name, workload, version, crc) VALUES($1, $2, $3, $4) "
+        "ON CONFLICT(name, workload, version) DO NOTHING",
+        {name, workload, version, crc_of(wanted)});
+    return session_->run(
+        "SELECT number, name, workload, version, crc FROM convoy_groups WHERE name = $1 "
+        "ORDER BY number",
+        {name});
+  });
+  GroupRegistration registration;
+  for (const SqlRow& row : rows) {
+    Group found = decode_group(row, session_->name());
+    if (found.workload == workload && found.version == version)
+      registration.group = found;
+    else
+      registration.others.push_back(std::move(found));
+  }
+  if (registration.group.number == 0)
+    throw_damaged(session_->name(), fmt::format("group '{}' can not be found", name));
+  return registration;
+}
+
+std::vector<Group> SqlStore::groups() {
+  const std::vector<SqlRow> rows = read([&] {
+    return session_->run(
+        "SELECT number, name, workload, version, crc FROM convoy_groups ORDER BY number", {});
+  });
+  std::vector<Group> groups;
+  for (const SqlRow& row : rows) groups.push_back(decode_group(row, session_->name()));
+  return groups;
+}
+
+Group SqlStore::group(int64_t number) {
+  const auto known = groups_.find(number);
+  if (known != groups_.end()) return known->second;
+  for (const Group& found : groups()) groups_[found.number] = found;
+  CONVOY_INVARIANT(groups_.contains(number), "group {} was never registered", number);
+  return groups_[number];
+}
+
+// Which of the `wanted` ids (sorted, raw) the group has, sorted.
+std::vector<std::string> SqlStore::known_ids(int64_t group,
+                                             const std::vector<std::string>& wanted) {
+  // One scan of the index beats a look-up each unless the group is far larger than the list.
+  constexpr int64_t kLookUpCost = 20;
+  const Counts total = counts(group);
+  const int64_t stored = total.open + total.done + total.failed;
+  const bool scan = stored < kLookUpCost * static_cast<int64_t>(wanted.size());
+  std::vector<std::string> known;
+  const auto take = [&](const std::vector<SqlRow>& rows) {
+    for (const SqlRow& row : rows) {
+      const Bytes* const id = std::get_if<Bytes>(&row.at(0));
+      if (id == nullptr) throw_damaged(session_->name(), "the id of a task has the wrong type");
+      known.push_back(id->data);
+    }
+  };
+  if (!scan) {
+    std::vector<SqlRow> parameters;
+    for (const std::string& id : wanted) parameters.push_back({group, Bytes{id}});
+    take(read([&] {
+      return session_->run_many("SELECT id FROM convoy_tasks WHERE group_number = $1 AND id = $2",
+                                parameters);
+    }));
+    return known;
+  }
+  for (std::string last;;) {
+    const size_t before = known.size();
+    take(read([&] {
+      return session_->run(
+          "SELECT id FROM convoy_tasks WHERE group_number = $1 AND id > $2 ORDER BY id LIMIT $3",
+          {group, Bytes{last}, kTasksPerPage});
+    }));
+    if (known.size() == before) return known;
+    last = known.back();
+  }
+}
+
+int64_t SqlStore::add(int64_t group_number, std::span<const NewTask> tasks) {
+  if (tasks.empty()) return 0;
+  const Group owner = group(group_number);
+  std::vector<std::string> ids;
+  ids.reserve(tasks.size());
+  for (const NewTask& task : tasks) {
+    CONVOY_INVARIANT(task.units > 0, "a task needs at least one unit, found {}", task.units);
+    ids.push_back(bytes_of(task_id(owner.workload, owner.version, task.parameters, task.units)));
+  }
+  std::vector<std::string> sorted = ids;
+  std::sort(sorted.begin(), sorted.end());
+  const std::vector<std::string> known = known_ids(group_number, sorted);
+  std::vector<SqlRow> rows;
+  int64_t num_added = 0;
+  const auto insert = [&] {
+    num_added += static_cast<int64_t>(
+        write(0, [&] {
+          return session_->run_many(
+              "INSERT INTO convoy_tasks(group_number, id, parameters, priority, units, "
+              "next_unit, units_done, state, text_crc, crc) "
+              "VALUES($1, $2, $3, $4, $5, 0, 0, 0, $6, $7) "
+              "ON CONFLICT(group_number, id) DO NOTHING RETURNING number",
+              rows);
+        }).size());
+    rows.clear();
+  };
+  for (size_t index = 0; index < tasks.size(); ++index) {
+    if (std::binary_search(known.begin(), known.end(), ids[index])) continue;
+    const NewTask& task = tasks[index];
+    const TaskRow row{.group = group_number, .priority = task.priority, .units = task.units};
+    rows.push_back({group_number, Bytes{ids[index]}, task.parameters, task.priority, task.units,
+                    text_crc_of(ids[index], task.parameters), crc_of(row)});
+    if (rows.size() == kTasksPerTransaction) insert();
+  }
+  if (!rows.empty()) insert();
+  return num_added;
+}
+
+Counts SqlStore::counts(int64_t group) {
+  const std::vector<SqlRow> rows = read([&] {
+    return session_->run(
+        "SELECT state, count(*) FROM convoy_tasks WHERE group_number = $1 GROUP BY state", {group});
+  });
+  Counts counts;
+  for (const SqlRow& row : rows) {
+    const int64_t count = integer_at(row, 1, session_->name());
+    switch (static_cast<TaskState>(integer_at(row, 0, session_->name()))) {
+      case TaskState::Open:
+        counts.open = count;
+        break;
+      case TaskState::Done:
+        counts.done = count;
+        break;
+      case TaskState::Failed:
+        counts.failed = count;
+        break;
+      default:
+        throw_damaged(session_->name(), "a task has an unknown state");
+    }
+  }
+  return counts;
+}
+
+}  // namespace convoy::jobs

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The stores that the tests of convoy/jobs run against: SQLite with and without its write-ahead log, and the PostgreSQL
+// server at $CONVOY_TEST_POSTGRES where there is one (tests/jobs/postgres_test.sh). Each is empty at first.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "convoy/jobs/job_store.h"
+#include "files/temporary_folder.h"
+
+namespace convoy::testing {
+
+class StoreUnderTest {
+ public:
+  explicit StoreUnderTest(const std::string& kind);
+
+  std::unique_ptr<jobs::JobStore> open() const { return jobs::open_store(url_, options_); }
+  const std::string& url() const { return url_; }
+  const jobs::StoreOptions& options() const { return options_; }
+
+  static std::vector<std::string> kinds();
+
+ private:
+  TemporaryFolder folder_;
+  std::string url_;
+  jobs::StoreOptions options_;
+};
+
+}  // namespace convoy::testing
