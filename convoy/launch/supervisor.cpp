@@ -52,6 +52,7 @@ AttemptEnd end_of(const LaunchReport& report) {
   for (const RankEnd& rank : report.ends)
     if (!rank.silent) end.exit_codes.push_back(rank.exit_code);
   end.progress = report.progress;
+  end.flights = report.flights;
   if (report.root_cause >= 0)
     end.cause = LinkedPeers::cause_of(report.ends[static_cast<size_t>(report.root_cause)]);
   return end;
@@ -90,6 +91,7 @@ LaunchReport stopped_while_waiting(int signal) {
 // What the coordinator said at the end decides the exit code; whose words lead depends on where the cause was.
 LaunchReport concluded(LaunchReport report, const Notice& end) {
   report.exit_code = end.exit_code;
+  if (!end.verdict.empty()) report.verdict = end.verdict;
   if (end.exit_code != 0 && report.root_cause < 0 && !report.peer_failure &&
       report.stop_signal == 0)
     report.peer_failure = PeerOrder{PeerOrder::Kind::Fail, end.exit_code, end.words};

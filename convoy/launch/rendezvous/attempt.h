@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "convoy/telemetry/flight_record.h"
+
 namespace convoy::launch {
 
 // What a node brings to the job.
@@ -58,6 +60,8 @@ struct AttemptEnd {
   std::vector<int> exit_codes;        // by local rank
   std::optional<int64_t> progress;    // the highest step that a rank reached; absent = unknown
   std::optional<FailureCause> cause;  // what this node takes for the root cause; absent = success
+  // Of this node's ranks when the attempt began to fail: the coordinator judges all nodes' together.
+  std::vector<telemetry::RankFlight> flights = {};
 };
 
 }  // namespace convoy::launch

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "convoy/base/error.h"
+#include "convoy/launch/health/collective_verdict.h"
 #include "convoy/launch/rendezvous/membership.h"
 
 namespace convoy::launch {
@@ -226,8 +227,23 @@ void JobState::conclude_if_ended(Clock::time_point now) {
   shut_down(saved ? kStopped : *other, "the job was stopped on request");
 }
 
+std::string JobState::verdict_of_all() const {
+  std::vector<telemetry::RankFlight> flights;
+  size_t num_nodes = 0;
+  for (const auto& [id, node] : nodes_) {
+    if (!node.in_attempt || node.end.flights.empty()) continue;
+    ++num_nodes;
+    flights.insert(flights.end(), node.end.flights.begin(), node.end.flights.end());
+  }
+  // Of one node alone nothing is known that its own launcher has not said.
+  if (num_nodes < 2) return {};
+  const Verdict verdict = collective_verdict(flights);
+  return verdict.kind == VerdictKind::AllIdle ? std::string() : verdict.text;
+}
+
 void JobState::conclude_failure(std::optional<int64_t> progress, Clock::time_point now) {
   const Cause cause = root_cause();
+  over_verdict_ = verdict_of_all();
   if (stop_requested_) return shut_down(cause.what.exit_code, cause.what.text());
   const bool resize = cause.node_lost && elastic() && enough();
   const RestartDecision decision = resize ? policy_.record_lost_node(progress)
@@ -237,6 +253,7 @@ void JobState::conclude_failure(std::optional<int64_t> progress, Clock::time_poi
         options_.restarts.max_restarts > 0 ? fmt::format("; {}", decision.reason) : std::string();
     return shut_down(decision.exit_code, cause.what.text() + why);
   }
+  if (!over_verdict_.empty()) options_.log.warning(over_verdict_);
   options_.log.warning(fmt::format("{}; {}", cause.what.text(), decision.reason));
   gather(now, shrank_);
 }
@@ -247,7 +264,10 @@ void JobState::shut_down(int exit_code, const std::string& words) {
   over_code_ = exit_code;
   over_words_ = words;
   for (const auto& [id, node] : nodes_)
-    send(id, {.kind = Notice::Kind::ShutDown, .exit_code = exit_code, .words = words});
+    send(id, {.kind = Notice::Kind::ShutDown,
+              .exit_code = exit_code,
+              .words = words,
+              .verdict = over_verdict_});
 }
 
 Assignment Start::assignment() const {

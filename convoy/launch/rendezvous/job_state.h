@@ -120,6 +120,7 @@ class JobState {
   void note_cause(const Node& node, FailureCause cause, bool node_lost, Clock::time_point now);
   void conclude_if_ended(Clock::time_point now);
   void note_end(NodeId id, const Node& node, Clock::time_point now);
+  std::string verdict_of_all() const;
   void conclude_failure(std::optional<int64_t> progress, Clock::time_point now);
   const Cause& root_cause() const;
   bool follows_from_lost_node(const Cause& cause) const;
@@ -157,6 +158,7 @@ class JobState {
   std::vector<int> exit_codes_;  // of nodes that are gone but had ended well
   int over_code_ = 0;
   std::string over_words_;
+  std::string over_verdict_;
 };
 
 }  // namespace convoy::launch

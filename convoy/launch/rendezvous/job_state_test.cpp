@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "convoy/launch/rendezvous/membership.h"
+#include "convoy/launch/rendezvous/messages.h"
 
 namespace convoy::launch {
 namespace {
@@ -198,6 +199,47 @@ TEST_F(JobStateTest, AnOwnErrorBeatsALostNodeWhichBeatsALostPeer) {
   job_->failure(one, 0, {.exit_code = 139, .rank = 1}, now_);
   end(one, {139});
   EXPECT_EQ(last_notice(zero).exit_code, 139);
+}
+
+// A rank of one host that waits in a collective and one of another host that never entered it: each launcher alone can not tell.
+TEST_F(JobStateTest, TheVerdictOnCollectivesIsOverAllNodes) {
+  start(options(2, 2));
+  const NodeId zero = join_ready(0);
+  const NodeId one = join_ready(1);
+  collect();
+  telemetry::CollectiveRecord record;
+  record.group = "world";
+  record.operation = "all_reduce";
+  record.sequence = 7;
+  record.group_size = 2;
+  record.state = telemetry::CollectiveState::Waited;
+  record.entered_us_ago = record.waited_us_ago = 40'000'000;
+  telemetry::RankFlight waiting;
+  waiting.pid = 10;
+  waiting.rank = 0;
+  waiting.records = {record};
+  record.sequence = 6;
+  record.state = telemetry::CollectiveState::Done;
+  record.left_us_ago = 39'000'000;
+  telemetry::RankFlight absent;
+  absent.pid = 11;
+  absent.rank = 1;
+  absent.records = {record};
+  AttemptEnd end_of_zero;
+  end_of_zero.exit_codes = {13};
+  end_of_zero.cause = FailureCause{.exit_code = 13, .rank = 0, .sentence = "timed out"};
+  end_of_zero.flights = {waiting};
+  // As it comes over the wire.
+  job_->attempt_end(zero, 0, read_attempt_end(to_json(end_of_zero)), now_);
+  AttemptEnd end_of_one;
+  end_of_one.exit_codes = {143};
+  end_of_one.flights = {absent};
+  job_->attempt_end(one, 0, read_attempt_end(to_json(end_of_one)), now_);
+  const Notice notice = read_notice(to_json(last_notice(zero)));
+  EXPECT_EQ(notice.exit_code, 13);
+  EXPECT_NE(notice.verdict.find("rank 1 never entered all_reduce #7 on group world"),
+            std::string::npos)
+      << notice.verdict;
 }
 
 TEST_F(JobStateTest, ALostNodeBeatsARankThatLostItsPeer) {

@@ -9,6 +9,8 @@
 namespace convoy::launch {
 namespace {
 
+constexpr size_t kSentRecords = 32;  // collectives per rank that other nodes are told of
+
 constexpr std::array<const char*, 7> kNoticeNames = {
     "stop_for_failure", "stop_for_resize",  "peer_node_lost", "stop_requested",
     "shut_down",        "coordinator_lost", "refused"};
@@ -167,6 +169,8 @@ Json to_json(const AttemptEnd& end) {
   Json json = {{"exit_codes", end.exit_codes}};
   if (end.progress) json["progress"] = *end.progress;
   if (end.cause) json["cause"] = to_json(*end.cause);
+  for (const telemetry::RankFlight& flight : end.flights)
+    json["flights"].push_back(telemetry::flight_json(flight, kSentRecords));
   return json;
 }
 
@@ -175,6 +179,10 @@ AttemptEnd read_attempt_end(const Json& json) {
   end.exit_codes = read_ints(json, "exit_codes");
   if (json.contains("progress")) end.progress = read_number(json, "progress");
   if (json.contains("cause")) end.cause = read_cause(read_object(json, "cause"));
+  if (json.contains("flights") && json["flights"].is_array())
+    for (const Json& flight : json["flights"])
+      if (flight.is_string())
+        end.flights.push_back(telemetry::parse_flight_json(flight.get_ref<const std::string&>()));
   return end;
 }
 
@@ -182,6 +190,7 @@ Json to_json(const Notice& notice) {
   return {{"kind", kNoticeNames.at(static_cast<size_t>(notice.kind))},
           {"exit_code", notice.exit_code},
           {"words", notice.words},
+          {"verdict", notice.verdict},
           {"cause", to_json(notice.cause)}};
 }
 
@@ -194,6 +203,7 @@ Notice read_notice(const Json& json) {
   notice.kind = static_cast<Notice::Kind>(kind);
   notice.exit_code = read_int(json, "exit_code");
   notice.words = read_text(json, "words");
+  notice.verdict = read_text(json, "verdict");
   notice.cause = read_cause(read_object(json, "cause"));
   return notice;
 }

@@ -51,6 +51,8 @@ struct Notice {
   int exit_code = 0;
   std::string words = {};   // for people; empty for a job that ended well
   FailureCause cause = {};  // StopForFailure, PeerNodeLost
+  // ShutDown: who did not enter which collective, over all nodes; empty = nothing is known.
+  std::string verdict = {};
 
   bool ends_job() const { return kind >= Kind::ShutDown; }
 };
