@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "jobs/store_under_test.h"
 
+#include <stdlib.h>
+
 #include <cstdlib>
+#include <filesystem>
+#include <stdexcept>
 
 namespace convoy::testing {
 
@@ -13,7 +17,15 @@ std::vector<std::string> StoreUnderTest::kinds() {
 
 StoreUnderTest::StoreUnderTest(const std::string& kind) {
   options_.rollback_journal = kind == "sqlite_rollback";
-  url_ = (folder_ / "store.db").string();
+  // In memory where that is possible: a killed process loses nothing there either, and fsync costs nothing.
+  folder_ = std::filesystem::exists("/dev/shm") ? "/dev/shm/convoy-XXXXXX" : "/tmp/convoy-XXXXXX";
+  if (::mkdtemp(folder_.data()) == nullptr) throw std::runtime_error("mkdtemp " + folder_);
+  url_ = folder_ + "/store.db";
+}
+
+StoreUnderTest::~StoreUnderTest() {
+  std::error_code ignored;
+  std::filesystem::remove_all(folder_, ignored);
 }
 
 }  // namespace convoy::testing

@@ -9,13 +9,15 @@
 #include <vector>
 
 #include "convoy/jobs/job_store.h"
-#include "files/temporary_folder.h"
 
 namespace convoy::testing {
 
 class StoreUnderTest {
  public:
   explicit StoreUnderTest(const std::string& kind);
+  ~StoreUnderTest();
+  StoreUnderTest(const StoreUnderTest&) = delete;
+  StoreUnderTest& operator=(const StoreUnderTest&) = delete;
 
   std::unique_ptr<jobs::JobStore> open() const { return jobs::open_store(url_, options_); }
   const std::string& url() const { return url_; }
@@ -24,7 +26,7 @@ class StoreUnderTest {
   static std::vector<std::string> kinds();
 
  private:
-  TemporaryFolder folder_;
+  std::string folder_;
   std::string url_;
   jobs::StoreOptions options_;
 };

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 #include <sqlite3.h>
+#include <unistd.h>
 
 #include <cstring>
 
@@ -45,7 +46,7 @@ std::string uri_of(const std::filesystem::path& path) {
 }  // namespace
 
 SqliteSession::SqliteSession(std::filesystem::path path, const StoreOptions& options)
-    : path_(std::move(path)), busy_limit_ms_(options.busy_limit.count()) {
+    : path_(std::move(path)), access_(options.access), busy_limit_ms_(options.busy_limit.count()) {
   try {
     open_file(options);
     configure(options);
@@ -284,6 +285,11 @@ void SqliteSession::throw_failure(int code) const {
     case SQLITE_FULL:
       throw IoError("no space left for the job store", with_hint("free some space and run again"));
     case SQLITE_READONLY:
+      // SQLite reads a file of a later format, and writes none: so does a flipped byte in the header look.
+      if (code == SQLITE_READONLY && access_ == Access::ReadWrite &&
+          ::access(path_.c_str(), W_OK) == 0)
+        throw_damaged(name(), "its header names a format that SQLite can not write");
+      [[fallthrough]];
     case SQLITE_CANTOPEN:
     case SQLITE_PERM:
     case SQLITE_AUTH:

@@ -57,6 +57,7 @@ class SqliteSession : public SqlSession {
   [[noreturn]] void throw_failure(int code) const;
 
   std::filesystem::path path_;
+  Access access_;
   int64_t busy_limit_ms_;
   sqlite3* database_ = nullptr;
   std::map<std::string, Statement, std::less<>> statements_;  // by text
