@@ -37,6 +37,10 @@ constexpr int kStopped = static_cast<int>(ExitCode::Stopped);
 constexpr std::chrono::milliseconds kPeerLostWait{400};
 // Output of a rank that has ended is in the pipe already; what keeps the pipe open longer is not waited for.
 constexpr std::chrono::milliseconds kOutputWait{200};
+// How long a console that takes nothing is waited for after a stop, and after a failure, which may be followed by a
+// restart. Else it may take its time.
+constexpr std::chrono::milliseconds kConsoleWaitAtStop{500};
+constexpr std::chrono::milliseconds kConsoleWaitAtFailure{10'000};
 // How often one is looked at whose end only its debugger can see yet.
 constexpr std::chrono::milliseconds kHeldWait{20};
 // Orphans are killed, not asked.
@@ -131,7 +135,9 @@ class Attempt {
   void kill_all();
   void give_up_on_unkillable();
   void note_failure(const RankEnd& end);
+  void read_flights();
   void keep_flights();
+  void close_logs();
   bool any_running() const;
 
   const LaunchPlan& plan_;
@@ -172,6 +178,7 @@ LaunchReport Attempt::run() {
   start_ranks();
   while (any_running()) {
     wait_for_something();
+    if (phase_ != Phase::Running) logs_.hurry();
     logs_.handle_deadline();
     handle_signals();
     handle_peers();
@@ -180,11 +187,18 @@ LaunchReport Attempt::run() {
     handle_deadlines();
   }
   descendants_.kill_orphans(kOrphanWait);
-  logs_.close(signals_.descriptor());
+  close_logs();
   for (const telemetry::RankFlight& flight : pages_.read())
     if (flight.step >= 0) report_.progress = std::max(report_.progress.value_or(0), flight.step);
   conclude(report_);
   return std::move(report_);
+}
+
+void Attempt::close_logs() {
+  std::optional<std::chrono::milliseconds> patience;
+  if (phase_ != Phase::Running) patience = kConsoleWaitAtFailure;
+  if (report_.stop_signal != 0) patience = kConsoleWaitAtStop;
+  logs_.close(signals_.descriptor(), patience);
 }
 
 std::map<std::string, std::string> Attempt::environment_of(int local_rank,
@@ -282,7 +296,9 @@ void Attempt::wait_for_something() {
   }
   if (::poll(watched.data(), watched.size(), wait_limit_ms()) <= 0) return;
   for (size_t index = 1; index < watched.size(); ++index)
-    if (sources[index].local_rank >= 0 && watched[index].revents != 0)
+    // What was read before may have filled the console.
+    if (sources[index].local_rank >= 0 && watched[index].revents != 0 &&
+        logs_.accepts(sources[index].local_rank, sources[index].stream))
       read_stream(sources[index].local_rank, sources[index].stream);
 }
 
@@ -334,6 +350,7 @@ void Attempt::handle_peers() {
     if (phase_ != Phase::Running) continue;
     if (order->kind == PeerOrder::Kind::Fail) {
       told_peers_ = true;  // they told us
+      if (report_.flights.empty()) read_flights();
       begin_failing(Clock::now());
       continue;
     }
@@ -460,10 +477,7 @@ void Attempt::after_end(const RankEnd& end) {
 // peer's: then they find out themselves.
 void Attempt::note_failure(const RankEnd& end) {
   if (report_.flights.empty()) {
-    report_.flights = pages_.read();
-    for (telemetry::RankFlight& flight : report_.flights)
-      flight.ended =
-          flight.ended || !ranks_[static_cast<size_t>(flight.rank - plan_.job.first_rank)].running;
+    read_flights();
     const Verdict verdict = collective_verdict(report_.flights);
     // Where nobody waits, nothing is added to what the ranks say themselves.
     if (verdict.kind != VerdictKind::AllIdle) report_.verdict = verdict.text;
@@ -473,6 +487,13 @@ void Attempt::note_failure(const RankEnd& end) {
   if (peers_ == nullptr || told_peers_) return;
   told_peers_ = end.exit_code != kPeerLost;
   peers_->report_failure(end);
+}
+
+void Attempt::read_flights() {
+  report_.flights = pages_.read();
+  for (telemetry::RankFlight& flight : report_.flights)
+    flight.ended =
+        flight.ended || !ranks_[static_cast<size_t>(flight.rank - plan_.job.first_rank)].running;
 }
 
 void Attempt::keep_flights() {

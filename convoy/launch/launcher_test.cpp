@@ -309,6 +309,24 @@ TEST_F(Launcher, StopOfAProgramThatDoesNotSaveIsTheSignal) {
   sender.join();
 }
 
+TEST_F(Launcher, AConsoleThatTakesNothingDoesNotDelayAStop) {
+  Pipe stuck = make_pipe();
+  std::thread sender = signals_after("ready", 2, {SIGTERM});
+  // What a rank writes before it saves must not keep it from saving.
+  LaunchPlan two = plan(2,
+                        "trap 'head -c 3000000 /dev/zero | tr \"\\0\" x; echo saved > "
+                        "$HERE/saved.$RANK; exit 75' TERM; echo x >> $HERE/ready; "
+                        "while :; do head -c 1000000 /dev/zero | tr '\\0' y; sleep 0.05; done");
+  two.logs.console = Console::Prefixed;
+  two.logs.console_output = two.logs.console_errors = stuck.write_end.get();
+  const auto begin = std::chrono::steady_clock::now();
+  const LaunchReport report = run_ranks(two);
+  sender.join();
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(8));
+  EXPECT_EQ(report.exit_code, 75);
+  for (const char* const name : {"saved.0", "saved.1"}) EXPECT_EQ(file(name), "saved\n");
+}
+
 TEST_F(Launcher, SecondStopEndsAtOnce) {
   std::thread sender = signals_after("ready", 2, {SIGTERM, SIGTERM});
   const LaunchReport report =

@@ -24,8 +24,9 @@ class ConsoleQueue {
   // Writes as much as the console takes now.
   void flush();
 
+  size_t waiting_bytes() const { return pending_.size() - written_; }
   bool waiting() const { return pending_.size() > written_; }
-  bool behind() const { return pending_.size() - written_ >= kBehindBytes; }
+  bool behind() const { return waiting_bytes() >= kBehindBytes; }
   int descriptor() const { return own_.open() ? own_.get() : shared_; }
   bool terminal() const { return terminal_; }
   // errno since the console has failed: what it did not take is dropped. 0 = works.

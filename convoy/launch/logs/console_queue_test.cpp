@@ -69,6 +69,32 @@ TEST_F(Consoles, AStoppedConsoleHoldsTheRanksUpAndLosesNothing) {
   }
 }
 
+TEST_F(Consoles, RanksThatAreToEndAreNotHeldUp) {
+  Pipe pipe = make_pipe();
+  LogOptions wanted = with_files(1, LogLayout::Torchrun);
+  wanted.console_output = wanted.console_errors = pipe.write_end.get();
+  LogRouter router(wanted);
+  const std::string chunk(50'000, 'x');
+  while (router.accepts(0, kOut)) router.take(0, kOut, chunk + "\n");
+  router.hurry();
+  for (int turn = 0; turn < 1'000; ++turn) {
+    ASSERT_TRUE(router.accepts(0, kOut));
+    router.take(0, kOut, chunk + "\n");
+  }
+  const std::string stored = file("attempt_0/0/stdout.log");
+  EXPECT_GE(stored.size(), 1'000 * chunk.size());
+  std::string got;
+  while (router.waiting_consoles()[0] >= 0) {
+    got += read_some(pipe.read_end.get());
+    router.handle_deadline();
+  }
+  EXPECT_LT(got.size(), LogRouter::kMostHurriedBytes + (2 << 20));
+  router.close();
+  for (std::string more; !(more = read_some(pipe.read_end.get())).empty();) got += more;
+  EXPECT_TRUE(got.ends_with("bytes of output were not shown, the console did not take them\n"))
+      << got.substr(got.size() - 200);
+}
+
 TEST_F(Consoles, ClosingWaitsForASlowReader) {
   Pipe pipe = make_pipe();
   LogOptions wanted = options(1);
@@ -99,6 +125,27 @@ TEST_F(Consoles, ClosingCanBeInterrupted) {
   ASSERT_EQ(::write(signal.write_end.get(), "!", 1), 1);
   router.close(signal.read_end.get());
   EXPECT_GE(router.waiting_consoles()[0], 0);
+}
+
+TEST_F(Consoles, ClosingGivesUpOnAStoppedConsoleButNotOnASlowOne) {
+  Pipe pipe = make_pipe();
+  LogOptions wanted = options(1);
+  wanted.console_output = pipe.write_end.get();
+  LogRouter router(wanted);
+  router.take(0, kOut, std::string(500'000, 'x') + "\n");
+  const auto begin = LogRouter::Clock::now();
+  router.close(-1, milliseconds(20));
+  EXPECT_GE(router.waiting_consoles()[0], 0);
+  EXPECT_LT(LogRouter::Clock::now() - begin, milliseconds(1'000));
+  const std::jthread reader([&](const std::stop_token& stop) {
+    while (!stop.stop_requested()) {
+      read_some(pipe.read_end.get());
+      std::this_thread::sleep_for(milliseconds(10));
+    }
+  });
+  // It takes a third of a second for all.
+  router.close(-1, milliseconds(2'000));
+  EXPECT_EQ(router.waiting_consoles()[0], -1);
 }
 
 TEST_F(Consoles, LinesOfTwoWritersOnOnePipeAreNotTorn) {

@@ -40,7 +40,7 @@ LogRouter::LogRouter(const LogOptions& options)
   flush();
 }
 
-LogRouter::~LogRouter() { write_to_console(-1, std::chrono::seconds(1)); }
+LogRouter::~LogRouter() { close(-1, std::chrono::seconds(1)); }
 
 void LogRouter::open_filter_file(Stream stream) {
   const bool output = stream == Stream::Output;
@@ -92,10 +92,24 @@ void LogRouter::redirect(int local_rank, Stream stream, bool file_only) {
 }
 
 void LogRouter::pass_on(Stream stream, std::string_view bytes) {
-  if (bytes.empty()) return;
+  if (bytes.empty() || !has_room(stream, bytes.size())) return;
   console(stream).pending() += bytes;
   // After a '\r' the cursor is at the start of a line, but one that is in use.
   plain_end_[console_index(stream)] = bytes.back();
+}
+
+bool LogRouter::has_room(Stream stream, size_t size_bytes) {
+  ConsoleQueue& to = console(stream);
+  size_t& not_shown_bytes = not_shown_bytes_[console_index(stream)];
+  if (hurried_ && to.waiting_bytes() > kMostHurriedBytes) {
+    not_shown_bytes += size_bytes;
+    return false;
+  }
+  if (not_shown_bytes > 0)
+    to.pending() +=
+        fmt::format("warning: {} bytes of output were not shown, the console did not take them\n",
+                    std::exchange(not_shown_bytes, 0));
+  return true;
 }
 
 void LogRouter::end_plain_line(Stream stream) {
@@ -137,6 +151,7 @@ void LogRouter::show_folded() {
 
 void LogRouter::show(Stream stream, std::string_view text, std::span<const int> local_ranks,
                      WallClock::time_point time) {
+  if (!has_room(stream, text.size())) return;
   end_plain_line(stream);
   ConsoleQueue& to = console(stream);
   prefixes_.append(to.pending(), local_ranks, time, options_.color && to.terminal());
@@ -197,7 +212,7 @@ void LogRouter::set_writer(int local_rank, Stream stream) {
 }
 
 bool LogRouter::accepts(int local_rank, Stream stream) const {
-  return !rank(local_rank).streams[index_of(stream)].shown ||
+  return hurried_ || !rank(local_rank).streams[index_of(stream)].shown ||
          !consoles_[console_index(stream)].behind();
 }
 
@@ -239,29 +254,24 @@ void LogRouter::flush() {
   }
 }
 
-void LogRouter::close(int interrupt) { write_to_console(interrupt, std::nullopt); }
-
-void LogRouter::write_to_console(int interrupt, std::optional<std::chrono::milliseconds> patience) {
+void LogRouter::close(int interrupt, std::optional<std::chrono::milliseconds> patience) {
   while (!fold_.empty()) {
     const FoldedLine folded = fold_.pop();
     show(folded.stream, folded.text, folded.local_ranks, folded.time);
   }
   flush();
-  const auto until = Clock::now() + patience.value_or(std::chrono::milliseconds(0));
+  const int timeout_ms = patience ? static_cast<int>(patience->count()) : -1;
   while (consoles_[0].waiting() || consoles_[1].waiting()) {
     const std::array<int, 2> waiting = waiting_consoles();
     pollfd watched[3] = {
         {waiting[0], POLLOUT, 0}, {waiting[1], POLLOUT, 0}, {interrupt, POLLIN, 0}};
-    int timeout_ms = -1;
-    if (patience) {
-      const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - Clock::now());
-      timeout_ms = static_cast<int>(std::max<int64_t>(0, left.count()));
-    }
     const int ready = ::poll(watched, 3, timeout_ms);
     if (ready < 0 && errno == EINTR) continue;
     if (ready <= 0 || (watched[2].revents & POLLIN) != 0) return;
     flush();
   }
+  for (const Stream stream : kStreams) has_room(stream, 0);  // says what is not there
+  flush();
 }
 
 void LogRouter::warn(std::string_view text) {

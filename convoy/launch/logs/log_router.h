@@ -30,10 +30,11 @@ namespace convoy::launch {
 class LogRouter {
  public:
   using Clock = std::chrono::steady_clock;
+  static constexpr size_t kMostHurriedBytes = 16 << 20;
 
   // Makes the files. Throws nothing for a file that can not be made: that is a warning.
   explicit LogRouter(const LogOptions& options);
-  // As close(), but gives a console that takes nothing one second.
+  // As close(-1, 1 s).
   ~LogRouter();
   LogRouter(const LogRouter&) = delete;
   LogRouter& operator=(const LogRouter&) = delete;
@@ -43,6 +44,9 @@ class LogRouter {
   // False while the console is behind. To be asked before every read: a stream that is not read
   // makes its rank wait, and memory stays bounded. take() works all the same.
   bool accepts(int local_rank, Stream stream) const;
+  // From now on ranks are not held up, for they are to end: accepts() is true, and what a console is
+  // behind by more than kMostHurriedBytes is not shown, which a line then says.
+  void hurry() { hurried_ = true; }
   // The end of both streams of a rank: unfinished lines are completed.
   void finish(int local_rank);
   // A line that the rank did not write itself: into its file of the Convoy layout only.
@@ -55,9 +59,10 @@ class LogRouter {
   // Writes what is due and what the console did not take before. Cheap; call it after every wait.
   void handle_deadline();
 
-  // Blocks until all that was taken is on the console, or until `interrupt` (a descriptor, -1 =
-  // none) is readable. To be called before anybody else writes a report to the console.
-  void close(int interrupt = -1);
+  // Blocks until all that was taken is on the console, until `interrupt` (a descriptor, -1 = none)
+  // is readable, or until the console has taken nothing for `patience` (none given: for ever). To be
+  // called before anybody else writes a report to the console.
+  void close(int interrupt = -1, std::optional<std::chrono::milliseconds> patience = std::nullopt);
 
   // The last lines of both streams, up to 20, an unfinished one too.
   std::string last_lines(int local_rank) const { return rank(local_rank).last.text(); }
@@ -113,12 +118,12 @@ class LogRouter {
             WallClock::time_point time);
   void pass_on(Stream stream, std::string_view bytes);
   void end_plain_line(Stream stream);
+  bool has_room(Stream stream, size_t size_bytes);
   void show_folded();
   void show_redraws();
   void copy_if_matching(int local_rank, Stream stream, std::string_view text);
   void set_writer(int local_rank, Stream stream);
   void flush();
-  void write_to_console(int interrupt, std::optional<std::chrono::milliseconds> patience);
   void warn(std::string_view text);
   void warn_of(const LogFile& file);
 
@@ -135,6 +140,8 @@ class LogRouter {
   WallClock::time_point time_;
   char plain_end_[2] = {'\n',
                         '\n'};  // by console: the last byte, where it was passed on as it came
+  bool hurried_ = false;
+  size_t not_shown_bytes_[2] = {};  // by console
   bool warned_of_file_ = false;
   bool warned_of_console_[2] = {};
 };
