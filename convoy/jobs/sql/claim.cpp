@@ -33,14 +33,14 @@ std::vector<Lease> SqlStore::claim(const ClaimRequest& request) {
   });
 }
 
-// Expired leases and ranges given back.
+// Expired leases and ranges given back. CROSS JOIN keeps SQLite from walking all open tasks to find the few ranges.
 void SqlStore::claim_returned(Claim& claim) {
   const std::vector<SqlRow> rows = session_->run(
       "SELECT r.number, r.task, r.first, r.count, r.attempt, r.worker, r.expires, r.crc, "
       "t.number, t.group_number, t.id, t.parameters, t.priority, t.units, t.next_unit, "
       "t.units_done, t.state, t.text_crc, t.crc "
-      "FROM convoy_ranges r JOIN convoy_tasks t ON t.number = r.task "
-      "WHERE r.expires <= $1 AND t.group_number = $2 AND t.state = 0 "
+      "FROM convoy_ranges r CROSS JOIN convoy_tasks t "
+      "WHERE t.number = r.task AND r.expires <= $1 AND t.group_number = $2 AND t.state = 0 "
       "ORDER BY t.priority DESC, r.task, r.first LIMIT $3 {FOR UPDATE SKIP LOCKED}",
       {claim.now_ms, claim.request.group, claim.request.max_ranges});
   constexpr size_t kRangeColumns = 8;
@@ -162,7 +162,7 @@ int64_t SqlStore::release(const std::string& worker) {
   return write(0, [&] {
     const std::vector<SqlRow> rows = session_->run(
         "SELECT r.number, r.task, r.first, r.count, r.attempt, r.worker, r.expires, r.crc "
-        "FROM convoy_ranges r JOIN convoy_tasks t ON t.number = r.task WHERE r.worker = $1 "
+        "FROM convoy_ranges r CROSS JOIN convoy_tasks t WHERE t.number = r.task AND r.worker = $1 "
         "ORDER BY r.task, r.first {FOR UPDATE}",
         {worker});
     for (const SqlRow& row : rows) {
@@ -179,8 +179,8 @@ std::vector<Lease> SqlStore::leases(int64_t group) {
         "SELECT r.number, r.task, r.first, r.count, r.attempt, r.worker, r.expires, r.crc, "
         "t.number, t.group_number, t.id, t.parameters, t.priority, t.units, t.next_unit, "
         "t.units_done, t.state, t.text_crc, t.crc "
-        "FROM convoy_ranges r JOIN convoy_tasks t ON t.number = r.task "
-        "WHERE t.group_number = $1 AND t.state = 0 ORDER BY r.task, r.first",
+        "FROM convoy_ranges r CROSS JOIN convoy_tasks t "
+        "WHERE t.number = r.task AND t.group_number = $1 AND t.state = 0 ORDER BY r.task, r.first",
         {group});
   });
   constexpr size_t kRangeColumns = 8;

@@ -24,7 +24,7 @@ CREATE TABLE convoy_tasks(
 CREATE INDEX convoy_tasks_to_hand_out ON convoy_tasks(group_number, priority DESC, number)
   WHERE state = 0 AND next_unit < units;
 CREATE INDEX convoy_tasks_by_state ON convoy_tasks(group_number, state);
-CREATE INDEX convoy_tasks_complete ON convoy_tasks(group_number, number) WHERE state = 0 AND units_done = units;
+CREATE INDEX convoy_tasks_complete ON convoy_tasks(group_number, state, number) WHERE state = 0 AND units_done = units;
 CREATE TABLE convoy_ranges(
   number @KEY@, task @INT@ NOT NULL, first @INT@ NOT NULL, count @INT@ NOT NULL, attempt @INT@ NOT NULL,
   worker TEXT NOT NULL, expires @INT@ NOT NULL, crc @INT@ NOT NULL);

@@ -108,7 +108,8 @@ std::vector<TaskRecord> SqlStore::unfinished_complete(int64_t group) {
 
 void SqlStore::for_each_task(int64_t group, const std::function<void(const TaskRecord&)>& visit) {
   constexpr size_t kTaskColumns = 11;
-  // Pages, so that a long listing keeps no transaction open and `visit` may use the store.
+  // Pages, so that a long listing keeps no transaction open and `visit` may use the store. The plus keeps the indices of
+  // groups out: pages follow the primary key.
   for (int64_t last = 0;;) {
     const std::vector<SqlRow> rows = read([&] {
       return session_->run(
@@ -116,7 +117,7 @@ void SqlStore::for_each_task(int64_t group, const std::function<void(const TaskR
           "state, text_crc, convoy_tasks.crc, COALESCE(kind, 0), COALESCE(payload, $4), "
           "COALESCE(failure, $4), COALESCE(convoy_results.crc, 0) "
           "FROM convoy_tasks LEFT JOIN convoy_results ON task = number "
-          "WHERE group_number = $1 AND number > $2 ORDER BY number LIMIT $3",
+          "WHERE +group_number = $1 AND number > $2 ORDER BY number LIMIT $3",
           {group, last, kTasksPerPage, Bytes{}});
     });
     for (const SqlRow& row : rows) {

@@ -5,7 +5,9 @@
 #include <sqlite3.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
+#include <thread>
 
 #include "convoy/base/error.h"
 #include "convoy/jobs/sql/rows.h"
@@ -32,6 +34,22 @@ std::string translate(std::string_view sql) {
 void replace_all(std::string& text, std::string_view what, std::string_view with) {
   for (size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + with.size()))
     text.replace(at, what.size(), with);
+}
+
+// SQLite's own handler sleeps up to 100 ms at a time, far longer than our transactions take.
+int wait_for_lock(void* busy_limit_ms, int num_waits) {
+  constexpr int64_t kFirst_us = 100;
+  constexpr int64_t kLongest_us = 5'000;
+  const int64_t doublings = std::min(num_waits, 8);
+  // The sum of the sleeps so far: a clock of its own that needs no start.
+  int64_t waited_us = 0;
+  for (int wait = 0; wait < std::min(num_waits, 8); ++wait)
+    waited_us += std::min(kFirst_us << wait, kLongest_us);
+  waited_us += std::max(num_waits - 8, 0) * kLongest_us;
+  if (waited_us >= *static_cast<const int64_t*>(busy_limit_ms) * 1'000) return 0;
+  std::this_thread::sleep_for(
+      std::chrono::microseconds(std::min(kFirst_us << doublings, kLongest_us)));
+  return 1;
 }
 
 std::string uri_of(const std::filesystem::path& path) {
@@ -75,7 +93,7 @@ void SqliteSession::open_file(const StoreOptions& options) {
       ::sqlite3_open_v2(path_.c_str(), &database_, flags | SQLITE_OPEN_NOMUTEX, nullptr);
   if (code != SQLITE_OK) throw_failure(code);
   if (!read_only) return;
-  ::sqlite3_busy_timeout(database_, static_cast<int>(busy_limit_ms_));
+  ::sqlite3_busy_handler(database_, wait_for_lock, &busy_limit_ms_);
   const int readable =
       ::sqlite3_exec(database_, "SELECT count(*) FROM sqlite_master", nullptr, nullptr, nullptr);
   if ((readable & 0xff) != SQLITE_CANTOPEN && (readable & 0xff) != SQLITE_READONLY) return;
@@ -92,7 +110,7 @@ void SqliteSession::open_file(const StoreOptions& options) {
 
 void SqliteSession::configure(const StoreOptions& options) {
   ::sqlite3_extended_result_codes(database_, 1);
-  ::sqlite3_busy_timeout(database_, static_cast<int>(busy_limit_ms_));
+  ::sqlite3_busy_handler(database_, wait_for_lock, &busy_limit_ms_);
   // A store may come from anywhere: nothing in its schema may run code or reach beyond it.
   ::sqlite3_db_config(database_, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
   ::sqlite3_db_config(database_, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
