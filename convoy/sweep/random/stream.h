@@ -16,7 +16,7 @@ enum class Stream : uint8_t { Teacher = 1, Data = 2, Guess = 3, DescentInit = 4 
 
 // How words become normals. Both give the same bits on every CPU.
 enum class Precision : uint8_t {
-  Exact,  // Philox4x32-10; a normal within 1e-6 (1 + |x|) of the exact transform
+  Exact,  // Philox4x32-10; a normal within 3e-6 (1 + |x|) of the exact transform
   Fast,   // fewer rounds and shorter polynomials, within statistical tests
 };
 

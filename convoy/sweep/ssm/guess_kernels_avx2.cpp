@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The loops of guess-and-check compiled for AVX2 with FMA.
+#include <immintrin.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+#include "convoy/sweep/ssm/guess_kernels.h"
+
+#pragma GCC target("avx2,fma")
+
+namespace convoy::sweep::avx2 {
+namespace {
+#include "convoy/sweep/random/lanes_avx2.inl"
+#include "convoy/sweep/random/normal_transform.inl"
+#include "convoy/sweep/random/philox_lanes.inl"
+#include "convoy/sweep/ssm/guess_loops.inl"
+}  // namespace
+
+extern const GuessKernels kGuessKernels;
+const GuessKernels kGuessKernels = make_kernels();
+
+}  // namespace convoy::sweep::avx2

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/sweep/ssm/ssm_guesses.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "convoy/sweep/ssm/guess_kernels.h"
+
+namespace convoy::sweep {
+namespace {
+
+// Losses from here on leave the range of the exact sums: counted as not finite.
+constexpr double kLargestLoss = 0x1p40;
+
+using GroupValues = double[kGroupGuesses];
+
+class SsmGuesses : public GuessExperiment {
+ public:
+  SsmGuesses(const SsmProblem& problem, Precision precision, CpuLevel level)
+      : problem_(problem), precision_(precision), level_(level) {
+    uint32_t tested = 0;
+    for (const auto& row : problem_.rows)
+      for (uint32_t at = 0; at < problem_.num_powers; ++at)
+        if (row[at] != 0) tested |= 1u << at;
+    const uint32_t all = (1u << problem_.num_powers) - 1;
+    // With w = 0 every guess passes, whatever its sums.
+    tested_ = tested == 0 ? 1 : tested;
+    test_sums_ = power_sums(level, precision, tested_);
+    all_sums_ = power_sums(level, precision, all);
+    double scale = 1;
+    for (uint32_t at = 0; at < problem_.num_powers; ++at)
+      scales_.push_back(scale *= problem_.prior_sd);
+  }
+
+  Tally run(uint64_t first, uint64_t count) const override {
+    Tally tally;
+    while (count > 0) {
+      const uint64_t to_wrap = (uint64_t{1} << 32) - (first & 0xFFFFFFFFu);
+      const uint64_t part = std::min(count, to_wrap);
+      const uint32_t blocks = (problem_.student_dim + kSlotsPerBlock - 1) / kSlotsPerBlock;
+      const AddressTables tables(problem_.key, Stream::Guess, precision_, first, blocks);
+      run_within(tables, first & 0xFFFFFFFFu, part, tally);
+      first += part;
+      count -= part;
+    }
+    return tally;
+  }
+
+  double expected_rate() const override {
+    // Normals per second of one core at 3 GHz, measured; each power adds about a tenth.
+    const double normals = level_ == CpuLevel::Avx512 ? 2.2e9
+                           : level_ == CpuLevel::Avx2 ? 1.1e9
+                                                      : 3e7;
+    const double slots = std::ceil(problem_.student_dim / 4.0) * 4 + 4;
+    return normals / slots / (0.9 + 0.1 * std::popcount(tested_));
+  }
+
+ private:
+  void run_within(const AddressTables& tables, uint64_t first, uint64_t count, Tally& tally) const {
+    std::vector<uint32_t> accepted;
+    accepted.reserve(kBatch + kGroupGuesses);
+    for (uint64_t done = 0; done < count; done += kGroupGuesses) {
+      const auto lanes = static_cast<uint32_t>(std::min<uint64_t>(kGroupGuesses, count - done));
+      uint32_t guesses[kGroupGuesses];
+      for (uint32_t g = 0; g < kGroupGuesses; ++g)
+        guesses[g] = static_cast<uint32_t>(first + done) + g;
+      const uint32_t passed = test(tables, guesses);
+      for (uint32_t g = 0; g < lanes; ++g)
+        if ((passed >> g) & 1u) accepted.push_back(guesses[g]);
+      if (accepted.size() >= kBatch) {
+        add_losses(tables, accepted, tally);
+        accepted.clear();
+      }
+    }
+    add_losses(tables, accepted, tally);
+    tally.guesses += static_cast<int64_t>(count);
+  }
+
+  // s_m of a group; rows of powers outside `mask` are left.
+  void residuals(const float* sums, uint32_t mask, GroupValues* s) const {
+    for (uint32_t at = 0; at < problem_.num_powers; ++at) {
+      if (!((mask >> at) & 1u)) continue;
+      for (uint32_t g = 0; g < kGroupGuesses; ++g)
+        s[at][g] = double{sums[at * kGroupGuesses + g]} * scales_[at] - problem_.target[at];
+    }
+  }
+
+  uint32_t test(const AddressTables& tables, const uint32_t* guesses) const {
+    float sums[kMaxGuessPower * kGroupGuesses];
+    GroupValues s[kMaxGuessPower];
+    test_sums_(tables, problem_.student_dim, guesses, sums);
+    residuals(sums, tested_, s);
+    GroupValues loss = {};
+    for (const auto& row : problem_.rows) {
+      GroupValues dot = {};
+      for (uint32_t at = 0; at < problem_.num_powers; ++at) {
+        if (row[at] == 0) continue;
+        for (uint32_t g = 0; g < kGroupGuesses; ++g) dot[g] += row[at] * s[at][g];
+      }
+      for (uint32_t g = 0; g < kGroupGuesses; ++g) loss[g] += dot[g] * dot[g];
+    }
+    uint32_t passed = 0;
+    for (uint32_t g = 0; g < kGroupGuesses; ++g)
+      passed |= static_cast<uint32_t>(loss[g] / problem_.divisor < problem_.parameters.eps_train)
+                << g;
+    return passed;
+  }
+
+  // Accepted guesses are rare: they are made again, with all powers.
+  void add_losses(const AddressTables& tables, const std::vector<uint32_t>& accepted,
+                  Tally& tally) const {
+    for (size_t from = 0; from < accepted.size(); from += kGroupGuesses) {
+      const size_t lanes = std::min<size_t>(kGroupGuesses, accepted.size() - from);
+      uint32_t guesses[kGroupGuesses] = {};
+      std::copy_n(accepted.begin() + static_cast<std::ptrdiff_t>(from), lanes, guesses);
+      float sums[kMaxGuessPower * kGroupGuesses];
+      GroupValues s[kMaxGuessPower];
+      all_sums_(tables, problem_.student_dim, guesses, sums);
+      residuals(sums, ~0u, s);
+      for (size_t g = 0; g < lanes; ++g) {
+        double loss = 0;
+        for (uint32_t at = 0; at < problem_.num_powers; ++at) loss += s[at][g] * s[at][g];
+        ++tally.accepted;
+        if (!(loss < kLargestLoss)) {
+          ++tally.non_finite;
+          continue;
+        }
+        tally.loss.add(loss);
+        tally.loss_squared.add(loss * loss);
+      }
+    }
+  }
+
+  static constexpr size_t kBatch = 1024;
+
+  SsmProblem problem_;
+  Precision precision_;
+  CpuLevel level_;
+  uint32_t tested_ = 0;  // bit m - 1: power m is in the training loss
+  PowerSums test_sums_ = nullptr;
+  PowerSums all_sums_ = nullptr;
+  std::vector<double> scales_;  // prior_sd^m
+};
+
+}  // namespace
+
+std::unique_ptr<GuessExperiment> guess_experiment(const SsmProblem& problem, Precision precision,
+                                                  CpuLevel level) {
+  return std::make_unique<SsmGuesses>(problem, precision, level);
+}
+
+}  // namespace convoy::sweep

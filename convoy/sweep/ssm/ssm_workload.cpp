@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/sweep/ssm/ssm_workload.h"
+
+#include "convoy/base/error.h"
+#include "convoy/sweep/ssm/ssm_descent.h"
+#include "convoy/sweep/ssm/ssm_guesses.h"
+#include "convoy/sweep/ssm/ssm_problem.h"
+#include "convoy/sweep/ssm/ssm_theory.h"
+
+namespace convoy::sweep {
+namespace {
+
+// Raised with any change of a cell's numbers.
+constexpr int kNumbersVersion = 1;
+
+SsmProblem problem_of(const Cell& cell) {
+  return draw_problem(SsmParameters::parse(cell.parameters), cell.seed);
+}
+
+}  // namespace
+
+SsmWorkload::SsmWorkload(Precision precision, CpuLevel level)
+    : precision_(precision), level_(level) {
+  CONVOY_INVARIANT(level <= best_cpu_level(), "this machine cannot run {}", cpu_level_name(level));
+}
+
+std::string SsmWorkload::version() const {
+  return fmt::format("{}-{}-layout{}", kNumbersVersion,
+                     precision_ == Precision::Exact ? "exact" : "fast", kRandomLayout);
+}
+
+std::unique_ptr<GuessExperiment> SsmWorkload::guesses(const Cell& cell) const {
+  return guess_experiment(problem_of(cell), precision_, level_);
+}
+
+std::vector<DescentOutcome> SsmWorkload::descend(const std::vector<Cell>& cells) const {
+  std::vector<DescentOutcome> outcomes;
+  for (const Cell& cell : cells) {
+    const SsmProblem problem = problem_of(cell);
+    outcomes.push_back(descend_ssm(problem, initial_weights(problem)));
+  }
+  return outcomes;
+}
+
+Theory SsmWorkload::theory(const Cell& cell) const { return ssm_theory(problem_of(cell)); }
+
+}  // namespace convoy::sweep
