@@ -5,6 +5,7 @@
 
 #include "convoy/base/error.h"
 #include "convoy/jobs/job_store.h"
+#include "convoy/jobs/postgres/postgres_session.h"
 #include "convoy/jobs/sql/schema.h"
 #include "convoy/jobs/sql/sql_store.h"
 #include "convoy/jobs/sqlite/sqlite_session.h"
@@ -28,11 +29,19 @@ std::unique_ptr<JobStore> open_sqlite(const std::filesystem::path& path,
   return store;
 }
 
+std::unique_ptr<JobStore> open_postgres(const std::string& url, const StoreOptions& options) {
+  auto session = std::make_unique<PostgresSession>(url, options);
+  prepare_schema(*session, options.access);
+  return std::make_unique<SqlStore>(std::move(session), options.busy_limit);
+}
+
 }  // namespace
 
 std::unique_ptr<JobStore> open_store(const std::string& url, const StoreOptions& options) {
   constexpr std::string_view kSqlite = "sqlite:";
   if (url.starts_with(kSqlite)) return open_sqlite(url.substr(kSqlite.size()), options);
+  if (url.starts_with("postgresql://") || url.starts_with("postgres://"))
+    return open_postgres(url, options);
   const size_t scheme = url.find("://");
   if (scheme != std::string::npos)
     throw ConfigError(

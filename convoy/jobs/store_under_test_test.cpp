@@ -7,6 +7,8 @@
 #include <filesystem>
 #include <stdexcept>
 
+#include "convoy/jobs/postgres/postgres_session.h"
+
 namespace convoy::testing {
 
 std::vector<std::string> StoreUnderTest::kinds() {
@@ -17,6 +19,12 @@ std::vector<std::string> StoreUnderTest::kinds() {
 
 StoreUnderTest::StoreUnderTest(const std::string& kind) {
   options_.rollback_journal = kind == "sqlite_rollback";
+  if (kind == "postgres") {
+    url_ = std::getenv("CONVOY_TEST_POSTGRES");
+    jobs::PostgresSession(url_, options_)
+        .run_script("DROP SCHEMA public CASCADE; CREATE SCHEMA public");
+    return;
+  }
   // In memory where that is possible: a killed process loses nothing there either, and fsync costs nothing.
   folder_ = std::filesystem::exists("/dev/shm") ? "/dev/shm/convoy-XXXXXX" : "/tmp/convoy-XXXXXX";
   if (::mkdtemp(folder_.data()) == nullptr) throw std::runtime_error("mkdtemp " + folder_);
@@ -24,6 +32,7 @@ StoreUnderTest::StoreUnderTest(const std::string& kind) {
 }
 
 StoreUnderTest::~StoreUnderTest() {
+  if (folder_.empty()) return;
   std::error_code ignored;
   std::filesystem::remove_all(folder_, ignored);
 }
