@@ -469,10 +469,15 @@ TEST_F(Launcher, MemoryKillIsSeenByTheCounters) {
   write_file_atomic(sys / "memory.oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill 1\n");
   MemoryKills kills(folder_ / "sys", proc);
   EXPECT_FALSE(kills.happened());
+  write_file_atomic(proc / "vmstat", "nr_free 5\noom_kill 4\n");
+  EXPECT_FALSE(kills.happened());  // another job's
   write_file_atomic(sys / "memory.oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill 2\n");
   EXPECT_TRUE(kills.happened());
   EXPECT_FALSE(kills.happened());
   EXPECT_FALSE(MemoryKills(folder_ / "none", folder_ / "none").happened());
+  MemoryKills on_the_machine(folder_ / "none", proc);
+  write_file_atomic(proc / "vmstat", "nr_free 5\noom_kill 5\n");
+  EXPECT_TRUE(on_the_machine.happened());
 }
 
 // Row 10 of the fault table, where memory cgroups (v1) may be made.

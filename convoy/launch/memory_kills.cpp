@@ -45,6 +45,8 @@ MemoryKills::MemoryKills(const fs::path& sys, const fs::path& proc)
     if (controllers.empty()) add(root, "memory.events");
     if (names_memory(controllers)) add(root / "memory", "memory.oom_control");
   }
+  // The machine's counter has the kills of other jobs too.
+  if (!cgroup_files_.empty()) machine_file_.clear();
   seen_ = count();
 }
 

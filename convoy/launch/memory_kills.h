@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Tells a rank that the kernel killed for want of memory from one that somebody killed. The kernel says which only by counters: of
-// this process's memory cgroup, or of the whole machine.
+// this process's memory cgroup, or, where there is none, of the whole machine.
 #pragma once
 
 #include <cstdint>
