@@ -52,7 +52,7 @@ const char* name_of(Victim victim) {
 // that a count that moves proves life.
 constexpr const char* kRank = R"(
 echo $MASTER_PORT >> $HERE/ports
-trap '' TERM
+[ $STUBBORN = yes ] && trap '' TERM
 setsid sh -c 'echo daemon $$ >> $HERE/work; exec sleep 300' &
 sh -c 'echo grandchild $$ >> $HERE/work; exec sleep 300' &
 loader=$!
@@ -139,6 +139,7 @@ void RandomKills::one_life(int number_of_ranks, Victim victim) {
   for (const char* name : {"work", "beats", "ports"}) fs::remove(path(name));
   LaunchStart what;
   what.arguments = {"--nproc-per-node", std::to_string(number_of_ranks), "sh", path("rank.sh")};
+  what.environment["STUBBORN"] = below(5) == 0 ? "yes" : "no";
   const auto launch = start(what);
   ASSERT_TRUE(wait_for_lines("work", 3 * number_of_ranks)) << launch->errors();
   std::this_thread::sleep_for(any_time(15));
