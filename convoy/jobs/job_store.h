@@ -9,8 +9,9 @@
 // it expires. Every row carries a checksum that is verified when the row is read.
 //
 // Durability. What a call returned survives the kill of every process. It survives a power cut too, but for the last
-// results: those become safe with the call that brings the 10th of them, or with the first call 2 s after the oldest,
+// results: those become safe with the call that brings the 10th of them, or with the first writing call 2 s after the oldest,
 // or with sync(). A call with 10 or more results is safe when it returns. Call sync() when idle and before exit.
+// That wait is one sync of the disk (1-10 ms), whatever the call brings: give cheap tasks 100 or more to a call.
 // On network file systems (NFS, SMB, Lustre, FUSE ...) SQLite runs without its write-ahead log: every call is safe when
 // it returns, and slower. PostgreSQL: every call is safe as the server's synchronous_commit says.
 //
