@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A torch.distributed script runs under `convoy launch` as it is: one node, two nodes, after a restart, with an exception.
+"""A torch.distributed script runs under `convoy launch` as it is: one node, two nodes, after a restart, with an exception;
+and a rank of torchrun may be `convoy launch`.
 
   CONVOY_PEER_PYTHON=PYTHON_WITH_TORCH torch_distributed_test.py CONVOY
 """
@@ -74,11 +75,21 @@ def exception_is_the_last_word():
         check(any(name.endswith("attempt_0/1/error.json") for name in files), files)
 
 
+def inside_torchrun():
+    """L19: each rank of torchrun that is `convoy launch` is one rank of the same job, and its exit code arrives."""
+    words = [peer, "-m", "torch.distributed.run", "--nproc-per-node", "2", "--no-python", convoy, "launch", "sh", "-c",
+             "echo rank $RANK/$WORLD_SIZE local $LOCAL_RANK"]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=LIMIT_S)
+    check(done.returncode == 0, done.stderr)
+    found = sorted(re.findall(r"rank (\d)/(\d) local (\d)", done.stdout))
+    check(found == [("0", "2", "0"), ("1", "2", "1")], done.stdout)
+
+
 def main():
     if not peer:
         print("skipped: CONVOY_PEER_PYTHON names no Python with torch")
         return 77
-    for case in (one_node, two_nodes, after_a_restart, exception_is_the_last_word):
+    for case in (one_node, two_nodes, after_a_restart, exception_is_the_last_word, inside_torchrun):
         case()
         print("ok", case.__name__)
     return 0
