@@ -242,9 +242,10 @@ void add_others(const SetupRequest& request, const JobSetup& setup, const Log& l
     options.last_call_timeout = conf.last_call_timeout;
     options.heartbeat = conf.heartbeat;
     options.silence_limit = conf.silence_limit;
+    if (request.own_program) options.early_exit_limit = std::chrono::seconds(30);
     options.log = log;
     BoundListener listener = listen_on(endpoint.host, endpoint.port);
-    endpoint.port = listener.endpoint.port;
+    endpoint = listener.endpoint;  // what others resolve may lead nowhere from here
     plan.coordinator = std::make_shared<Coordinator>(options, token, std::move(listener));
   }
   NodeLinkOptions link;
