@@ -33,10 +33,10 @@ Address address_at(Precision precision, uint64_t guess, int64_t seed = 7) {
   return {stream_key(3, seed), Stream::Guess, precision, guess};
 }
 
-class EachPrecision : public testing::TestWithParam<Precision> {};
+class EachPrecisionOfNumbers : public testing::TestWithParam<Precision> {};
 
 // The kernels share rounds between guesses and slots; here every word is computed alone.
-TEST_P(EachPrecision, UniformTilesHoldTheWordsOfTheirAddresses) {
+TEST_P(EachPrecisionOfNumbers, UniformTilesHoldTheWordsOfTheirAddresses) {
   for (const CpuLevel level : usable_cpu_levels()) {
     for (const uint64_t guess : {uint64_t{0}, uint64_t{12345}, (uint64_t{5} << 32) - 3}) {
       const uint32_t num_slots = 11;
@@ -55,7 +55,7 @@ TEST_P(EachPrecision, UniformTilesHoldTheWordsOfTheirAddresses) {
   }
 }
 
-TEST_P(EachPrecision, NormalTilesHaveTheSameBitsAtEveryLevel) {
+TEST_P(EachPrecisionOfNumbers, NormalTilesHaveTheSameBitsAtEveryLevel) {
   for (const uint32_t num_slots : {1u, 2u, 3u, 4u, 149u, 150u, 151u}) {
     for (uint64_t guess = 0; guess < 4096; guess += 16) {
       std::vector<float> wanted(num_slots * kTileGuesses);
@@ -70,7 +70,7 @@ TEST_P(EachPrecision, NormalTilesHaveTheSameBitsAtEveryLevel) {
   }
 }
 
-TEST_P(EachPrecision, NormalsFollowBoxMuller) {
+TEST_P(EachPrecisionOfNumbers, NormalsFollowBoxMuller) {
   const double tolerance = GetParam() == Precision::Exact ? 3e-6 : 1e-4;
   std::vector<uint32_t> words(4000);
   std::vector<float> normals(4000);
@@ -89,7 +89,7 @@ TEST_P(EachPrecision, NormalsFollowBoxMuller) {
 
 double normal_probability(double x) { return 0.5 * std::erfc(-x / std::sqrt(2.0)); }
 
-TEST_P(EachPrecision, NormalsPassMomentsTailsAndKolmogorovSmirnov) {
+TEST_P(EachPrecisionOfNumbers, NormalsPassMomentsTailsAndKolmogorovSmirnov) {
   const uint32_t num_slots = 500;
   const uint32_t num_tiles = 1000;
   std::vector<float> tile(num_slots * kTileGuesses);
@@ -134,7 +134,7 @@ TEST_P(EachPrecision, NormalsPassMomentsTailsAndKolmogorovSmirnov) {
   EXPECT_LT(distance * std::sqrt(static_cast<double>(sample.size())), 1.95);  // 0.1 %
 }
 
-INSTANTIATE_TEST_SUITE_P(Numbers, EachPrecision,
+INSTANTIATE_TEST_SUITE_P(Numbers, EachPrecisionOfNumbers,
                          testing::Values(Precision::Exact, Precision::Fast));
 
 TEST(Numbers, StreamsSeedsAndBlocksDiffer) {

@@ -32,12 +32,12 @@ void expect_probability(const Tally& tally, double p, const std::string& where) 
   EXPECT_NEAR(static_cast<double>(tally.accepted), n * p, 4 * std::sqrt(n * p * (1 - p))) << where;
 }
 
-class EachPrecision : public testing::TestWithParam<Precision> {};
-INSTANTIATE_TEST_SUITE_P(SsmGuesses, EachPrecision,
+class EachPrecisionOfGuesses : public testing::TestWithParam<Precision> {};
+INSTANTIATE_TEST_SUITE_P(Ssm, EachPrecisionOfGuesses,
                          testing::Values(Precision::Exact, Precision::Fast));
 
 // Phi(.5 + sqrt(1e-5)) - Phi(.5 - sqrt(1e-5)) at every dimension.
-TEST_P(EachPrecision, AcceptAsOftenAsTheExactProbability) {
+TEST_P(EachPrecisionOfGuesses, AcceptAsOftenAsTheExactProbability) {
   for (const int64_t dim : {1, 3, 16, 150, 300, 301}) {
     const Cell cell = cell_of(with_dim(kE1, dim));
     const Theory theory = SsmWorkload(GetParam()).theory(cell);
@@ -48,7 +48,7 @@ TEST_P(EachPrecision, AcceptAsOftenAsTheExactProbability) {
 }
 
 // Published run: acceptance of 1e9 guesses, losses (sweep.md section 3).
-TEST_P(EachPrecision, GiveThePublishedLosses) {
+TEST_P(EachPrecisionOfGuesses, GiveThePublishedLosses) {
   struct Golden {
     int64_t dim;
     const char* members;
@@ -67,7 +67,7 @@ TEST_P(EachPrecision, GiveThePublishedLosses) {
   }
 }
 
-TEST_P(EachPrecision, GiveTheSameBitsForEverySplit) {
+TEST_P(EachPrecisionOfGuesses, GiveTheSameBitsForEverySplit) {
   const Cell cell = cell_of(with_dim(kOnes, 30) + R"(, "eps_train": 1e-2)");
   const SsmWorkload workload(GetParam());
   const auto experiment = workload.guesses(cell);
@@ -82,7 +82,7 @@ TEST_P(EachPrecision, GiveTheSameBitsForEverySplit) {
   }
 }
 
-TEST_P(EachPrecision, GiveTheSameBitsAtEveryLevel) {
+TEST_P(EachPrecisionOfGuesses, GiveTheSameBitsAtEveryLevel) {
   for (const int64_t length : {2, 3, 4, 5, 6, 7, 8, 9, 17}) {
     for (const int64_t dim : {1, 2, 3, 7, 64, 150}) {
       const Cell cell = cell_of(
@@ -98,7 +98,7 @@ TEST_P(EachPrecision, GiveTheSameBitsAtEveryLevel) {
 }
 
 // eps so large that every guess passes: the mean of all guesses has a closed form.
-TEST_P(EachPrecision, AverageToTheExactPriorMean) {
+TEST_P(EachPrecisionOfGuesses, AverageToTheExactPriorMean) {
   for (const char* members :
        {R"("student_dim": 150)", R"("student_dim": 7, "sequence_length": 9)",
         R"("student_dim": 3, "sequence_length": 4, "teacher_rank": 2)",
@@ -114,7 +114,7 @@ TEST_P(EachPrecision, AverageToTheExactPriorMean) {
   }
 }
 
-TEST_P(EachPrecision, AgreeWithPlainArithmeticOnWhichGuessesPass) {
+TEST_P(EachPrecisionOfGuesses, AgreeWithPlainArithmeticOnWhichGuessesPass) {
   const Cell cell = cell_of(
       R"("student_dim": 10, "sequence_length": 6, "num_sequences": 2, "eps_train": 0.02,
          "alpha": 0.3, "w": [[0, 1, 0, -2, 0], [0.5, 0, 0, 0, 3]])");
