@@ -43,6 +43,8 @@ class ChartCanvas {
   virtual ~ChartCanvas() = default;
   virtual void rectangle(ChartPoint corner, ChartPoint size, ChartColor color, double opacity) = 0;
   virtual void polyline(const std::vector<ChartPoint>& points, const LineStyle& style) = 0;
+  // The inside of a closed polygon.
+  virtual void area(const std::vector<ChartPoint>& corners, ChartColor color, double opacity) = 0;
   virtual void disc(ChartPoint center, double radius, ChartColor color) = 0;
   // `at` is on the base line.
   virtual void text(ChartPoint at, std::string_view text, const TextStyle& style) = 0;
@@ -53,6 +55,7 @@ class SvgCanvas : public ChartCanvas {
   SvgCanvas(int64_t width, int64_t height);
   void rectangle(ChartPoint corner, ChartPoint size, ChartColor color, double opacity) override;
   void polyline(const std::vector<ChartPoint>& points, const LineStyle& style) override;
+  void area(const std::vector<ChartPoint>& corners, ChartColor color, double opacity) override;
   void disc(ChartPoint center, double radius, ChartColor color) override;
   void text(ChartPoint at, std::string_view text, const TextStyle& style) override;
   std::string finish();  // the whole document
@@ -67,6 +70,7 @@ class PixelCanvas : public ChartCanvas {
   PixelCanvas(int64_t width, int64_t height);
   void rectangle(ChartPoint corner, ChartPoint size, ChartColor color, double opacity) override;
   void polyline(const std::vector<ChartPoint>& points, const LineStyle& style) override;
+  void area(const std::vector<ChartPoint>& corners, ChartColor color, double opacity) override;
   void disc(ChartPoint center, double radius, ChartColor color) override;
   void text(ChartPoint at, std::string_view text, const TextStyle& style) override;
   std::string png() const;

@@ -149,6 +149,28 @@ void PixelCanvas::polyline(const std::vector<ChartPoint>& points, const LineStyl
   blend(style.color, style.opacity);
 }
 
+void PixelCanvas::area(const std::vector<ChartPoint>& corners, ChartColor color, double opacity) {
+  for (int64_t y = 0; y < height_; ++y) {
+    const double level = static_cast<double>(y) + 0.5;
+    std::vector<double> crossings;
+    for (size_t index = 0; index < corners.size(); ++index) {
+      const ChartPoint from = corners[index];
+      const ChartPoint to = corners[(index + 1) % corners.size()];
+      if ((from.y <= level) == (to.y <= level)) continue;
+      crossings.push_back(from.x + (to.x - from.x) * (level - from.y) / (to.y - from.y));
+    }
+    std::sort(crossings.begin(), crossings.end());
+    for (size_t index = 0; index + 1 < crossings.size(); index += 2) {
+      const auto last = std::min<int64_t>(width_, std::llround(crossings[index + 1]));
+      for (int64_t x = std::max<int64_t>(0, std::llround(crossings[index])); x < last; ++x) {
+        coverage_[static_cast<size_t>(y * width_ + x)] = 1.0f;
+        touched_.push_back(y * width_ + x);
+      }
+    }
+  }
+  blend(color, opacity);
+}
+
 void PixelCanvas::disc(ChartPoint center, double radius, ChartColor color) {
   cover({center}, 2 * radius);
   blend(color, 1);

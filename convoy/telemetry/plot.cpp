@@ -85,6 +85,12 @@ Axes axes_of(const std::vector<PlotSeries>& series, const PlotOptions& options) 
       axes.x.include(static_cast<double>(point.step));
       if (drawable(point.value, options.log_y)) axes.y.include(point.value);
     }
+  for (const PlotSeries& one : series)
+    for (const BandPoint& point : one.band) {
+      axes.x.include(static_cast<double>(point.step));
+      for (const double value : {point.low, point.high})
+        if (drawable(value, options.log_y)) axes.y.include(value);
+    }
   if (axes.x.empty()) axes.x = {0, 1};
   if (axes.y.empty()) axes.y = {options.log_y ? 0.1 : 0.0, 1};
   // Steps count from 1: an axis from 0 has rounder ticks.
@@ -129,6 +135,7 @@ class ChartPainter {
                       {static_cast<double>(options_.width), static_cast<double>(options_.height)},
                       kWhite, 1);
     paint_axes();
+    for (const PlotSeries& one : series_) paint_band(one);
     for (const PlotSeries& one : series_) paint_series(one);
     paint_legend();
   }
@@ -160,7 +167,10 @@ class ChartPainter {
                  {.color = kInk, .size = 14, .anchor = TextAnchor::Middle});
     canvas_.text({22, (kTop + bottom_) / 2}, options_.y_label + (axes_.log_y ? " (log)" : ""),
                  {.color = kInk, .size = 14, .anchor = TextAnchor::Middle, .upward = true});
-    canvas_.text({kLeft, kTop - 18}, options_.title, {.color = kInk, .size = 17, .bold = true});
+    const double title_rise = options_.subtitle.empty() ? 18 : 26;
+    canvas_.text({kLeft, kTop - title_rise}, options_.title,
+                 {.color = kInk, .size = 17, .bold = true});
+    canvas_.text({kLeft, kTop - 9}, options_.subtitle, {.color = kFaintInk, .size = 12});
   }
 
   // Runs of points that can be drawn: a NaN leaves a gap.
@@ -174,6 +184,26 @@ class ChartPainter {
       }
     }
     return pieces;
+  }
+
+  void paint_band(const PlotSeries& series) {
+    std::vector<ChartPoint> above, below;
+    const auto paint_piece = [&] {
+      above.insert(above.end(), below.rbegin(), below.rend());
+      canvas_.area(above, color_of(series), 0.18);
+      above.clear();
+      below.clear();
+    };
+    for (const BandPoint& point : series.band) {
+      if (!drawable(point.low, axes_.log_y) || !drawable(point.high, axes_.log_y)) {
+        paint_piece();
+        continue;
+      }
+      const double x = x_of(static_cast<double>(point.step));
+      above.push_back({x, y_of(point.high)});
+      below.push_back({x, y_of(point.low)});
+    }
+    paint_piece();
   }
 
   void paint_series(const PlotSeries& series) {
@@ -194,14 +224,19 @@ class ChartPainter {
 
   void paint_legend() {
     size_t longest = 0;
-    for (const PlotSeries& one : series_) longest = std::max(longest, one.label.size());
+    int64_t rows = 0;
+    for (const PlotSeries& one : series_) {
+      longest = std::max(longest, one.label.size());
+      rows += one.label.empty() ? 0 : 1;
+    }
+    if (rows == 0) return;
     const double width = 60 + 7.4 * static_cast<double>(longest);
-    const double height = 14 + 21 * static_cast<double>(series_.size());
-    if (series_.empty()) return;
+    const double height = 14 + 21 * static_cast<double>(rows);
     const ChartPoint corner{right_ - width - 8, kTop + 8};
     canvas_.rectangle(corner, {width, height}, kWhite, 0.88);
     double y = corner.y + 21;
     for (const PlotSeries& one : series_) {
+      if (one.label.empty()) continue;
       canvas_.polyline({{corner.x + 12, y - 5}, {corner.x + 40, y - 5}},
                        {.color = color_of(one), .width = 2.2, .dashed = one.dashed});
       if (one.markers) canvas_.disc({corner.x + 26, y - 5}, 3.5, color_of(one));
@@ -217,6 +252,55 @@ class ChartPainter {
   double right_;
   double bottom_;
 };
+
+// Draws on other paper, further to the right.
+class ShiftedCanvas : public ChartCanvas {
+ public:
+  ShiftedCanvas(ChartCanvas& paper, double shift) : paper_(paper), shift_(shift) {}
+  void rectangle(ChartPoint corner, ChartPoint size, ChartColor color, double opacity) override {
+    paper_.rectangle(shifted(corner), size, color, opacity);
+  }
+  void polyline(const std::vector<ChartPoint>& points, const LineStyle& style) override {
+    paper_.polyline(shifted(points), style);
+  }
+  void area(const std::vector<ChartPoint>& corners, ChartColor color, double opacity) override {
+    paper_.area(shifted(corners), color, opacity);
+  }
+  void disc(ChartPoint center, double radius, ChartColor color) override {
+    paper_.disc(shifted(center), radius, color);
+  }
+  void text(ChartPoint at, std::string_view text, const TextStyle& style) override {
+    paper_.text(shifted(at), text, style);
+  }
+
+ private:
+  ChartPoint shifted(ChartPoint point) const { return {point.x + shift_, point.y}; }
+  std::vector<ChartPoint> shifted(std::vector<ChartPoint> points) const {
+    for (ChartPoint& point : points) point = shifted(point);
+    return points;
+  }
+
+  ChartCanvas& paper_;
+  double shift_;
+};
+
+std::pair<int64_t, int64_t> size_of(const std::vector<PlotPanel>& panels) {
+  int64_t width = 0, height = 0;
+  for (const PlotPanel& panel : panels) {
+    width += panel.options.width;
+    height = std::max(height, panel.options.height);
+  }
+  return {width, height};
+}
+
+void paint_panels(ChartCanvas& canvas, const std::vector<PlotPanel>& panels) {
+  double shift = 0;
+  for (const PlotPanel& panel : panels) {
+    ShiftedCanvas shifted(canvas, shift);
+    ChartPainter(shifted, panel.series, panel.options).paint();
+    shift += static_cast<double>(panel.options.width);
+  }
+}
 
 }  // namespace
 
@@ -249,6 +333,20 @@ std::string plot_svg(const std::vector<PlotSeries>& series, const PlotOptions& o
 std::string plot_png(const std::vector<PlotSeries>& series, const PlotOptions& options) {
   PixelCanvas canvas(options.width, options.height);
   ChartPainter(canvas, series, options).paint();
+  return canvas.png();
+}
+
+std::string panels_svg(const std::vector<PlotPanel>& panels) {
+  const auto [width, height] = size_of(panels);
+  SvgCanvas canvas(width, height);
+  paint_panels(canvas, panels);
+  return canvas.finish();
+}
+
+std::string panels_png(const std::vector<PlotPanel>& panels) {
+  const auto [width, height] = size_of(panels);
+  PixelCanvas canvas(width, height);
+  paint_panels(canvas, panels);
   return canvas.png();
 }
 

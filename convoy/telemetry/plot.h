@@ -12,17 +12,26 @@
 
 namespace convoy::telemetry {
 
+// Shaded between `low` and `high`; one that can not be drawn leaves a gap.
+struct BandPoint {
+  int64_t step = 0;
+  double low = 0;
+  double high = 0;
+};
+
 struct PlotSeries {
-  std::string label{};
+  std::string label{};  // empty: not in the legend
   std::vector<CurvePoint> points{};
   int color = 0;         // index into the palette; series of one run share it
   bool smooth = false;   // faint raw line under a smoothed one
   bool markers = false;  // dots at the points
   bool dashed = false;
+  std::vector<BandPoint> band{};
 };
 
 struct PlotOptions {
   std::string title{};
+  std::string subtitle{};  // smaller, below the title
   std::string x_label = "step";
   std::string y_label = "loss";
   int64_t width = 1000;  // pixels
@@ -37,6 +46,14 @@ std::vector<PlotSeries> loss_series(const std::vector<RunHistory>& runs);
 
 std::string plot_svg(const std::vector<PlotSeries>& series, const PlotOptions& options);
 std::string plot_png(const std::vector<PlotSeries>& series, const PlotOptions& options);
+
+// Charts side by side, each of its own width; the height is that of the tallest.
+struct PlotPanel {
+  PlotOptions options{};
+  std::vector<PlotSeries> series{};
+};
+std::string panels_svg(const std::vector<PlotPanel>& panels);
+std::string panels_png(const std::vector<PlotPanel>& panels);
 
 struct TextPlotOptions {
   int64_t columns = 100;

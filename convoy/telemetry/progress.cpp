@@ -99,6 +99,7 @@ std::string Progress::figures_text(const ProgressFigures& figures) const {
   if (figures.per_second >= 0)
     text += fmt::format("  {} {}", count_text(figures.per_second), figures.per_second_unit);
   if (figures.memory_bytes >= 0) text += "  " + bytes_text(figures.memory_bytes);
+  if (!figures.extra.empty()) text += "  " + figures.extra;
   const double left = remaining_seconds(figures.done);
   if (left > 0) {
     text += fmt::format("  {} left", duration_text(left));

@@ -37,6 +37,7 @@ struct ProgressFigures {
   double per_second = -1;  // in `per_second_unit`
   std::string per_second_unit = "tokens/s";
   int64_t memory_bytes = -1;
+  std::string extra{};  // other figures in the job's own words; empty = none
 };
 
 class Progress {

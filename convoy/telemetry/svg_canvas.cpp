@@ -69,6 +69,18 @@ void SvgCanvas::polyline(const std::vector<ChartPoint>& points, const LineStyle&
   out_ += "\"/>\n";
 }
 
+void SvgCanvas::area(const std::vector<ChartPoint>& corners, ChartColor color, double opacity) {
+  if (corners.empty()) return;
+  out_ +=
+      fmt::format("<polygon fill=\"{}\" fill-opacity=\"{:.2f}\" points=\"", hex(color), opacity);
+  const char* separator = "";
+  for (const ChartPoint& point : corners) {
+    out_ += fmt::format("{}{:.2f},{:.2f}", separator, point.x, point.y);
+    separator = " ";
+  }
+  out_ += "\"/>\n";
+}
+
 void SvgCanvas::disc(ChartPoint center, double radius, ChartColor color) {
   out_ += fmt::format("<circle cx=\"{:.2f}\" cy=\"{:.2f}\" r=\"{:.2f}\" fill=\"{}\"/>\n", center.x,
                       center.y, radius, hex(color));

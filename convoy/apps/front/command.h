@@ -43,6 +43,7 @@ struct Command {
   std::string (*flag_table)();  // config::flag_table_of<TokensFlags>; null: none
   int (*run)(Context& context, const std::vector<std::string>& arguments);  // exit code
   bool forwards_arguments = false;  // what follows the first positional belongs to another program
+  bool hidden = false;              // of programs for each other: in no list
 };
 
 // Every command, in the order of `convoy --help`.
@@ -66,6 +67,8 @@ Command bench_command();
 Command config_command();
 Command help_command();
 Command runs_command();
+Command sweep_command();
+Command sweep_worker_command();
 Command tokens_command();
 
 }  // namespace convoy::apps

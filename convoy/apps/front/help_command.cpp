@@ -44,7 +44,7 @@ int run_help(Context& context, const std::vector<std::string>& arguments) {
   }
   std::vector<std::string> known;
   for (const Command& command : commands()) {
-    known.emplace_back(command.name);
+    if (!command.hidden) known.emplace_back(command.name);
     if (command.name != names[0]) continue;
     fmt::print("{}", help_text(command));
     return 0;
@@ -59,7 +59,7 @@ std::string overview_text() {
   std::string text =
       "convoy: fine-tunes and runs language models, on one device or many\n\nCommands:\n";
   for (const Command& command : commands())
-    text += fmt::format("  {:<14} {}\n", command.name, command.summary);
+    if (!command.hidden) text += fmt::format("  {:<14} {}\n", command.name, command.summary);
   return text +
          "\n`convoy COMMAND --help` has the flags and examples of each. `convoy --version` says "
          "what this is.\n"
@@ -84,6 +84,7 @@ std::string commands_markdown() {
       "flags\n\n```\n" +
       common_flag_table() + "```\n";
   for (const Command& command : commands()) {
+    if (command.hidden) continue;
     text += fmt::format("\n## convoy {}\n\n{}.\n\n```\n{}```\n", command.name, command.summary,
                         indented(command.usage));
     if (command.flag_table != nullptr) text += "\n```\n" + command.flag_table() + "```\n";

@@ -37,7 +37,7 @@ const Command& find_command(const std::string& name) {
   std::vector<std::string> names;
   for (const Command& command : commands()) {
     if (command.name == spelling) return command;
-    names.emplace_back(command.name);
+    if (!command.hidden) names.emplace_back(command.name);
   }
   throw ConfigError(fmt::format("unknown command `{}`{}", name, did_you_mean(name, names)),
                     {.key = name, .hint = "`convoy --help` lists the commands"});

@@ -2,6 +2,7 @@
 #include "convoy/sweep/results/cell_result.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -49,11 +50,33 @@ int64_t SweepResults::count(CellState state) const {
                        [&](const CellResult& cell) { return cell.state == state; });
 }
 
-double number_parameter(const Cell& cell, const std::string& name) {
+std::map<std::string, nlohmann::json> axes_of(const Cell& cell) {
+  std::map<std::string, nlohmann::json> axes;
   const auto object = nlohmann::json::parse(cell.parameters, nullptr, false);
-  if (!object.is_object()) return std::nan("");
-  const auto found = object.find(name);
-  return found != object.end() && found->is_number() ? found->get<double>() : std::nan("");
+  if (!object.is_object()) return axes;
+  const bool of_command = object.contains("values") && object["values"].is_object();
+  for (const auto& [name, value] : (of_command ? object["values"] : object).items()) {
+    axes[name] = value;
+    if (!value.is_string()) continue;
+    const std::string& text = value.get_ref<const std::string&>();
+    double number = 0;
+    const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (status != std::errc() || end != text.data() + text.size() || !std::isfinite(number))
+      continue;
+    if (std::trunc(number) == number && std::fabs(number) < 9007199254740992.0) {
+      axes[name] = static_cast<int64_t>(number);
+    } else {
+      axes[name] = number;
+    }
+  }
+  return axes;
+}
+
+double number_parameter(const Cell& cell, const std::string& name) {
+  const auto axes = axes_of(cell);
+  const auto found = axes.find(name);
+  return found != axes.end() && found->second.is_number() ? found->second.get<double>()
+                                                          : std::nan("");
 }
 
 double quantile(std::vector<double> values, double share) {

@@ -5,6 +5,8 @@
 
 #include <cstdint>
 #include <limits>
+#include <map>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
@@ -53,7 +55,11 @@ struct SweepResults {
   int64_t count(CellState state) const;
 };
 
-// One value of the parameters, NaN when it is missing or no number.
+// What the cell's tables have columns for: its parameters by name; of a command, the values of its grid. Numbers where
+// the text is one.
+std::map<std::string, nlohmann::json> axes_of(const Cell& cell);
+
+// One of them, NaN when it is missing or no number.
 double number_parameter(const Cell& cell, const std::string& name);
 
 // Of `values`, which hold finite numbers only: linear interpolation between order statistics, as

@@ -20,18 +20,18 @@ struct RunOptions {
   std::string store;                        // path or URL, see jobs::open_store
   std::vector<std::string> worker_command;  // argv up to the flags of `sweep-worker`
   int64_t workers = 0;                      // 0 = usable CPUs
-  int64_t cores_per_worker = 0;             // each worker on cores of its own; 0 = as the system likes
-  double timeout_seconds = 3600;            // of a descent, a command, or silence; 0 = none
-  int64_t max_attempts = 3;                 // of one range
-  std::string log_folder;                   // for the workers' stderr; empty = nowhere
-  bool starts_programs = false;             // workers start others: nothing of them may stay behind
+  int64_t cores_per_worker = 0;   // each worker on cores of its own; 0 = as the system likes
+  double timeout_seconds = 3600;  // of a descent, a command, or silence; 0 = none
+  int64_t max_attempts = 3;       // of one range
+  std::string log_folder;         // for the workers' stderr; empty = nowhere
+  bool starts_programs = false;   // workers start others: nothing of them may stay behind
   telemetry::ColorChoice color = telemetry::ColorChoice::Auto;
   Log log;
 };
 
 struct RunReport {
   int64_t cells = 0;
-  int64_t done = 0;    // value or censored
+  int64_t done = 0;  // value or censored
   int64_t failed = 0;
   int64_t added = 0;
   int64_t reused = 0;

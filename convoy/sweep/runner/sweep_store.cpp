@@ -170,7 +170,8 @@ SweepResults read_results(jobs::JobStore& store, const StoredSweep& sweep,
   for (const Group& group : sweep.groups)
     store.for_each_task(group.number, [&](const TaskRecord& task) {
       const PlannedCell planned = PlannedCell::parse(task.parameters);
-      if (!task.result && task.units_done > 0) begun.emplace_back(results.cells.size(), task.number);
+      if (!task.result && task.units_done > 0)
+        begun.emplace_back(results.cells.size(), task.number);
       results.cells.push_back(cell_result(planned, task));
       results.cells.back().theory = workload.theory(planned.cell);
     });

@@ -38,7 +38,8 @@ int64_t finish_complete(jobs::JobStore& store, const StoredSweep& sweep);
 int64_t finish_stopped(jobs::JobStore& store, const std::vector<jobs::TaskRecord>& tasks);
 
 // In the order of the plan. Theory is filled in from the workload.
-SweepResults read_results(jobs::JobStore& store, const StoredSweep& sweep, const Workload& workload);
+SweepResults read_results(jobs::JobStore& store, const StoredSweep& sweep,
+                          const Workload& workload);
 
 // Sweeps of a store, newest last: what `show`, `plot` and `export` choose from.
 struct SweepName {

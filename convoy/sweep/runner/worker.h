@@ -4,6 +4,8 @@
 // core. Knows nothing of other workers; any number may work on one store, on one host or many.
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -37,7 +39,7 @@ struct WorkerOptions {
 void run_worker(const WorkerOptions& options, const Workload& workload, jobs::JobStore& store);
 
 // "HOST.BOOT.NAMESPACE:PID:START": no other process has the name, ever.
-std::string worker_name_of_this_process();
+std::string worker_name(pid_t process);
 // The process of that name ran on this host and is gone.
 bool is_gone(const std::string& worker);
 

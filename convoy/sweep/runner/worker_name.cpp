@@ -53,8 +53,8 @@ std::string this_place() { return fmt::format("{}.{}", this_boot(), process_name
 
 }  // namespace
 
-std::string worker_name_of_this_process() {
-  const std::string pid = std::to_string(::getpid());
+std::string worker_name(pid_t process) {
+  const std::string pid = std::to_string(process);
   return fmt::format("{}:{}:{}", this_place(), pid, start_of(pid));
 }
 

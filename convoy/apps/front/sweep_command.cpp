@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `convoy sweep ssm|run|show|plot|export`: experiments over seeds and parameters.
+#include "convoy/apps/front/sweep_command.h"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <ctime>
+#include <nlohmann/json.hpp>
+
+#include "convoy/base/error.h"
+#include "convoy/base/files.h"
+#include "convoy/base/suggest.h"
+#include "convoy/config/resolve.h"
+#include "convoy/launch/signals.h"
+#include "convoy/sweep/command/command_grid.h"
+#include "convoy/sweep/results/summary.h"
+#include "convoy/sweep/results/tidy_table.h"
+#include "convoy/sweep/results/wide_csv.h"
+#include "convoy/sweep/runner/coordinator.h"
+#include "convoy/sweep/runner/run_flags.h"
+#include "convoy/sweep/runner/ssm_flags.h"
+#include "convoy/sweep/runner/workload_registry.h"
+
+namespace convoy::apps {
+namespace {
+
+namespace fs = std::filesystem;
+using sweep::RunFlags;
+using sweep::SsmFlags;
+using sweep::SweepPlan;
+using sweep::SweepResults;
+
+std::string store_of(const RunFlags& flags, const std::string& checkpoint_dir) {
+  if (!flags.store.empty()) return flags.store;
+  const fs::path folder = checkpoint_dir.empty() ? flags.results_dir : checkpoint_dir;
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error)
+    throw IoError(fmt::format("the store's folder could not be made: {}", error.message()),
+                  {.file = folder.string(), .hint = "name another with --store or --results-dir"});
+  return (folder / "sweep.db").string();
+}
+
+sweep::RunOptions run_options(const Context& context, const RunFlags& flags,
+                              const std::string& store) {
+  sweep::RunOptions options;
+  options.store = store;
+  options.worker_command = {context.program.string(), "sweep-worker"};
+  options.workers = flags.workers;
+  options.cores_per_worker = flags.cores_per_worker;
+  options.timeout_seconds = flags.timeout;
+  options.max_attempts = flags.max_attempts;
+  options.log_folder = flags.log_dir;
+  options.color = telemetry::color_choice(context.common.color);
+  options.log = context.log();
+  if (!flags.log_dir.empty()) {
+    std::error_code error;
+    fs::create_directories(flags.log_dir, error);
+    if (error)
+      throw IoError(fmt::format("the log folder could not be made: {}", error.message()),
+                    {.file = flags.log_dir});
+  }
+  return options;
+}
+
+int print_plan(const Context& context, const SweepPlan& plan) {
+  if (context.common.json) {
+    nlohmann::ordered_json cells = nlohmann::ordered_json::array();
+    for (const sweep::PlannedCell& planned : plan.cells)
+      cells.push_back(nlohmann::ordered_json::parse(planned.parameters()));
+    fmt::print("{}\n", cells.dump(2));
+    return 0;
+  }
+  for (const sweep::PlannedCell& planned : plan.cells) fmt::print("{}\n", planned.parameters());
+  context.log().info(
+      fmt::format("{} cells of {}, version {}", plan.cells.size(), plan.name(), plan.version));
+  return 0;
+}
+
+SweepResults results_of(const SweepPlan& plan, const sweep::Workload& workload,
+                        const std::string& store_name) {
+  const auto store = jobs::open_store(store_name);
+  return sweep::read_results(*store, sweep::store_plan(*store, plan), workload);
+}
+
+void print_results(const Context& context, const SweepResults& results) {
+  if (context.common.json) {
+    fmt::print("{}\n", sweep::tidy_json(results).dump(2, ' ', false,
+                                                      nlohmann::json::error_handler_t::replace));
+  } else {
+    fmt::print("{}", sweep::table_text(results, false));
+  }
+  std::fflush(stdout);
+}
+
+std::string again_hint(const sweep::RunReport& report) {
+  return report.failed > 0 ? "; the same command tries them again" : "";
+}
+
+// The last line, and the exit code that goes with it.
+int say_how_it_ended(const Context& context, const sweep::RunReport& report,
+                     const SweepResults& results) {
+  const std::string counts = sweep::counts_text(results);
+  if (report.stop_signal != 0)
+    throw StopRequest(
+        fmt::format("stopped by {}: {}", launch::signal_name(report.stop_signal), counts),
+        {.hint = "the same command goes on"});
+  const std::string line = fmt::format("{}{}", counts, again_hint(report));
+  if (report.failed == 0) {
+    context.log().info(line);
+    return 0;
+  }
+  const sweep::CellResult* first = nullptr;
+  for (const sweep::CellResult& cell : results.cells)
+    if (first == nullptr && cell.state == sweep::CellState::Failed) first = &cell;
+  throw Error(ExitCode::Numeric, "failed_cells",
+              first == nullptr ? line
+                               : fmt::format("{}. The first: {}: {}", line, first->failure.kind,
+                                             first->failure.message),
+              {.hint = "`convoy sweep show` lists them"});
+}
+
+void write_table(const Context& context, const fs::path& folder, const sweep::NamedFile& file) {
+  write_file_atomic(folder / file.name, file.text);
+  context.log().info(fmt::format("wrote {}", (folder / file.name).string()));
+}
+
+// argparse read `--config FILE` first and the command line over it.
+void read_config(Context& context, SsmFlags& ssm, RunFlags& run,
+                 const std::vector<std::string>& arguments) {
+  const auto parse = [&] {
+    return config::parse_flags(
+        {config::list_fields(ssm), config::list_fields(run), config::list_fields(context.common)},
+        arguments);
+  };
+  parse();
+  if (!ssm.config.empty()) {
+    const fs::path file = ssm.config;
+    ssm = {};
+    config::resolve(ssm, {.file = file});
+  }
+  const std::vector<std::string> rest = parse();
+  CONVOY_CHECK(rest.empty(), ConfigError, "sweep ssm takes flags only, found `{}`", rest.front());
+}
+
+// A value may be left out, as where nothing was to be named.
+std::vector<std::string> with_resume_value(std::vector<std::string> arguments) {
+  for (size_t at = 0; at < arguments.size(); ++at) {
+    std::string& argument = arguments[at];
+    if (argument != "--resume_from_checkpoint" && argument != "--resume-from-checkpoint") continue;
+    const bool bare = at + 1 == arguments.size() || arguments[at + 1].starts_with("--");
+    if (bare) argument += "=latest";
+  }
+  return arguments;
+}
+
+int run_ssm(Context& context, const std::vector<std::string>& arguments) {
+  SsmFlags flags;
+  RunFlags run;
+  read_config(context, flags, run, with_resume_value(arguments));
+  for (const std::string& line : flags.notices()) context.log().info(line);
+  const SweepPlan plan = sweep::plan_ssm(flags);
+  for (const std::string& line : sweep::ssm_warnings(flags)) context.log().warning(line);
+  if (run.dry_run) return print_plan(context, plan);
+  const std::string store = store_of(run, flags.checkpoint_dir);
+  const auto workload = sweep::make_workload(plan.workload, plan.mode);
+  const sweep::RunReport report =
+      sweep::run_sweep(plan, *workload, run_options(context, run, store));
+  const SweepResults results = results_of(plan, *workload, store);
+  if (report.finished())
+    for (const sweep::NamedFile& file : sweep::ssm_wide_csv(results, time_for_names()))
+      write_table(context, run.results_dir, file);
+  print_results(context, results);
+  return say_how_it_ended(context, report, results);
+}
+
+int run_command(Context& context, const std::vector<std::string>& arguments) {
+  sweep::CommandFlags flags;
+  RunFlags run;
+  const std::vector<std::string> command = config::parse_flags(
+      {config::list_fields(flags), config::list_fields(run), config::list_fields(context.common)},
+      arguments, config::Positionals::EndFlags);
+  const SweepPlan plan = sweep::plan_command(flags, command);
+  if (run.dry_run) return print_plan(context, plan);
+  const std::string store = store_of(run, "");
+  const auto workload = sweep::make_workload(plan.workload, plan.mode);
+  sweep::RunOptions options = run_options(context, run, store);
+  options.starts_programs = true;
+  const sweep::RunReport report = sweep::run_sweep(plan, *workload, options);
+  const SweepResults results = results_of(plan, *workload, store);
+  print_results(context, results);
+  return say_how_it_ended(context, report, results);
+}
+
+int run_sweep_command(Context& context, const std::vector<std::string>& arguments) {
+  const std::vector<std::string> actions = {"ssm", "run", "show", "plot", "export"};
+  if (arguments.empty())
+    throw ConfigError("sweep wants to know of what", {.hint = "ssm, run, show, plot or export"});
+  const std::string& action = arguments.front();
+  const std::vector<std::string> rest(arguments.begin() + 1, arguments.end());
+  if (action == "ssm") return run_ssm(context, rest);
+  if (action == "run") return run_command(context, rest);
+  if (action == "show") return sweep_show(context, rest);
+  if (action == "plot") return sweep_plot(context, rest);
+  if (action == "export") return sweep_export(context, rest);
+  throw ConfigError(fmt::format("unknown sweep `{}`{}", action, did_you_mean(action, actions)),
+                    {.key = action, .hint = "ssm, run, show, plot or export"});
+}
+
+std::string flag_tables() {
+  return "ssm:\n" + config::flag_table_of<SsmFlags>() + "run:\n" +
+         config::flag_table_of<sweep::CommandFlags>() + "ssm and run:\n" +
+         config::flag_table_of<RunFlags>() + "show, plot and export:\n" +
+         config::flag_table_of<SweepReadFlags>();
+}
+
+}  // namespace
+
+std::string time_for_names() {
+  const std::time_t now = std::time(nullptr);
+  std::tm local{};
+  ::localtime_r(&now, &local);
+  char text[32] = {};
+  std::strftime(text, sizeof(text), "%Y%m%d_%H%M%S", &local);
+  return text;
+}
+
+Command sweep_command() {
+  return {
+      .name = "sweep",
+      .summary = "runs many small experiments over seeds and parameters, and shows their results",
+      .usage =
+          "convoy sweep ssm [flags]\n"
+          "convoy sweep run [flags] -- COMMAND [ARGUMENTS...]\n"
+          "convoy sweep show|plot|export [flags]",
+      .examples =
+          "convoy sweep ssm --seeds 0 1 2 3 --student-dims 150 300 --gnc-num-samples 1e8 --gd\n"
+          "convoy sweep run --grid lr=0.1,0.01 --num-seeds 3 --result loss -- ./train --lr {lr} "
+          "--seed {seed}\n"
+          "convoy sweep plot --output sweep.svg",
+      .flag_table = flag_tables,
+      .run = run_sweep_command};
+}
+
+}  // namespace convoy::apps

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The two halves of `convoy sweep`: what computes (sweep_command.cpp) and what reads results (sweep_results.cpp).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "convoy/apps/front/command.h"
+#include "convoy/sweep/results/cell_result.h"
+
+namespace convoy::apps {
+
+struct SweepReadFlags {
+  std::string store;
+  std::string results_dir = "results";
+  std::string name;
+  bool list = false;
+  bool cells = false;
+  std::string format = "tidy";
+  std::string output;
+  bool log_y = false;
+  int64_t width = 1400;
+  int64_t height = 600;
+
+  template <class Visitor>
+  void fields(Visitor& visit) {
+    visit("store", store, "file or PostgreSQL URL; default sweep.db in --results-dir");
+    visit("results_dir", results_dir, "folder of the store and of written tables");
+    visit("name", name, "which sweep of the store; empty = the newest");
+    visit("list", list, "show: name the sweeps of the store");
+    visit("cells", cells, "show: every cell too, with its 95 % interval");
+    visit("format", format, "export: wide as the prior programs wrote it, or tidy")
+        .one_of({"wide", "tidy"});
+    visit("output", output, "plot: .svg or .png; export: file; empty = stdout").alias("o");
+    visit("log_y", log_y, "plot: logarithmic y axis");
+    visit("width", width, "plot: pixels").at_least(600).at_most(10000);
+    visit("height", height, "plot: pixels").at_least(200).at_most(10000);
+  }
+};
+
+// "20250902_080855", local time.
+std::string time_for_names();
+
+int sweep_show(Context& context, const std::vector<std::string>& arguments);
+int sweep_plot(Context& context, const std::vector<std::string>& arguments);
+int sweep_export(Context& context, const std::vector<std::string>& arguments);
+
+}  // namespace convoy::apps

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/sweep/command/command_grid.h"
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "convoy/base/error.h"
+#include "convoy/sweep/command/command_workload.h"
+
+namespace convoy::sweep {
+namespace {
+
+struct Axis {
+  std::string name;
+  std::vector<std::string> values;
+};
+
+std::vector<std::string> comma_separated(const std::string& text) {
+  std::vector<std::string> parts;
+  for (size_t begin = 0; begin <= text.size();) {
+    const size_t end = std::min(text.find(',', begin), text.size());
+    parts.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return parts;
+}
+
+std::vector<Axis> axes_of_flags(const CommandFlags& flags) {
+  std::vector<Axis> axes;
+  for (const std::string& text : flags.grid.names) {
+    const size_t equals = text.find('=');
+    CONVOY_CHECK(equals != std::string::npos && equals > 0, ConfigError,
+                 "--grid wants NAME=A,B,C, found `{}`", text);
+    Axis axis{.name = text.substr(0, equals), .values = comma_separated(text.substr(equals + 1))};
+    const bool known = std::any_of(axes.begin(), axes.end(),
+                                   [&](const Axis& one) { return one.name == axis.name; });
+    CONVOY_CHECK(!known && axis.name != "seed", ConfigError,
+                 "--grid: `{}` is given already; seeds are --num-seeds or --seeds", axis.name);
+    std::vector<std::string> sorted = axis.values;
+    std::sort(sorted.begin(), sorted.end());
+    CONVOY_CHECK(std::adjacent_find(sorted.begin(), sorted.end()) == sorted.end(), ConfigError,
+                 "--grid: `{}` holds a value twice", text);
+    axes.push_back(std::move(axis));
+  }
+  return axes;
+}
+
+nlohmann::json environment_of(const CommandFlags& flags) {
+  nlohmann::json environment = nlohmann::json::object();
+  for (const std::string& text : flags.env.names) {
+    const size_t equals = text.find('=');
+    CONVOY_CHECK(equals != std::string::npos && equals > 0, ConfigError,
+                 "--env wants NAME=VALUE, found `{}`", text);
+    environment[text.substr(0, equals)] = text.substr(equals + 1);
+  }
+  return environment;
+}
+
+void check_placeholders(const std::vector<std::string>& command, const nlohmann::json& environment,
+                        const std::vector<Axis>& axes) {
+  std::vector<std::string> names = {"seed"};
+  for (const Axis& axis : axes) names.push_back(axis.name);
+  for (const std::string& word : command) fill_placeholders(word, names, names);
+  for (const auto& [name, value] : environment.items())
+    fill_placeholders(value.get<std::string>(), names, names);
+}
+
+// Every choice of one value per axis; the last axis turns fastest.
+std::vector<std::map<std::string, std::string>> choices(const std::vector<Axis>& axes) {
+  std::vector<std::map<std::string, std::string>> all = {{}};
+  for (const Axis& axis : axes) {
+    std::vector<std::map<std::string, std::string>> longer;
+    for (const auto& chosen : all)
+      for (const std::string& value : axis.values) {
+        longer.push_back(chosen);
+        longer.back()[axis.name] = value;
+      }
+    all = std::move(longer);
+  }
+  return all;
+}
+
+}  // namespace
+
+SweepPlan plan_command(const CommandFlags& flags, const std::vector<std::string>& command) {
+  if (command.empty())
+    throw ConfigError("sweep run wants a command",
+                      {.hint = "convoy sweep run --grid lr=0.1,0.01 -- ./train --lr {lr}"});
+  const std::vector<Axis> axes = axes_of_flags(flags);
+  const nlohmann::json environment = environment_of(flags);
+  check_placeholders(command, environment, axes);
+  std::vector<int64_t> seeds = flags.seeds;
+  for (int64_t seed = 0; flags.seeds.empty() && seed < flags.num_seeds; ++seed)
+    seeds.push_back(seed);
+  SweepPlan plan{.label = flags.name,
+                 .workload = "run",
+                 .mode = "",
+                 .version = CommandWorkload().version(),
+                 .cells = {}};
+  for (const auto& values : choices(axes))
+    for (const int64_t seed : seeds) {
+      nlohmann::json parameters;
+      parameters["command"] = command;
+      parameters["environment"] = environment;
+      parameters["result"] = flags.result;
+      parameters["values"] = nlohmann::json(values);
+      if (values.empty()) parameters["values"] = nlohmann::json::object();
+      PlannedCell planned;
+      planned.cell = {.method = "run", .seed = seed, .parameters = parameters.dump()};
+      plan.cells.push_back(std::move(planned));
+    }
+  return plan;
+}
+
+}  // namespace convoy::sweep

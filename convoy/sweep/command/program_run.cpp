@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/sweep/command/program_run.h"
+
+#include <poll.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <chrono>
+
+#include "convoy/launch/rank_process.h"
+
+namespace convoy::sweep {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+constexpr size_t kOutputBytes = 1 << 20;
+constexpr size_t kTailBytes = 2048;
+
+double seconds_since(Clock::time_point begin) {
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+// Appends what can be read now to `kept`, of which the end is kept, and to `pass_on` unless that is negative. Closes the
+// descriptor at its end. A program that writes faster than this reads does not hold it.
+void drain(launch::Descriptor& from, std::string& kept, size_t limit, int pass_on) {
+  constexpr int kMostReads = 1024;
+  std::array<char, 65536> buffer;
+  for (int turn = 0; from.open() && turn < kMostReads; ++turn) {
+    const ssize_t received = ::read(from.get(), buffer.data(), buffer.size());
+    if (received < 0 && errno == EINTR) continue;
+    if (received < 0 && errno == EAGAIN) return;
+    if (received <= 0) {
+      from.reset();
+      return;
+    }
+    kept.append(buffer.data(), static_cast<size_t>(received));
+    if (kept.size() > limit) kept.erase(0, kept.size() - limit);
+    if (pass_on < 0) continue;
+    [[maybe_unused]] const ssize_t sent =
+        ::write(pass_on, buffer.data(), static_cast<size_t>(received));
+  }
+}
+
+int wait_milliseconds(Clock::time_point begin, double timeout_seconds) {
+  constexpr double kLongest = 1.0;
+  if (timeout_seconds <= 0) return static_cast<int>(kLongest * 1000);
+  const double left = timeout_seconds - seconds_since(begin);
+  return static_cast<int>(1000 * std::max(0.0, std::min(kLongest, left))) + 1;
+}
+
+}  // namespace
+
+ProgramEnd run_program(const std::vector<std::string>& program,
+                       const std::map<std::string, std::string>& environment,
+                       double timeout_seconds) {
+  launch::RankStart start;
+  start.program = program;
+  start.environment = environment;
+  sigemptyset(&start.signals);
+  const auto begin = Clock::now();
+  launch::RankProcess process = launch::start_rank(start);
+  ProgramEnd end;
+  for (bool exited = false; !exited;) {
+    std::array<pollfd, 3> polled = {{{.fd = process.exited.get(), .events = POLLIN, .revents = 0},
+                                     {.fd = process.output.get(), .events = POLLIN, .revents = 0},
+                                     {.fd = process.errors.get(), .events = POLLIN, .revents = 0}}};
+    ::poll(polled.data(), polled.size(), wait_milliseconds(begin, timeout_seconds));
+    exited = polled[0].revents != 0;
+    if (!exited && timeout_seconds > 0 && seconds_since(begin) >= timeout_seconds &&
+        !end.timed_out) {
+      end.timed_out = true;
+      launch::signal_group(process.pid, SIGKILL);
+    }
+    drain(process.output, end.output, kOutputBytes, -1);
+    drain(process.errors, end.errors_tail, kTailBytes, STDERR_FILENO);
+  }
+  end.seconds = seconds_since(begin);
+  launch::signal_group(process.pid, SIGKILL);
+  int status = 0;
+  while (::waitpid(process.pid, &status, 0) < 0 && errno == EINTR) {
+  }
+  end.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
+  end.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+  return end;
+}
+
+}  // namespace convoy::sweep

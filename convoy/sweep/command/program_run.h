@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One program from start to end, its output caught.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+namespace convoy::sweep {
+
+struct ProgramEnd {
+  int exit_code = 0;
+  int signal = 0;          // 0 = it ended by itself
+  bool timed_out = false;  // it was killed for its time
+  double seconds = 0;
+  std::string output;  // the last MiB of stdout
+  std::string errors_tail;
+};
+
+// Runs `program` (argv; looked up in PATH unless it has a '/') in a session of its own, without a stdin, and passes its
+// stderr on. What it left in its process group is killed when it ends, or after `timeout_seconds` (0 = never). The kernel
+// kills it when this process dies. Blocks. Throws ConfigError when it can not be started, IoError.
+ProgramEnd run_program(const std::vector<std::string>& program,
+                       const std::map<std::string, std::string>& environment,
+                       double timeout_seconds);
+
+}  // namespace convoy::sweep

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/sweep/results/figure.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <utility>
+
+#include "convoy/sweep/results/summary.h"
+#include "convoy/telemetry/plot.h"
+
+namespace convoy::sweep {
+namespace {
+
+using telemetry::PlotPanel;
+using telemetry::PlotSeries;
+
+// Steps of a chart are whole numbers: values of the axis where all are, else their places.
+class AxisPlaces {
+ public:
+  AxisPlaces(const std::vector<SeedSummary>& summaries) {
+    for (const SeedSummary& one : summaries) {
+      whole_ = whole_ && std::trunc(one.position) == one.position;
+      places_.try_emplace(one.position, 0);
+    }
+    int64_t place = 0;
+    for (auto& [position, stored] : places_) stored = place++;
+  }
+  int64_t step(double position) const {
+    if (whole_) return static_cast<int64_t>(position);
+    const auto found = places_.find(position);
+    return found == places_.end() ? 0 : found->second;
+  }
+  bool whole() const { return whole_; }
+
+ private:
+  bool whole_ = true;
+  std::map<double, int64_t> places_;
+};
+
+std::string label_of(const std::string& method, const std::string& group) {
+  const std::string name = method == "gnc"  ? "guess and check"
+                           : method == "gd" ? "gradient descent"
+                                            : method;
+  return group.empty() ? name : fmt::format("{} {}", name, group);
+}
+
+void add_curve(std::vector<PlotSeries>& series, const std::string& label, int color,
+               const std::vector<std::pair<int64_t, double>>& points) {
+  PlotSeries curve{.label = label, .color = color, .dashed = true};
+  bool any = false;
+  for (const auto& [step, value] : points) {
+    curve.points.push_back({step, value});
+    any = any || std::isfinite(value);
+  }
+  if (any) series.push_back(std::move(curve));
+}
+
+std::vector<PlotSeries> median_series(const std::vector<SeedSummary>& summaries,
+                                      const AxisPlaces& places) {
+  std::vector<PlotSeries> series;
+  std::map<std::string, size_t> known;
+  std::vector<std::pair<int64_t, double>> priors, curves;
+  for (const SeedSummary& one : summaries) {
+    const std::string label = label_of(one.method, one.group);
+    const auto [place, added] = known.try_emplace(label, series.size());
+    if (added)
+      series.push_back({.label = label, .color = static_cast<int>(series.size()), .markers = true});
+    PlotSeries& line = series[place->second];
+    const int64_t step = places.step(one.position);
+    line.points.push_back({step, one.median});
+    line.band.push_back({step, one.low, one.high});
+    if (one.method == summaries.front().method && one.group == summaries.front().group) {
+      priors.emplace_back(step, one.prior_mean);
+      curves.emplace_back(step, one.theory);
+    }
+  }
+  const int colors = static_cast<int>(series.size());
+  add_curve(series, "prior mean", colors, priors);
+  add_curve(series, "theory", colors + 1, curves);
+  return series;
+}
+
+std::vector<PlotSeries> seed_series(const SweepResults& results, const std::string& axis,
+                                    const AxisPlaces& places) {
+  std::vector<PlotSeries> series;
+  std::map<std::string, size_t> known;
+  std::map<std::string, int> colors;
+  for (const CellResult& cell : results.cells) {
+    const std::string label =
+        fmt::format("{} seed {}", label_of(cell.cell.method, ""), cell.cell.seed);
+    const auto [color, new_method] =
+        colors.try_emplace(cell.cell.method, static_cast<int>(colors.size()));
+    const auto [place, added] = known.try_emplace(label, series.size());
+    if (added) series.push_back({.label = label, .color = color->second, .markers = true});
+    const double position = number_parameter(cell.cell, axis);
+    series[place->second].points.push_back(
+        {places.step(std::isfinite(position) ? position : 0), cell.value});
+  }
+  // A legend of a hundred seeds would hide what it explains.
+  constexpr size_t kMostNamed = 12;
+  if (series.size() > kMostNamed) {
+    std::map<int, bool> named;
+    for (PlotSeries& line : series) {
+      line.label = std::exchange(named[line.color], true)
+                       ? ""
+                       : line.label.substr(0, line.label.rfind(" seed")) + ", a line per seed";
+    }
+  }
+  return series;
+}
+
+std::vector<PlotPanel> panels_of(const SweepResults& results, const FigureOptions& options) {
+  const std::string axis = axis_name(results);
+  const std::vector<SeedSummary> summaries = summarise(results, axis);
+  const AxisPlaces places(summaries);
+  telemetry::PlotOptions left;
+  left.title = fmt::format("sweep {}: median and quartiles over seeds", results.workload);
+  left.subtitle = counts_text(results);
+  left.x_label = places.whole() ? axis : fmt::format("place in {}", axis);
+  left.y_label = results.workload == "run" ? "value" : "generalisation loss";
+  left.width = options.width / 2;
+  left.height = options.height;
+  left.log_y = options.log_y;
+  left.smoothing = 0;
+  telemetry::PlotOptions right = left;
+  right.title = "each seed";
+  right.subtitle = "failed, censored and unfinished cells leave gaps";
+  right.width = options.width - left.width;
+  return {{.options = left, .series = median_series(summaries, places)},
+          {.options = right, .series = seed_series(results, axis, places)}};
+}
+
+}  // namespace
+
+std::string figure_svg(const SweepResults& results, const FigureOptions& options) {
+  return telemetry::panels_svg(panels_of(results, options));
+}
+
+std::string figure_png(const SweepResults& results, const FigureOptions& options) {
+  return telemetry::panels_png(panels_of(results, options));
+}
+
+}  // namespace convoy::sweep

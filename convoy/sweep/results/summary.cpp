@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/sweep/results/summary.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <tuple>
+
+#include "convoy/sweep/results/wide_csv.h"
+
+namespace convoy::sweep {
+namespace {
+
+using Rows = std::vector<std::vector<std::string>>;
+
+std::string axis_text(const nlohmann::json& value) {
+  return value.is_string() ? value.get<std::string>() : value.dump();
+}
+
+// Names of parameters that differ between cells of one method and seed. What differs only between seeds, as data of a
+// file do, is no axis.
+std::set<std::string> varying_names(const SweepResults& results) {
+  using Name = std::tuple<std::string, int64_t, std::string>;
+  std::map<Name, std::set<std::string>> values;
+  std::map<std::pair<std::string, int64_t>, int64_t> cells;
+  std::map<Name, int64_t> seen;
+  for (const CellResult& cell : results.cells) {
+    const std::string& method = cell.cell.method;
+    ++cells[{method, cell.cell.seed}];
+    for (const auto& [name, value] : axes_of(cell.cell)) {
+      values[{method, cell.cell.seed, name}].insert(value.dump());
+      ++seen[{method, cell.cell.seed, name}];
+    }
+  }
+  std::set<std::string> names;
+  for (const auto& [name, found] : values) {
+    const auto& [method, seed, word] = name;
+    const bool missing = seen[name] < cells[{method, seed}];
+    if (found.size() + (missing ? 1 : 0) > 1) names.insert(word);
+  }
+  return names;
+}
+
+std::string table_of(const Rows& rows) {
+  std::vector<size_t> widths;
+  for (const auto& row : rows)
+    for (size_t column = 0; column < row.size(); ++column) {
+      if (column == widths.size()) widths.push_back(0);
+      widths[column] = std::max(widths[column], row[column].size());
+    }
+  std::string text;
+  for (const auto& row : rows) {
+    std::string line;
+    for (size_t column = 0; column < row.size(); ++column)
+      line += column < 2 || column + 1 == row.size()
+                  ? fmt::format("{:<{}}  ", row[column], widths[column])
+                  : fmt::format("{:>{}}  ", row[column], widths[column]);
+    line.erase(line.find_last_not_of(' ') + 1);
+    text += line + "\n";
+  }
+  return text;
+}
+
+std::string short_number(double value) {
+  return std::isfinite(value) ? fmt::format("{:.5g}", value) : "-";
+}
+
+std::string share_text(double value) {
+  return std::isfinite(value) ? fmt::format("{:.3e}", value) : "-";
+}
+
+std::string value_text(const CellResult& cell) {
+  switch (cell.state) {
+    case CellState::Value:
+      return short_number(cell.value);
+    case CellState::Censored:
+      return "censored";
+    case CellState::Failed:
+      return "FAILED";
+    case CellState::Partial:
+      break;
+  }
+  return "unfinished";
+}
+
+std::string remark(const CellResult& cell) {
+  switch (cell.state) {
+    case CellState::Censored:
+      return fmt::format("0 of {} guesses passed: P < {:.2e} at 95 %", cell.tally.guesses,
+                         cell.share_bound());
+    case CellState::Failed:
+      return fmt::format("{}: {} (attempt {})", cell.failure.kind, cell.failure.message,
+                         cell.failure.attempt);
+    case CellState::Partial:
+      return cell.planned_guesses > 0
+                 ? fmt::format("{} of {} guesses", cell.tally.guesses, cell.planned_guesses)
+                 : "";
+    case CellState::Value:
+      break;
+  }
+  return cell.tally.non_finite > 0
+             ? fmt::format("{} accepted losses are no finite numbers", cell.tally.non_finite)
+             : "";
+}
+
+std::string interval_text(const CellResult& cell) {
+  return std::isfinite(cell.low()) ? fmt::format("{:.5g} .. {:.5g}", cell.low(), cell.high()) : "-";
+}
+
+Rows summary_rows(const SweepResults& results, const std::string& axis) {
+  Rows rows = {{"METHOD", axis.empty() ? "" : axis, "MEDIAN", "QUARTILES", "PRIOR", "THEORY",
+                "ACCEPTED", "CELLS"}};
+  for (const SeedSummary& one : summarise(results, axis)) {
+    const std::string place =
+        one.group.empty() ? one.axis : fmt::format("{} {}", one.axis, one.group);
+    rows.push_back(
+        {one.method, place, short_number(one.median),
+         std::isfinite(one.low) ? fmt::format("{:.5g} .. {:.5g}", one.low, one.high) : "-",
+         short_number(one.prior_mean), short_number(one.theory), share_text(one.accepted_share),
+         one.counts_text()});
+  }
+  return rows;
+}
+
+Rows cell_rows(const SweepResults& results, const std::string& axis, bool all) {
+  std::set<std::string> names = varying_names(results);
+  names.erase(axis);
+  Rows rows = {{"METHOD", axis, "SEED", "VALUE", "95 % INTERVAL", "ACCEPTED", "GUESSES", "REMARK"}};
+  for (const CellResult& cell : results.cells) {
+    if (!all && cell.state == CellState::Value) continue;
+    const auto axes = axes_of(cell.cell);
+    std::string place = axes.contains(axis) ? axis_text(axes.at(axis)) : "";
+    for (const std::string& name : names)
+      if (axes.contains(name)) place += fmt::format(" {}={}", name, axis_text(axes.at(name)));
+    const bool guessed = cell.planned_guesses > 0;
+    rows.push_back({cell.cell.method, place, std::to_string(cell.cell.seed), value_text(cell),
+                    interval_text(cell), guessed ? std::to_string(cell.tally.accepted) : "-",
+                    guessed ? std::to_string(cell.tally.guesses) : "-", remark(cell)});
+  }
+  return rows;
+}
+
+double median_of(const std::vector<double>& values) {
+  std::vector<double> finite;
+  for (const double value : values)
+    if (std::isfinite(value)) finite.push_back(value);
+  return quantile(finite, 0.5);
+}
+
+}  // namespace
+
+std::string SeedSummary::counts_text() const {
+  const int64_t all = values + failed + censored + partial;
+  if (values == all) return std::to_string(all);
+  std::string text = fmt::format("{} of {}", values, all);
+  if (failed > 0) text += fmt::format(", {} failed", failed);
+  if (censored > 0) text += fmt::format(", {} censored", censored);
+  if (partial > 0) text += fmt::format(", {} unfinished", partial);
+  return text;
+}
+
+std::string axis_name(const SweepResults& results) {
+  if (results.cells.empty()) return "";
+  const auto axes = axes_of(results.cells.front().cell);
+  for (const char* const known : {"student_dim", "width", "depth"})
+    if (axes.contains(known)) return known;
+  const std::set<std::string> names = varying_names(results);
+  for (const std::string& name : names)
+    if (axes.contains(name) && axes.at(name).is_number()) return name;
+  return names.empty() ? "" : *names.begin();
+}
+
+std::vector<SeedSummary> summarise(const SweepResults& results, const std::string& axis) {
+  std::set<std::string> others = varying_names(results);
+  others.erase(axis);
+  struct Collected {
+    SeedSummary summary;
+    std::vector<double> values, priors, curves;
+    int64_t guesses = 0, accepted = 0;
+  };
+  std::vector<Collected> all;
+  std::map<std::tuple<std::string, std::string, std::string>, size_t> places;
+  for (const CellResult& cell : results.cells) {
+    const auto axes = axes_of(cell.cell);
+    SeedSummary key;
+    key.method = cell.cell.method;
+    if (axes.contains(axis)) key.axis = axis_text(axes.at(axis));
+    for (const std::string& name : others)
+      if (axes.contains(name))
+        key.group +=
+            fmt::format("{}{}={}", key.group.empty() ? "" : " ", name, axis_text(axes.at(name)));
+    const auto [place, added] = places.try_emplace({key.method, key.group, key.axis}, all.size());
+    if (added) {
+      const double number = number_parameter(cell.cell, axis);
+      key.position = std::isfinite(number) ? number : static_cast<double>(all.size());
+      all.push_back({.summary = key, .values = {}, .priors = {}, .curves = {}});
+    }
+    Collected& row = all[place->second];
+    if (cell.state == CellState::Value) row.values.push_back(cell.value);
+    row.summary.values += cell.state == CellState::Value ? 1 : 0;
+    row.summary.failed += cell.state == CellState::Failed ? 1 : 0;
+    row.summary.censored += cell.state == CellState::Censored ? 1 : 0;
+    row.summary.partial += cell.state == CellState::Partial ? 1 : 0;
+    row.priors.push_back(cell.theory.prior_mean);
+    row.curves.push_back(cell.theory.curve);
+    row.guesses += cell.tally.guesses;
+    row.accepted += cell.tally.accepted;
+  }
+  std::vector<SeedSummary> summaries;
+  for (Collected& row : all) {
+    row.summary.median = quantile(row.values, 0.5);
+    row.summary.low = quantile(row.values, 0.25);
+    row.summary.high = quantile(row.values, 0.75);
+    row.summary.prior_mean = median_of(row.priors);
+    row.summary.theory = median_of(row.curves);
+    row.summary.accepted_share =
+        row.guesses > 0 ? static_cast<double>(row.accepted) / static_cast<double>(row.guesses)
+                        : std::nan("");
+    summaries.push_back(row.summary);
+  }
+  return summaries;
+}
+
+std::string table_text(const SweepResults& results, bool every_cell) {
+  const std::string axis = axis_name(results);
+  std::string text = table_of(summary_rows(results, axis));
+  const Rows cells = cell_rows(results, axis, every_cell);
+  if (cells.size() > 1) text += "\n" + table_of(cells);
+  return text;
+}
+
+std::string counts_text(const SweepResults& results) {
+  std::string text =
+      fmt::format("{} cells: {} values", results.cells.size(), results.count(CellState::Value));
+  if (const int64_t count = results.count(CellState::Censored); count > 0)
+    text += fmt::format(", {} censored", count);
+  if (const int64_t count = results.count(CellState::Failed); count > 0)
+    text += fmt::format(", {} failed", count);
+  if (const int64_t count = results.count(CellState::Partial); count > 0)
+    text += fmt::format(", {} unfinished", count);
+  return text;
+}
+
+}  // namespace convoy::sweep

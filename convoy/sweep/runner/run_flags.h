@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Flags that every kind of sweep has. Plain data.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace convoy::sweep {
+
+struct RunFlags {
+  std::string store;
+  int64_t workers = 0;
+  int64_t cores_per_worker = 0;
+  double timeout = 3600;
+  int64_t max_attempts = 3;
+  std::string results_dir = "results";
+  std::string log_dir;
+  bool dry_run = false;
+
+  template <class Visitor>
+  void fields(Visitor& visit) {
+    visit("store", store,
+          "where tasks and results are kept: a file, or a PostgreSQL URL; default sweep.db in "
+          "--checkpoint-dir or --results-dir");
+    visit("workers", workers, "worker processes; 0 = one per usable CPU").at_least(0);
+    visit("cores_per_worker", cores_per_worker,
+          "each worker on this many cores of its own; 0 = where the system puts it")
+        .at_least(0);
+    visit("timeout", timeout, "seconds a range, a descent or a command may take; 0 = any")
+        .at_least(0);
+    visit("max_attempts", max_attempts, "tries of a range before its cell has failed").at_least(1);
+    visit("results_dir", results_dir, "folder of result tables");
+    visit("log_dir", log_dir, "folder for what workers write on stderr; empty = nowhere");
+    visit("dry_run", dry_run, "print what would be computed, and compute nothing");
+  }
+};
+
+}  // namespace convoy::sweep

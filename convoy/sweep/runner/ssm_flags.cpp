@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/sweep/runner/ssm_flags.h"
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "convoy/base/error.h"
+#include "convoy/base/files.h"
+#include "convoy/sweep/runner/workload_registry.h"
+#include "convoy/sweep/ssm/ssm_parameters.h"
+
+namespace convoy::sweep {
+namespace {
+
+// The data of the published runs, by seed.
+constexpr const char* kPublishedData = R"([
+  {"alpha": 0.5, "w": [1, 0, 0, 0]}, {"alpha": 0.5, "w": [0.01, 0.01, 0.01, 1]},
+  {"alpha": 0.5, "w": [0, 0, 0, 1]}, {"alpha": 0.5, "w": [1, 1, 1, 1]}])";
+
+struct DataEntry {
+  double alpha = 0;
+  std::vector<std::vector<double>> w;
+};
+
+DataEntry read_entry(const nlohmann::json& entry, const std::string& file) {
+  try {
+    DataEntry read{.alpha = entry.at("alpha").get<double>(), .w = {}};
+    if (entry.contains("w_sequences")) {
+      entry.at("w_sequences").get_to(read.w);
+    } else {
+      read.w = {entry.at("w").get<std::vector<double>>()};
+    }
+    return read;
+  } catch (const nlohmann::json::exception&) {
+    throw DataError(fmt::format("wanted {{\"alpha\": x, \"w\": [..]}} or {{\"alpha\": x, "
+                                "\"w_sequences\": [[..], ..]}}, found {}",
+                                entry.dump().substr(0, 100)),
+                    {.file = file});
+  }
+}
+
+std::vector<DataEntry> read_entries(const std::string& text, const std::string& file) {
+  const auto list = nlohmann::json::parse(text, nullptr, false);
+  if (!list.is_array() || list.empty())
+    throw DataError("wanted a JSON list of pairs of a teacher and its data, found none",
+                    {.file = file});
+  std::vector<DataEntry> entries;
+  for (const auto& entry : list) entries.push_back(read_entry(entry, file));
+  return entries;
+}
+
+std::vector<DataEntry> data_entries(const SsmFlags& flags) {
+  if (!flags.data_file.empty()) return read_entries(read_file(flags.data_file), flags.data_file);
+  if (flags.preset == "published") return read_entries(kPublishedData, "preset published");
+  return {};
+}
+
+std::vector<int64_t> seeds_of(const SsmFlags& flags) {
+  std::vector<int64_t> seeds = flags.seeds;
+  const int64_t count = flags.preset == "published" ? 4 : flags.num_seeds;
+  for (int64_t seed = 0; flags.seeds.empty() && seed < count; ++seed) seeds.push_back(seed);
+  return seeds;
+}
+
+template <class T>
+void check_distinct(const std::vector<T>& values, const std::string& flag) {
+  const std::set<T> distinct(values.begin(), values.end());
+  CONVOY_CHECK(!values.empty() && distinct.size() == values.size(), ConfigError,
+               "{} wants at least one value, and none twice", flag);
+}
+
+SsmSchedule schedule_of(const std::string& word) {
+  static const std::map<std::string, SsmSchedule> known = {
+      {"none", SsmSchedule::None},
+      {"step", SsmSchedule::Step},
+      {"exponential", SsmSchedule::Exponential},
+      {"cosine", SsmSchedule::Cosine},
+      {"adaptive", SsmSchedule::Adaptive}};
+  return known.at(word);
+}
+
+SsmInit init_of(const std::string& word) {
+  static const std::map<std::string, SsmInit> known = {
+      {"regular", SsmInit::Regular},
+      {"near_one", SsmInit::NearOne},
+      {"double_max_A_j", SsmInit::DoubleMax},
+      {"positive_diagonal", SsmInit::PositiveDiagonal}};
+  return known.at(word);
+}
+
+// As the schedulers of PyTorch name them; `gamma` is that of the chosen one.
+void read_schedule_parameters(const std::string& text, SsmDescent& descent) {
+  if (text.empty()) return;
+  const auto object = nlohmann::json::parse(text, nullptr, false);
+  CONVOY_CHECK(object.is_object(), ConfigError,
+               "--gd-scheduler-params wants a JSON object, found `{}`", text);
+  for (const auto& [name, value] : object.items()) {
+    CONVOY_CHECK(value.is_number(), ConfigError, "--gd-scheduler-params: `{}` wants a number",
+                 name);
+    if (name == "step_size") {
+      descent.step_size = value.get<int64_t>();
+    } else if (name == "step_gamma" || (name == "gamma" && descent.schedule == SsmSchedule::Step)) {
+      descent.step_gamma = value.get<double>();
+    } else if (name == "exp_gamma" || name == "gamma") {
+      descent.exp_gamma = value.get<double>();
+    } else if (name == "eta_min" || name == "cosine_eta_min") {
+      descent.cosine_eta_min = value.get<double>();
+    } else {
+      throw ConfigError(fmt::format("--gd-scheduler-params: unknown name `{}`", name),
+                        {.hint = "step_size, gamma, step_gamma, exp_gamma, eta_min"});
+    }
+  }
+}
+
+SsmDescent descent_of(const SsmFlags& flags) {
+  SsmDescent descent;
+  descent.lr = flags.gd_lr;
+  descent.epochs = flags.gd_epochs;
+  descent.init_scale = flags.gd_init_scale;
+  descent.optimizer = flags.gd_optimizer == "gd" ? SsmOptimizer::Sgd : SsmOptimizer::Adam;
+  descent.init = init_of(flags.gd_init_type);
+  descent.schedule = schedule_of(flags.gd_scheduler);
+  descent.step_size = flags.step_size;
+  descent.step_gamma = flags.step_gamma;
+  descent.exp_gamma = flags.exp_gamma;
+  descent.cosine_eta_min = flags.cosine_eta_min;
+  read_schedule_parameters(flags.gd_scheduler_params, descent);
+  return descent;
+}
+
+SsmParameters common_parameters(const SsmFlags& flags) {
+  SsmParameters common;
+  common.sequence_length = flags.sequence_length;
+  common.num_sequences = flags.num_sequences;
+  common.input_e1 = flags.input_e1;
+  common.calc_loss_only_on_last_output = flags.calc_loss_only_on_last_output;
+  common.w_that_minimizes_loss = flags.w_that_minimizes_loss;
+  common.w2_that_minimizes_loss = flags.w2_that_minimizes_loss;
+  common.w2_that_maximizes_loss = flags.w2_that_maximizes_loss;
+  common.sweep_seed = flags.sweep_seed;
+  return common;
+}
+
+// The axes are written even where they have their default: tables are made of them.
+Cell cell_of(const std::string& method, int64_t seed, const SsmParameters& parameters) {
+  auto object = nlohmann::json::parse(parameters.json());
+  object["student_dim"] = parameters.student_dim;
+  object["teacher_rank"] = parameters.teacher_rank;
+  object["sequence_length"] = parameters.sequence_length;
+  object["num_sequences"] = parameters.num_sequences;
+  if (method == "gnc") object["eps_train"] = parameters.eps_train;
+  return {.method = method, .seed = seed, .parameters = object.dump()};
+}
+
+void add_cells(SweepPlan& plan, const SsmFlags& flags, int64_t seed, SsmParameters parameters) {
+  if (flags.gnc) {
+    parameters.eps_train = flags.eps_train;
+    PlannedCell planned;
+    planned.cell = cell_of("gnc", seed, parameters);
+    planned.guesses = flags.gnc_num_samples;
+    planned.stop = {.standard_error = flags.target_standard_error,
+                    .accepted = flags.target_accepted};
+    planned.priority = parameters.student_dim;
+    plan.cells.push_back(std::move(planned));
+  }
+  if (!flags.gd) return;
+  // What only guesses depend on is no part of a descent, and the other way round.
+  parameters.eps_train = SsmParameters{}.eps_train;
+  parameters.descent = descent_of(flags);
+  PlannedCell planned;
+  planned.cell = cell_of("gd", seed, parameters);
+  planned.priority = parameters.student_dim;
+  plan.cells.push_back(std::move(planned));
+}
+
+}  // namespace
+
+std::vector<std::string> SsmFlags::notices() const {
+  std::vector<std::string> lines;
+  if (gnc_batch_size != kBatchSize)
+    lines.emplace_back("--gnc-batch-size has no meaning any more: no result depends on batches");
+  if (checkpoint_interval != kCheckpointInterval)
+    lines.emplace_back(
+        "--checkpoint-interval has no meaning any more: every finished range is kept at once");
+  if (!resume_from_checkpoint.empty())
+    lines.emplace_back(
+        "--resume-from-checkpoint has no meaning any more: the same command goes on where it was");
+  if (max_gpus != kMaxGpus)
+    lines.emplace_back("--max-gpus has no meaning here: ranges are computed by CPUs (--workers)");
+  return lines;
+}
+
+std::vector<std::string> ssm_warnings(const SsmFlags& flags) {
+  // The response of such a teacher grows like the dimension, while the sum of the squares of a guess stays near 1.
+  constexpr int64_t kLargeDim = 32;
+  const bool ranks = std::any_of(flags.teacher_ranks.begin(), flags.teacher_ranks.end(),
+                                 [](int64_t rank) { return rank > 1; });
+  const bool large = std::any_of(flags.student_dims.begin(), flags.student_dims.end(),
+                                 [](int64_t dim) { return dim >= kLargeDim; });
+  if (!flags.gnc || !ranks || !large) return {};
+  return {
+      "few or no guesses can be expected to pass with teachers of rank 2 or more at large student "
+      "dimensions"};
+}
+
+SweepPlan plan_ssm(const SsmFlags& flags) {
+  CONVOY_CHECK(flags.gnc || flags.gd, ConfigError, "nothing to do with --no-gnc and without --gd");
+  const std::vector<int64_t> seeds = seeds_of(flags);
+  check_distinct(seeds, "--seeds");
+  check_distinct(flags.student_dims, "--student-dims");
+  check_distinct(flags.teacher_ranks, "--teacher-ranks");
+  const std::vector<DataEntry> entries = data_entries(flags);
+  SweepPlan plan{.label = "ssm",
+                 .workload = "ssm",
+                 .mode = flags.mode,
+                 .version = make_workload("ssm", flags.mode)->version(),
+                 .cells = {}};
+  for (const int64_t rank : flags.teacher_ranks)
+    for (const int64_t dim : flags.student_dims)
+      for (const int64_t seed : seeds) {
+        SsmParameters parameters = common_parameters(flags);
+        parameters.student_dim = dim;
+        parameters.teacher_rank = rank;
+        if (!entries.empty()) {
+          const DataEntry& entry = entries[static_cast<size_t>(seed) % entries.size()];
+          if (rank == 1) parameters.alpha = entry.alpha;
+          parameters.w = entry.w;
+        }
+        add_cells(plan, flags, seed, parameters);
+      }
+  return plan;
+}
+
+}  // namespace convoy::sweep

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/sweep/runner/workload_registry.h"
+
+#include "convoy/base/error.h"
+#include "convoy/sweep/command/command_workload.h"
+#include "convoy/sweep/ssm/ssm_workload.h"
+
+namespace convoy::sweep {
+
+std::unique_ptr<Workload> make_workload(const std::string& name, const std::string& mode,
+                                        double timeout_seconds) {
+  if (name == "ssm")
+    return std::make_unique<SsmWorkload>(mode == "fast" ? Precision::Fast : Precision::Exact);
+  if (name == "run") return std::make_unique<CommandWorkload>(timeout_seconds);
+  throw ConfigError(fmt::format("unknown workload `{}` of a sweep", name),
+                    {.hint = "it may be of a newer Convoy"});
+}
+
+std::string mode_of_version(const std::string& version) {
+  return version.ends_with("-fast") ? "fast" : version.ends_with("-exact") ? "exact" : "";
+}
+
+}  // namespace convoy::sweep

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `convoy sweep ssm` as its users call it.
+#include <signal.h>
+#include <unistd.h>
+
+#include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
+
+#include "sweep/sweep_process.h"
+
+namespace convoy::testing {
+namespace {
+
+using nlohmann::json;
+
+class SweepSsm : public SweepTest {};
+
+const char* const kData =
+    R"([{"alpha": 0.5, "w": [1, 0, 0, 0]}, {"alpha": 0.5, "w": [1, 1, 1, 1]}])";
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);) lines.push_back(line);
+  return lines;
+}
+
+std::vector<std::string> with(std::vector<std::string> words,
+                              const std::vector<std::string>& more) {
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
+}
+
+// The second command line of the prior program's guide, with fewer guesses and steps.
+std::vector<std::string> published() {
+  return {"ssm",
+          "--seeds",
+          "0",
+          "1",
+          "2",
+          "3",
+          "--sequence_length",
+          "5",
+          "--student_dims",
+          "150",
+          "175",
+          "200",
+          "--eps_train",
+          "1e-5",
+          "--data_file",
+          "alpha_w_pairs.json",
+          "--gnc",
+          "--gnc_num_samples",
+          "100000",
+          "--gnc_batch_size",
+          "1000000",
+          "--gd",
+          "--gd_epochs",
+          "20"};
+}
+
+TEST_F(SweepSsm, ThePublishedCommandLineRunsAsWritten) {
+  write("alpha_w_pairs.json", kData);
+  const SweepEnd end = run(published());
+  ASSERT_EQ(end.status, 0) << end.errors;
+  EXPECT_NE(end.errors.find("--gnc-batch-size has no meaning any more"), std::string::npos);
+  const auto lines = lines_of(file_beginning("results", "results__seq_len=5_seeds=0-1-2-3_time="));
+  ASSERT_EQ(lines.size(), 4u);
+  EXPECT_EQ(lines[0],
+            "student_dim,gnc_gen_seed=0,gnc_gen_seed=0_theoretical,gnc_gen_seed=0_asymptotic,"
+            "gnc_gen_seed=1,gnc_gen_seed=1_theoretical,gnc_gen_seed=1_asymptotic,"
+            "gnc_gen_seed=2,gnc_gen_seed=2_theoretical,gnc_gen_seed=2_asymptotic,"
+            "gnc_gen_seed=3,gnc_gen_seed=3_theoretical,gnc_gen_seed=3_asymptotic,"
+            "gd_gen_seed=0,gd_gen_seed=1,gd_gen_seed=2,gd_gen_seed=3");
+  EXPECT_TRUE(lines[1].starts_with("150,"));
+  EXPECT_TRUE(lines[3].starts_with("200,"));
+  EXPECT_EQ(end.output.find("0.0,"), std::string::npos);
+}
+
+TEST_F(SweepSsm, TheGuidesCommandLineRunsAsWritten) {
+  const SweepEnd end = run({"ssm",   "--num_seeds",
+                            "3",     "--teacher_ranks",
+                            "2",     "4",
+                            "8",     "--student_dims",
+                            "4",     "8",
+                            "16",    "--max_gpus",
+                            "2",     "--gnc",
+                            "--gd",  "--checkpoint_interval",
+                            "1800",  "--gnc-num-samples",
+                            "20000", "--gd-epochs",
+                            "20"});
+  ASSERT_EQ(end.status, 0) << end.errors;
+  EXPECT_NE(end.errors.find("--checkpoint-interval has no meaning any more"), std::string::npos);
+  EXPECT_NE(end.errors.find("--max-gpus has no meaning here"), std::string::npos);
+  for (const char* rank : {"2", "4", "8"})
+    EXPECT_EQ(lines_of(file_beginning("results", std::string("results__seq_len=5_teacher_rank=") +
+                                                     rank + "_seeds=0-1-2_time="))
+                  .size(),
+              4u);
+}
+
+TEST_F(SweepSsm, AnAxisValueMoreRunsTheNewCellsOnly) {
+  const std::vector<std::string> base = {"ssm",   "--num-seeds", "2", "--gnc-num-samples",
+                                         "50000", "--json"};
+  const SweepEnd first = run(with(base, {"--student-dims", "150"}));
+  ASSERT_EQ(first.status, 0) << first.errors;
+  const SweepEnd second = run(with(base, {"--student-dims", "150", "200", "-v"}));
+  ASSERT_EQ(second.status, 0) << second.errors;
+  EXPECT_NE(second.errors.find("2 cells are known from other sweeps"), std::string::npos)
+      << second.errors;
+  EXPECT_EQ(second.errors.find("\"student_dim\":150"), std::string::npos) << second.errors;
+  std::set<double> values;
+  for (const json& row : json::parse(first.output)) values.insert(row["value"].get<double>());
+  for (const json& row : json::parse(second.output))
+    if (row["student_dim"] == 150) EXPECT_TRUE(values.contains(row["value"].get<double>()));
+}
+
+TEST_F(SweepSsm, TheNumbersDoNotDependOnTheWorkers) {
+  std::set<std::string> tables;
+  for (const char* workers : {"1", "2", "4"}) {
+    const std::string folder = std::string("results-") + workers;
+    const SweepEnd end =
+        run({"ssm", "--num-seeds", "2", "--student-dims", "20", "33", "--gnc-num-samples",
+             "3000000", "--target-accepted", "900", "--workers", workers, "--results-dir", folder});
+    ASSERT_EQ(end.status, 0) << end.errors;
+    tables.insert(file_beginning(folder, "results_gnc_seq_len=5_seeds=0-1_time="));
+  }
+  EXPECT_EQ(tables.size(), 1u);
+}
+
+TEST_F(SweepSsm, EarlyStopCountsWhatItUsed) {
+  const SweepEnd end = run({"ssm", "--num-seeds", "1", "--student-dims", "20", "--gnc-num-samples",
+                            "1000000000", "--target-accepted", "500", "--json"});
+  ASSERT_EQ(end.status, 0) << end.errors;
+  const json row = json::parse(end.output)[0];
+  EXPECT_GE(row["accepted"].get<int64_t>(), 500);
+  EXPECT_LT(row["guesses"].get<int64_t>(), 10'000'000);
+}
+
+TEST_F(SweepSsm, NothingAcceptedIsCensoredAndNan) {
+  const SweepEnd end = run({"ssm", "--num-seeds", "1", "--student-dims", "20", "--gnc-num-samples",
+                            "2000", "--eps-train", "1e-12"});
+  ASSERT_EQ(end.status, 0) << end.errors;
+  EXPECT_NE(end.output.find("censored"), std::string::npos) << end.output;
+  EXPECT_NE(end.errors.find("1 cells: 0 values, 1 censored"), std::string::npos) << end.errors;
+  const auto lines = lines_of(file_beginning("results", "results_gnc_seq_len=5_seeds=0_time="));
+  ASSERT_EQ(lines.size(), 2u);
+  EXPECT_TRUE(lines[1].starts_with("20,nan,")) << lines[1];
+}
+
+TEST_F(SweepSsm, AConfigFileIsBelowTheCommandLine) {
+  write("sweep.json", R"({"num_seeds": 2, "student_dims": [20, 30], "gnc_num_samples": 1000})");
+  const SweepEnd end = run({"ssm", "--config", "sweep.json", "--num-seeds", "1", "--dry-run"});
+  ASSERT_EQ(end.status, 0) << end.errors;
+  EXPECT_EQ(lines_of(end.output).size(), 2u) << end.output;
+  EXPECT_EQ(run({"ssm", "--num-seed", "1"}).status, 2);
+}
+
+TEST_F(SweepSsm, AStopKeepsWhatIsDoneAndTheSameCommandGoesOn) {
+  const std::vector<std::string> command = {
+      "ssm",      "--num-seeds", "2", "--student-dims", "50", "--gnc-num-samples",
+      "30000000", "--workers",   "2", "--json"};
+  auto sweep = start(command);
+  while (sweep->workers().size() < 2 && sweep->running()) {
+  }
+  ::usleep(700'000);
+  ::kill(sweep->pid(), SIGINT);
+  const SweepEnd stopped = sweep->wait();
+  ASSERT_EQ(stopped.status, 75) << stopped.errors;
+  EXPECT_NE(stopped.errors.find("the same command goes on"), std::string::npos);
+  const SweepEnd whole = run(command);
+  ASSERT_EQ(whole.status, 0) << whole.errors;
+  for (const json& row : json::parse(whole.output)) EXPECT_EQ(row["guesses"], 30'000'000);
+}
+
+TEST_F(SweepSsm, ShowPlotAndExportReadTheStore) {
+  ASSERT_EQ(run({"ssm", "--num-seeds", "2", "--student-dims", "20", "30", "--gnc-num-samples",
+                 "100000", "--gd", "--gd-epochs", "20"})
+                .status,
+            0);
+  const SweepEnd table = run({"show", "--cells"});
+  EXPECT_EQ(table.status, 0) << table.errors;
+  EXPECT_NE(table.output.find("95 % INTERVAL"), std::string::npos);
+  EXPECT_NE(run({"show", "--list"}).output.find("ssm-"), std::string::npos);
+  const SweepEnd tidy = run({"export"});
+  EXPECT_EQ(lines_of(tidy.output).size(), 9u) << tidy.output;
+  const SweepEnd wide = run({"export", "--format", "wide"});
+  EXPECT_EQ(wide.output, file_beginning("results", "results__seq_len=5_seeds=0-1_time="));
+  ASSERT_EQ(run({"plot", "--output", "a.svg"}).status, 0);
+  ASSERT_EQ(run({"plot", "--output", "a.png"}).status, 0);
+  EXPECT_TRUE(std::filesystem::exists(path("a.svg")));
+  EXPECT_GT(std::filesystem::file_size(path("a.png")), 5000u);
+}
+
+}  // namespace
+}  // namespace convoy::testing

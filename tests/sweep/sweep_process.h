@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Drives the real `convoy sweep` as a shell would: starts it, signals or kills it and its workers, and looks for what it
+// left behind. One thread.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <sys/types.h>
+
+#include <chrono>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "files/temporary_folder.h"
+
+namespace convoy::testing {
+
+struct SweepEnd {
+  int status = -1;  // as a shell sees it: 128 + n for signal n
+  std::string output;
+  std::string errors;
+
+  std::string last_line() const;  // of stderr
+};
+
+// A running `convoy sweep`, its stdout and stderr in files.
+class SweepProcess {
+ public:
+  // `command`: argv, the program by its path.
+  SweepProcess(std::vector<std::string> command, const std::filesystem::path& folder, int number,
+               const std::string& mark);
+  ~SweepProcess();
+  SweepProcess(const SweepProcess&) = delete;
+  SweepProcess& operator=(const SweepProcess&) = delete;
+
+  pid_t pid() const { return pid_; }
+  bool running();
+  std::vector<pid_t> workers() const;
+  SweepEnd wait(
+      std::chrono::milliseconds patience = std::chrono::seconds(60));  // kills it after that
+
+ private:
+  pid_t pid_ = -1;
+  std::optional<int> status_;
+  std::filesystem::path output_file_, errors_file_;
+};
+
+// A folder, and a mark in the environment of everything that is started.
+class SweepTest : public ::testing::Test {
+ protected:
+  SweepTest();
+  ~SweepTest() override;
+
+  std::unique_ptr<SweepProcess> start(const std::vector<std::string>& arguments);
+  SweepEnd run(const std::vector<std::string>& arguments);
+  // In a mount namespace of its own after `mounts`, a shell script; status 77 where that is not allowed.
+  SweepEnd run_with_mounts(const std::string& mounts, const std::vector<std::string>& arguments);
+  std::filesystem::path path(const std::string& name) const { return folder_ / name; }
+  std::string text(const std::string& name) const { return path(name).string(); }
+  // The one file in `folder` whose name begins so; its text.
+  std::string file_beginning(const std::string& folder, const std::string& beginning) const;
+  void write(const std::string& name, const std::string& content) const;
+  // Processes of this test are gone, soon.
+  ::testing::AssertionResult nothing_left() const;
+
+  TemporaryFolder folder_;
+
+ private:
+  std::string mark_;
+  int num_started_ = 0;
+};
+
+}  // namespace convoy::testing
