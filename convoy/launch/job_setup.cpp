@@ -242,7 +242,10 @@ void add_others(const SetupRequest& request, const JobSetup& setup, const Log& l
     options.last_call_timeout = conf.last_call_timeout;
     options.heartbeat = conf.heartbeat;
     options.silence_limit = conf.silence_limit;
-    if (request.own_program) options.early_exit_limit = std::chrono::seconds(30);
+    if (request.own_program)
+      options.early_exit_limit = std::chrono::seconds(30);
+    else if (plan.attempt.early_exit_is_failure)
+      options.early_exit_limit = plan.attempt.early_exit_wait;
     options.log = log;
     BoundListener listener = listen_on(endpoint.host, endpoint.port);
     endpoint = listener.endpoint;  // what others resolve may lead nowhere from here
@@ -255,7 +258,7 @@ void add_others(const SetupRequest& request, const JobSetup& setup, const Log& l
   link.heartbeat = conf.heartbeat;
   link.silence_limit = conf.silence_limit;
   link.log = log;
-  plan.join = JoinPlan{std::move(link), std::move(token), request.own_program};
+  plan.join = JoinPlan{std::move(link), std::move(token)};
 }
 
 bool is_under(const ResolvedPlace& place, std::string_view source) {
@@ -329,6 +332,7 @@ JobPlan plan_job(const SetupRequest& request, const JobSetup& setup, LaunchPlan 
                  const Log& log) {
   JobPlan plan;
   plan.log = log;
+  plan.own_program = request.own_program;
   plan.restarts = restart_limits(request);
   attempt.ranks = rank_setups(request, setup, setup.visible_devices);
   attempt.logs.host = setup.host;

@@ -339,6 +339,10 @@ void Attempt::handle_signal(int signal) {
   phase_ = Phase::Stopping;
   fail_at_.reset();
   kill_at_ = Clock::now() + plan_.stop_grace;
+  // A person who pressed Ctrl-C wants to know what is waited for.
+  if (::isatty(STDERR_FILENO))
+    Log().info(fmt::format("{}: ranks have {} s to end; once more ends them at once",
+                           signal_name(signal), plan_.stop_grace.count() / 1000));
   signal_all(plan_.pass_stop_signal ? signal : SIGTERM);
 }
 

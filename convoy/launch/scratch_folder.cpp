@@ -86,7 +86,13 @@ ScratchFolder::~ScratchFolder() {
 
 fs::path ScratchFolder::error_file(int attempt, int local_rank) const {
   const fs::path folder = path_ / fmt::format("attempt_{}", attempt) / std::to_string(local_rank);
-  fs::create_directories(folder);
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error)
+    throw IoError(
+        fmt::format("no folder for error files could be made: {}", error.message()),
+        {.file = folder,
+         .hint = "set TMPDIR to a folder on a disk that is not full and may be written to"});
   return folder / "error.json";
 }
 

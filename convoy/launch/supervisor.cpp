@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convoy/launch/supervisor.h"
 
+#include "convoy/base/error.h"
 #include "convoy/launch/reserved_port.h"
 
 namespace convoy::launch {
@@ -47,11 +48,17 @@ class LinkedPeers : public Peers {
   NodeLink& link_;
 };
 
-AttemptEnd end_of(const LaunchReport& report) {
+// A convoy-worker that failed before its first step has made none: that is known, and a crash loop there must end.
+std::optional<int64_t> progress_of(const JobPlan& plan, const LaunchReport& report) {
+  if (plan.own_program) return report.progress.value_or(0);
+  return report.progress;
+}
+
+AttemptEnd end_of(const JobPlan& plan, const LaunchReport& report) {
   AttemptEnd end;
   for (const RankEnd& rank : report.ends)
     if (!rank.silent) end.exit_codes.push_back(rank.exit_code);
-  end.progress = report.progress;
+  end.progress = progress_of(plan, report);
   end.flights = report.flights;
   if (report.root_cause >= 0)
     end.cause = LinkedPeers::cause_of(report.ends[static_cast<size_t>(report.root_cause)]);
@@ -73,7 +80,7 @@ JobPlace place_of(const JobPlace& known, const Assignment& assignment) {
 LaunchPlan plan_of(const JobPlan& plan, const Assignment& assignment) {
   LaunchPlan attempt = plan.attempt;
   attempt.job = place_of(plan.attempt.job, assignment);
-  if (plan.join->own_program && !assignment.store_address.empty()) {
+  if (plan.own_program && !assignment.store_address.empty()) {
     attempt.environment["CONVOY_STORE_ADDRESS"] = assignment.store_address;
     attempt.environment["CONVOY_OWN_ADDRESS"] = assignment.own_address;
     attempt.environment["CONVOY_JOB_TOKEN"] = plan.join->token.for_worker();
@@ -98,6 +105,24 @@ LaunchReport concluded(LaunchReport report, const Notice& end) {
   return report;
 }
 
+// Ranks that can not even be started here are the root cause for the other nodes too.
+LaunchReport run_attempt(const LaunchPlan& plan, SignalStream& signals, NodeLink& link) {
+  LinkedPeers peers(link);
+  try {
+    return run_ranks(plan, signals, &peers);
+  } catch (const Error& error) {
+    FailureCause cause;
+    cause.exit_code = static_cast<int>(error.code());
+    cause.sentence = error.sentence();
+    link.report_failure(cause);
+    AttemptEnd end;
+    end.exit_codes = {cause.exit_code};
+    end.cause = std::move(cause);
+    link.report_attempt_end(std::move(end));
+    throw;
+  }
+}
+
 LaunchReport run_with_others(const JobPlan& plan) {
   SignalStream signals(plan.attempt.stop_signals);
   NodeLink link(plan.join->link, plan.join->token);
@@ -112,10 +137,9 @@ LaunchReport run_with_others(const JobPlan& plan) {
       link.leave();
       return stopped_while_waiting(*signal);
     }
-    LinkedPeers peers(link);
-    report = run_ranks(plan_of(plan, turn.assignment), signals, &peers);
+    report = run_attempt(plan_of(plan, turn.assignment), signals, link);
     if (report.failed()) plan.log.warning(failure_sentence(report));
-    link.report_attempt_end(end_of(report));
+    link.report_attempt_end(end_of(plan, report));
   }
 }
 
@@ -129,7 +153,8 @@ LaunchReport run_alone(const JobPlan& plan) {
     LaunchReport report = run_ranks(attempt, signals, nullptr);
     if (!report.failed() || report.stop_signal != 0 || plan.restarts.max_restarts == 0)
       return report;
-    const RestartDecision decision = policy.record_failure(report.exit_code, report.progress);
+    const RestartDecision decision =
+        policy.record_failure(report.exit_code, progress_of(plan, report));
     report.exit_code = decision.exit_code;
     if (!decision.restart()) {
       plan.log.warning(fmt::format("no restart: {}", decision.reason));

@@ -19,7 +19,6 @@ namespace convoy::launch {
 struct JoinPlan {
   NodeLinkOptions link;
   JobToken token;
-  bool own_program = false;  // the ranks are convoy-workers: they get the job's key-value store
 };
 
 struct JobPlan {
@@ -29,6 +28,8 @@ struct JobPlan {
       restarts;  // of a job on this node alone; the coordinator holds those of several nodes
   std::optional<JoinPlan> join;              // several nodes
   std::shared_ptr<Coordinator> coordinator;  // on the node that hosts it
+  bool own_program = false;  // the ranks are convoy-workers: they report progress, and on several
+                             // nodes they get the job's key-value store
   Log log;
 };
 

@@ -65,6 +65,17 @@ TEST_F(Restarts, NoneForCodesThatARestartCanNotCure) {
   EXPECT_EQ(file("attempts"), "x\n");
 }
 
+TEST_F(Restarts, EndWith16WhenOwnWorkersFailBeforeTheirFirstStep) {
+  JobPlan plan;
+  plan.attempt.program = {"/bin/sh", "-c", "echo x >> $HERE/attempts; exit 70"};
+  plan.attempt.logs.console = Console::Silent;
+  plan.restarts.max_restarts = 9;
+  plan.own_program = true;
+  plan.log = Log(LogLevel::Quiet);
+  EXPECT_EQ(run_job(plan).exit_code, 16);
+  EXPECT_EQ(file("attempts"), "x\nx\nx\n");
+}
+
 TEST_F(Restarts, EveryAttemptHasAStoreOfItsOwn) {
   run("[ $RANK = 0 ] && echo $CONVOY_STORE_FILE >> $HERE/stores; [ -e $CONVOY_STORE_FILE ] && echo "
       "stale >> $HERE/stale; "

@@ -73,7 +73,7 @@ std::string cause_text(const LaunchReport& report) {
   const RankEnd& cause = report.ends[static_cast<size_t>(report.root_cause)];
   std::string text;
   const bool alone = report.ends.size() == 1;
-  if (!alone && !cause.last_lines.empty())
+  if ((!alone || cause.sentence.empty()) && !cause.last_lines.empty())
     text += fmt::format("rank {} failed first; its last lines:\n{}", cause.rank,
                         indented(cause.last_lines));
   if (!cause.error_file.empty()) text += fmt::format("error file: {}\n", cause.error_file.string());

@@ -14,6 +14,9 @@ int say_how_it_ended(const Context& context, const launch::LaunchReport& report)
       text += launch::failure_json(report) + "\n";
     write_to_stderr(text);
   }
+  if (!report.failed() && report.stop_signal != 0 && report.exit_code > 128)
+    write_to_stderr(
+        fmt::format("convoy: stopped on request ({})\n", launch::signal_name(report.stop_signal)));
   return report.exit_code;
 }
 

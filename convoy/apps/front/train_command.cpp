@@ -11,6 +11,7 @@
 
 #include "convoy/apps/front/command.h"
 #include "convoy/apps/front/job_end.h"
+#include "convoy/apps/front/standard_streams.h"
 #include "convoy/apps/front/train_config.h"
 #include "convoy/apps/front/worker_program.h"
 #include "convoy/base/error.h"
@@ -173,14 +174,20 @@ int run_train(Context& context, const std::vector<std::string>& arguments) {
     resolved.decided("run_name", "name of the config file");
   }
   for (const std::string& note : setup.notes) context.log().warning(note);
-  const auto run = [&](launch::LaunchPlan plan) {
-    return launch::run_job(launch::plan_job(found.request, setup, std::move(plan), context.log()));
+  const auto run = [&](const launch::JobSetup& here, launch::LaunchPlan plan) {
+    return launch::run_job(launch::plan_job(found.request, here, std::move(plan), context.log()));
   };
   if (flags.dry_run) {
+    // What the ranks of this node would do is tried here alone: other nodes are not waited for.
+    launch::JobSetup alone = setup;
+    if (alone.several_nodes()) alone.nodes = {};
+    write_to_stderr(launch::placement_table(setup.placement.ranks) + "\n" +
+                    launch::preflight_table(launch::check_job(setup, {})) + "\n");
     launch::ScratchFolder scratch;
     scratch.make();
     write_file_atomic(scratch.path() / "config.yaml", resolved.yaml());
-    return conclude(context, run(launch_plan(context, flags, scratch.path())), scratch.path());
+    return conclude(context, run(alone, launch_plan(context, flags, scratch.path())),
+                    scratch.path());
   }
   const telemetry::RunFolder folder = open_run_folder(train, resolved, setup);
   context.log().info(fmt::format("run folder {}", folder.path().string()));
@@ -188,7 +195,7 @@ int run_train(Context& context, const std::vector<std::string>& arguments) {
   plan.logs.layout = launch::LogLayout::Convoy;
   plan.logs.folder = folder.logs_folder();
   plan.flight_folder = folder.logs_folder();
-  return conclude(context, run(std::move(plan)), folder.path());
+  return conclude(context, run(setup, std::move(plan)), folder.path());
 }
 
 std::string flag_tables() {
