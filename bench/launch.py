@@ -119,6 +119,8 @@ def main():
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
+    temporary = tempfile.TemporaryDirectory()  # torchrun leaves a folder there each time
+    os.environ["TMPDIR"] = tempfile.tempdir = temporary.name
     launchers = {"convoy": [options.convoy, "launch"]}
     if options.python:
         launchers["torchrun"] = [options.python, "-m", "torch.distributed.run"]

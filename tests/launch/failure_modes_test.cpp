@@ -286,6 +286,59 @@ TEST_F(FailureModes, L11_CpuCountIsWhatThisProcessMayUse) {
   EXPECT_EQ(file("world"), "1\n");
 }
 
+// GPUs by a stand-in for NVML: two whole ones and one that is cut into two MIG instances.
+class GpusOfANode : public LaunchTest {
+ protected:
+  LaunchEnd run_on_gpus(const std::string& visible, std::vector<std::string> flags,
+                        const char* nproc = "gpu") {
+    LaunchStart what;
+    what.arguments = {"--nproc-per-node", nproc};
+    what.arguments.insert(what.arguments.end(), flags.begin(), flags.end());
+    for (const char* word :
+         {"sh", "-c", "echo $LOCAL_RANK/$LOCAL_WORLD_SIZE $CUDA_VISIBLE_DEVICES > $HERE/gpu.$RANK"})
+      what.arguments.emplace_back(word);
+    what.environment = {
+        {"CONVOY_NVML_LIBRARY", fmt::format("{}/libfake_nvml.so", std::getenv("CONVOY_BIN_DIR"))},
+        {"FAKE_NVML", gpus_}};
+    if (visible != "unset") what.environment["CUDA_VISIBLE_DEVICES"] = visible;
+    if (visible == "unset") what.removed_variables = {"CUDA_VISIBLE_DEVICES"};
+    return run(what);
+  }
+
+  std::string gpus_ = "GPU-aa11 A100 0000:3b:00.0 80000;GPU-bb22 A100 0000:5e:00.0 80000";
+};
+
+TEST_F(GpusOfANode, L11_OneRankForEachVisibleGpu) {
+  EXPECT_EQ(run_on_gpus("unset", {}).status, 0);
+  EXPECT_EQ(file("gpu.0") + file("gpu.1"), "0/2\n1/2\n");  // all see all, as under torchrun
+  EXPECT_EQ(run_on_gpus("1", {}).status, 0);
+  EXPECT_EQ(file("gpu.0"), "0/1 1\n");
+}
+
+TEST_F(GpusOfANode, L11_UuidsKeepTheirSpelling) {
+  EXPECT_EQ(run_on_gpus("GPU-bb,GPU-aa", {"--virtual-local-rank"}).status, 0);
+  EXPECT_EQ(file("gpu.0") + file("gpu.1"), "0/2 GPU-bb\n0/2 GPU-aa\n");
+}
+
+TEST_F(GpusOfANode, L11_ChosenByNumber) {
+  EXPECT_EQ(run_on_gpus("unset", {"--gpu-ids", "1"}, "auto").status, 0);
+  EXPECT_EQ(file("gpu.0"), "0/1 1\n");
+}
+
+TEST_F(GpusOfANode, L11_EachMigInstanceIsARanksOwn) {
+  gpus_ = "GPU-cc33 H100 0000:3b:00.0 80000 MIG-a/1/0/10000 -/0/0/0 MIG-b/2/0/20000";
+  EXPECT_EQ(run_on_gpus("MIG-b,MIG-a", {}).status, 0);
+  // CUDA shows a process one instance only.
+  EXPECT_NE(file("gpu.0").find("MIG-b"), std::string::npos);
+  EXPECT_EQ(file("gpu.0").find("MIG-a"), std::string::npos);
+}
+
+TEST_F(GpusOfANode, L11_NoneIsSaid) {
+  const LaunchEnd end = run_on_gpus("", {});
+  EXPECT_EQ(end.status, 2);
+  EXPECT_NE(end.errors.find("CUDA_VISIBLE_DEVICES"), std::string::npos) << end.errors;
+}
+
 TEST_F(FailureModes, L11_NodesMayHaveUnequalNumbersOfRanks) {
   const std::string port = std::to_string(30'000 + ::getpid() % 2'000);
   const auto node = [&](int rank, int ranks) {

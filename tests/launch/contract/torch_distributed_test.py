@@ -79,7 +79,9 @@ def inside_torchrun():
     """L19: each rank of torchrun that is `convoy launch` is one rank of the same job, and its exit code arrives."""
     words = [peer, "-m", "torch.distributed.run", "--nproc-per-node", "2", "--no-python", convoy, "launch", "sh", "-c",
              "echo rank $RANK/$WORLD_SIZE local $LOCAL_RANK"]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=LIMIT_S)
+    with tempfile.TemporaryDirectory() as temporary:  # torchrun leaves a folder there
+        environment = dict(os.environ, TMPDIR=temporary)
+        done = subprocess.run(words, env=environment, capture_output=True, text=True, timeout=LIMIT_S)
     check(done.returncode == 0, done.stderr)
     found = sorted(re.findall(r"rank (\d)/(\d) local (\d)", done.stdout))
     check(found == [("0", "2", "0"), ("1", "2", "1")], done.stdout)
