@@ -113,8 +113,10 @@ TEST_F(SweepSsm, AnAxisValueMoreRunsTheNewCellsOnly) {
   EXPECT_EQ(second.errors.find("\"student_dim\":150"), std::string::npos) << second.errors;
   std::set<double> values;
   for (const json& row : json::parse(first.output)) values.insert(row["value"].get<double>());
-  for (const json& row : json::parse(second.output))
-    if (row["student_dim"] == 150) EXPECT_TRUE(values.contains(row["value"].get<double>()));
+  for (const json& row : json::parse(second.output)) {
+    const bool known = values.contains(row["value"].get<double>());
+    EXPECT_EQ(known, row["student_dim"] == 150) << row.dump();
+  }
 }
 
 TEST_F(SweepSsm, TheNumbersDoNotDependOnTheWorkers) {

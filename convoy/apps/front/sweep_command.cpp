@@ -15,6 +15,7 @@
 #include "convoy/config/resolve.h"
 #include "convoy/launch/signals.h"
 #include "convoy/sweep/command/command_grid.h"
+#include "convoy/sweep/results/figure.h"
 #include "convoy/sweep/results/summary.h"
 #include "convoy/sweep/results/tidy_table.h"
 #include "convoy/sweep/results/wide_csv.h"
@@ -122,7 +123,7 @@ int say_how_it_ended(const Context& context, const sweep::RunReport& report,
               {.hint = "`convoy sweep show` lists them"});
 }
 
-void write_table(const Context& context, const fs::path& folder, const sweep::NamedFile& file) {
+void write_file(const Context& context, const fs::path& folder, const sweep::NamedFile& file) {
   write_file_atomic(folder / file.name, file.text);
   context.log().info(fmt::format("wrote {}", (folder / file.name).string()));
 }
@@ -169,9 +170,15 @@ int run_ssm(Context& context, const std::vector<std::string>& arguments) {
   const sweep::RunReport report =
       sweep::run_sweep(plan, *workload, run_options(context, run, store));
   const SweepResults results = results_of(plan, *workload, store);
+  const std::string time = time_for_names();
   if (report.finished())
-    for (const sweep::NamedFile& file : sweep::ssm_wide_csv(results, time_for_names()))
-      write_table(context, run.results_dir, file);
+    for (const sweep::NamedFile& file : sweep::ssm_wide_csv(results, time))
+      write_file(context, run.results_dir, file);
+  if (report.finished() && !flags.figures_dir.empty()) {
+    const std::string name = fmt::format("sweep_{}_time={}", plan.name(), time);
+    write_file(context, flags.figures_dir, {name + ".svg", sweep::figure_svg(results, {})});
+    write_file(context, flags.figures_dir, {name + ".png", sweep::figure_png(results, {})});
+  }
   print_results(context, results);
   return say_how_it_ended(context, report, results);
 }

@@ -56,7 +56,7 @@ std::string file_name(const Axes& axes, int64_t rank, const std::string& time) {
   if (axes.ranks.size() > 1) name += fmt::format("_teacher_rank={}", rank);
   name += fmt::format("_seeds={}", fmt::join(axes.seeds, "-"));
   // File systems end names at 255 bytes.
-  constexpr size_t kMostBytes = 220;
+  constexpr size_t kMostBytes = 180;
   if (name.size() > kMostBytes)
     name = fmt::format("{}..{}", name.substr(0, name.rfind('-', kMostBytes)), axes.seeds.back());
   return fmt::format("{}_time={}.csv", name, time);

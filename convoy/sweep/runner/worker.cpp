@@ -24,9 +24,11 @@ using jobs::Lease;
 constexpr double kClaimSeconds = 1.0;
 // Between looks at the stop request, and signs of life.
 constexpr double kSliceSeconds = 0.25;
-// Finished results are in the store at the latest then, or with the tenth of them.
+// Finished results are in the store at the latest then, or with the tenth of them; but where many come at once, not more
+// often than a disk can make them safe.
 constexpr double kHandInSeconds = 2.0;
 constexpr size_t kHandInResults = 10;
+constexpr double kHandInPauseSeconds = 0.05;
 constexpr int64_t kMostRangesPerClaim = 1000;
 constexpr int64_t kMostUnits = int64_t{1} << 50;
 constexpr std::chrono::milliseconds kLease{60'000};
@@ -239,7 +241,9 @@ class Worker {
   void add(jobs::Completion completion) {
     if (pending_.empty()) oldest_pending_ = Clock::now();
     pending_.push_back(std::move(completion));
-    if (pending_.size() >= kHandInResults || seconds_since(oldest_pending_) >= kHandInSeconds)
+    const double waited = seconds_since(oldest_pending_);
+    if (waited >= kHandInSeconds ||
+        (pending_.size() >= kHandInResults && waited >= kHandInPauseSeconds))
       hand_in();
   }
 
