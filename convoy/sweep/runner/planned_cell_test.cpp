@@ -49,7 +49,9 @@ TEST(Checkpoints, BlocksTileTheGuessesAndGrowSlowly) {
     ASSERT_LT(begin, end);
     EXPECT_EQ(checkpoint_block(begin), block);
     EXPECT_EQ(checkpoint_block(end - 1), block);
-    if (block > 0) EXPECT_LT(static_cast<double>(end), 1.2 * static_cast<double>(begin));
+    if (block > 0) {
+      EXPECT_LT(static_cast<double>(end), 1.2 * static_cast<double>(begin));
+    }
   }
 }
 
