@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Guesses per second of `ssm` (w = e_1, alpha = 0.5) at d = 150 and 300, exact and fast, beside the
+// batched PyTorch loop when CONVOY_PEER_PYTHON names a Python with torch and CONVOY_PEER_SCRIPT its
+// script. The best of several turns, peer and kernels alternating, so that both see the same
+// machine. `cycles` are of one core per 16 normals at the clock measured in the same turns; `bound`
+// is what the vector instructions of the loop need at two per cycle.
+// Usage: sweep_bench [threads = 2] [turns = 5]
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "convoy/sweep/ssm/ssm_workload.h"
+
+namespace {
+
+using convoy::sweep::Precision;
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+// A chain of one-cycle steps.
+double clock_hz() {
+  constexpr int64_t kSteps = 20'000'000;
+  int64_t left = kSteps;
+  const auto start = Clock::now();
+  while (left > 0) {
+    --left;
+    asm volatile("" : "+r"(left));
+  }
+  return static_cast<double>(kSteps) / seconds_since(start);
+}
+
+double peer_rate(int dim) {
+  const char* python = std::getenv("CONVOY_PEER_PYTHON");
+  const char* script = std::getenv("CONVOY_PEER_SCRIPT");
+  if (python == nullptr || script == nullptr) return 0;
+  const std::string command = fmt::format("{} {} {} 4e6", python, script, dim);
+  const std::unique_ptr<FILE, int (*)(FILE*)> pipe(popen(command.c_str(), "r"), pclose);
+  std::array<char, 4096> text = {};
+  if (!pipe || fgets(text.data(), static_cast<int>(text.size()), pipe.get()) == nullptr) return 0;
+  const auto object = nlohmann::json::parse(text.data(), nullptr, false);
+  return object.is_object() ? object.value("guesses_per_s", 0.0) : 0;
+}
+
+double rate(const convoy::sweep::GuessExperiment& experiment, unsigned threads) {
+  constexpr uint64_t kGuesses = 8'000'000;
+  std::vector<std::thread> workers;
+  const auto start = Clock::now();
+  for (unsigned at = 0; at < threads; ++at)
+    workers.emplace_back([&, at] { experiment.run(at * kGuesses, kGuesses); });
+  for (std::thread& worker : workers) worker.join();
+  return static_cast<double>(threads * kGuesses) / seconds_since(start);
+}
+
+// Vector instructions of the AVX-512 loop per 32 normals; power 1 only.
+constexpr double kInstructions[] = {74, 57};
+
+void measure(int dim, unsigned threads, int turns) {
+  const convoy::sweep::Cell cell{
+      "gnc", 0, fmt::format(R"({{"alpha": 0.5, "w": [1, 0, 0, 0], "student_dim": {}}})", dim)};
+  double best[2] = {}, peer = 0, hz = 0;
+  for (int turn = 0; turn < turns; ++turn) {
+    peer = std::max(peer, peer_rate(dim));
+    for (const auto precision : {Precision::Exact, Precision::Fast}) {
+      const auto experiment = convoy::sweep::SsmWorkload(precision).guesses(cell);
+      double& found = best[static_cast<int>(precision)];
+      found = std::max(found, rate(*experiment, threads));
+      hz = std::max(hz, clock_hz());
+    }
+  }
+  const double slots = (dim + 3) / 4 * 4;
+  for (int at = 0; at < 2; ++at) {
+    const double cycles = 16 * threads * hz / (best[at] * slots);
+    const double bound = kInstructions[at] / 4;
+    fmt::print(
+        "d={} {:5} {} threads: {:.3g} guesses/s, {:.1f} cycles per 16 normals at {:.2f} GHz,", dim,
+        at == 0 ? "exact" : "fast", threads, best[at], cycles, hz / 1e9);
+    fmt::print(" bound {:.1f}: {:.0f} %", bound, 100 * bound / cycles);
+    if (peer > 0) fmt::print("; torch {:.3g}: {:.1f}x", peer, best[at] / peer);
+    fmt::print("\n");
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const unsigned threads = argc > 1 ? static_cast<unsigned>(std::atoi(argv[1])) : 2;
+  const int turns = argc > 2 ? std::atoi(argv[2]) : 5;
+  for (const int dim : {150, 300}) measure(dim, threads, turns);
+  return 0;
+}
