@@ -10,11 +10,29 @@
 
 namespace convoy::jobs {
 
+std::array<uint8_t, 32> task_id_bytes(std::string_view workload, std::string_view version,
+                                      std::string_view parameters, int64_t units) {
+  // Lengths keep ("ab", "c") apart from ("a", "bc").
+  std::string bytes = "convoy.task.1";
+  for (const std::string_view text : {workload, version, parameters}) {
+    bytes += '\n';
+    bytes += std::to_string(text.size());
+    bytes += ':';
+    bytes += text;
+  }
+  bytes += '\n';
+  bytes += std::to_string(units);
+  Sha256 hash;
+  hash.update(bytes);
+  return hash.digest();
+}
+
 std::string task_id(std::string_view workload, std::string_view version,
                     std::string_view parameters, int64_t units) {
-  // Lengths keep ("ab", "c") apart from ("a", "bc").
-  return sha256_hex(fmt::format("convoy.task.1\n{}:{}{}:{}{}:{}{}", workload.size(), workload,
-                                version.size(), version, parameters.size(), parameters, units));
+  std::string hex;
+  for (const uint8_t byte : task_id_bytes(workload, version, parameters, units))
+    hex += fmt::format("{:02x}", byte);
+  return hex;
 }
 
 std::string canonical_parameters(std::string_view json) {

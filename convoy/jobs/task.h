@@ -4,6 +4,7 @@
 // job_store.h for what may be done with them.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -25,6 +26,10 @@ struct Group {
 // parameters must be canonical (canonical_parameters), or equal tasks get different identities.
 std::string task_id(std::string_view workload, std::string_view version,
                     std::string_view parameters, int64_t units);
+
+// The same as 32 raw bytes.
+std::array<uint8_t, 32> task_id_bytes(std::string_view workload, std::string_view version,
+                                      std::string_view parameters, int64_t units);
 
 // The same JSON object on one line: keys sorted, no blanks. Throws ConfigError when it is no JSON object.
 std::string canonical_parameters(std::string_view json);

@@ -111,16 +111,6 @@ std::string hex_of(const std::string& bytes) {
   return hex;
 }
 
-std::string bytes_of(const std::string& hex) {
-  const auto digit = [](char character) {
-    return character <= '9' ? character - '0' : character - 'a' + 10;
-  };
-  std::string bytes;
-  for (size_t at = 0; at + 1 < hex.size(); at += 2)
-    bytes.push_back(static_cast<char>(digit(hex[at]) * 16 + digit(hex[at + 1])));
-  return bytes;
-}
-
 int64_t crc_of(const Group& group) {
   return Checksum().add(group.name).add(group.workload).add(group.version).value();
 }

@@ -45,7 +45,6 @@ struct RangeRow {
 };
 
 std::string hex_of(const std::string& bytes);
-std::string bytes_of(const std::string& hex);
 
 int64_t crc_of(const Group& group);
 int64_t text_crc_of(const std::string& id, const std::string& parameters);

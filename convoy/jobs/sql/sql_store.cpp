@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <thread>
 
 #include "convoy/jobs/sql/transaction.h"
@@ -15,7 +14,11 @@ constexpr int64_t kMaxResultsAtRisk = 10;
 constexpr std::chrono::seconds kMaxTimeAtRisk{2};
 constexpr std::chrono::milliseconds kRetryPause{50};
 constexpr size_t kTasksPerTransaction = 20'000;
-constexpr int64_t kTasksPerPage = 4'000;
+constexpr int64_t kIdsPerPage = 4'000;
+
+Bytes bytes_of_id(const std::array<uint8_t, 32>& id) {
+  return {std::string(reinterpret_cast<const char*>(id.data()), id.size())};
+}
 
 }  // namespace
 
@@ -99,75 +102,77 @@ Group SqlStore::group(int64_t number) {
   return groups_[number];
 }
 
-// Which of the `wanted` ids (sorted, raw) the group has, sorted.
-std::vector<std::string> SqlStore::known_ids(int64_t group,
-                                             const std::vector<std::string>& wanted) {
+// Those of the `wanted` ids that the group has, and maybe others of the group.
+SqlStore::IdSet SqlStore::known_ids(int64_t group, const std::vector<TaskId>& wanted) {
   // One scan of the index beats a look-up each unless the group is far larger than the list.
   constexpr int64_t kLookUpCost = 20;
   const Counts total = counts(group);
   const int64_t stored = total.open + total.done + total.failed;
   const bool scan = stored < kLookUpCost * static_cast<int64_t>(wanted.size());
-  std::vector<std::string> known;
+  IdSet known;
+  known.reserve(scan ? static_cast<size_t>(stored) : 0);
   const auto take = [&](const std::vector<SqlRow>& rows) {
     for (const SqlRow& row : rows) {
-      const Bytes* const id = std::get_if<Bytes>(&row.at(0));
-      if (id == nullptr) throw_damaged(session_->name(), "the id of a task has the wrong type");
-      known.push_back(id->data);
+      const Bytes* const bytes = std::get_if<Bytes>(&row.at(0));
+      TaskId id{};
+      if (bytes == nullptr || bytes->data.size() != id.size())
+        throw_damaged(session_->name(), "the id of a task is no id");
+      std::memcpy(id.data(), bytes->data.data(), id.size());
+      known.insert(id);
     }
   };
   if (!scan) {
     std::vector<SqlRow> parameters;
-    for (const std::string& id : wanted) parameters.push_back({group, Bytes{id}});
+    for (const TaskId& id : wanted) parameters.push_back({group, bytes_of_id(id)});
     take(read([&] {
       return session_->run_many("SELECT id FROM convoy_tasks WHERE group_number = $1 AND id = $2",
                                 parameters);
     }));
     return known;
   }
-  for (std::string last;;) {
-    const size_t before = known.size();
-    take(read([&] {
+  for (Bytes last;;) {
+    const std::vector<SqlRow> rows = read([&] {
       return session_->run(
           "SELECT id FROM convoy_tasks WHERE group_number = $1 AND id > $2 ORDER BY id LIMIT $3",
-          {group, Bytes{last}, kTasksPerPage});
-    }));
-    if (known.size() == before) return known;
-    last = known.back();
+          {group, last, kIdsPerPage});
+    });
+    take(rows);
+    if (rows.empty()) return known;
+    last = std::get<Bytes>(rows.back().at(0));
   }
 }
 
 int64_t SqlStore::add(int64_t group_number, std::span<const NewTask> tasks) {
   if (tasks.empty()) return 0;
   const Group owner = group(group_number);
-  std::vector<std::string> ids;
+  std::vector<TaskId> ids;
   ids.reserve(tasks.size());
   for (const NewTask& task : tasks) {
     CONVOY_INVARIANT(task.units > 0, "a task needs at least one unit, found {}", task.units);
-    ids.push_back(bytes_of(task_id(owner.workload, owner.version, task.parameters, task.units)));
+    ids.push_back(task_id_bytes(owner.workload, owner.version, task.parameters, task.units));
   }
-  std::vector<std::string> sorted = ids;
-  std::sort(sorted.begin(), sorted.end());
-  const std::vector<std::string> known = known_ids(group_number, sorted);
+  const IdSet known = known_ids(group_number, ids);
   std::vector<SqlRow> rows;
   int64_t num_added = 0;
   const auto insert = [&] {
-    num_added += static_cast<int64_t>(
-        write(0, [&] {
-          return session_->run_many(
-              "INSERT INTO convoy_tasks(group_number, id, parameters, priority, units, "
-              "next_unit, units_done, state, text_crc, crc) "
-              "VALUES($1, $2, $3, $4, $5, 0, 0, 0, $6, $7) "
-              "ON CONFLICT(group_number, id) DO NOTHING RETURNING number",
-              rows);
-        }).size());
+    const std::vector<SqlRow> added = write(0, [&] {
+      return session_->run_many(
+          "INSERT INTO convoy_tasks(group_number, id, parameters, priority, units, "
+          "next_unit, units_done, state, text_crc, crc) "
+          "VALUES($1, $2, $3, $4, $5, 0, 0, 0, $6, $7) "
+          "ON CONFLICT(group_number, id) DO NOTHING RETURNING number",
+          rows);
+    });
+    num_added += static_cast<int64_t>(added.size());
     rows.clear();
   };
   for (size_t index = 0; index < tasks.size(); ++index) {
-    if (std::binary_search(known.begin(), known.end(), ids[index])) continue;
+    if (known.contains(ids[index])) continue;
     const NewTask& task = tasks[index];
+    const Bytes id = bytes_of_id(ids[index]);
     const TaskRow row{.group = group_number, .priority = task.priority, .units = task.units};
-    rows.push_back({group_number, Bytes{ids[index]}, task.parameters, task.priority, task.units,
-                    text_crc_of(ids[index], task.parameters), crc_of(row)});
+    rows.push_back({group_number, id, task.parameters, task.priority, task.units,
+                    text_crc_of(id.data, task.parameters), crc_of(row)});
     if (rows.size() == kTasksPerTransaction) insert();
   }
   if (!rows.empty()) insert();

@@ -6,7 +6,10 @@
 // file). So a task's ranges, parts and untouched units always make up [0, units) without overlap.
 #pragma once
 
+#include <array>
+#include <cstring>
 #include <map>
+#include <unordered_set>
 
 #include "convoy/jobs/job_store.h"
 #include "convoy/jobs/sql/rows.h"
@@ -44,6 +47,16 @@ class SqlStore : public JobStore {
 
  private:
   struct Claim;
+  using TaskId = std::array<uint8_t, 32>;
+  // The id is a hash already.
+  struct FirstBytes {
+    size_t operator()(const TaskId& id) const {
+      size_t word = 0;
+      std::memcpy(&word, id.data(), sizeof word);
+      return word;
+    }
+  };
+  using IdSet = std::unordered_set<TaskId, FirstBytes>;
 
   // Runs `body` as one transaction, again while the database asks for that and the busy limit lasts.
   template <class Body>
@@ -58,7 +71,7 @@ class SqlStore : public JobStore {
                        std::chrono::steady_clock::time_point deadline);
 
   Group group(int64_t number);
-  std::vector<std::string> known_ids(int64_t group, const std::vector<std::string>& wanted);
+  IdSet known_ids(int64_t group, const std::vector<TaskId>& wanted);
 
   std::optional<TaskRow> locked_task(int64_t number);
   std::optional<RangeRow> held_range(const Lease& lease);

@@ -115,7 +115,7 @@ void SqliteSession::configure(const StoreOptions& options) {
   ::sqlite3_db_config(database_, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
   ::sqlite3_db_config(database_, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
   execute(
-      "PRAGMA cell_size_check = ON; PRAGMA mmap_size = 0; PRAGMA cache_size = -32000; "
+      "PRAGMA cell_size_check = ON; PRAGMA mmap_size = 0; PRAGMA cache_size = -64000; "
       "PRAGMA temp_store = MEMORY; PRAGMA synchronous = FULL");
   const int64_t id = integer_at(run("PRAGMA application_id", {}).at(0), 0, name());
   const int64_t num_tables =
