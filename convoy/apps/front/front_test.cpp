@@ -67,6 +67,7 @@ TEST_F(Front, HelpListsEveryCommandAndItsExamples) {
   const Outcome help = run("--help");
   EXPECT_EQ(help.code, 0);
   for (const Command& command : commands()) {
+    if (command.hidden) continue;
     EXPECT_NE(help.out.find(std::string(command.name)), std::string::npos) << command.name;
     const Outcome one = run(std::string(command.name) + " --help");
     EXPECT_EQ(one.code, 0) << one.err;
@@ -220,6 +221,7 @@ TEST(Commands, NamesAreUniqueAndExamplesReal) {
     EXPECT_TRUE(names.insert(command.name).second) << command.name;
     EXPECT_FALSE(command.summary.empty()) << command.name;
     EXPECT_NE(command.run, nullptr) << command.name;
+    if (command.hidden) continue;
     EXPECT_TRUE(command.examples.starts_with("convoy ")) << command.name;
     EXPECT_GE(std::count(command.examples.begin(), command.examples.end(), '\n'), 1)
         << command.name;
