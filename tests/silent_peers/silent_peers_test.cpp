@@ -177,9 +177,8 @@ TEST_F(SilentPeers, L14SlowRankIsToldFromADeadOneAndTheJobGoesOn) {
   two.health.slow_after = milliseconds(1'000);
   run(two);
   EXPECT_EQ(report_.exit_code, 0) << text_;
-  expect_in(warnings_,
-            "rank 1 is slow (it beats and uses 0 % of a processor): rank 1 never "
-            "entered all_reduce #2 on group world");
+  expect_in(warnings_, "rank 1 is slow (it beats and uses ");
+  expect_in(warnings_, " % of a processor): rank 1 never entered all_reduce #2 on group world");
   expect_in(warnings_, "rank 1 came to all_reduce #2 on group world: the others had waited ");
 }
 

@@ -24,9 +24,9 @@ int number_of(const char* variable, int usual) {
 }
 
 std::vector<std::string> command(const std::string& folder, int workers) {
-  return {"ssm",  "--num-seeds",       "3",        "--student-dims", "30",
-          "70",   "--gnc-num-samples", "20000000", "--gd",           "--gd-epochs",
-          "2000", "--results-dir",     folder,     "--workers",      std::to_string(workers)};
+  return {"ssm",  "--num-seeds",       "3",       "--student-dims", "30",
+          "70",   "--gnc-num-samples", "4000000", "--gd",           "--gd-epochs",
+          "2000", "--results-dir",     folder,    "--workers",      std::to_string(workers)};
 }
 
 TEST_F(SweepRandomKills, ResultsAreThoseOfAnUnbrokenRun) {

@@ -168,7 +168,7 @@ class Coordinator {
     while (!all_finished() && !stopping_) turn();
     end_workers();
     if (programs_) programs_->kill_orphans(*pool_);
-    finish_complete(*store_, sweep_);
+    finish_cells();
     store_->sync();
     progress_->refresh();
     progress_->finish();
@@ -227,7 +227,7 @@ class Coordinator {
   }
 
   void finish_cells() {
-    finish_complete(*store_, sweep_);
+    for (const jobs::Group& group : sweep_.groups) finish_complete(*store_, group.number);
     if (has_stop_rules_) has_stop_rules_ = finish_by_rule();
   }
 

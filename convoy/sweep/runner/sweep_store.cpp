@@ -131,17 +131,15 @@ int64_t retry_failed(jobs::JobStore& store, const StoredSweep& sweep) {
   return reopened;
 }
 
-int64_t finish_complete(jobs::JobStore& store, const StoredSweep& sweep) {
+int64_t finish_complete(jobs::JobStore& store, int64_t group) {
   std::vector<jobs::Finish> finished;
-  for (const Group& group : sweep.groups)
-    for (const TaskRecord& task : store.unfinished_complete(group.number)) {
-      const PlannedCell planned = PlannedCell::parse(task.parameters);
-      const RangeTally range = tally_of(store.progress(task.number));
-      finished.push_back(
-          {.task = task.number,
-           .result = guess_result(range.stopped(planned.stop).value_or(range.total()),
-                                  effort_of(range))});
-    }
+  for (const TaskRecord& task : store.unfinished_complete(group)) {
+    const PlannedCell planned = PlannedCell::parse(task.parameters);
+    const RangeTally range = tally_of(store.progress(task.number));
+    finished.push_back({.task = task.number,
+                        .result = guess_result(range.stopped(planned.stop).value_or(range.total()),
+                                               effort_of(range))});
+  }
   if (finished.empty()) return 0;
   const std::vector<bool> first = store.finish(finished);
   return std::count(first.begin(), first.end(), true);

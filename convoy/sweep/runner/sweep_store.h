@@ -32,9 +32,9 @@ int64_t release_gone_workers(jobs::JobStore& store, const StoredSweep& sweep);
 // Failed tasks are tried again, unless somebody is at work on the sweep. Returns how many.
 int64_t retry_failed(jobs::JobStore& store, const StoredSweep& sweep);
 
-// Gives every open task its result whose units are all there, or whose stop rule is met. Returns how many.
-int64_t finish_complete(jobs::JobStore& store, const StoredSweep& sweep);
-// Of these tasks only; theirs are the parts that changed.
+// Gives every open task of the group its result whose units are all there. Returns how many.
+int64_t finish_complete(jobs::JobStore& store, int64_t group);
+// The same for those of these tasks whose stop rule is met.
 int64_t finish_stopped(jobs::JobStore& store, const std::vector<jobs::TaskRecord>& tasks);
 
 // In the order of the plan. Theory is filled in from the workload.

@@ -12,6 +12,7 @@
 #include "convoy/sweep/runner/cell_outcome.h"
 #include "convoy/sweep/runner/planned_cell.h"
 #include "convoy/sweep/runner/range_tally.h"
+#include "convoy/sweep/runner/sweep_store.h"
 #include "convoy/sweep/runner/task_failure.h"
 
 namespace convoy::sweep {
@@ -95,7 +96,8 @@ class Worker {
                       .max_ranges = std::max(group.cells_per_claim, ranges_per_claim_),
                       .units_per_range = units_per_range(),
                       .lease = kLease});
-    if (leases.empty()) return false;
+    // The last range of a cell may come from anyone, so whoever has nothing to do looks.
+    if (leases.empty()) return finish_complete(store_, group.number) > 0;
     const auto begin = Clock::now();
     std::vector<Lease> cells;
     size_t started = 0;
@@ -135,12 +137,9 @@ class Worker {
       while (done < lease.count && (done == 0 || !options_.stop_wanted()) &&
              seconds_since(begin) < 2 * kClaimSeconds) {
         const int64_t slice = std::min(lease.count - done, slice_guesses(experiment));
-        const auto slice_begin = Clock::now();
         const RangeTally part = run_range(experiment, planned, lease.first + done, slice);
         range.append(part);
         done += slice;
-        const double took = seconds_since(slice_begin);
-        if (slice >= 1024 || took > 1e-4) rate_ = static_cast<double>(slice) / std::max(took, 1e-9);
         options_.tell({.kind = WorkerMessage::Kind::Progress,
                        .guesses = slice,
                        .accepted = part.total().accepted});
@@ -149,6 +148,7 @@ class Worker {
       fail(lease, failure_of(std::current_exception()));
       return;
     }
+    learn_rate(done, seconds_since(begin));
     range.add_time(microseconds_since(begin));
     jobs::Completion completion{
         .lease = lease, .payload = range.text(), .count = done, .result = {}};
@@ -159,6 +159,16 @@ class Worker {
     note("{} {} seed {}: guesses {} to {}, {} accepted, {:.3g} guesses/s", planned.cell.parameters,
          planned.cell.method, planned.cell.seed, lease.first, lease.first + done,
          range.total().accepted, rate_);
+  }
+
+  // Of whole ranges: where others compete for the core, a moment without them says nothing, and a range that is much
+  // too long keeps its guesses from other workers.
+  void learn_rate(int64_t guesses, double seconds) {
+    constexpr double kLeastSeconds = 1e-3;
+    const double measured = static_cast<double>(guesses) / std::max(seconds, kLeastSeconds);
+    if (seconds < kLeastSeconds && measured < rate_)
+      return;  // too short to say more than "at least"
+    rate_ = rate_ > 0 ? std::min(measured, 2 * rate_) : measured;
   }
 
   int64_t slice_guesses(const GuessExperiment& experiment) const {
@@ -267,7 +277,7 @@ class Worker {
   const WorkerOptions& options_;
   const Workload& workload_;
   jobs::JobStore& store_;
-  double rate_ = 0;  // guesses per second, of the last slice
+  double rate_ = 0;  // guesses per second
   int64_t ranges_per_claim_ = 1;
   std::unique_ptr<GuessExperiment> experiment_;
   int64_t experiment_task_ = -1;

@@ -46,7 +46,6 @@ class SweepWorker : public ::testing::Test {
     options.tell = [&](const WorkerMessage& message) { messages_.push_back(message); };
     options.stop_wanted = [&] { return --turns < 0; };
     run_worker(options, CountingWorkload(), *store_);
-    finish_complete(*store_, sweep_);
     return read_results(*store_, sweep_, CountingWorkload());
   }
 
