@@ -25,8 +25,9 @@ using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 using Environment = std::map<std::string, std::string>;
 
-constexpr milliseconds kTurn{100};         // the longest between two looks at everything
-constexpr milliseconds kFinishEvery{250};  // looks for finished cells in the store
+constexpr milliseconds kTurn{100};            // the longest between two looks at everything
+constexpr milliseconds kFinishEvery{250};     // looks for finished cells in the store
+constexpr milliseconds kReleaseEvery{1'000};  // looks for workers that ended with their runner
 constexpr milliseconds kRenewEvery{15'000};
 constexpr milliseconds kLease{60'000};
 constexpr milliseconds kStopGrace{
@@ -186,6 +187,10 @@ class Coordinator {
     if (now >= next_finish_) {
       next_finish_ = now + kFinishEvery;
       finish_cells();
+    }
+    if (now >= next_release_) {
+      next_release_ = now + kReleaseEvery;
+      release_gone_workers(*store_, sweep_);
     }
     if (now >= next_renew_) {
       next_renew_ = now + kRenewEvery;
@@ -358,7 +363,7 @@ class Coordinator {
   std::unique_ptr<WorkerPool> pool_;
   std::unique_ptr<SweepProgress> progress_;
   RunReport report_;
-  Clock::time_point next_finish_, next_renew_, next_count_;
+  Clock::time_point next_finish_, next_release_, next_renew_, next_count_;
   int64_t open_ = -1;
   int idle_deaths_ = 0;
   bool has_stop_rules_ = true;

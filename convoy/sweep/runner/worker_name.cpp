@@ -27,15 +27,17 @@ std::string this_boot() {
   return fmt::format("{}.{}", name, first_line("/proc/sys/kernel/random/boot_id").substr(0, 8));
 }
 
-// Clock ticks since boot at which the process began; empty when there is none.
+// Clock ticks since boot at which the process began; empty when there is none, or only its exit status is left.
 std::string start_of(const std::string& pid) {
   const std::string stat = first_line("/proc/" + pid + "/stat");
   const size_t name_end = stat.rfind(')');
   if (name_end == std::string::npos) return "";
   std::istringstream rest(stat.substr(name_end + 1));
   std::string field;
+  rest >> field;
+  if (field == "Z" || field == "X") return "";
   // The 22nd field of all; the 20th after the name.
-  for (int at = 0; at < 20; ++at) rest >> field;
+  for (int at = 1; at < 20; ++at) rest >> field;
   return field;
 }
 
