@@ -1,38 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convoy/sweep/ssm/ssm_parameters.h"
 
-#include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
-#include <utility>
 
 #include "convoy/base/error.h"
+#include "convoy/sweep/parameter_json.h"
 
 namespace convoy::sweep {
-namespace {
 
-using Json = nlohmann::json;
-
-// The words of one enumerator each, in the order of the enumerators.
-struct Words {
-  std::vector<const char*> of;
-};
-const Words& words(SsmOptimizer) {
-  static const Words list{{"adam", "gd"}};
+// Found by parameter_json.h through their arguments, so in no nameless namespace.
+static const EnumWords& words(SsmOptimizer) {
+  static const EnumWords list{{"adam", "gd"}};
   return list;
 }
-const Words& words(SsmInit) {
-  static const Words list{{"regular", "near_one", "double_max_A_j", "positive_diagonal"}};
+static const EnumWords& words(SsmInit) {
+  static const EnumWords list{{"regular", "near_one", "double_max_A_j", "positive_diagonal"}};
   return list;
 }
-const Words& words(SsmSchedule) {
-  static const Words list{{"none", "step", "exponential", "cosine", "adaptive"}};
+static const EnumWords& words(SsmSchedule) {
+  static const EnumWords list{{"none", "step", "exponential", "cosine", "adaptive"}};
   return list;
 }
 
 // The one list of keys: a visitor either reads or writes every member.
 template <class Parameters, class Visitor>
-void each_field(Parameters& p, Visitor&& visit) {
+static void each_field(Parameters& p, Visitor&& visit) {
   visit("student_dim", p.student_dim);
   visit("teacher_rank", p.teacher_rank);
   visit("sequence_length", p.sequence_length);
@@ -61,86 +53,7 @@ void each_field(Parameters& p, Visitor&& visit) {
   visit("cosine_eta_min", p.descent.cosine_eta_min);
 }
 
-class Reader {
- public:
-  explicit Reader(const Json& object) : object_(object) {}
-
-  template <class Value>
-  void operator()(const char* key, Value& value) {
-    const auto found = object_.find(key);
-    if (found == object_.end()) return;
-    ++read_;
-    key_ = key;
-    read(*found, value);
-  }
-
-  size_t read_count() const { return read_; }
-
- private:
-  void want(bool right, const char* what, const Json& found) const {
-    CONVOY_CHECK(right, ConfigError, "{}: wanted {}, found `{}`", key_, what,
-                 found.dump().substr(0, 60));
-  }
-  void read(const Json& from, int64_t& to) {
-    // 1e4 is a fine way to write a count.
-    const double number = from.is_number() ? from.get<double>() : 0.5;
-    want(number == std::floor(number) && std::abs(number) < 0x1p53, "a whole number", from);
-    to = from.is_number_integer() ? from.get<int64_t>() : static_cast<int64_t>(number);
-  }
-  void read(const Json& from, double& to) {
-    want(from.is_number(), "a number", from);
-    to = from.get<double>();
-  }
-  void read(const Json& from, bool& to) {
-    want(from.is_boolean(), "true or false", from);
-    to = from.get<bool>();
-  }
-  void read(const Json& from, std::optional<double>& to) { read(from, to.emplace()); }
-  void read(const Json& from, std::vector<std::vector<double>>& to) {
-    want(from.is_array() && !from.empty(), "a list of numbers, or of such lists", from);
-    to.clear();
-    const Json sequences = from.front().is_array() ? from : Json::array({from});
-    for (const Json& sequence : sequences) {
-      want(sequence.is_array(), "a list of numbers, or of such lists", from);
-      std::vector<double>& row = to.emplace_back();
-      for (const Json& entry : sequence) read(entry, row.emplace_back());
-    }
-  }
-  template <class Enum>
-  requires std::is_enum_v<Enum>
-  void read(const Json& from, Enum& to) {
-    const auto& known = words(to).of;
-    const std::string word = from.is_string() ? from.get<std::string>() : from.dump();
-    const auto found = std::find(known.begin(), known.end(), word);
-    want(found != known.end(), fmt::format("one of {}", fmt::join(known, ", ")).c_str(), from);
-    to = static_cast<Enum>(found - known.begin());
-  }
-
-  const Json& object_;
-  const char* key_ = "";
-  size_t read_ = 0;
-};
-
-class Writer {
- public:
-  template <class Value>
-  void operator()(const char* key, const Value& value) {
-    object_[key] = json_of(value);
-  }
-  const Json& object() const { return object_; }
-
- private:
-  template <class Value>
-  static Json json_of(const Value& value) {
-    if constexpr (std::is_enum_v<Value>)
-      return words(value).of[static_cast<size_t>(value)];
-    else
-      return value;
-  }
-  static Json json_of(const std::optional<double>& value) { return value ? Json(*value) : Json(); }
-
-  Json object_ = Json::object();
-};
+namespace {
 
 void check_range(const SsmParameters& p) {
   CONVOY_CHECK(p.student_dim >= 1 && p.student_dim <= 1'000'000, ConfigError,
@@ -190,32 +103,13 @@ void check_together(const SsmParameters& p) {
 }  // namespace
 
 SsmParameters SsmParameters::parse(const std::string& json) {
-  const Json object = Json::parse(json, nullptr, false);
-  CONVOY_CHECK(object.is_object(), ConfigError, "wanted parameters as a JSON object, found `{}`",
-               json.substr(0, 80));
   SsmParameters parameters;
-  Reader reader(object);
-  each_field(parameters, reader);
-  if (reader.read_count() != object.size()) {
-    Writer known;
-    each_field(parameters, known);
-    for (const auto& [key, value] : object.items())
-      CONVOY_CHECK(known.object().contains(key), ConfigError, "ssm has no parameter `{}`", key);
-  }
+  read_parameters(json, "ssm", parameters);
   check_range(parameters);
   check_together(parameters);
   return parameters;
 }
 
-std::string SsmParameters::json() const {
-  Writer mine, defaults;
-  each_field(*this, mine);
-  const SsmParameters plain;
-  each_field(plain, defaults);
-  Json changed = Json::object();
-  for (const auto& [key, value] : mine.object().items())
-    if (value != defaults.object()[key]) changed[key] = value;
-  return changed.dump();
-}
+std::string SsmParameters::json() const { return changed_parameters(*this); }
 
 }  // namespace convoy::sweep
