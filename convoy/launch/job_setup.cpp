@@ -293,6 +293,11 @@ JobSetup set_up_job(const SetupRequest& request, const Environment& environment)
       setup.endpoint = endpoint_of(request.members, setup.place);
       const RendezvousConf conf = parse_rendezvous_conf(request.members.rdzv_conf);
       const int node_rank = node_rank_of(request.members, setup.place);
+      if (node_rank >= setup.nodes.most)
+        throw ConfigError(
+            fmt::format("wanted a node rank from 0 to {} in a job of {} nodes, found {}",
+                        setup.nodes.most - 1, setup.nodes.most, node_rank),
+            {.key = "node_rank"});
       setup.hosts_endpoint = conf.is_host.value_or(
           node_rank >= 0 ? node_rank == 0 : is_this_host(setup.endpoint.host));
       for (const std::string& note : conf.notes) setup.notes.push_back(note);
@@ -301,7 +306,10 @@ JobSetup set_up_job(const SetupRequest& request, const Environment& environment)
   PlacementRequest placement;
   placement.host = setup.host;
   placement.num_ranks = setup.num_local_ranks;
-  placement.first_rank = setup.adopted() ? setup.place.rank : 0;
+  // Of several nodes the first rank is known when they have met; until then each is taken to start as many.
+  placement.first_rank = setup.adopted() ? setup.place.rank
+                                         : std::max(0, node_rank_of(request.members, setup.place)) *
+                                               (setup.several_nodes() ? setup.num_local_ranks : 0);
   if (!request.members.numa_binding.empty())
     placement.binding = numa_binding_of(request.members.numa_binding);
   placement.threads = request.own_program ? ThreadRule::OwnWorker : ThreadRule::Torchrun;
@@ -342,6 +350,7 @@ JobPlan plan_job(const SetupRequest& request, const JobSetup& setup, LaunchPlan 
                        : request.own_program ? kOwnGrace
                                              : kForeignGrace;
   if (is_under(setup.place, "srun")) attempt.stop_repeat = kSlurmStopRepeat;
+  attempt.says_when_stopped = request.own_program;
   const std::string role = attempt.job.role;
   if (setup.adopted()) attempt.job = adopted_place(setup.place);
   attempt.job.role = role;

@@ -42,7 +42,6 @@ void read_pet_variables(const std::vector<config::Section>& lists,
       config::Node node;
       node.kind = config::NodeKind::Scalar;
       node.text = found->second;
-      node.origin = found->first;
       // torchrun's own test for its switches.
       if (std::holds_alternative<bool*>(field.value) && (node.text == "1" || node.text == "0"))
         node.text = node.text == "1" ? "true" : "false";

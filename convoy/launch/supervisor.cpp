@@ -97,7 +97,8 @@ LaunchReport stopped_while_waiting(int signal) {
 
 // What the coordinator said at the end decides the exit code; whose words lead depends on where the cause was.
 LaunchReport concluded(LaunchReport report, const Notice& end) {
-  report.exit_code = end.exit_code;
+  // A stop that this node knows of is not undone by others that ended well.
+  if (end.exit_code != 0 || report.stop_signal == 0) report.exit_code = end.exit_code;
   if (!end.verdict.empty()) report.verdict = end.verdict;
   if (end.exit_code != 0 && report.root_cause < 0 && !report.peer_failure &&
       report.stop_signal == 0)

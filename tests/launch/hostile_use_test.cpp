@@ -52,6 +52,7 @@ TEST_F(HostileUse, BadValuesNameTheFlag) {
       {"--max-restarts", "-1"},
       {"--max-restarts", "x"},
       {"--node-rank", "x"},
+      {"--node-rank", "2", "--nnodes", "2", "--rdzv-endpoint", "127.0.0.1:29999"},
       {"--master-port", "65536"},
       {"--redirects", "4"},
       {"--redirects", "0:4"},
