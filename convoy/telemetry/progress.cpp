@@ -84,7 +84,9 @@ Progress::~Progress() {
   if (bar_on_screen_) write("\n");
 }
 
-double Progress::remaining_seconds(int64_t done) const {
+double Progress::remaining_seconds(const ProgressFigures& figures) const {
+  const int64_t done = figures.done;
+  if (done < options_.total && !std::isnan(figures.seconds_left)) return figures.seconds_left;
   const auto here = static_cast<double>(done - options_.start);
   const double elapsed = options_.now_seconds() - begin_seconds_;
   if (here <= 0 || options_.total <= done) return options_.total > 0 && here > 0 ? 0 : -1;
@@ -100,8 +102,8 @@ std::string Progress::figures_text(const ProgressFigures& figures) const {
     text += fmt::format("  {} {}", count_text(figures.per_second), figures.per_second_unit);
   if (figures.memory_bytes >= 0) text += "  " + bytes_text(figures.memory_bytes);
   if (!figures.extra.empty()) text += "  " + figures.extra;
-  const double left = remaining_seconds(figures.done);
-  if (left > 0) {
+  const double left = remaining_seconds(figures);
+  if (left > 0 || (left == 0 && figures.done < options_.total)) {
     text += fmt::format("  {} left", duration_text(left));
   } else if (left == 0) {
     text += fmt::format("  in {}", duration_text(options_.now_seconds() - begin_seconds_));

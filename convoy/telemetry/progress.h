@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <string>
 #include <string_view>
 
@@ -38,6 +39,8 @@ struct ProgressFigures {
   std::string per_second_unit = "tokens/s";
   int64_t memory_bytes = -1;
   std::string extra{};  // other figures in the job's own words; empty = none
+  // What the job knows better than the share that is done; negative = unknown, NaN = by that share.
+  double seconds_left = std::numeric_limits<double>::quiet_NaN();
 };
 
 class Progress {
@@ -57,7 +60,7 @@ class Progress {
   std::string bar_text(const ProgressFigures& figures) const;
   std::string line_text(const ProgressFigures& figures) const;
   std::string figures_text(const ProgressFigures& figures) const;
-  double remaining_seconds(int64_t done) const;
+  double remaining_seconds(const ProgressFigures& figures) const;
   bool line_is_due(const ProgressFigures& figures) const;
   double slowest_line_seconds() const;
   void draw_bar(const ProgressFigures& figures);

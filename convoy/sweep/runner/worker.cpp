@@ -25,11 +25,9 @@ using jobs::Lease;
 constexpr double kClaimSeconds = 1.0;
 // Between looks at the stop request, and signs of life.
 constexpr double kSliceSeconds = 0.25;
-// Finished results are in the store at the latest then, or with the tenth of them; but where many come at once, not more
-// often than a disk can make them safe.
-constexpr double kHandInSeconds = 2.0;
-constexpr size_t kHandInResults = 10;
-constexpr double kHandInPauseSeconds = 0.05;
+// A range is handed in when it is finished, but ranges shorter than this together: a kill costs one range of its worker,
+// and the store sees no more transactions than a disk can make safe.
+constexpr double kHandInSeconds = 0.05;
 constexpr int64_t kMostRangesPerClaim = 1000;
 constexpr int64_t kMostUnits = int64_t{1} << 50;
 constexpr std::chrono::milliseconds kLease{60'000};
@@ -136,13 +134,14 @@ class Worker {
       const GuessExperiment& experiment = experiment_of(lease, planned);
       while (done < lease.count && (done == 0 || !options_.stop_wanted()) &&
              seconds_since(begin) < 2 * kClaimSeconds) {
-        const int64_t slice = std::min(lease.count - done, slice_guesses(experiment));
+        const int64_t slice = std::min(lease.count - done,
+                                       slice_guesses(experiment, planned.stop, lease.first + done));
+        const auto slice_begin = Clock::now();
         const RangeTally part = run_range(experiment, planned, lease.first + done, slice);
         range.append(part);
         done += slice;
-        options_.tell({.kind = WorkerMessage::Kind::Progress,
-                       .guesses = slice,
-                       .accepted = part.total().accepted});
+        if (lease.first == 0 && range.stopped(planned.stop)) break;
+        tell_computed(slice, part.total().accepted, slice_begin, experiment.expected_rate());
       }
     } catch (...) {
       fail(lease, failure_of(std::current_exception()));
@@ -155,10 +154,32 @@ class Worker {
     if (lease.first == 0 && done == lease.task_units)
       completion.result = guess_result(range.stopped(planned.stop).value_or(range.total()),
                                        effort(lease, range.microseconds()));
-    add(std::move(completion));
+    pending_guesses_ += done;
+    pending_accepted_ += range.total().accepted;
+    add(std::move(completion), begin);
+    if (planned.stop.any()) finish_by_rule(lease);
     note("{} {} seed {}: guesses {} to {}, {} accepted, {:.3g} guesses/s", planned.cell.parameters,
          planned.cell.method, planned.cell.seed, lease.first, lease.first + done,
          range.total().accepted, rate_);
+  }
+
+  // Before anybody computes more of the cell.
+  void finish_by_rule(const Lease& lease) {
+    hand_in();
+    jobs::TaskRecord task;
+    task.number = lease.task;
+    task.parameters = lease.parameters;
+    finish_stopped(store_, {task});
+  }
+
+  void tell_computed(int64_t guesses, int64_t accepted, Clock::time_point begin,
+                     double expected_rate) const {
+    options_.tell({.kind = WorkerMessage::Kind::Computed,
+                   .guesses = guesses,
+                   .accepted = accepted,
+                   .microseconds = microseconds_since(begin),
+                   .expected_microseconds =
+                       static_cast<int64_t>(static_cast<double>(guesses) / expected_rate * 1e6)});
   }
 
   // Of whole ranges: where others compete for the core, a moment without them says nothing, and a range that is much
@@ -171,9 +192,14 @@ class Worker {
     rate_ = rate_ > 0 ? std::min(measured, 2 * rate_) : measured;
   }
 
-  int64_t slice_guesses(const GuessExperiment& experiment) const {
+  // A cell with a rule is looked at where the rule looks.
+  int64_t slice_guesses(const GuessExperiment& experiment, const StopRule& rule,
+                        int64_t first) const {
     const double rate = rate_ > 0 ? rate_ : experiment.expected_rate();
-    return std::clamp<int64_t>(static_cast<int64_t>(rate * kSliceSeconds), 1, kMostUnits);
+    const int64_t to_rule =
+        rule.any() ? checkpoint_begin(checkpoint_block(first) + 1) - first : kMostUnits;
+    return std::clamp<int64_t>(static_cast<int64_t>(rate * kSliceSeconds), 1,
+                               std::min(to_rule, kMostUnits));
   }
 
   // Making an experiment may cost more than a short range of it.
@@ -225,15 +251,21 @@ class Worker {
     }
     CONVOY_INVARIANT(outcomes.size() == leases.size(), "{} outcomes of {} cells", outcomes.size(),
                      leases.size());
-    const int64_t each = microseconds_since(begin) / static_cast<int64_t>(leases.size());
-    for (size_t at = 0; at < leases.size(); ++at) hand_in_descent(leases[at], outcomes[at], each);
+    const int64_t spent = microseconds_since(begin);
+    options_.tell({.kind = WorkerMessage::Kind::Computed,
+                   .cells = static_cast<int64_t>(leases.size()),
+                   .microseconds = spent});
+    const int64_t each = spent / static_cast<int64_t>(leases.size());
+    for (size_t at = 0; at < leases.size(); ++at)
+      hand_in_descent(leases[at], outcomes[at], each, begin);
   }
 
-  void hand_in_descent(const Lease& lease, const DescentOutcome& outcome, int64_t microseconds) {
+  void hand_in_descent(const Lease& lease, const DescentOutcome& outcome, int64_t microseconds,
+                       Clock::time_point begin) {
     const jobs::Result result = descent_result(outcome, effort(lease, microseconds));
     note("{}: loss {} after {} steps in {:.3g} s", lease.parameters, outcome.loss, outcome.steps,
          static_cast<double>(microseconds) * 1e-6);
-    add({.lease = lease, .payload = "", .count = 0, .result = result});
+    add({.lease = lease, .payload = "", .count = 0, .result = result}, begin);
   }
 
   Effort effort(const Lease& lease, int64_t microseconds) const {
@@ -245,26 +277,27 @@ class Worker {
     const std::vector<jobs::RangeFailure> one = {{.lease = lease, .failure = std::move(failure)}};
     const auto outcomes = store_.fail(one, options_.max_attempts);
     if (outcomes.at(0) == jobs::FailOutcome::TaskFailed)
-      options_.tell({.kind = WorkerMessage::Kind::Progress, .cells = 1});
+      options_.tell({.kind = WorkerMessage::Kind::Stored, .cells = 1});
   }
 
-  void add(jobs::Completion completion) {
-    if (pending_.empty()) oldest_pending_ = Clock::now();
+  // `begin`: of its computation.
+  void add(jobs::Completion completion, Clock::time_point begin) {
+    if (pending_.empty()) oldest_pending_ = begin;
     pending_.push_back(std::move(completion));
-    const double waited = seconds_since(oldest_pending_);
-    if (waited >= kHandInSeconds ||
-        (pending_.size() >= kHandInResults && waited >= kHandInPauseSeconds))
-      hand_in();
+    if (seconds_since(oldest_pending_) >= kHandInSeconds) hand_in();
   }
 
   void hand_in() {
     if (pending_.empty()) return;
     const auto receipts = store_.complete(pending_, merge_range_payloads);
-    WorkerMessage message{.kind = WorkerMessage::Kind::Progress};
-    for (size_t at = 0; at < receipts.size(); ++at)
-      if (receipts[at].counted && receipts[at].units_done == receipts[at].units) ++message.cells;
+    WorkerMessage message{.kind = WorkerMessage::Kind::Stored,
+                          .guesses = pending_guesses_,
+                          .accepted = pending_accepted_};
+    for (const jobs::Receipt& receipt : receipts)
+      if (receipt.counted && receipt.units_done == receipt.units) ++message.cells;
     pending_.clear();
-    if (message.cells > 0) options_.tell(message);
+    pending_guesses_ = pending_accepted_ = 0;
+    options_.tell(message);
   }
 
   template <class... Values>
@@ -282,6 +315,7 @@ class Worker {
   std::unique_ptr<GuessExperiment> experiment_;
   int64_t experiment_task_ = -1;
   std::vector<jobs::Completion> pending_;
+  int64_t pending_guesses_ = 0, pending_accepted_ = 0;  // of the pending ranges
   Clock::time_point oldest_pending_;
 };
 

@@ -15,8 +15,11 @@ std::string WorkerMessage::line() const {
       for (const int64_t lease : leases) text_line += fmt::format(" {}", lease);
       return text_line + "\n";
     }
-    case Kind::Progress:
-      return fmt::format("progress {} {} {}\n", guesses, accepted, cells);
+    case Kind::Computed:
+      return fmt::format("computed {} {} {} {} {}\n", guesses, accepted, cells, microseconds,
+                         expected_microseconds);
+    case Kind::Stored:
+      return fmt::format("stored {} {} {}\n", guesses, accepted, cells);
     case Kind::Note: {
       std::string one_line = text;
       std::replace(one_line.begin(), one_line.end(), '\n', ' ');
@@ -38,9 +41,10 @@ std::optional<WorkerMessage> WorkerMessage::parse(const std::string& line) {
     for (int64_t lease = 0; words >> lease;) message.leases.push_back(lease);
     return message;
   }
-  if (kind == "progress") {
-    message.kind = Kind::Progress;
+  if (kind == "computed" || kind == "stored") {
+    message.kind = kind == "stored" ? Kind::Stored : Kind::Computed;
     words >> message.guesses >> message.accepted >> message.cells;
+    if (kind == "computed") words >> message.microseconds >> message.expected_microseconds;
     return words.fail() ? std::nullopt : std::optional(message);
   }
   if (kind == "note") {

@@ -13,16 +13,19 @@ namespace convoy::sweep {
 struct WorkerMessage {
   enum class Kind {
     Begin,     // the leases named are being computed from now on, until the next message
-    Progress,  // what was finished since the last one; also a sign of life
+    Computed,  // what was computed since the last one, in no store yet; also a sign of life
+    Stored,    // what was handed in of it
     Idle,      // nothing to do now: the store waits for others
     Note,      // for people, under -v
   };
   Kind kind = Kind::Idle;
-  std::vector<int64_t> leases{};  // Begin: numbers
-  int64_t guesses = 0;            // Progress
-  int64_t accepted = 0;
-  int64_t cells = 0;   // that have their result
-  std::string text{};  // Note
+  std::vector<int64_t> leases{};      // Begin: numbers
+  int64_t guesses = 0;                // Computed, Stored
+  int64_t accepted = 0;               // Computed, Stored
+  int64_t cells = 0;                  // Computed: descents; Stored: cells that have their result
+  int64_t microseconds = 0;           // Computed: of this worker
+  int64_t expected_microseconds = 0;  // Computed: as the workload foretells them; 0 for descents
+  std::string text{};                 // Note
 
   std::string line() const;                                            // ends in '\n'
   static std::optional<WorkerMessage> parse(const std::string& line);  // none: it is no message

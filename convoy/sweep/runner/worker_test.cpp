@@ -123,9 +123,11 @@ TEST(WorkerMessages, ReadBack) {
   const WorkerMessage begin{.kind = WorkerMessage::Kind::Begin, .leases = {3, 5}};
   EXPECT_EQ(WorkerMessage::parse("begin 3 5")->leases, begin.leases);
   EXPECT_EQ(begin.line(), "begin 3 5\n");
-  EXPECT_EQ(WorkerMessage::parse("progress 7 8 9")->accepted, 8);
+  EXPECT_EQ(WorkerMessage::parse("stored 7 8 9")->accepted, 8);
+  EXPECT_EQ(WorkerMessage::parse("computed 7 8 9 10 11")->expected_microseconds, 11);
+  EXPECT_FALSE(WorkerMessage::parse("computed 7 8 9"));
   EXPECT_EQ(WorkerMessage::parse("note a b")->text, "a b");
-  EXPECT_FALSE(WorkerMessage::parse("progress x"));
+  EXPECT_FALSE(WorkerMessage::parse("stored x"));
   EXPECT_FALSE(WorkerMessage::parse("something else"));
 }
 

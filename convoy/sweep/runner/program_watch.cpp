@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/sweep/runner/program_watch.h"
+
+#include <unistd.h>
+
+#include <chrono>
+
+#include "convoy/sweep/runner/worker.h"
+
+namespace convoy::sweep {
+namespace {
+
+constexpr std::chrono::milliseconds kOrphanLimit{2'000};
+constexpr const char* kMark = "CONVOY_SWEEP_RUNNER";
+
+}  // namespace
+
+ProgramWatch::ProgramWatch() : guard_(scratch_.path(), kMark + ("=" + worker_name(::getpid()))) {
+  keeper_.leave_alone(guard_.pid());
+}
+
+void ProgramWatch::kill_orphans(const WorkerPool& pool) {
+  for (const pid_t worker : pool.pids()) keeper_.leave_alone(worker);
+  keeper_.kill_orphans(kOrphanLimit);
+}
+
+std::map<std::string, std::string> ProgramWatch::environment() {
+  return {{kMark, worker_name(::getpid())}};
+}
+
+}  // namespace convoy::sweep

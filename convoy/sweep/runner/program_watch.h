@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Keeps programs that workers start from staying behind: those of a worker that was killed, and of this process.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "convoy/launch/descendants.h"
+#include "convoy/launch/guard.h"
+#include "convoy/launch/scratch_folder.h"
+#include "convoy/sweep/runner/worker_pool.h"
+
+namespace convoy::sweep {
+
+class ProgramWatch {
+ public:
+  ProgramWatch();  // Throws IoError
+
+  // Ends what workers left that are no longer in the pool. Blocks for 2 s at most.
+  void kill_orphans(const WorkerPool& pool);
+
+  // Of everything that workers start.
+  static std::map<std::string, std::string> environment();
+
+ private:
+  launch::ScratchFolder scratch_;
+  launch::DescendantKeeper keeper_;
+  launch::Guard guard_;
+};
+
+}  // namespace convoy::sweep

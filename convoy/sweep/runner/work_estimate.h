@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The time that a sweep still takes. Guesses cost what the workload foretells times a factor that is measured; descents
+// cost their measured mean. Both go by the pace of the last seconds, of all workers of all runners together.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+
+namespace convoy::sweep {
+
+// Seconds of one core as foretold, and a number of descents.
+struct SweepWork {
+  double guess_seconds = 0;
+  int64_t descents = 0;
+};
+
+class WorkEstimate {
+ public:
+  // What workers of this runner measured: their microseconds against the foretold ones (0: of descents).
+  void measure(int64_t microseconds, int64_t expected_microseconds, int64_t descents);
+  // Totals at a moment, on any monotonic clock.
+  void note(double now_seconds, const SweepWork& done);
+  // Negative = unknown: nothing was measured yet.
+  double seconds_left(const SweepWork& left) const;
+
+ private:
+  struct Sample {
+    double seconds = 0;
+    SweepWork done;
+  };
+  double core_seconds(const SweepWork& work) const;
+
+  double measured_ = 0, expected_ = 0;  // seconds, of guesses
+  double descent_seconds_ = 0;
+  int64_t descents_ = 0;
+  std::deque<Sample> samples_;
+};
+
+}  // namespace convoy::sweep

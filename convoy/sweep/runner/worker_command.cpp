@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/sweep/runner/worker_command.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "convoy/base/usable_cpus.h"
+
+namespace convoy::sweep {
+namespace {
+
+// What a worker can do in a moment, before it knows its own speed.
+int64_t first_range(const SweepPlan& plan, const Workload& workload) {
+  constexpr double kSeconds = 0.3;
+  constexpr size_t kAsked = 8;
+  double slowest = 0;
+  for (const PlannedCell& planned : plan.cells) {
+    if (planned.guesses == 0) continue;
+    const double rate = workload.guesses(planned.cell)->expected_rate();
+    slowest = slowest == 0 ? rate : std::min(slowest, rate);
+    if (&planned - plan.cells.data() >= static_cast<std::ptrdiff_t>(kAsked)) break;
+  }
+  return std::max<int64_t>(1024, static_cast<int64_t>(kSeconds * slowest));
+}
+
+}  // namespace
+
+int64_t worker_count(const RunOptions& options) {
+  if (options.workers > 0) return options.workers;
+  return std::max<int64_t>(1, usable_cpus() / std::max<int64_t>(1, options.cores_per_worker));
+}
+
+std::vector<std::vector<int>> worker_cores(const RunOptions& options, int64_t workers) {
+  std::vector<std::vector<int>> sets;
+  if (options.cores_per_worker <= 0) return sets;
+  const std::vector<int> cpus = allowed_cpus();
+  for (int64_t worker = 0; worker < workers; ++worker) {
+    sets.emplace_back();
+    for (int64_t core = 0; core < options.cores_per_worker; ++core)
+      sets.back().push_back(
+          cpus[static_cast<size_t>(worker * options.cores_per_worker + core) % cpus.size()]);
+  }
+  return sets;
+}
+
+std::vector<std::string> worker_command(const SweepPlan& plan, const Workload& workload,
+                                        const RunOptions& options, const StoredSweep& sweep,
+                                        int64_t workers) {
+  std::vector<std::string> command = options.worker_command;
+  std::string groups, batches;
+  for (size_t at = 0; at < sweep.groups.size(); ++at) {
+    const int64_t cells =
+        std::count_if(plan.cells.begin(), plan.cells.end(), [&](const PlannedCell& planned) {
+          return planned.guesses == 0 && planned.cell.method == sweep.methods[at];
+        });
+    const int64_t batch =
+        options.starts_programs ? 1 : std::clamp<int64_t>((cells + workers - 1) / workers, 1, 64);
+    groups += fmt::format("{}{}", at == 0 ? "" : ",", sweep.groups[at].number);
+    batches += fmt::format("{}{}", at == 0 ? "" : ",", batch);
+  }
+  for (const std::string& argument :
+       {std::string("--store"), options.store, std::string("--workload"), plan.workload,
+        std::string("--mode"), plan.mode, std::string("--groups"), groups,
+        std::string("--cells-per-claim"), batches, std::string("--first-range"),
+        std::to_string(first_range(plan, workload)), std::string("--max-attempts"),
+        std::to_string(options.max_attempts), std::string("--timeout"),
+        fmt::format("{}", options.timeout_seconds)})
+    command.push_back(argument);
+  if (options.log.level() == LogLevel::Verbose) command.push_back("--notes");
+  return command;
+}
+
+}  // namespace convoy::sweep
