@@ -58,16 +58,19 @@ void make_log_folder(const fs::path& folder) {
         {.file = folder.string()});
 }
 
-// sbatch passes names on and says nothing of one that is not set.
-void check_environment(const SubmitSettings& settings) {
-  for (const launch::TravellingVariable& variable : launch::travelling_variables(settings))
-    if (!variable.has_value && std::getenv(variable.name.c_str()) == nullptr)
-      throw ConfigError(fmt::format("--env names {}, which is not set here", variable.name),
-                        {.key = "env", .hint = "set it, or give NAME=VALUE"});
+// sbatch passes names on and says nothing of one that is not set. A script that is only written may be submitted from
+// elsewhere.
+void check_environment(const Context& context, const SubmitSettings& settings) {
+  for (const launch::TravellingVariable& variable : launch::travelling_variables(settings)) {
+    if (variable.has_value || std::getenv(variable.name.c_str()) != nullptr) continue;
+    const std::string found = fmt::format("--env names {}, which is not set here", variable.name);
+    if (settings.go)
+      throw ConfigError(found, {.key = "env", .hint = "set it, or give NAME=VALUE"});
+    context.log().warning(found);
+  }
 }
 
 int submit_now(const Context& context, const SubmitSettings& settings, const std::string& text) {
-  check_environment(settings);
   if (settings.engine == "mpi") {
     make_log_folder(settings.log_dir);
     const fs::path script = settings.output.empty()
@@ -99,6 +102,7 @@ int run_submit(Context& context, const std::vector<std::string>& arguments) {
     if (settings.engine == "kubernetes")
       settings.name += "-" + launch::JobToken::new_secret().substr(0, 6);
   }
+  check_environment(context, settings);
   const std::string text = job_text(settings, command);
   if (!settings.output.empty() && settings.output != "-")
     write_job(settings.output, settings, text);

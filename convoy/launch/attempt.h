@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One attempt of a job's ranks on this host, from the start of their processes until all they started is gone.
+#pragma once
+
+#include <chrono>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "convoy/launch/descendants.h"
+#include "convoy/launch/descriptor_limit.h"
+#include "convoy/launch/guard.h"
+#include "convoy/launch/health/flight_pages.h"
+#include "convoy/launch/launcher.h"
+#include "convoy/launch/memory_kills.h"
+#include "convoy/launch/rank_process.h"
+#include "convoy/launch/reserved_port.h"
+#include "convoy/launch/scratch_folder.h"
+
+namespace convoy::launch {
+
+// What to do next is decided by what ended, what signals came, what other nodes say and which deadline passed. For one
+// thread; run() once.
+class Attempt {
+ public:
+  Attempt(const LaunchPlan& plan, SignalStream& signals, Peers* peers);
+  ~Attempt();
+  Attempt(const Attempt&) = delete;
+  Attempt& operator=(const Attempt&) = delete;
+
+  LaunchReport run();
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  enum class Phase { Running, Stopping, Failing, Killing };
+
+  struct Rank {
+    RankProcess process;
+    std::filesystem::path error_file;
+    bool running = true;
+    bool held = false;  // it has ended, but a debugger that traces it has not let go yet
+  };
+
+  void start_ranks();
+  std::map<std::string, std::string> environment_of(int local_rank, const JobPlace& job) const;
+  std::filesystem::path error_file_of(int local_rank) const;
+  void wait_for_something();
+  int wait_limit_ms() const;
+  void read_stream(int local_rank, Stream stream);
+  void handle_signals();
+  void handle_signal(int signal);
+  void handle_peers();
+  void handle_health();
+  void reap(int local_rank);
+  RankEnd describe_end(int local_rank, int status);
+  void after_end(const RankEnd& end);
+  void fail_no_later_than(Clock::time_point time);
+  void begin_failing(Clock::time_point now);
+  void handle_deadlines();
+  void drain(int local_rank);
+  void signal_all(int signal);
+  void kill_all();
+  void give_up_on_unkillable();
+  void note_failure(const RankEnd& end);
+  void read_flights();
+  void keep_flights();
+  void close_logs();
+  bool any_running() const;
+
+  const LaunchPlan& plan_;
+  Peers* peers_;
+  SignalStream& signals_;
+  ScratchFolder scratch_;
+  DescriptorLimit descriptor_limit_;
+  std::string mark_;
+  DescendantKeeper descendants_;
+  Guard guard_;
+  FlightPages pages_;
+  HealthWatch health_;
+  LogRouter logs_;
+  MemoryKills memory_kills_;
+  std::optional<ReservedPort> port_;
+  std::vector<Rank> ranks_;
+  LaunchReport report_;
+  Phase phase_ = Phase::Running;
+  bool told_peers_ = false;
+  std::optional<Clock::time_point> stop_repeats_until_;  // set: we were asked to stop
+  std::optional<Clock::time_point> fail_at_;             // then the others are asked to end
+  std::optional<Clock::time_point> kill_at_;             // then they are killed
+  std::optional<Clock::time_point> give_up_at_;          // then they are not waited for
+};
+
+}  // namespace convoy::launch

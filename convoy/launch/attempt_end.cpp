@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the end of a rank means for the others.
+#include <poll.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <csignal>
+
+#include "convoy/base/error.h"
+#include "convoy/base/log.h"
+#include "convoy/launch/attempt.h"
+#include "convoy/launch/error_file.h"
+#include "convoy/launch/health/collective_verdict.h"
+
+namespace convoy::launch {
+namespace {
+
+constexpr int kPeerLost = static_cast<int>(ExitCode::PeerLost);
+constexpr int kStopped = static_cast<int>(ExitCode::Stopped);
+// A rank that lost its peer may be seen before the peer whose fault it was: the others get this long to speak.
+constexpr std::chrono::milliseconds kPeerLostWait{400};
+// Output of a rank that has ended is in the pipe already; what keeps the pipe open longer is not waited for.
+constexpr std::chrono::milliseconds kOutputWait{200};
+
+}  // namespace
+
+void Attempt::drain(int local_rank) {
+  RankProcess& process = ranks_[static_cast<size_t>(local_rank)].process;
+  const auto until = Clock::now() + kOutputWait;
+  while ((process.output.open() || process.errors.open()) && Clock::now() < until) {
+    pollfd watched[2] = {{process.output.get(), POLLIN, 0}, {process.errors.get(), POLLIN, 0}};
+    ::poll(watched, 2, 10);
+    if (watched[0].revents != 0) read_stream(local_rank, Stream::Output);
+    if (watched[1].revents != 0) read_stream(local_rank, Stream::Errors);
+  }
+  process.output.reset();
+  process.errors.reset();
+  logs_.finish(local_rank);
+}
+
+RankEnd Attempt::describe_end(int local_rank, int status) {
+  RankEnd end;
+  end.rank = plan_.job.first_rank + local_rank;
+  end.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+  end.exit_code = WIFSIGNALED(status) ? 128 + end.signal : WEXITSTATUS(status);
+  end.after_first_failure = phase_ == Phase::Failing || phase_ == Phase::Killing;
+  end.last_lines = logs_.last_lines(local_rank);
+  end.log_file = logs_.file(local_rank);
+  ErrorFile error = read_error_file(ranks_[static_cast<size_t>(local_rank)].error_file);
+  if (!error.sentence.empty()) logs_.note(local_rank, error.sentence);
+  if (!error.sentence.empty() && plan_.logs.layout == LogLayout::Torchrun)
+    end.error_file = ranks_[static_cast<size_t>(local_rank)].error_file;
+  end.sentence = std::move(error.sentence);
+  end.json_line = std::move(error.json_line);
+  if (end.signal == SIGKILL && !end.after_first_failure && memory_kills_.happened()) {
+    end.exit_code = static_cast<int>(ExitCode::Resources);
+    end.out_of_memory = true;
+  }
+  return end;
+}
+
+void Attempt::reap(int local_rank) {
+  Rank& rank = ranks_[static_cast<size_t>(local_rank)];
+  pollfd watched{rank.process.exited.get(), POLLIN, 0};
+  if (!rank.running || ::poll(&watched, 1, 0) <= 0) return;
+  siginfo_t end{};
+  ::waitid(P_PID, static_cast<id_t>(rank.process.pid), &end, WEXITED | WNOHANG | WNOWAIT);
+  rank.held = end.si_pid == 0;
+  if (rank.held) return;
+  // The leader is a zombie until it is reaped, so its group's number can not have been given away yet.
+  signal_group(rank.process.pid, SIGKILL);
+  guard_.forget(rank.process.pid);
+  int status = 0;
+  const pid_t reaped = ::waitpid(rank.process.pid, &status, WNOHANG);
+  CONVOY_INVARIANT(reaped == rank.process.pid, "process {} was reaped by somebody else",
+                   rank.process.pid);
+  rank.running = false;
+  health_.ended(local_rank);
+  drain(local_rank);
+  report_.ends.push_back(describe_end(local_rank, status));
+  after_end(report_.ends.back());
+}
+
+void Attempt::fail_no_later_than(Clock::time_point time) {
+  fail_at_ = fail_at_ ? std::min(*fail_at_, time) : time;
+}
+
+void Attempt::after_end(const RankEnd& end) {
+  if (phase_ == Phase::Failing || phase_ == Phase::Killing) return;
+  const bool stopped =
+      end.exit_code == kStopped || (phase_ == Phase::Stopping && end.signal != 0 &&
+                                    (end.signal == SIGTERM || end.signal == report_.stop_signal));
+  const auto now = Clock::now();
+  if (stopped || end.exit_code == 0) {
+    // The others should be about to end as well. While stopping, the stop's own grace bounds them.
+    if (plan_.early_exit_is_failure && phase_ == Phase::Running && any_running())
+      fail_no_later_than(now + plan_.early_exit_wait);
+    return;
+  }
+  note_failure(end);
+  if (any_running()) fail_no_later_than(end.exit_code == kPeerLost ? now + kPeerLostWait : now);
+}
+
+// The flight records as they stand when something first goes wrong here, and the other nodes, unless the cause may still be a
+// peer's: then they find out themselves.
+void Attempt::note_failure(const RankEnd& end) {
+  if (report_.flights.empty()) {
+    read_flights();
+    const Verdict verdict = collective_verdict(report_.flights);
+    // Where nobody waits, nothing is added to what the ranks say themselves.
+    if (verdict.kind != VerdictKind::AllIdle) report_.verdict = verdict.text;
+    report_.verdict_json = verdict_json(verdict);
+    keep_flights();
+  }
+  if (peers_ == nullptr || told_peers_) return;
+  told_peers_ = end.exit_code != kPeerLost;
+  peers_->report_failure(end);
+}
+
+void Attempt::read_flights() {
+  report_.flights = pages_.read();
+  for (telemetry::RankFlight& flight : report_.flights)
+    flight.ended =
+        flight.ended || !ranks_[static_cast<size_t>(flight.rank - plan_.job.first_rank)].running;
+}
+
+void Attempt::keep_flights() {
+  if (plan_.flight_folder.empty()) return;
+  try {
+    for (const telemetry::RankFlight& flight : report_.flights)
+      if (flight.attached()) telemetry::write_flight_file(plan_.flight_folder, flight);
+  } catch (const IoError& error) {
+    Log().warning(error.sentence());
+  }
+}
+
+void Attempt::begin_failing(Clock::time_point now) {
+  phase_ = Phase::Failing;
+  fail_at_.reset();
+  kill_at_ = now + plan_.failure_grace;
+  signal_all(SIGTERM);
+}
+
+void Attempt::give_up_on_unkillable() {
+  for (size_t local_rank = 0; local_rank < ranks_.size(); ++local_rank) {
+    Rank& rank = ranks_[local_rank];
+    if (!rank.running) continue;
+    rank.running = false;
+    const int number = plan_.job.first_rank + static_cast<int>(local_rank);
+    report_.unkillable.push_back(number);
+    Log().warning(
+        fmt::format("rank {} (process {}) does not end even after SIGKILL: it waits inside the "
+                    "kernel, most often for a disk, a "
+                    "network file system or a device; it is left behind",
+                    number, rank.process.pid));
+  }
+}
+
+}  // namespace convoy::launch
