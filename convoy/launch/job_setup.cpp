@@ -205,7 +205,6 @@ NodeOffer offer_of(const SetupRequest& request, const JobSetup& setup) {
   offer.num_local_ranks = setup.num_local_ranks;
   offer.host_name = setup.host;
   offer.address = request.members.local_addr;
-  offer.hosts_coordinator = setup.hosts_endpoint;
   return offer;
 }
 
@@ -247,13 +246,20 @@ void add_others(const SetupRequest& request, const JobSetup& setup, const Log& l
     else if (plan.attempt.early_exit_is_failure)
       options.early_exit_limit = plan.attempt.early_exit_wait;
     options.log = log;
-    BoundListener listener = listen_on(endpoint.host, endpoint.port);
-    endpoint = listener.endpoint;  // what others resolve may lead nowhere from here
-    plan.coordinator = std::make_shared<Coordinator>(options, token, std::move(listener));
+    try {
+      BoundListener listener = listen_on(endpoint.host, endpoint.port);
+      endpoint = listener.endpoint;  // what others resolve may lead nowhere from here
+      plan.coordinator = std::make_shared<Coordinator>(options, token, std::move(listener));
+    } catch (const PortTakenError&) {
+      if (!setup.may_join_endpoint) throw;
+      log.info(fmt::format("port {} is held here already: this is a further node of that job",
+                           endpoint.port));
+    }
   }
   NodeLinkOptions link;
   link.coordinator = endpoint;
   link.offer = offer_of(request, setup);
+  link.offer.hosts_coordinator = plan.coordinator != nullptr;
   link.join_timeout = conf.join_timeout;
   link.heartbeat = conf.heartbeat;
   link.silence_limit = conf.silence_limit;
@@ -300,6 +306,7 @@ JobSetup set_up_job(const SetupRequest& request, const Environment& environment)
             {.key = "node_rank"});
       setup.hosts_endpoint = conf.is_host.value_or(
           node_rank >= 0 ? node_rank == 0 : is_this_host(setup.endpoint.host));
+      setup.may_join_endpoint = !conf.is_host && node_rank < 0;
       for (const std::string& note : conf.notes) setup.notes.push_back(note);
     }
   }
@@ -327,7 +334,7 @@ std::vector<Finding> check_job(const JobSetup& setup, const std::filesystem::pat
   request.num_ranks = setup.num_local_ranks;
   request.uses_gpus =
       !setup.placement.ranks.empty() && !setup.placement.ranks[0].device_uuid.empty();
-  if (setup.hosts_endpoint) {
+  if (setup.hosts_endpoint && !setup.may_join_endpoint) {
     request.endpoint_addr = setup.endpoint.host;
     request.endpoint_port = setup.endpoint.port;
   }

@@ -40,6 +40,8 @@ struct JobSetup {
   std::string visible_devices;               // CUDA_VISIBLE_DEVICES of the ranks; empty = as it is
   Endpoint endpoint;                         // where the nodes meet; empty host = one node
   bool hosts_endpoint = false;               // here
+  bool may_join_endpoint =
+      false;  // only its address says so: another launcher of this host may hold it
   std::string run_id = "none";
   std::string host;                // this host's short name
   std::vector<std::string> notes;  // one sentence each, worth telling

@@ -357,6 +357,22 @@ TEST_F(FailureModes, L11_NodesMayHaveUnequalNumbersOfRanks) {
   EXPECT_TRUE(nothing_left());
 }
 
+// As torchrun's c10d backend does: whoever comes first to the port hosts the meeting, the others of this host join it.
+TEST_F(FailureModes, L11_LaunchersOfOneHostNeedNoNodeRanks) {
+  const std::string port = std::to_string(32'000 + ::getpid() % 700);
+  const auto node = [&] {
+    return shell(2, "echo $RANK/$WORLD_SIZE > $HERE/place.$RANK",
+                 {"--nnodes", "2", "--rdzv-backend", "c10d", "--rdzv-endpoint", "localhost:" + port,
+                  "--rdzv-id", "l11"});
+  };
+  const auto first = start(node()), second = start(node());
+  EXPECT_EQ(first->wait().status, 0) << first->errors();
+  EXPECT_EQ(second->wait().status, 0) << second->errors();
+  for (const std::string rank : {"0", "1", "2", "3"})
+    EXPECT_EQ(file("place." + rank), rank + "/4\n");
+  EXPECT_TRUE(nothing_left());
+}
+
 TEST_F(FailureModes, L14_StoppedForeignRankIsNamedButNotKilled) {
   // A foreign program has no heartbeat, so that it is stopped is seen from its state; whoever stopped it may let it go on.
   const auto launch = start(shell(2, kReady + "[ $RANK = 1 ] && kill -STOP $$; true"));

@@ -74,14 +74,15 @@ Descriptor try_listen(const SocketAddress& address, bool both_families) {
   return socket;
 }
 
-ConfigError cannot_listen(const Endpoint& endpoint, int error) {
-  return ConfigError(
-      fmt::format("the rendezvous can not listen on {}: {}", endpoint.text(), std::strerror(error)),
-      {.hint = error == EADDRINUSE
-                   ? fmt::format("another program or job holds port {}: choose another one in "
-                                 "--rdzv-endpoint, on every node",
-                                 endpoint.port)
-                   : "--rdzv-endpoint names the node that hosts the rendezvous"});
+[[noreturn]] void refuse_to_listen(const Endpoint& endpoint, int error) {
+  const std::string found =
+      fmt::format("the rendezvous can not listen on {}: {}", endpoint.text(), std::strerror(error));
+  if (error == EADDRINUSE)
+    throw PortTakenError(found,
+                         {.hint = fmt::format("another program or job holds port {}: choose "
+                                              "another one in --rdzv-endpoint, on every node",
+                                              endpoint.port)});
+  throw ConfigError(found, {.hint = "--rdzv-endpoint names the node that hosts the rendezvous"});
 }
 
 BoundListener listen_everywhere(int port) {
@@ -89,7 +90,7 @@ BoundListener listen_everywhere(int port) {
   // Without IPv6 in the kernel there is no such socket; a port that is taken is taken in both.
   if (!socket.open() && errno != EADDRINUSE)
     socket = try_listen(SocketAddress(in_addr{INADDR_ANY}, port), /*both_families=*/false);
-  if (!socket.open()) throw cannot_listen({"every interface", port}, errno);
+  if (!socket.open()) refuse_to_listen({"every interface", port}, errno);
   const int bound_port = local_endpoint(socket.get()).port;
   return {std::move(socket), {"127.0.0.1", bound_port}};
 }
@@ -146,8 +147,8 @@ BoundListener listen_on(const std::string& host, int port) {
     error = errno;
     if (error != EADDRNOTAVAIL) break;
   }
-  if (error != 0 && error != EADDRNOTAVAIL) throw cannot_listen({host, port}, error);
-  if (loopback_meant) throw cannot_listen({host, port}, error == 0 ? EADDRNOTAVAIL : error);
+  if (error != 0 && error != EADDRNOTAVAIL) refuse_to_listen({host, port}, error);
+  if (loopback_meant) refuse_to_listen({host, port}, error == 0 ? EADDRNOTAVAIL : error);
   // A name that others resolve, a service's address, a container's host: they arrive here anyway.
   return listen_everywhere(port);
 }
