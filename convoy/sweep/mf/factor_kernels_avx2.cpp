@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The loops of guess-and-check on factorisations compiled for AVX2 with FMA.
+#include <immintrin.h>
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+#include "convoy/sweep/mf/factor_kernels.h"
+
+#pragma GCC target("avx2,fma")
+
+namespace convoy::sweep::avx2 {
+namespace {
+// Each needs those before it.
+// clang-format off
+#include "convoy/sweep/random/lanes_avx2.inl"
+#include "convoy/sweep/random/normal_transform.inl"
+#include "convoy/sweep/random/philox_lanes.inl"
+#include "convoy/sweep/mf/wide_avx2.inl"
+#include "convoy/sweep/mf/factor_loops.inl"
+// clang-format on
+}  // namespace
+
+extern const FactorKernels kFactorKernels;
+const FactorKernels kFactorKernels = make_factor_kernels();
+
+}  // namespace convoy::sweep::avx2

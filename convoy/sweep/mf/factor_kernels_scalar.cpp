@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The loops of guess-and-check on factorisations compiled for any CPU.
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+#include "convoy/sweep/mf/factor_kernels.h"
+
+namespace convoy::sweep::scalar {
+namespace {
+// Each needs those before it.
+// clang-format off
+#include "convoy/sweep/random/lanes_scalar.inl"
+#include "convoy/sweep/random/normal_transform.inl"
+#include "convoy/sweep/random/philox_lanes.inl"
+#include "convoy/sweep/mf/wide_scalar.inl"
+#include "convoy/sweep/mf/factor_loops.inl"
+// clang-format on
+}  // namespace
+
+extern const FactorKernels kFactorKernels;
+const FactorKernels kFactorKernels = make_factor_kernels();
+
+}  // namespace convoy::sweep::scalar

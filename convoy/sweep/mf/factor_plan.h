@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the kernels of `mf` are told of a problem.
+#pragma once
+
+#include "convoy/sweep/mf/factor_kernels.h"
+#include "convoy/sweep/mf/mf_guesses.h"
+
+namespace convoy::sweep {
+
+FactorPlan factor_plan(const MfProblem& problem, MfCheck check);
+
+// A root of a chi-square variable with `degrees` of freedom as a function of a normal number of at most 6.6, equal in
+// distribution and within 2e-6 of its exact value.
+ChiSeries chi_series(uint32_t degrees);
+
+// The first place from `memory` on that is a multiple of 64 bytes; needs 15 floats more than are used.
+float* aligned_to_lanes(float* memory);
+
+}  // namespace convoy::sweep

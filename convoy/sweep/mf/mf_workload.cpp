@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/sweep/mf/mf_workload.h"
+
+#include "convoy/base/error.h"
+#include "convoy/sweep/mf/mf_descent.h"
+#include "convoy/sweep/mf/mf_guesses.h"
+#include "convoy/sweep/mf/mf_theory.h"
+
+namespace convoy::sweep {
+namespace {
+
+// Raised with any change of a cell's numbers.
+constexpr int kNumbersVersion = 1;
+
+MfProblem problem_of(const Cell& cell) {
+  return draw_mf_problem(MfParameters::parse(cell.parameters), cell.seed);
+}
+
+}  // namespace
+
+MfWorkload::MfWorkload(Precision precision, CpuLevel level) : precision_(precision), level_(level) {
+  CONVOY_INVARIANT(level <= best_cpu_level(), "this machine cannot run {}", cpu_level_name(level));
+}
+
+std::string MfWorkload::version() const {
+  return fmt::format("{}-{}-layout{}", kNumbersVersion,
+                     precision_ == Precision::Exact ? "exact" : "fast", kRandomLayout);
+}
+
+std::unique_ptr<GuessExperiment> MfWorkload::guesses(const Cell& cell) const {
+  const MfCheck check = cell.method == "prior" ? MfCheck::Nothing : MfCheck::TrainLoss;
+  return mf_guess_experiment(problem_of(cell), check, precision_, level_);
+}
+
+std::vector<DescentOutcome> MfWorkload::descend(const std::vector<Cell>& cells) const {
+  std::vector<MfProblem> problems;
+  std::vector<MfWeights> initial;
+  for (const Cell& cell : cells) {
+    problems.push_back(problem_of(cell));
+    initial.push_back(mf_initial_weights(problems.back()));
+  }
+  return descend_mf(problems, initial);
+}
+
+Theory MfWorkload::theory(const Cell& cell) const {
+  return {.prior_mean = mf_prior_mean(problem_of(cell))};
+}
+
+}  // namespace convoy::sweep
