@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The little of CUDA's language that the kernels use, spelled for clang without CUDA's headers.
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define CONVOY_DEVICE __attribute__((device)) inline __attribute__((always_inline))
+#define CONVOY_KERNEL extern "C" __attribute__((global))
+
+namespace convoy::sweep::cuda {
+
+CONVOY_DEVICE uint32_t thread_number() {
+  return __nvvm_read_ptx_sreg_ctaid_x() * __nvvm_read_ptx_sreg_ntid_x() +
+         __nvvm_read_ptx_sreg_tid_x();
+}
+CONVOY_DEVICE uint32_t num_threads() {
+  return __nvvm_read_ptx_sreg_nctaid_x() * __nvvm_read_ptx_sreg_ntid_x();
+}
+CONVOY_DEVICE uint32_t block_number() { return __nvvm_read_ptx_sreg_ctaid_x(); }
+
+// Returns what was there. In no order with anything else.
+CONVOY_DEVICE uint32_t atomic_add(uint32_t* to, uint32_t value) {
+  return __nvvm_atom_add_gen_i(reinterpret_cast<volatile int*>(to), static_cast<int>(value));
+}
+CONVOY_DEVICE void atomic_add(uint64_t* to, uint64_t value) {
+  __nvvm_atom_add_gen_ll(reinterpret_cast<volatile long long*>(to), static_cast<long long>(value));
+}
+
+}  // namespace convoy::sweep::cuda

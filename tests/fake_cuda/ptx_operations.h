@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What each known instruction of PTX does.
+#pragma once
+
+#include <string>
+
+#include "fake_cuda/ptx_program.h"
+
+namespace convoy::testing {
+
+// By its full name, "fma.rn.f32". Null: not known.
+PtxInstruction::Run ptx_operation(const std::string& name);
+
+}  // namespace convoy::testing

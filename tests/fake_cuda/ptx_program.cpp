@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fake_cuda/ptx_program.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <regex>
+
+#include "fake_cuda/ptx_operations.h"
+
+namespace convoy::testing {
+namespace {
+
+constexpr const char* kSpace = " \t\n";
+
+std::string trimmed(const std::string& text) {
+  const size_t begin = text.find_first_not_of(kSpace);
+  if (begin == std::string::npos) return "";
+  return text.substr(begin, text.find_last_not_of(kSpace) - begin + 1);
+}
+
+std::string without_comments(const std::string& text) {
+  return std::regex_replace(text, std::regex("//[^\n]*"), "");
+}
+
+// At commas outside of braces and brackets.
+std::vector<std::string> operands_of(const std::string& text) {
+  std::vector<std::string> operands(1);
+  int depth = 0;
+  for (const char letter : text) {
+    depth += letter == '{' || letter == '[' ? 1 : letter == '}' || letter == ']' ? -1 : 0;
+    if (letter == ',' && depth == 0) {
+      operands.emplace_back();
+    } else {
+      operands.back() += letter;
+    }
+  }
+  for (std::string& operand : operands) operand = trimmed(operand);
+  if (operands.back().empty()) operands.pop_back();
+  return operands;
+}
+
+std::string inner(const std::string& text) { return text.substr(1, text.size() - 2); }
+
+}  // namespace
+
+// Reads one entry, statement by statement.
+class PtxReader {
+ public:
+  explicit PtxReader(PtxEntry& entry) : entry_(entry) {
+    entry_.initial_.resize(kFirstFreeRegister);
+    for (const auto& [name, number] : std::map<std::string, uint32_t>{{"%tid.x", kThreadX},
+                                                                      {"%ctaid.x", kBlockX},
+                                                                      {"%ntid.x", kBlockThreadsX},
+                                                                      {"%nctaid.x", kBlocksX}})
+      registers_[name] = number;
+  }
+
+  void read(const std::string& body) {
+    std::string statement;
+    for (const char letter : body) {
+      if (letter == ';') {
+        add(trimmed(statement));
+        statement.clear();
+      } else if (letter == ':' && statement.find_first_of("[{") == std::string::npos) {
+        labels_[trimmed(statement)] = std::ssize(entry_.instructions_);
+        statement.clear();
+      } else {
+        statement += letter;
+      }
+    }
+    if (const std::string rest = trimmed(statement); !rest.empty() && rest != "}")
+      throw PtxError("unfinished: " + rest);
+    for (const auto& [instruction, label] : jumps_) {
+      if (!labels_.contains(label)) throw PtxError("no label " + label);
+      entry_.instructions_[instruction].target = labels_[label];
+    }
+  }
+
+ private:
+  void add(std::string text) {
+    // Braces that open and close a scope, which has no meaning here.
+    while (!text.empty() && (text.front() == '{' || text.front() == '}'))
+      text = trimmed(text.substr(1));
+    if (text.empty() || text.starts_with(".reg") || text.starts_with(".pragma")) return;
+    if (text.starts_with(".local")) {
+      std::smatch match;
+      if (!std::regex_search(text, match, std::regex(R"((\w+)\[(\d+)\]$)")))
+        throw PtxError("not known: " + text);
+      registers_[match[1]] = kLocals;
+      entry_.local_bytes_ += static_cast<uint32_t>(std::stoul(match[2]));
+      return;
+    }
+    PtxInstruction instruction;
+    if (text.front() == '@') {
+      const size_t end = text.find_first_of(kSpace);
+      instruction.guard_value = text[1] != '!';
+      instruction.guard = number_of(
+          text.substr(instruction.guard_value ? 1 : 2, end - (instruction.guard_value ? 1 : 2)));
+      text = trimmed(text.substr(end));
+    }
+    decode(text, instruction);
+    entry_.instructions_.push_back(instruction);
+  }
+
+  void decode(const std::string& text, PtxInstruction& instruction) {
+    const size_t end = text.find_first_of(kSpace);
+    std::string name = text.substr(0, end);
+    const std::string rest = end == std::string::npos ? "" : trimmed(text.substr(end));
+    if (name == "bra" || name == "bra.uni") {
+      jumps_.emplace_back(entry_.instructions_.size(), rest);
+      return;
+    }
+    if (name == "ret") {
+      instruction.target = PTRDIFF_MAX;
+      return;
+    }
+    const std::vector<std::string> operands = operands_of(rest);
+    name = std::regex_replace(name, std::regex(R"(\.v[24]\.)"), ".");
+    if (name == "mov.b64" && operands.at(0).starts_with("{")) name = "mov.split";
+    instruction.run = ptx_operation(name);
+    if (instruction.run == nullptr || operands.empty()) throw PtxError("not known: " + text);
+    const bool stores = name.starts_with("st.");
+    std::vector<uint32_t> to, from;
+    for (size_t at = 0; at < operands.size(); ++at)
+      add_operand(operands[at], instruction, at == 0 && !stores ? to : from);
+    if (to.size() > 4 || from.size() > 4) throw PtxError("not known: " + text);
+    std::copy(to.begin(), to.end(), instruction.to);
+    std::copy(from.begin(), from.end(), instruction.from);
+    instruction.count = static_cast<uint32_t>(stores ? from.size() - 1 : to.size());
+  }
+
+  void add_operand(const std::string& text, PtxInstruction& instruction,
+                   std::vector<uint32_t>& list) {
+    if (text.starts_with("{")) {
+      for (const std::string& part : operands_of(inner(text))) list.push_back(number_of(part));
+      return;
+    }
+    if (!text.starts_with("[")) {
+      list.push_back(number_of(text));
+      return;
+    }
+    const std::string address = inner(text);
+    const size_t plus = address.find('+');
+    list.push_back(number_of(trimmed(address.substr(0, plus))));
+    instruction.offset = plus == std::string::npos ? 0 : std::stoll(address.substr(plus + 1));
+  }
+
+  // The register of a name, or one that holds a constant.
+  uint32_t number_of(const std::string& text) {
+    if (const auto known = registers_.find(text); known != registers_.end()) return known->second;
+    if (text.find("_param_") != std::string::npos) return kParameters;
+    const auto number = static_cast<uint32_t>(entry_.initial_.size());
+    entry_.initial_.push_back(constant(text));
+    registers_[text] = number;
+    return number;
+  }
+
+  // 0 where it is no constant: then it is the name of a register.
+  static uint64_t constant(const std::string& text) {
+    if (text.starts_with("0f") || text.starts_with("0d"))
+      return std::stoull(text.substr(2), nullptr, 16);
+    if (text.starts_with("-")) return static_cast<uint64_t>(std::stoll(text));
+    if (text[0] >= '0' && text[0] <= '9') return std::stoull(text);
+    return 0;
+  }
+
+  PtxEntry& entry_;
+  std::map<std::string, uint32_t> registers_;
+  std::map<std::string, int64_t> labels_;
+  std::vector<std::pair<size_t, std::string>> jumps_;
+};
+
+PtxEntry::PtxEntry(const std::string& body) { PtxReader(*this).read(body); }
+
+void PtxEntry::run(uint32_t num_blocks, uint32_t block_threads, const void* parameters,
+                   const PtxAllocations& allocations) const {
+  std::vector<uint64_t> numbers = initial_;
+  std::vector<uint64_t> locals(local_bytes_ / 8 + 1);
+  numbers[kBlocksX] = num_blocks;
+  numbers[kBlockThreadsX] = block_threads;
+  numbers[kParameters] = reinterpret_cast<uint64_t>(parameters);
+  numbers[kLocals] = reinterpret_cast<uint64_t>(locals.data());
+  const auto end = static_cast<int64_t>(instructions_.size());
+  for (uint64_t thread = 0; thread < uint64_t{num_blocks} * block_threads; ++thread) {
+    numbers[kBlockX] = thread / block_threads;
+    numbers[kThreadX] = thread % block_threads;
+    for (int64_t at = 0; at < end;) {
+      const PtxInstruction& instruction = instructions_[static_cast<size_t>(at)];
+      ++at;
+      if (instruction.guard >= 0 &&
+          (numbers[static_cast<size_t>(instruction.guard)] != 0) != instruction.guard_value)
+        continue;
+      if (instruction.run == nullptr) {
+        at = instruction.target;
+      } else {
+        instruction.run(instruction, numbers.data(), allocations);
+      }
+    }
+  }
+}
+
+std::map<std::string, PtxEntry> read_ptx(const std::string& text) {
+  const std::string plain = without_comments(text);
+  if (plain.find(".version") == std::string::npos || plain.find(".target") == std::string::npos)
+    throw PtxError("not PTX");
+  std::map<std::string, PtxEntry> entries;
+  const std::string mark = ".visible .entry ";
+  for (size_t at = plain.find(mark); at != std::string::npos; at = plain.find(mark, at)) {
+    at += mark.size();
+    const std::string name = plain.substr(at, plain.find('(', at) - at);
+    const size_t begin = plain.find("\n{", at);
+    const size_t end = plain.find("\n}", at);
+    if (begin == std::string::npos || end == std::string::npos)
+      throw PtxError("unfinished " + name);
+    entries.emplace(name, PtxEntry(plain.substr(begin + 2, end - begin - 2)));
+    at = end;
+  }
+  return entries;
+}
+
+}  // namespace convoy::testing
