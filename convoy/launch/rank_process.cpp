@@ -42,6 +42,7 @@ struct ChildPlan {
   const cpu_set_t* cpus;      // null: as the launcher
   const rlimit* descriptors;  // null: as the launcher
   int inherited;
+  int input;  // negative: /dev/null
   pid_t launcher;
   int output;
   int errors;
@@ -59,8 +60,8 @@ struct ChildPlan {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   // The launcher may have died before the line above; then no signal comes.
   if (::getppid() != plan.launcher) ::_exit(127);
-  const int nothing = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
-  if (nothing < 0 || ::dup2(nothing, STDIN_FILENO) < 0 || ::dup2(plan.output, STDOUT_FILENO) < 0 ||
+  const int input = plan.input >= 0 ? plan.input : ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+  if (input < 0 || ::dup2(input, STDIN_FILENO) < 0 || ::dup2(plan.output, STDOUT_FILENO) < 0 ||
       ::dup2(plan.errors, STDERR_FILENO) < 0)
     give_up();
   if (plan.inherited >= 0) ::fcntl(plan.inherited, F_SETFD, 0);
@@ -100,6 +101,7 @@ RankProcess start_rank(const RankStart& start) {
                        start.cpus.empty() ? nullptr : &cpus,
                        start.descriptors.rlim_max == 0 ? nullptr : &start.descriptors,
                        start.inherited,
+                       start.input,
                        ::getpid(),
                        output.write_end.get(),
                        errors.write_end.get(),

@@ -30,9 +30,10 @@ struct RankStart {
   std::vector<int> cpus;                           // that it may run on; empty = as this process
   rlimit descriptors{};                            // limit of open files; 0 = as this process
   int inherited = -1;  // a descriptor that stays open over exec; -1 = none
+  int input = -1;      // its stdin; -1 = /dev/null
 };
 
-// stdin is /dev/null. On return the process leads its session and its group, and runs the program.
+// On return the process leads its session and its group, and runs the program.
 // Call on the thread that outlives the child: the kernel ties the child's life to it. Throws
 // ConfigError when the program can not be executed, IoError when no process can be made.
 RankProcess start_rank(const RankStart& start);

@@ -124,6 +124,12 @@ LaunchReport run_attempt(const LaunchPlan& plan, SignalStream& signals, NodeLink
   }
 }
 
+// An elastic job may go on without this node; whether it does is no more its business.
+bool leaves_when_stopped(const JobPlan& plan) {
+  const NodeOffer& offer = plan.join->link.offer;
+  return offer.min_nodes < offer.max_nodes && plan.coordinator == nullptr;
+}
+
 LaunchReport run_with_others(const JobPlan& plan) {
   SignalStream signals(plan.attempt.stop_signals);
   NodeLink link(plan.join->link, plan.join->token);
@@ -141,6 +147,10 @@ LaunchReport run_with_others(const JobPlan& plan) {
     report = run_attempt(plan_of(plan, turn.assignment), signals, link);
     if (report.failed()) plan.log.warning(failure_sentence(report));
     link.report_attempt_end(end_of(plan, report));
+    if (report.stop_signal != 0 && leaves_when_stopped(plan)) {
+      link.leave();
+      return report;
+    }
   }
 }
 

@@ -373,6 +373,30 @@ TEST_F(FailureModes, L11_LaunchersOfOneHostNeedNoNodeRanks) {
   EXPECT_TRUE(nothing_left());
 }
 
+TEST_F(FailureModes, L12_AnElasticJobGoesOnWithoutANodeThatIsStopped) {
+  const std::string port = std::to_string(33'000 + ::getpid() % 700);
+  const auto node = [&](const std::string& name) {
+    return shell(1,
+                 "trap 'exit 75' TERM; echo $RANK/$WORLD_SIZE/$$ >> $HERE/places." + name +
+                     "; while [ ! -e $HERE/done ]; do sleep 0.02; done",
+                 {"--nnodes", "1:2", "--rdzv-backend", "c10d", "--rdzv-endpoint",
+                  "localhost:" + port, "--rdzv-id", "l11", "--rdzv-conf", "last_call_timeout=1"});
+  };
+  const auto host = start(node("host"));
+  ASSERT_TRUE(wait_for_lines("places.host", 1));
+  const auto other = start(node("other"));
+  ASSERT_TRUE(wait_for_lines("places.other", 1));
+  other->signal(SIGTERM);
+  EXPECT_EQ(other->wait().status, 75) << other->errors();
+  ASSERT_TRUE(wait_for_lines("places.host", 3)) << host->errors();
+  EXPECT_NE(host->errors().find("was asked to stop and leaves the job"), std::string::npos)
+      << host->errors();
+  std::ofstream(path("done")) << "x";
+  EXPECT_EQ(host->wait().status, 0) << host->errors();
+  EXPECT_NE(file("places.other").find("1/2/"), std::string::npos);
+  EXPECT_TRUE(nothing_left());
+}
+
 TEST_F(FailureModes, L14_StoppedForeignRankIsNamedButNotKilled) {
   // A foreign program has no heartbeat, so that it is stopped is seen from its state; whoever stopped it may let it go on.
   const auto launch = start(shell(2, kReady + "[ $RANK = 1 ] && kill -STOP $$; true"));

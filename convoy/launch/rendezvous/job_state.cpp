@@ -143,8 +143,30 @@ void JobState::failure(NodeId id, int attempt, FailureCause cause, Clock::time_p
   begin_stop(Stop::Failure, notice, id, now);
 }
 
+// Nobody can meet without the node that hosts the coordinator.
+bool JobState::can_go_on_without(NodeId id) const {
+  const auto staying = std::count_if(nodes_.begin(), nodes_.end(), [&](const auto& entry) {
+    return entry.first != id && !entry.second.is_leaving;
+  });
+  return elastic() && !stop_requested_ && !nodes_.at(id).offer.hosts_coordinator &&
+         staying >= options_.min_nodes;
+}
+
 void JobState::stop_request(NodeId id, Clock::time_point now) {
   if (phase_ == Phase::Over || !has(id)) return;
+  if (!can_go_on_without(id)) return stop_all(id, now);
+  Node& node = nodes_.at(id);
+  node.is_leaving = true;
+  shrank_ = true;
+  if (phase_ != Phase::Running) return;
+  Notice notice{.kind = Notice::Kind::StopForResize};
+  notice.words =
+      fmt::format("node {} ({}) was asked to stop and leaves the job", node.node_rank, node.text());
+  options_.log.info(notice.words);
+  begin_stop(Stop::Resize, notice, id, now);
+}
+
+void JobState::stop_all(NodeId id, Clock::time_point now) {
   stop_requested_ = true;
   const Node& node = nodes_.at(id);
   const std::string words = fmt::format("{} was asked to stop", node.text());
@@ -178,7 +200,7 @@ void JobState::note_end(NodeId id, const Node& node, Clock::time_point now) {
   if (other != codes.end()) {
     failure(id, policy_.attempt(), {.exit_code = *other}, now);
   } else if (has_code(kStopped)) {
-    stop_request(id, now);
+    stop_all(id, now);
   } else if (!first_end_) {
     first_end_ = now;
   }

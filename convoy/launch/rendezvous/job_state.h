@@ -70,6 +70,7 @@ class JobState {
   // `last_attempt`: the one that the node was assigned last, -1 = none.
   void ready(NodeId node, int last_attempt, int master_port, Clock::time_point now);
   void failure(NodeId node, int attempt, FailureCause cause, Clock::time_point now);
+  // Its launcher was asked to stop. An elastic job goes on without it where enough nodes are left, else all stop.
   void stop_request(NodeId node, Clock::time_point now);
   void attempt_end(NodeId node, int attempt, AttemptEnd end, Clock::time_point now);
   // `why` is empty for one that goes of its own accord.
@@ -96,6 +97,7 @@ class JobState {
     bool is_ready = false;
     bool in_attempt = false;
     bool has_ended = false;
+    bool is_leaving = false;  // it was asked to stop, the others were not
     AttemptEnd end;
     Clock::time_point last_heard;
 
@@ -119,6 +121,8 @@ class JobState {
   void node_failed(const Node& node, const std::string& how, Clock::time_point now);
   void note_cause(const Node& node, FailureCause cause, bool node_lost, Clock::time_point now);
   void conclude_if_ended(Clock::time_point now);
+  bool can_go_on_without(NodeId id) const;
+  void stop_all(NodeId id, Clock::time_point now);
   void note_end(NodeId id, const Node& node, Clock::time_point now);
   std::string verdict_of_all() const;
   void conclude_failure(std::optional<int64_t> progress, Clock::time_point now);

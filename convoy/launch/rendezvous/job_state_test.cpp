@@ -322,6 +322,42 @@ TEST_F(JobStateTest, AnElasticJobGoesOnWithoutALostNodeAndRanksStayInOrder) {
   EXPECT_EQ(assigned_[two].restarts, 0);
 }
 
+TEST_F(JobStateTest, AnElasticJobGoesOnWithoutANodeThatIsAskedToStopWhileEnoughStay) {
+  start(options(2, 3));
+  const NodeId zero = join_ready(-1);
+  const NodeId one = join_ready(-1);
+  const NodeId two = join_ready(-1);
+  collect();
+  job_->stop_request(one, now_);
+  EXPECT_EQ(last_notice(zero).kind, Notice::Kind::StopForResize);
+  EXPECT_TRUE(notices_[one].empty()) << "it knows";
+  for (const NodeId node : {zero, one, two}) end(node, {75}, 10);
+  job_->leave(one, "", now_);
+  last_attempt_.erase(one);
+  ready(zero);
+  ready(two);
+  pass(35s);
+  collect();
+  EXPECT_EQ(assigned_[two].attempt, 1);
+  EXPECT_EQ(assigned_[two].num_nodes(), 2);
+  // The next one would be missed.
+  job_->stop_request(two, now_);
+  EXPECT_EQ(last_notice(zero).kind, Notice::Kind::StopRequested);
+  end(zero, {75}, 20);
+  end(two, {75}, 20);
+  EXPECT_EQ(last_notice(zero).exit_code, 75);
+}
+
+TEST_F(JobStateTest, NodesThatAreAllAskedToStopStopTheJob) {
+  start(options(1, 3));
+  const std::vector<NodeId> nodes = {join_ready(-1), join_ready(-1), join_ready(-1)};
+  collect();
+  for (const NodeId node : nodes) job_->stop_request(node, now_);
+  for (const NodeId node : nodes) end(node, {75}, 10);
+  EXPECT_EQ(last_notice(nodes[0]).exit_code, 75);
+  EXPECT_EQ(job_->phase(), JobState::Phase::Over);
+}
+
 TEST_F(JobStateTest, ElasticStartsAfterTheLastCall) {
   start(options(2, 4));
   const NodeId zero = join_ready(-1);
