@@ -30,9 +30,8 @@ CONVOY_INLINE SlotPairs make_block(const AddressTables& tables, const BlockWords
                                    const GuessWords& words) {
   const WordPair pair = philox_lanes<philox_rounds(kPrecision)>(tables, block, words);
   if constexpr (kNormal) {
-    const NormalFactors factors = normal_factors<kPrecision>(pair.even, pair.odd);
-    return {Lanes::multiply(factors.radius, factors.cosine),
-            Lanes::multiply(factors.turned, factors.sine)};
+    const NormalPair normals = normal_pair<kPrecision>(pair.even, pair.odd);
+    return {normals.first, normals.second};
   } else {
     const Lanes::Floats scale = Lanes::all(0x1p-31f);
     return {Lanes::multiply(Lanes::odd_to_float(pair.even), scale),

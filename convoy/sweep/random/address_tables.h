@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "convoy/sweep/random/address_constants.h"
 #include "convoy/sweep/random/stream.h"
 
 namespace convoy::sweep {
@@ -16,15 +17,11 @@ struct BlockWords {
   uint64_t first = 0, third = 0, fourth = 0;
 };
 
-struct AddressTables {
+struct AddressTables : AddressConstants {
   // Good for guesses whose upper 32 bits are those of `guess`.
   AddressTables(PhiloxKey key, Stream stream, Precision precision, uint64_t guess,
                 uint32_t num_blocks);
 
-  uint64_t guess_first = 0;  // c0 after round 1, but for the guess
-  uint64_t guess_third = 0;  // c2 after round 2, but for the guess
-  uint64_t keys[10][2] = {};
-  uint64_t last_keys[2] = {};  // of the last round, in the upper halves
   std::vector<BlockWords> blocks;
 };
 

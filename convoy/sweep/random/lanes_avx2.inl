@@ -30,10 +30,16 @@ struct Lanes {
   static CONVOY_INLINE Floats odd_to_float(Words words) {
     return _mm256_cvtepi32_ps(_mm256_or_si256(words, all_bits(1)));
   }
-  static CONVOY_INLINE Floats masked_to_float(Words words, uint32_t mask, uint32_t bits) {
-    return _mm256_castsi256_ps(
-        _mm256_or_si256(_mm256_and_si256(words, all_bits(mask)), all_bits(bits)));
+  static CONVOY_INLINE Words masked(Words words, uint32_t mask, uint32_t bits) {
+    return _mm256_or_si256(_mm256_and_si256(words, all_bits(mask)), all_bits(bits));
   }
+  static CONVOY_INLINE Floats masked_to_number(Words words, uint32_t mask, uint32_t bits) {
+    return _mm256_cvtepi32_ps(masked(words, mask, bits));
+  }
+  static CONVOY_INLINE Floats masked_to_float(Words words, uint32_t mask, uint32_t bits) {
+    return _mm256_castsi256_ps(masked(words, mask, bits));
+  }
+  static CONVOY_INLINE Words lowest_to_top(Words a) { return _mm256_slli_epi32(a, 31); }
   static CONVOY_INLINE Floats exponent(Floats a) {
     const Words biased =
         _mm256_and_si256(_mm256_srli_epi32(_mm256_castps_si256(a), 23), all_bits(255));
@@ -44,6 +50,9 @@ struct Lanes {
   }
   static CONVOY_INLINE Floats flip_sign(Floats a, Floats sign) {
     return _mm256_xor_ps(a, _mm256_and_ps(sign, _mm256_castsi256_ps(all_bits(0x80000000u))));
+  }
+  static CONVOY_INLINE Floats choose(Words words, Floats a, Floats b) {
+    return _mm256_blendv_ps(b, a, _mm256_castsi256_ps(words));
   }
   static CONVOY_INLINE Floats keep(Floats a, Words mask) {
     return _mm256_and_ps(a, _mm256_castsi256_ps(mask));

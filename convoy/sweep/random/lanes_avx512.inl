@@ -27,11 +27,17 @@ struct Lanes {
   static CONVOY_INLINE Floats odd_to_float(Words words) {
     return _mm512_cvtepi32_ps(_mm512_or_si512(words, _mm512_set1_epi32(1)));
   }
-  static CONVOY_INLINE Floats masked_to_float(Words words, uint32_t mask, uint32_t bits) {
-    return _mm512_castsi512_ps(
-        _mm512_ternarylogic_epi32(words, _mm512_set1_epi32(static_cast<int>(mask)),
-                                  _mm512_set1_epi32(static_cast<int>(bits)), 0xEA));
+  static CONVOY_INLINE Words masked(Words words, uint32_t mask, uint32_t bits) {
+    return _mm512_ternarylogic_epi32(words, _mm512_set1_epi32(static_cast<int>(mask)),
+                                     _mm512_set1_epi32(static_cast<int>(bits)), 0xEA);
   }
+  static CONVOY_INLINE Floats masked_to_number(Words words, uint32_t mask, uint32_t bits) {
+    return _mm512_cvtepi32_ps(masked(words, mask, bits));
+  }
+  static CONVOY_INLINE Floats masked_to_float(Words words, uint32_t mask, uint32_t bits) {
+    return _mm512_castsi512_ps(masked(words, mask, bits));
+  }
+  static CONVOY_INLINE Words lowest_to_top(Words a) { return _mm512_slli_epi32(a, 31); }
   static CONVOY_INLINE Floats exponent(Floats a) { return _mm512_getexp_ps(a); }
   static CONVOY_INLINE Floats mantissa(Floats a) {
     return _mm512_getmant_ps(a, _MM_MANT_NORM_1_2, _MM_MANT_SIGN_zero);
@@ -40,6 +46,9 @@ struct Lanes {
     return _mm512_castsi512_ps(
         _mm512_ternarylogic_epi32(_mm512_castps_si512(a), _mm512_castps_si512(sign),
                                   _mm512_set1_epi32(static_cast<int>(0x80000000u)), 0x78));
+  }
+  static CONVOY_INLINE Floats choose(Words words, Floats a, Floats b) {
+    return _mm512_mask_blend_ps(_mm512_movepi32_mask(words), b, a);
   }
   static CONVOY_INLINE Floats keep(Floats a, Words mask) {
     return _mm512_castsi512_ps(_mm512_and_si512(_mm512_castps_si512(a), mask));

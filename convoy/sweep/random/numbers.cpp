@@ -71,6 +71,17 @@ void fill_normals(const Address& address, uint32_t first_slot, std::span<float> 
   fill_one(address, first_slot, out, true);
 }
 
+void fill_packed_normals(const Address& address, uint32_t first_slot, std::span<float> out) {
+  CONVOY_INVARIANT(address.precision == Precision::Fast, "packed normals in `exact`");
+  const auto num_slots = first_slot + static_cast<uint32_t>(out.size());
+  const uint32_t num_blocks = (num_slots + kPackedSlotsPerBlock - 1) / kPackedSlotsPerBlock;
+  const AddressTables tables(address.key, address.stream, address.precision, address.guess,
+                             num_blocks);
+  std::vector<float> slots(size_t{num_blocks} * kPackedSlotsPerBlock);
+  scalar::fill_packed_blocks(tables, static_cast<uint32_t>(address.guess), slots.data());
+  std::copy_n(slots.begin() + first_slot, out.size(), out.begin());
+}
+
 void fill_uniforms(const Address& address, uint32_t first_slot, std::span<float> out) {
   fill_one(address, first_slot, out, false);
 }

@@ -26,6 +26,9 @@ struct Address {
 void fill_normals(const Address& address, uint32_t first_slot, std::span<float> out);
 // Uniform on [-1, 1], never 0, from the same words.
 void fill_uniforms(const Address& address, uint32_t first_slot, std::span<float> out);
+// Normals of Fast at half the cost: kPackedSlotsPerBlock of a block, other numbers than those of
+// fill_normals. `address.precision` is Fast.
+void fill_packed_normals(const Address& address, uint32_t first_slot, std::span<float> out);
 // The raw words: choices, permutations.
 void fill_words(const Address& address, uint32_t first_slot, std::span<uint32_t> out);
 

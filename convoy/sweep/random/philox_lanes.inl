@@ -8,13 +8,16 @@
 // and BlockWords hold round key 3 (of c0, c2) and 4 (of c2, over c3) already.
 // Needs Lanes of one lanes_*.inl.
 
+inline constexpr uint32_t kEvenMultiplier = kPhiloxMultipliers[0];
+inline constexpr uint32_t kOddMultiplier = kPhiloxMultipliers[1];
+
 struct GuessWords {
   Lanes::Words high, low, fourth;
 };
 
-CONVOY_INLINE GuessWords guess_words(const AddressTables& tables, const uint32_t* guesses) {
-  const Lanes::Words m0 = Lanes::all_words(kPhiloxMultipliers[0]);
-  const Lanes::Words m1 = Lanes::all_words(kPhiloxMultipliers[1]);
+CONVOY_INLINE GuessWords guess_words(const AddressConstants& tables, const uint32_t* guesses) {
+  const Lanes::Words m0 = Lanes::all_words(kEvenMultiplier);
+  const Lanes::Words m1 = Lanes::all_words(kOddMultiplier);
   // Round 1 gives c0 = constant ^ guess; round 2 multiplies it.
   const Lanes::Words first =
       Lanes::xor_of(Lanes::load_guesses(guesses), Lanes::all_words(tables.guess_first));
@@ -29,11 +32,12 @@ struct WordPair {
   Lanes::Words odd;   // words 2 (upper halves) and 3 (lower)
 };
 
-template <uint32_t kRounds>
-CONVOY_INLINE WordPair philox_lanes(const AddressTables& tables, const BlockWords& block,
+// `Block`: BlockWords, or its three words in 32 bits.
+template <uint32_t kRounds, class Block>
+CONVOY_INLINE WordPair philox_lanes(const AddressConstants& tables, const Block& block,
                                     const GuessWords& guess) {
-  const Lanes::Words m0 = Lanes::all_words(kPhiloxMultipliers[0]);
-  const Lanes::Words m1 = Lanes::all_words(kPhiloxMultipliers[1]);
+  const Lanes::Words m0 = Lanes::all_words(kEvenMultiplier);
+  const Lanes::Words m1 = Lanes::all_words(kOddMultiplier);
   Lanes::Words c0 = Lanes::xor_of(guess.high, Lanes::all_words(block.first));
   Lanes::Words c1 = guess.low;
   Lanes::Words c2 = Lanes::xor_of(guess.fourth, Lanes::all_words(block.third));

@@ -22,9 +22,11 @@ enum class Precision : uint8_t {
 
 // Slots are counted within 24 bits of blocks of four.
 inline constexpr uint32_t kSlotsPerBlock = 4;
+// Packed normals: two of each word.
+inline constexpr uint32_t kPackedSlotsPerBlock = 8;
 inline constexpr uint32_t kMaxSlots = kSlotsPerBlock << 24;
 // Changes whenever the address of any number does; it is part of the counter.
-inline constexpr uint32_t kRandomLayout = 1;
+inline constexpr uint32_t kRandomLayout = 2;
 
 // The counter enters in words 1 and 3, which the first round only adds (xor) to the multiplied
 // words: what depends on the guess and what depends on the slot stay apart for three rounds, so a

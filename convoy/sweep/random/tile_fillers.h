@@ -16,4 +16,9 @@ struct TileFillers {
   Fill fill[2][2];
 };
 
+namespace scalar {
+// Packed normals of one guess in whole blocks: out[slot].
+void fill_packed_blocks(const AddressTables& tables, uint32_t guess, float* out);
+}  // namespace scalar
+
 }  // namespace convoy::sweep

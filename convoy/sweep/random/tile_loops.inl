@@ -25,9 +25,9 @@ void fill_tile(const AddressTables& tables, uint32_t guess, uint32_t num_slots, 
       float* const to = out + slot * kTileGuesses + lane;
       Lanes::Floats first, second;
       if constexpr (kNormal) {
-        const NormalFactors factors = normal_factors<kPrecision>(pair.even, pair.odd);
-        first = Lanes::multiply(factors.radius, factors.cosine);
-        second = Lanes::multiply(factors.turned, factors.sine);
+        const NormalPair normals = normal_pair<kPrecision>(pair.even, pair.odd);
+        first = normals.first;
+        second = normals.second;
       } else {
         const Lanes::Floats scale = Lanes::all(0x1p-31f);
         first = Lanes::multiply(Lanes::odd_to_float(pair.even), scale);

@@ -20,6 +20,11 @@ inline constexpr uint32_t kMaxGuessPower = 16;
 using PowerSums = void (*)(const AddressTables& tables, uint32_t num_slots, const uint32_t* guesses,
                            float* sums);
 
+// How many blocks of tables `num_slots` slots want: the kernels read one more than they use.
+constexpr uint32_t num_guess_blocks(uint32_t num_slots, Precision precision) {
+  return num_slots / (precision == Precision::Exact ? kSlotsPerBlock : kPackedSlotsPerBlock) + 1;
+}
+
 // One power after another, bit m - 1 stands for power m.
 struct GuessKernels {
   // Sets of powers that have a loop of their own: every set up to 4, and all powers up to 6, 8, 16.

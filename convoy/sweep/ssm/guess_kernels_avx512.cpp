@@ -13,10 +13,15 @@
 
 namespace convoy::sweep::avx512 {
 namespace {
+namespace one {
 #include "convoy/sweep/random/lanes_avx512.inl"
+}
+#include "convoy/sweep/random/lanes_twice.inl"
+using Lanes = Twice<one::Lanes>;
 #include "convoy/sweep/random/normal_transform.inl"
 #include "convoy/sweep/random/philox_lanes.inl"
 #include "convoy/sweep/ssm/guess_loops.inl"
+#include "convoy/sweep/ssm/guess_vectors.inl"
 }  // namespace
 
 extern const GuessKernels kGuessKernels;

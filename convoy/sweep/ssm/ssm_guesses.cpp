@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <vector>
 
@@ -12,10 +13,12 @@
 namespace convoy::sweep {
 namespace {
 
-// Losses from here on leave the range of the exact sums: counted as not finite.
-constexpr double kLargestLoss = 0x1p40;
+#define CONVOY_INLINE inline __attribute__((always_inline))
+#include "convoy/sweep/ssm/guess_arithmetic.inl"
 
-using GroupValues = double[kGroupGuesses];
+// One number of each guess of a group.
+using GroupValues = double __attribute__((vector_size(8 * kGroupGuesses)));
+using GroupFloats = float __attribute__((vector_size(4 * kGroupGuesses)));
 
 class SsmGuesses : public GuessExperiment {
  public:
@@ -40,7 +43,7 @@ class SsmGuesses : public GuessExperiment {
     while (count > 0) {
       const uint64_t to_wrap = (uint64_t{1} << 32) - (first & 0xFFFFFFFFu);
       const uint64_t part = std::min(count, to_wrap);
-      const uint32_t blocks = (problem_.student_dim + kSlotsPerBlock - 1) / kSlotsPerBlock;
+      const uint32_t blocks = num_guess_blocks(problem_.student_dim, precision_);
       const AddressTables tables(problem_.key, Stream::Guess, precision_, first, blocks);
       run_within(tables, first & 0xFFFFFFFFu, part, tally);
       first += part;
@@ -83,8 +86,10 @@ class SsmGuesses : public GuessExperiment {
   void residuals(const float* sums, uint32_t mask, GroupValues* s) const {
     for (uint32_t at = 0; at < problem_.num_powers; ++at) {
       if (!((mask >> at) & 1u)) continue;
-      for (uint32_t g = 0; g < kGroupGuesses; ++g)
-        s[at][g] = double{sums[at * kGroupGuesses + g]} * scales_[at] - problem_.target[at];
+      GroupFloats row;
+      std::memcpy(&row, sums + at * kGroupGuesses, sizeof row);
+      const GroupValues wide = __builtin_convertvector(row, GroupValues);
+      guess_residual(s[at], wide, scales_[at], problem_.target[at]);
     }
   }
 
@@ -94,18 +99,12 @@ class SsmGuesses : public GuessExperiment {
     test_sums_(tables, problem_.student_dim, guesses, sums);
     residuals(sums, tested_, s);
     GroupValues loss = {};
-    for (const auto& row : problem_.rows) {
-      GroupValues dot = {};
-      for (uint32_t at = 0; at < problem_.num_powers; ++at) {
-        if (row[at] == 0) continue;
-        for (uint32_t g = 0; g < kGroupGuesses; ++g) dot[g] += row[at] * s[at][g];
-      }
-      for (uint32_t g = 0; g < kGroupGuesses; ++g) loss[g] += dot[g] * dot[g];
-    }
+    for (const auto& row : problem_.rows)
+      add_squared_row(loss, row.data(), s, tested_, problem_.num_powers);
+    const GroupValues mean = loss / problem_.divisor;
     uint32_t passed = 0;
     for (uint32_t g = 0; g < kGroupGuesses; ++g)
-      passed |= static_cast<uint32_t>(loss[g] / problem_.divisor < problem_.parameters.eps_train)
-                << g;
+      passed |= static_cast<uint32_t>(mean[g] < problem_.parameters.eps_train) << g;
     return passed;
   }
 
@@ -120,9 +119,10 @@ class SsmGuesses : public GuessExperiment {
       GroupValues s[kMaxGuessPower];
       all_sums_(tables, problem_.student_dim, guesses, sums);
       residuals(sums, ~0u, s);
+      GroupValues losses = {};
+      add_squares(losses, s, problem_.num_powers);
       for (size_t g = 0; g < lanes; ++g) {
-        double loss = 0;
-        for (uint32_t at = 0; at < problem_.num_powers; ++at) loss += s[at][g] * s[at][g];
+        const double loss = losses[g];
         ++tally.accepted;
         if (!(loss < kLargestLoss)) {
           ++tally.non_finite;

@@ -121,7 +121,9 @@ TEST_P(EachPrecisionOfGuesses, AgreeWithPlainArithmeticOnWhichGuessesPass) {
   Tally wanted;
   for (uint64_t guess = 0; guess < 20'000; ++guess) {
     std::vector<float> a(10);
-    fill_normals({stream_key(0, 0), Stream::Guess, GetParam(), guess}, 0, a);
+    const Address address{stream_key(0, 0), Stream::Guess, GetParam(), guess};
+    GetParam() == Precision::Exact ? fill_normals(address, 0, a)
+                                   : fill_packed_normals(address, 0, a);
     double s[5];
     for (int m = 1; m <= 5; ++m) {
       s[m - 1] = -std::pow(0.3, m);

@@ -11,7 +11,7 @@ namespace convoy::sweep {
 namespace {
 
 // Raised with any change of a cell's numbers.
-constexpr int kNumbersVersion = 1;
+constexpr int kNumbersVersion = 2;
 
 SsmProblem problem_of(const Cell& cell) {
   return draw_problem(SsmParameters::parse(cell.parameters), cell.seed);

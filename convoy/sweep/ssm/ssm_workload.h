@@ -21,7 +21,7 @@ class SsmWorkload : public Workload {
   explicit SsmWorkload(Precision precision = Precision::Exact, CpuLevel level = best_cpu_level());
 
   std::string name() const override { return "ssm"; }
-  // "1-exact-layout1": version of the numbers, precision, layout of the random numbers.
+  // "2-exact-layout2": version of the numbers, precision, layout of the random numbers.
   std::string version() const override;
   std::unique_ptr<GuessExperiment> guesses(const Cell& cell) const override;
   // Cells of any mixture of parameters. The value is the generalisation loss before the update of

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Power sums over Lanes. A lane holds one guess: its upper half the first, its lower half the second
+// word of each pair of words. Partial sums of the larger and the smaller normal of each pair, of a
+// last block that is not full by slot, are added at the end. Power 1 is summed from the factors of
+// the normals, power m from powers m / 2 and m - m / 2, by fma: a sum has the same bits whichever
+// others are made beside it; but where power 1 is all there is, from the sums of pairs.
+// Needs Lanes, philox_lanes.inl, normal_transform.inl.
+
+template <uint32_t kPowers>
+struct PowerList {
+  static constexpr uint32_t kLargest = 32 - static_cast<uint32_t>(__builtin_clz(kPowers));
+  static constexpr bool has(uint32_t power) { return (kPowers >> (power - 1)) & 1u; }
+  // Whether x^power itself is needed, as a factor of a sum or of a higher power.
+  static constexpr bool is_factor(uint32_t power) {
+    for (uint32_t above = power + 1; above <= kLargest; ++above) {
+      const bool splits = above / 2 == power || above - above / 2 == power;
+      if (splits && (has(above) || is_factor(above))) return true;
+    }
+    return false;
+  }
+};
+
+template <uint32_t kPowers>
+struct PartialSums {
+  Lanes::Floats of[PowerList<kPowers>::kLargest];
+};
+
+// Adds factor * part, and the powers of their product.
+template <uint32_t kPowers>
+CONVOY_INLINE void add_powers(PartialSums<kPowers>& sums, Lanes::Floats factor,
+                              Lanes::Floats part) {
+  using List = PowerList<kPowers>;
+  if constexpr (List::has(1)) sums.of[0] = Lanes::fma(factor, part, sums.of[0]);
+  if constexpr (List::kLargest > 1) {
+    Lanes::Floats x[List::kLargest + 1];
+    x[1] = Lanes::multiply(factor, part);
+    [&]<uint32_t... kAt>(std::integer_sequence<uint32_t, kAt...>) __attribute__((always_inline)) {
+      (
+          [&]() __attribute__((always_inline)) {
+            constexpr uint32_t m = kAt + 2;
+            if constexpr (List::is_factor(m)) x[m] = Lanes::multiply(x[m / 2], x[m - m / 2]);
+            if constexpr (List::has(m))
+              sums.of[m - 1] = Lanes::fma(x[m / 2], x[m - m / 2], sums.of[m - 1]);
+          }(),
+          ...);
+    }
+    (std::make_integer_sequence<uint32_t, List::kLargest - 1>());
+  }
+}
+
+// Upper half: the first of two slots; lower half: the second.
+constexpr uint64_t slot_mask(uint32_t slots) {
+  return (slots >= 1 ? uint64_t{0xFFFFFFFF} << 32 : 0) | (slots >= 2 ? 0xFFFFFFFFu : 0);
+}
+
+template <Precision>
+struct GuessForm {
+  using Form = ExactForm;
+  static constexpr uint32_t kPerBlock = kSlotsPerBlock;
+};
+template <>
+struct GuessForm<Precision::Fast> {
+  using Form = PackedForm;
+  static constexpr uint32_t kPerBlock = kPackedSlotsPerBlock;
+};
+
+template <Precision kPrecision, uint32_t kPowers>
+class GuessVector {
+ public:
+  // Slots 0 .. num_slots - 1 of Lanes::kGuesses guesses. One block after the last is read: words are
+  // made a block ahead of their normals, so that one's latencies hide behind the other's work.
+  template <class Block>
+  CONVOY_INLINE void sum_slots(const AddressConstants& tables, const Block* blocks,
+                               uint32_t num_slots, const uint32_t* guesses) {
+    const GuessWords guess = guess_words(tables, guesses);
+    for (auto& sum : larger_.of) sum = Lanes::all(0.0f);
+    for (auto& sum : smaller_.of) sum = Lanes::all(0.0f);
+    const uint32_t full_blocks = num_slots / kPerBlock;
+    WordPair words = philox_lanes<kRounds>(tables, blocks[0], guess);
+    for (uint32_t block = 0; block < full_blocks; ++block) {
+      const WordPair next = philox_lanes<kRounds>(tables, blocks[block + 1], guess);
+      add_block(words);
+      words = next;
+    }
+    const uint32_t left = num_slots % kPerBlock;
+    if (left > 0) add_slots(words, left);
+  }
+
+  // Still in halves: Lanes::store_sums adds them.
+  CONVOY_INLINE Lanes::Floats total(uint32_t power) const {
+    return Lanes::add(larger_.of[power], smaller_.of[power]);
+  }
+
+ private:
+  using Form = typename GuessForm<kPrecision>::Form;
+  static constexpr uint32_t kPerBlock = GuessForm<kPrecision>::kPerBlock;
+  static constexpr uint32_t kRounds = philox_rounds(kPrecision);
+
+  CONVOY_INLINE void add_block(const WordPair& words) {
+    if constexpr (kPrecision == Precision::Exact) {
+      add_pairs(words.even, words.odd);
+    } else {
+      add_pairs(words.even, words.even);
+      add_pairs(words.odd, words.odd);
+    }
+  }
+
+  CONVOY_INLINE void add_pairs(Lanes::Words radius_word, Lanes::Words angle_word) {
+    if constexpr (kPowers == 1) {
+      const SumFactors factors = sum_factors<Form>(radius_word, angle_word);
+      larger_.of[0] = Lanes::fma(factors.radius, factors.turn, larger_.of[0]);
+    } else {
+      const PairFactors factors = pair_factors<Form>(radius_word, angle_word);
+      add_powers<kPowers>(larger_, factors.radius, factors.cosine);
+      add_powers<kPowers>(smaller_, factors.turned, factors.sine);
+    }
+  }
+
+  // The first `slots` of a block, of which it has more.
+  CONVOY_INLINE void add_slots(const WordPair& words, uint32_t slots) {
+    if constexpr (kPrecision == Precision::Exact) {
+      add_normals(normal_pair<kPrecision>(words.even, words.odd), slots);
+    } else {
+      add_normals(packed_normal_pair(words.even), slots);
+      if (slots > 4) add_normals(packed_normal_pair(words.odd), slots - 4);
+    }
+  }
+
+  CONVOY_INLINE void add_normals(const NormalPair& pair, uint32_t slots) {
+    const Lanes::Words first_mask = Lanes::all_words(slot_mask(slots));
+    const Lanes::Words second_mask = Lanes::all_words(slot_mask(slots < 2 ? 0 : slots - 2));
+    const Lanes::Floats one = Lanes::all(1.0f);
+    add_powers<kPowers>(larger_, Lanes::keep(pair.first, first_mask), one);
+    add_powers<kPowers>(smaller_, Lanes::keep(pair.second, second_mask), one);
+  }
+
+  PartialSums<kPowers> larger_;
+  PartialSums<kPowers> smaller_;
+};
