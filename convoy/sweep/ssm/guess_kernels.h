@@ -32,6 +32,13 @@ struct GuessKernels {
   PowerSums sums[2][kSets];  // [precision][set]
 };
 
+// The powers of the cheapest kernel that has those of `mask`, not 0.
+constexpr uint32_t powers_of_kernel(uint32_t mask) {
+  for (const uint32_t all : {6u, 8u})
+    if (mask >> 4 != 0 && mask >> all == 0) return (1u << all) - 1;
+  return mask >> 4 == 0 ? mask : (1u << kMaxGuessPower) - 1;
+}
+
 // The cheapest kernel with at least the powers of `mask`, not 0. Throws StateError for a level this
 // machine cannot run.
 PowerSums power_sums(CpuLevel level, Precision precision, uint32_t mask);

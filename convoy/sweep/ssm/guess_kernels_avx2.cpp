@@ -21,7 +21,6 @@ using Lanes = Twice<one::Lanes>;
 #include "convoy/sweep/random/normal_transform.inl"
 #include "convoy/sweep/random/philox_lanes.inl"
 #include "convoy/sweep/ssm/guess_loops.inl"
-#include "convoy/sweep/ssm/guess_vectors.inl"
 }  // namespace
 
 extern const GuessKernels kGuessKernels;

@@ -12,7 +12,6 @@ namespace {
 #include "convoy/sweep/random/lanes_scalar.inl"
 #include "convoy/sweep/random/normal_transform.inl"
 #include "convoy/sweep/random/philox_lanes.inl"
-#include "convoy/sweep/ssm/guess_vectors.inl"
 #include "convoy/sweep/ssm/guess_loops.inl"
 }  // namespace
 

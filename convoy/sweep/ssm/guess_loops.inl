@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Groups of sixteen guesses (guess_kernels.h) over Lanes, for every set of powers.
-// Needs Lanes, philox_lanes.inl, normal_transform.inl, guess_vectors.inl.
+// Needs Lanes, philox_lanes.inl, normal_transform.inl.
+#include "convoy/sweep/ssm/guess_vectors.inl"
 
 template <Precision kPrecision, uint32_t kPowers>
 void guess_power_sums(const AddressTables& tables, uint32_t num_slots, const uint32_t* guesses,

@@ -23,14 +23,11 @@ using GroupFloats = float __attribute__((vector_size(4 * kGroupGuesses)));
 class SsmGuesses : public GuessExperiment {
  public:
   SsmGuesses(const SsmProblem& problem, Precision precision, CpuLevel level)
-      : problem_(problem), precision_(precision), level_(level) {
-    uint32_t tested = 0;
-    for (const auto& row : problem_.rows)
-      for (uint32_t at = 0; at < problem_.num_powers; ++at)
-        if (row[at] != 0) tested |= 1u << at;
+      : problem_(problem),
+        precision_(precision),
+        level_(level),
+        tested_(problem.tested_powers()) {
     const uint32_t all = (1u << problem_.num_powers) - 1;
-    // With w = 0 every guess passes, whatever its sums.
-    tested_ = tested == 0 ? 1 : tested;
     test_sums_ = power_sums(level, precision, tested_);
     all_sums_ = power_sums(level, precision, all);
     double scale = 1;
@@ -139,7 +136,7 @@ class SsmGuesses : public GuessExperiment {
   SsmProblem problem_;
   Precision precision_;
   CpuLevel level_;
-  uint32_t tested_ = 0;  // bit m - 1: power m is in the training loss
+  uint32_t tested_;
   PowerSums test_sums_ = nullptr;
   PowerSums all_sums_ = nullptr;
   std::vector<double> scales_;  // prior_sd^m

@@ -93,6 +93,14 @@ void make_rows(SsmProblem& problem) {
 
 }  // namespace
 
+uint32_t SsmProblem::tested_powers() const {
+  uint32_t tested = 0;
+  for (const auto& row : rows)
+    for (uint32_t at = 0; at < num_powers; ++at)
+      if (row[at] != 0) tested |= 1u << at;
+  return tested == 0 ? 1 : tested;
+}
+
 double SsmProblem::train_loss(const double* s) const {
   double sum = 0;
   for (const auto& row : rows) {

@@ -27,6 +27,8 @@ struct SsmProblem {
   std::vector<std::vector<double>> rows;
   double divisor = 1;
 
+  // Bit m - 1: power m is in the training loss. With w = 0 it is power 1: some sums must be made.
+  uint32_t tested_powers() const;
   double train_loss(const double* s) const;
   double generalisation_loss(const double* s) const;
 };
