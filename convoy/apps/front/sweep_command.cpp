@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `convoy sweep ssm|run|show|plot|export`: experiments over seeds and parameters.
+// `convoy sweep ssm|mf|run|show|plot|export`: experiments over seeds and parameters.
 #include "convoy/apps/front/sweep_command.h"
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <ctime>
+#include <functional>
+#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "convoy/base/error.h"
@@ -20,6 +23,7 @@
 #include "convoy/sweep/results/tidy_table.h"
 #include "convoy/sweep/results/wide_csv.h"
 #include "convoy/sweep/runner/coordinator.h"
+#include "convoy/sweep/runner/mf_flags.h"
 #include "convoy/sweep/runner/run_flags.h"
 #include "convoy/sweep/runner/ssm_flags.h"
 #include "convoy/sweep/runner/workload_registry.h"
@@ -28,6 +32,7 @@ namespace convoy::apps {
 namespace {
 
 namespace fs = std::filesystem;
+using sweep::MfFlags;
 using sweep::RunFlags;
 using sweep::SsmFlags;
 using sweep::SweepPlan;
@@ -128,22 +133,59 @@ void write_file(const Context& context, const fs::path& folder, const sweep::Nam
   context.log().info(fmt::format("wrote {}", (folder / file.name).string()));
 }
 
+void read_file_of_flags(config::Section list, RunFlags& run, const fs::path& file) {
+  const config::Section of_run = config::list_fields(run);
+  list.fields.insert(list.fields.end(), of_run.fields.begin(), of_run.fields.end());
+  const config::Resolved resolved = config::resolve(list, {.file = file});
+  const nlohmann::json values = resolved.json();
+  for (const config::ResolvedValue& value : resolved.values())
+    if (!value.file.empty() && values[value.path].is_array() && values[value.path].empty())
+      throw ConfigError(fmt::format("{}: wanted at least one entry, found none", value.path),
+                        resolved.place(value.path));
+}
+
 // argparse read `--config FILE` first and the command line over it.
-void read_config(Context& context, SsmFlags& ssm, RunFlags& run,
+template <class Flags>
+void read_config(Context& context, Flags& flags, RunFlags& run,
                  const std::vector<std::string>& arguments) {
   const auto parse = [&] {
     return config::parse_flags(
-        {config::list_fields(ssm), config::list_fields(run), config::list_fields(context.common)},
+        {config::list_fields(flags), config::list_fields(run), config::list_fields(context.common)},
         arguments);
   };
   parse();
-  if (!ssm.config.empty()) {
-    const fs::path file = ssm.config;
-    ssm = {};
-    config::resolve(ssm, {.file = file});
+  if (!flags.config.empty()) {
+    const fs::path file = flags.config;
+    flags = {};
+    run = {};
+    read_file_of_flags(config::list_fields(flags), run, file);
   }
   const std::vector<std::string> rest = parse();
-  CONVOY_CHECK(rest.empty(), ConfigError, "sweep ssm takes flags only, found `{}`", rest.front());
+  CONVOY_CHECK(rest.empty(), ConfigError, "this sweep takes flags only, found `{}`", rest.front());
+}
+
+// Whether the command line sets `key`, in either spelling.
+bool is_given(const std::vector<std::string>& arguments, const std::string& key) {
+  return std::any_of(arguments.begin(), arguments.end(), [&](std::string argument) {
+    argument = argument.substr(0, argument.find('='));
+    std::replace(argument.begin(), argument.end(), '-', '_');
+    return argument == "__" + key || argument == "__no_" + key;
+  });
+}
+
+// A value that does not fit the others is looked for where it was written.
+template <class Flags>
+SweepPlan plan_of(const Flags& flags, const std::vector<std::string>& arguments,
+                  SweepPlan (*plan)(const Flags&)) {
+  try {
+    return plan(flags);
+  } catch (ConfigError& error) {
+    const std::string& key = error.place().key;
+    if (error.place().file.empty() && !flags.config.empty() && !key.empty() &&
+        !is_given(arguments, key))
+      error.place().file = flags.config;
+    throw;
+  }
 }
 
 // A value may be left out, as where nothing was to be named.
@@ -157,30 +199,55 @@ std::vector<std::string> with_resume_value(std::vector<std::string> arguments) {
   return arguments;
 }
 
-int run_ssm(Context& context, const std::vector<std::string>& arguments) {
-  SsmFlags flags;
-  RunFlags run;
-  read_config(context, flags, run, with_resume_value(arguments));
-  for (const std::string& line : flags.notices()) context.log().info(line);
-  const SweepPlan plan = sweep::plan_ssm(flags);
-  for (const std::string& line : sweep::ssm_warnings(flags)) context.log().warning(line);
+// Where a built-in workload's sweep is kept, and what is written at its end.
+struct SweepOutput {
+  std::string checkpoint_dir;
+  std::string figures_dir;
+  std::function<std::vector<sweep::NamedFile>(const SweepResults&, const std::string& time)> tables;
+};
+
+int run_plan(Context& context, const SweepPlan& plan, const RunFlags& run,
+             const SweepOutput& output) {
   if (run.dry_run) return print_plan(context, plan);
-  const std::string store = store_of(run, flags.checkpoint_dir);
+  const std::string store = store_of(run, output.checkpoint_dir);
   const auto workload = sweep::make_workload(plan.workload, plan.mode);
   const sweep::RunReport report =
       sweep::run_sweep(plan, *workload, run_options(context, run, store));
   const SweepResults results = results_of(plan, *workload, store);
   const std::string time = time_for_names();
   if (report.finished())
-    for (const sweep::NamedFile& file : sweep::ssm_wide_csv(results, time))
+    for (const sweep::NamedFile& file : output.tables(results, time))
       write_file(context, run.results_dir, file);
-  if (report.finished() && !flags.figures_dir.empty()) {
+  if (report.finished() && !output.figures_dir.empty()) {
     const std::string name = fmt::format("sweep_{}_time={}", plan.name(), time);
-    write_file(context, flags.figures_dir, {name + ".svg", sweep::figure_svg(results, {})});
-    write_file(context, flags.figures_dir, {name + ".png", sweep::figure_png(results, {})});
+    write_file(context, output.figures_dir, {name + ".svg", sweep::figure_svg(results, {})});
+    write_file(context, output.figures_dir, {name + ".png", sweep::figure_png(results, {})});
   }
   print_results(context, results);
   return say_how_it_ended(context, report, results);
+}
+
+int run_ssm(Context& context, const std::vector<std::string>& arguments) {
+  SsmFlags flags;
+  RunFlags run;
+  read_config(context, flags, run, with_resume_value(arguments));
+  for (const std::string& line : flags.notices()) context.log().info(line);
+  const SweepPlan plan = plan_of(flags, arguments, sweep::plan_ssm);
+  for (const std::string& line : sweep::ssm_warnings(flags)) context.log().warning(line);
+  return run_plan(context, plan, run,
+                  {flags.checkpoint_dir, flags.figures_dir, sweep::ssm_wide_csv});
+}
+
+int run_mf(Context& context, const std::vector<std::string>& arguments) {
+  MfFlags flags;
+  RunFlags run;
+  read_config(context, flags, run, arguments);
+  const SweepPlan plan = plan_of(flags, arguments, sweep::plan_mf);
+  for (const std::string& line : flags.notices()) context.log().info(line);
+  const auto tables = [&](const SweepResults& results, const std::string&) {
+    return std::vector{sweep::mf_wide_csv(results, flags.over_depths() ? "depth" : "width")};
+  };
+  return run_plan(context, plan, run, {flags.checkpoint_dir, flags.figures_dir, tables});
 }
 
 int run_command(Context& context, const std::vector<std::string>& arguments) {
@@ -202,23 +269,25 @@ int run_command(Context& context, const std::vector<std::string>& arguments) {
 }
 
 int run_sweep_command(Context& context, const std::vector<std::string>& arguments) {
-  const std::vector<std::string> actions = {"ssm", "run", "show", "plot", "export"};
+  const std::vector<std::string> actions = {"ssm", "mf", "run", "show", "plot", "export"};
   if (arguments.empty())
-    throw ConfigError("sweep wants to know of what", {.hint = "ssm, run, show, plot or export"});
+    throw ConfigError("sweep wants to know of what",
+                      {.hint = "ssm, mf, run, show, plot or export"});
   const std::string& action = arguments.front();
   const std::vector<std::string> rest(arguments.begin() + 1, arguments.end());
   if (action == "ssm") return run_ssm(context, rest);
+  if (action == "mf") return run_mf(context, rest);
   if (action == "run") return run_command(context, rest);
   if (action == "show") return sweep_show(context, rest);
   if (action == "plot") return sweep_plot(context, rest);
   if (action == "export") return sweep_export(context, rest);
   throw ConfigError(fmt::format("unknown sweep `{}`{}", action, did_you_mean(action, actions)),
-                    {.key = action, .hint = "ssm, run, show, plot or export"});
+                    {.key = action, .hint = "ssm, mf, run, show, plot or export"});
 }
 
 std::string flag_tables() {
-  return "ssm:\n" + config::flag_table_of<SsmFlags>() + "run:\n" +
-         config::flag_table_of<sweep::CommandFlags>() + "ssm and run:\n" +
+  return "ssm:\n" + config::flag_table_of<SsmFlags>() + "mf:\n" + config::flag_table_of<MfFlags>() +
+         "run:\n" + config::flag_table_of<sweep::CommandFlags>() + "ssm, mf and run:\n" +
          config::flag_table_of<RunFlags>() + "show, plot and export:\n" +
          config::flag_table_of<SweepReadFlags>();
 }
@@ -239,11 +308,13 @@ Command sweep_command() {
       .name = "sweep",
       .summary = "runs many small experiments over seeds and parameters, and shows their results",
       .usage =
-          "convoy sweep ssm [flags]\n"
+          "convoy sweep ssm|mf [flags]\n"
           "convoy sweep run [flags] -- COMMAND [ARGUMENTS...]\n"
           "convoy sweep show|plot|export [flags]",
       .examples =
           "convoy sweep ssm --seeds 0 1 2 3 --student-dims 150 300 --gnc-num-samples 1e8 --gd\n"
+          "convoy sweep mf --config "
+          "examples/sweep/width/width_gt_rank=1_act=Linear_gnc_init=gauss.json\n"
           "convoy sweep run --grid lr=0.1,0.01 --num-seeds 3 --result loss -- ./train --lr {lr} "
           "--seed {seed}\n"
           "convoy sweep plot --output sweep.svg",

@@ -88,9 +88,9 @@ int sweep_plot(Context& context, const std::vector<std::string>& arguments) {
   const SweepResults results = read(*open_for_reading(flags), flags);
   const sweep::FigureOptions options{
       .width = flags.width, .height = flags.height, .log_y = flags.log_y};
-  write_or_print(context, flags.output,
-                 ending == ".png" ? sweep::figure_png(results, options)
-                                  : sweep::figure_svg(results, options));
+  write_or_print(
+      context, flags.output,
+      ending == ".png" ? sweep::figure_png(results, options) : sweep::figure_svg(results, options));
   return 0;
 }
 
@@ -101,9 +101,12 @@ int sweep_export(Context& context, const std::vector<std::string>& arguments) {
     write_or_print(context, flags.output, sweep::tidy_csv(results));
     return 0;
   }
-  CONVOY_CHECK(results.workload == "ssm", ConfigError,
-               "the wide format is of workload ssm; this sweep is of `{}`", results.workload);
-  const auto files = sweep::ssm_wide_csv(results, time_for_names());
+  const bool ssm = results.workload == "ssm";
+  CONVOY_CHECK(ssm || results.workload == "mf", ConfigError,
+               "the wide format is of workloads ssm and mf; this sweep is of `{}`",
+               results.workload);
+  const auto files = ssm ? sweep::ssm_wide_csv(results, time_for_names())
+                         : std::vector<sweep::NamedFile>{sweep::mf_wide_csv(results)};
   CONVOY_CHECK(files.size() == 1 || flags.output.empty(), ConfigError,
                "{} teacher ranks are {} files; leave --output away", files.size(), files.size());
   for (const sweep::NamedFile& file : files) write_or_print(context, flags.output, file.text);

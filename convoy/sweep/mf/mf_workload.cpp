@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convoy/sweep/mf/mf_workload.h"
 
+#include <cmath>
+
 #include "convoy/base/error.h"
 #include "convoy/sweep/mf/mf_descent.h"
 #include "convoy/sweep/mf/mf_guesses.h"
@@ -43,7 +45,7 @@ std::vector<DescentOutcome> MfWorkload::descend(const std::vector<Cell>& cells) 
 }
 
 Theory MfWorkload::theory(const Cell& cell) const {
-  return {.prior_mean = mf_prior_mean(problem_of(cell))};
+  return {.prior_mean = cell.method == "gnc" ? mf_prior_mean(problem_of(cell)) : std::nan("")};
 }
 
 }  // namespace convoy::sweep

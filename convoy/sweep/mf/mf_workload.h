@@ -24,7 +24,7 @@ class MfWorkload : public Workload {
   std::string version() const override;
   std::unique_ptr<GuessExperiment> guesses(const Cell& cell) const override;
   std::vector<DescentOutcome> descend(const std::vector<Cell>& cells) const override;
-  Theory theory(const Cell& cell) const override;  // the prior's mean, where it is exact
+  Theory theory(const Cell& cell) const override;  // of "gnc": the prior's mean, where it is exact
 
  private:
   Precision precision_;

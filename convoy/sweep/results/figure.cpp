@@ -41,9 +41,10 @@ class AxisPlaces {
 };
 
 std::string label_of(const std::string& method, const std::string& group) {
-  const std::string name = method == "gnc"  ? "guess and check"
-                           : method == "gd" ? "gradient descent"
-                                            : method;
+  const std::string name = method == "gnc"     ? "guess and check"
+                           : method == "gd"    ? "gradient descent"
+                           : method == "prior" ? "prior, by guesses"
+                                               : method;
   return group.empty() ? name : fmt::format("{} {}", name, group);
 }
 

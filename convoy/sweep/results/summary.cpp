@@ -44,6 +44,25 @@ std::set<std::string> varying_names(const SweepResults& results) {
   return names;
 }
 
+// Of those, what tells cells of one method at one value of the axis apart: a step size that goes with the axis does not.
+std::set<std::string> grouping_names(const SweepResults& results, const std::string& axis) {
+  std::map<std::tuple<std::string, std::string, std::string>, std::set<std::string>> values;
+  const std::set<std::string> varying = varying_names(results);
+  for (const CellResult& cell : results.cells) {
+    const auto axes = axes_of(cell.cell);
+    const auto text = [&](const std::string& name) {
+      return axes.contains(name) ? axes.at(name).dump() : "";
+    };
+    for (const std::string& name : varying)
+      values[{cell.cell.method, text(axis), name}].insert(text(name));
+  }
+  std::set<std::string> names;
+  for (const auto& [place, found] : values)
+    if (found.size() > 1) names.insert(std::get<2>(place));
+  names.erase(axis);
+  return names;
+}
+
 std::string table_of(const Rows& rows) {
   std::vector<size_t> widths;
   for (const auto& row : rows)
@@ -126,8 +145,7 @@ Rows summary_rows(const SweepResults& results, const std::string& axis) {
 }
 
 Rows cell_rows(const SweepResults& results, const std::string& axis, bool all) {
-  std::set<std::string> names = varying_names(results);
-  names.erase(axis);
+  const std::set<std::string> names = grouping_names(results, axis);
   Rows rows = {{"METHOD", axis, "SEED", "VALUE", "95 % INTERVAL", "ACCEPTED", "GUESSES", "REMARK"}};
   for (const CellResult& cell : results.cells) {
     if (!all && cell.state == CellState::Value) continue;
@@ -165,17 +183,19 @@ std::string SeedSummary::counts_text() const {
 std::string axis_name(const SweepResults& results) {
   if (results.cells.empty()) return "";
   const auto axes = axes_of(results.cells.front().cell);
-  for (const char* const known : {"student_dim", "width", "depth"})
-    if (axes.contains(known)) return known;
   const std::set<std::string> names = varying_names(results);
+  const std::vector<std::string> usual = {"student_dim", "width", "depth"};
+  for (const std::string& known : usual)
+    if (names.contains(known)) return known;
+  for (const std::string& known : usual)
+    if (axes.contains(known)) return known;
   for (const std::string& name : names)
     if (axes.contains(name) && axes.at(name).is_number()) return name;
   return names.empty() ? "" : *names.begin();
 }
 
 std::vector<SeedSummary> summarise(const SweepResults& results, const std::string& axis) {
-  std::set<std::string> others = varying_names(results);
-  others.erase(axis);
+  const std::set<std::string> others = grouping_names(results, axis);
   struct Collected {
     SeedSummary summary;
     std::vector<double> values, priors, curves;

@@ -22,6 +22,11 @@ struct NamedFile {
 // `_seeds`. The text depends on the results alone. `time`: as in the name, "20250902_080855".
 std::vector<NamedFile> ssm_wide_csv(const SweepResults& results, const std::string& time);
 
+// `<width|depth>_results_gt_rank=R_act=A_gnc_init=I[_gd_momentum=M][_completion].csv`: a row per value of `axis`, "width",
+// "depth", or "" for the one that varies; per seed the guess-and-check loss, over widths the mean loss of the prior,
+// exact or of guesses, and the loss of gradient descent.
+NamedFile mf_wide_csv(const SweepResults& results, const std::string& axis = "");
+
 // The shortest text that reads back as the same number; "nan".
 std::string number_text(double value);
 

@@ -3,6 +3,7 @@
 
 #include "convoy/base/error.h"
 #include "convoy/sweep/command/command_workload.h"
+#include "convoy/sweep/mf/mf_workload.h"
 #include "convoy/sweep/ssm/ssm_workload.h"
 
 namespace convoy::sweep {
@@ -11,13 +12,16 @@ std::unique_ptr<Workload> make_workload(const std::string& name, const std::stri
                                         double timeout_seconds) {
   if (name == "ssm")
     return std::make_unique<SsmWorkload>(mode == "fast" ? Precision::Fast : Precision::Exact);
+  if (name == "mf")
+    return std::make_unique<MfWorkload>(mode == "fast" ? Precision::Fast : Precision::Exact);
   if (name == "run") return std::make_unique<CommandWorkload>(timeout_seconds);
   throw ConfigError(fmt::format("unknown workload `{}` of a sweep", name),
                     {.hint = "it may be of a newer Convoy"});
 }
 
 std::string mode_of_version(const std::string& version) {
-  return version.ends_with("-fast") ? "fast" : version.ends_with("-exact") ? "exact" : "";
+  const auto contains = [&](const char* word) { return version.find(word) != std::string::npos; };
+  return contains("-fast") ? "fast" : contains("-exact") ? "exact" : "";
 }
 
 }  // namespace convoy::sweep
