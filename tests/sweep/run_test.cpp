@@ -79,10 +79,67 @@ TEST_F(SweepRun, PlaceholdersAndTheEnvironment) {
            "--json", "--", "sh", "-c", "echo \"{{\\\"value\\\": $FACTOR}}\"; test {seed} = 7"});
   ASSERT_EQ(end.status, 0) << end.errors;
   EXPECT_EQ(json::parse(end.output)[0]["value"], 0.5);
+  const SweepEnd told = run({"run", "--grid", "a=0.5", "--name", "told", "--seeds", "7", "--result",
+                             "got.seed", "--json", "--", "sh", "-c",
+                             "echo \"{{\\\"got\\\": $CONVOY_SWEEP_PARAMETERS}}\"; "
+                             "test $CONVOY_SWEEP_SEED = 7 && test -n \"$CONVOY_SWEEP_WORKER\""});
+  ASSERT_EQ(told.status, 0) << told.errors;
+  EXPECT_EQ(json::parse(told.output)[0]["value"], 7);
   const SweepEnd unknown = run({"run", "--grid", "a=1", "--", "echo", "{b}"});
   EXPECT_EQ(unknown.status, 2);
   EXPECT_NE(unknown.errors.find("`b` is no name of the grid"), std::string::npos);
   EXPECT_EQ(run({"run", "--", "no-such-program-anywhere"}).status, 15);
+}
+
+// What a program that stays does with each value of `case`.
+const char* const kServer = R"sh(
+echo started >>starts
+while read -r line; do
+  case "$line" in
+    *good*) echo '{"final": {"loss": 2.5}, "note": "NaN \"quoted\""}' ;;
+    *crash*) kill -SEGV $$ ;;
+    *garbage*) echo 'loss is 3' ;;
+    *hang*) sleep 1000 ;;
+    *leave*) exit 0 ;;
+    *refuse*) echo '{"error": "no such case"}' ;;
+    *nan*) echo '{"final": {"loss": NaN}}' ;;
+    *missing*) echo '{"loss": 1}' ;;
+  esac
+done
+)sh";
+
+TEST_F(SweepRun, AProgramThatStaysCostsACellWhereItFails) {
+  write("server.sh", kServer);
+  const SweepEnd end =
+      run({"run", "--persistent", "--grid", "case=good,crash,garbage,hang,leave,refuse,nan,missing",
+           "--num-seeds", "2", "--result", "final.loss", "--timeout", "1", "--max-attempts", "1",
+           "--workers", "1", "--json", "--", "sh", "server.sh"});
+  EXPECT_EQ(end.status, 15) << end.errors;
+  const json rows = json::parse(end.output);
+  const std::vector<std::pair<std::string, std::string>> wanted = {
+      {"crash", "crash"},  {"garbage", "output"}, {"hang", "timeout"},  {"leave", "exit"},
+      {"refuse", "error"}, {"nan", "non_finite"}, {"missing", "output"}};
+  EXPECT_EQ(row_of(rows, "good")["value"], 2.5);
+  for (const auto& [what, kind] : wanted)
+    EXPECT_EQ(row_of(rows, what)["failure_kind"], kind) << row_of(rows, what).dump();
+  EXPECT_EQ(row_of(rows, "refuse")["failure_message"], "no such case");
+  EXPECT_EQ(
+      run({"run", "--persistent", "--result", "x", "--grid", "a=1", "--", "cat", "{a}"}).status, 2);
+  EXPECT_EQ(run({"run", "--persistent", "--", "cat"}).status, 2);
+}
+
+TEST_F(SweepRun, AProgramThatStaysStartsOncePerWorkerAndReadsEachCell) {
+  write("server.sh",
+        "echo started >>starts\nwhile read -r line; do echo \"$line\" >>lines; echo \"$line\"; "
+        "done\n");
+  const SweepEnd end =
+      run({"run", "--persistent", "--grid", "rate=0.5", "--grid", "name=a b,c\"d", "--num-seeds",
+           "20", "--result", "seed", "--workers", "1", "--json", "--", "sh", "server.sh"});
+  ASSERT_EQ(end.status, 0) << end.errors;
+  for (const json& row : json::parse(end.output)) EXPECT_EQ(row["value"], row["seed"]);
+  EXPECT_EQ(file_beginning(".", "starts"), "started\n");
+  EXPECT_NE(file_beginning(".", "lines").find(R"({"name":"a b","rate":0.5,"seed":0})"),
+            std::string::npos);
 }
 
 TEST_F(SweepRun, AStopEndsThePrograms) {

@@ -262,6 +262,8 @@ int run_command(Context& context, const std::vector<std::string>& arguments) {
   const auto workload = sweep::make_workload(plan.workload, plan.mode);
   sweep::RunOptions options = run_options(context, run, store);
   options.starts_programs = true;
+  options.max_gpus = flags.max_gpus;
+  options.workers_per_device = flags.workers_per_device;
   const sweep::RunReport report = sweep::run_sweep(plan, *workload, options);
   const SweepResults results = results_of(plan, *workload, store);
   print_results(context, results);

@@ -58,8 +58,9 @@ nlohmann::json environment_of(const CommandFlags& flags) {
 }
 
 void check_placeholders(const std::vector<std::string>& command, const nlohmann::json& environment,
-                        const std::vector<Axis>& axes) {
-  std::vector<std::string> names = {"seed"};
+                        const std::vector<Axis>& axes, bool seed) {
+  std::vector<std::string> names;
+  if (seed) names.emplace_back("seed");
   for (const Axis& axis : axes) names.push_back(axis.name);
   for (const std::string& word : command) fill_placeholders(word, names, names);
   for (const auto& [name, value] : environment.items())
@@ -87,9 +88,12 @@ SweepPlan plan_command(const CommandFlags& flags, const std::vector<std::string>
   if (command.empty())
     throw ConfigError("sweep run wants a command",
                       {.hint = "convoy sweep run --grid lr=0.1,0.01 -- ./train --lr {lr}"});
+  CONVOY_CHECK(!flags.persistent || !flags.result.empty(), ConfigError,
+               "--persistent wants --result NAME, which answers hold");
   const std::vector<Axis> axes = axes_of_flags(flags);
   const nlohmann::json environment = environment_of(flags);
-  check_placeholders(command, environment, axes);
+  check_placeholders(command, environment, flags.persistent ? std::vector<Axis>{} : axes,
+                     !flags.persistent);
   std::vector<int64_t> seeds = flags.seeds;
   for (int64_t seed = 0; flags.seeds.empty() && seed < flags.num_seeds; ++seed)
     seeds.push_back(seed);
@@ -104,6 +108,7 @@ SweepPlan plan_command(const CommandFlags& flags, const std::vector<std::string>
       parameters["command"] = command;
       parameters["environment"] = environment;
       parameters["result"] = flags.result;
+      if (flags.persistent) parameters["persistent"] = true;
       parameters["values"] = nlohmann::json(values);
       if (values.empty()) parameters["values"] = nlohmann::json::object();
       PlannedCell planned;

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convoy/sweep/command/command_workload.h"
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "convoy/base/error.h"
 #include "convoy/launch/signals.h"
+#include "convoy/sweep/command/json_answer.h"
 #include "convoy/sweep/command/program_run.h"
+#include "convoy/sweep/results/cell_result.h"
 #include "convoy/sweep/runner/task_failure.h"
 
 namespace convoy::sweep {
@@ -16,7 +19,17 @@ struct CellCommand {
   std::vector<std::string> program;
   std::map<std::string, std::string> environment;
   std::string key;
+  nlohmann::json question;  // the values by name, and the seed
+  bool persistent = false;
 };
+
+// Numbers where the text is one, as programs want them.
+nlohmann::json question_of(const Cell& cell) {
+  nlohmann::json question = nlohmann::json::object();
+  for (const auto& [name, value] : axes_of(cell)) question[name] = value;
+  question["seed"] = cell.seed;
+  return question;
+}
 
 CellCommand command_of(const Cell& cell) {
   try {
@@ -27,6 +40,12 @@ CellCommand command_of(const Cell& cell) {
       values.push_back(value.get<std::string>());
     }
     CellCommand command;
+    command.question = question_of(cell);
+    command.persistent = object.value("persistent", false);
+    if (!command.persistent) {
+      command.environment["CONVOY_SWEEP_SEED"] = std::to_string(cell.seed);
+      command.environment["CONVOY_SWEEP_PARAMETERS"] = command.question.dump();
+    }
     for (const auto& word : object.at("command"))
       command.program.push_back(fill_placeholders(word.get<std::string>(), names, values));
     for (const auto& [name, value] : object.at("environment").items())
@@ -49,31 +68,42 @@ CellCommand command_of(const Cell& cell) {
   throw TaskFailure(std::move(failure));
 }
 
-// Python's json module writes NaN and Infinity, which are no JSON.
-std::string with_nulls(std::string line) {
-  for (const std::string_view word : {"-Infinity", "Infinity", "NaN"})
-    for (size_t at = line.find(word); at != std::string::npos; at = line.find(word, at))
-      line.replace(at, word.size(), "null");
-  return line;
-}
-
 // NaN where the program says so.
 double value_of(const std::string& key, const ProgramEnd& end) {
   size_t stop = end.output.size();
   while (stop > 0) {
     const size_t before = end.output.rfind('\n', stop - 1);
     const size_t begin = before == std::string::npos ? 0 : before + 1;
-    const auto line =
-        nlohmann::json::parse(with_nulls(end.output.substr(begin, stop - begin)), nullptr, false);
-    if (line.is_object() && line.contains(key)) {
-      const auto& value = line[key];
-      if (value.is_null()) return std::nan("");
-      if (value.is_number()) return value.get<double>();
-      fail("output", fmt::format("`{}` is no number: {}", key, value.dump().substr(0, 80)), end);
-    }
+    const auto line = json_line(end.output.substr(begin, stop - begin));
+    if (const auto* const value = line ? find_key(*line, key) : nullptr)
+      return number_of(*value, key);
     stop = before == std::string::npos ? 0 : before;
   }
   fail("output", fmt::format("no line of stdout is a JSON object with `{}`", key), end);
+}
+
+double run_once(const CellCommand& command, double timeout_seconds) {
+  const ProgramEnd end = run_program(command.program, command.environment, timeout_seconds);
+  if (end.timed_out)
+    fail("timeout", fmt::format("the program ran longer than {} s", timeout_seconds), end);
+  if (end.signal != 0)
+    fail("crash", fmt::format("the program was ended by {}", launch::signal_name(end.signal)), end);
+  if (end.exit_code != 0)
+    fail("exit", fmt::format("the program ended with {}", end.exit_code), end);
+  return command.key.empty() ? end.seconds : value_of(command.key, end);
+}
+
+double value_in(const nlohmann::json& answer, const std::string& key) {
+  jobs::Failure failure;
+  if (const auto* const error = find_key(answer, "error"); error != nullptr && error->is_string()) {
+    failure.kind = "error";
+    failure.message = error->get<std::string>();
+    throw TaskFailure(std::move(failure));
+  }
+  if (const auto* const value = find_key(answer, key)) return number_of(*value, key);
+  failure.kind = "output";
+  failure.message = fmt::format("the answer has no `{}`", key);
+  throw TaskFailure(std::move(failure));
 }
 
 }  // namespace
@@ -109,16 +139,15 @@ std::vector<DescentOutcome> CommandWorkload::descend(const std::vector<Cell>& ce
   std::vector<DescentOutcome> outcomes;
   for (const Cell& cell : cells) {
     const CellCommand command = command_of(cell);
-    const ProgramEnd end = run_program(command.program, command.environment, timeout_seconds_);
-    if (end.timed_out)
-      fail("timeout", fmt::format("the program ran longer than {} s", timeout_seconds_), end);
-    if (end.signal != 0)
-      fail("crash", fmt::format("the program was ended by {}", launch::signal_name(end.signal)),
-           end);
-    if (end.exit_code != 0)
-      fail("exit", fmt::format("the program ended with {}", end.exit_code), end);
     DescentOutcome outcome;
-    outcome.loss = command.key.empty() ? end.seconds : value_of(command.key, end);
+    if (command.persistent) {
+      if (!program_ || !program_->is(command.program, command.environment))
+        program_ = std::make_unique<PersistentProgram>(command.program, command.environment,
+                                                       timeout_seconds_);
+      outcome.loss = value_in(program_->ask(command.question), command.key);
+    } else {
+      outcome.loss = run_once(command, timeout_seconds_);
+    }
     outcomes.push_back(outcome);
   }
   return outcomes;

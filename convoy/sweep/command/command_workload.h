@@ -5,12 +5,18 @@
 // Parameters of a cell: {"command": [..], "environment": {..}, "result": KEY, "values": {NAME: VALUE, ..}}. Every "{name}"
 // and "{seed}" in the command and the environment is replaced by the value of that name; "{{" and "}}" are braces.
 // The last line of stdout that is a JSON object with KEY holds the result. With an empty KEY the value is the seconds
-// that the program took.
+// that the program took. In its environment: CONVOY_SWEEP_SEED, CONVOY_SWEEP_PARAMETERS (a JSON object of the values
+// and the seed).
+//
+// With "persistent": true the program stays (PersistentProgram): it gets that object as a line for each cell, and its
+// answer holds KEY, or {"error": TEXT}.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "convoy/sweep/command/persistent_program.h"
 #include "convoy/sweep/workload.h"
 
 namespace convoy::sweep {
@@ -29,6 +35,7 @@ class CommandWorkload : public Workload {
 
  private:
   double timeout_seconds_;
+  mutable std::unique_ptr<PersistentProgram> program_;  // of the last cell that has one
 };
 
 // `text` with its placeholders replaced. Throws ConfigError on an unknown name.

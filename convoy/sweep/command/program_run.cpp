@@ -16,15 +16,21 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 constexpr size_t kOutputBytes = 1 << 20;
-constexpr size_t kTailBytes = 2048;
 
 double seconds_since(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
-// Appends what can be read now to `kept`, of which the end is kept, and to `pass_on` unless that is negative. Closes the
-// descriptor at its end. A program that writes faster than this reads does not hold it.
-void drain(launch::Descriptor& from, std::string& kept, size_t limit, int pass_on) {
+int wait_milliseconds(Clock::time_point begin, double timeout_seconds) {
+  constexpr double kLongest = 1.0;
+  if (timeout_seconds <= 0) return static_cast<int>(kLongest * 1000);
+  const double left = timeout_seconds - seconds_since(begin);
+  return static_cast<int>(1000 * std::max(0.0, std::min(kLongest, left))) + 1;
+}
+
+}  // namespace
+
+void drain_program(launch::Descriptor& from, std::string& kept, size_t limit, int pass_on) {
   constexpr int kMostReads = 1024;
   std::array<char, 65536> buffer;
   for (int turn = 0; from.open() && turn < kMostReads; ++turn) {
@@ -42,15 +48,6 @@ void drain(launch::Descriptor& from, std::string& kept, size_t limit, int pass_o
         ::write(pass_on, buffer.data(), static_cast<size_t>(received));
   }
 }
-
-int wait_milliseconds(Clock::time_point begin, double timeout_seconds) {
-  constexpr double kLongest = 1.0;
-  if (timeout_seconds <= 0) return static_cast<int>(kLongest * 1000);
-  const double left = timeout_seconds - seconds_since(begin);
-  return static_cast<int>(1000 * std::max(0.0, std::min(kLongest, left))) + 1;
-}
-
-}  // namespace
 
 ProgramEnd run_program(const std::vector<std::string>& program,
                        const std::map<std::string, std::string>& environment,
@@ -73,8 +70,8 @@ ProgramEnd run_program(const std::vector<std::string>& program,
       end.timed_out = true;
       launch::signal_group(process.pid, SIGKILL);
     }
-    drain(process.output, end.output, kOutputBytes, -1);
-    drain(process.errors, end.errors_tail, kTailBytes, STDERR_FILENO);
+    drain_program(process.output, end.output, kOutputBytes, -1);
+    drain_program(process.errors, end.errors_tail, kProgramTailBytes, STDERR_FILENO);
   }
   end.seconds = seconds_since(begin);
   launch::signal_group(process.pid, SIGKILL);

@@ -105,14 +105,19 @@ std::string value_text(const CellResult& cell) {
   return "unfinished";
 }
 
+std::string one_line(std::string text) {
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  return text;
+}
+
 std::string remark(const CellResult& cell) {
   switch (cell.state) {
     case CellState::Censored:
       return fmt::format("0 of {} guesses passed: P < {:.2e} at 95 %", cell.tally.guesses,
                          cell.share_bound());
     case CellState::Failed:
-      return fmt::format("{}: {} (attempt {})", cell.failure.kind, cell.failure.message,
-                         cell.failure.attempt);
+      return fmt::format("{}: {} (attempt {})", cell.failure.kind,
+                         one_line(cell.failure.message), cell.failure.attempt);
     case CellState::Partial:
       return cell.planned_guesses > 0
                  ? fmt::format("{} of {} guesses", cell.tally.guesses, cell.planned_guesses)

@@ -54,7 +54,7 @@ class Coordinator {
     pool_ = std::make_unique<WorkerPool>(
         PoolOptions{.command = worker_command(plan, workload, options, sweep_, workers),
                     .workers = workers,
-                    .environment = programs_ ? ProgramWatch::environment() : Environment{},
+                    .environment = environments(workers),
                     .cpus = worker_cores(options, workers),
                     .signals = signals_.mask_for_ranks(),
                     .log_folder = options.log_folder});
@@ -74,6 +74,13 @@ class Coordinator {
   }
 
  private:
+  std::vector<Environment> environments(int64_t workers) const {
+    std::vector<Environment> all = worker_environments(options_, workers);
+    if (programs_)
+      for (Environment& one : all) one.merge(ProgramWatch::environment());
+    return all;
+  }
+
   void turn() {
     pool_->start_missing(std::max<int64_t>(1, open_));
     listen(kTurn);

@@ -20,7 +20,9 @@ struct RunOptions {
   std::string store;                        // path or URL, see jobs::open_store
   std::vector<std::string> worker_command;  // argv up to the flags of `sweep-worker`
   int64_t workers = 0;                      // 0 = usable CPUs
-  int64_t cores_per_worker = 0;   // each worker on cores of its own; 0 = as the system likes
+  int64_t cores_per_worker = 0;  // each worker on cores of its own; 0 = as the system likes
+  int64_t max_gpus = -1;         // for programs that workers start; -1 = all, 0 = none
+  int64_t workers_per_device = 1;
   double timeout_seconds = 3600;  // of a descent, a command, or silence; 0 = none
   int64_t max_attempts = 3;       // of one range
   std::string log_folder;         // for the workers' stderr; empty = nowhere

@@ -6,6 +6,8 @@
 #include <algorithm>
 
 #include "convoy/base/usable_cpus.h"
+#include "convoy/launch/place/devices.h"
+#include "convoy/launch/place/environment_resolver.h"
 
 namespace convoy::sweep {
 namespace {
@@ -24,11 +26,40 @@ int64_t first_range(const SweepPlan& plan, const Workload& workload) {
   return std::max<int64_t>(1024, static_cast<int64_t>(kSeconds * slowest));
 }
 
+// As CUDA_VISIBLE_DEVICES names each of them alone.
+std::vector<std::string> wanted_devices(const RunOptions& options) {
+  if (!options.starts_programs || options.max_gpus == 0) return {};
+  const launch::Environment environment = launch::process_environment();
+  const launch::GpuList list = launch::list_gpus(launch::device_sources(environment));
+  std::vector<std::string> devices =
+      launch::select_devices(list.gpus, launch::selection_request(environment, "")).tokens;
+  if (options.max_gpus > 0 && devices.size() > static_cast<size_t>(options.max_gpus))
+    devices.resize(static_cast<size_t>(options.max_gpus));
+  return devices;
+}
+
 }  // namespace
 
 int64_t worker_count(const RunOptions& options) {
   if (options.workers > 0) return options.workers;
+  const auto devices = static_cast<int64_t>(wanted_devices(options).size());
+  if (devices > 0) return devices * std::max<int64_t>(1, options.workers_per_device);
   return std::max<int64_t>(1, usable_cpus() / std::max<int64_t>(1, options.cores_per_worker));
+}
+
+std::vector<std::map<std::string, std::string>> worker_environments(const RunOptions& options,
+                                                                    int64_t workers) {
+  const std::vector<std::string> devices = wanted_devices(options);
+  std::vector<std::map<std::string, std::string>> environments;
+  for (int64_t worker = 0; worker < workers; ++worker) {
+    std::map<std::string, std::string> environment = {
+        {"CONVOY_SWEEP_WORKER", std::to_string(worker)},
+        {"CONVOY_SWEEP_WORKERS", std::to_string(workers)}};
+    if (!devices.empty())
+      environment["CUDA_VISIBLE_DEVICES"] = devices[static_cast<size_t>(worker) % devices.size()];
+    environments.push_back(std::move(environment));
+  }
+  return environments;
 }
 
 std::vector<std::vector<int>> worker_cores(const RunOptions& options, int64_t workers) {

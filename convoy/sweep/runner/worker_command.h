@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,11 @@
 namespace convoy::sweep {
 
 int64_t worker_count(const RunOptions& options);
+
+// What each worker finds in its environment: CONVOY_SWEEP_WORKER and CONVOY_SWEEP_WORKERS; and where workers start
+// programs and this host has GPUs that are wanted, CUDA_VISIBLE_DEVICES with one of them.
+std::vector<std::map<std::string, std::string>> worker_environments(const RunOptions& options,
+                                                                    int64_t workers);
 
 // Cores of each worker; empty = all have those of this process.
 std::vector<std::vector<int>> worker_cores(const RunOptions& options, int64_t workers);

@@ -57,7 +57,7 @@ void WorkerPool::start_missing(int64_t most) {
     if (workers_[number]) continue;
     launch::RankStart start;
     start.program = options_.command;
-    start.environment = options_.environment;
+    if (number < options_.environment.size()) start.environment = options_.environment[number];
     start.signals = options_.signals;
     if (number < options_.cpus.size()) start.cpus = options_.cpus[number];
     Worker worker;

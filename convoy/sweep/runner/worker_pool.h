@@ -22,10 +22,11 @@ namespace convoy::sweep {
 struct PoolOptions {
   std::vector<std::string> command;
   int64_t workers = 1;
-  std::map<std::string, std::string> environment;  // over this process's own
-  std::vector<std::vector<int>> cpus;              // by worker; empty = as this process
-  sigset_t signals;                                // mask of the workers
-  std::string log_folder;                          // worker-N.log; empty = nowhere
+  std::vector<std::map<std::string, std::string>>
+      environment;                     // by worker; over this process's own
+  std::vector<std::vector<int>> cpus;  // by worker; empty = as this process
+  sigset_t signals;                    // mask of the workers
+  std::string log_folder;              // worker-N.log; empty = nowhere
 };
 
 struct WorkerDeath {

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/sweep/command/persistent_program.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <nlohmann/json.hpp>
+
+#include "convoy/launch/signals.h"
+#include "convoy/sweep/command/json_answer.h"
+#include "convoy/sweep/command/program_run.h"
+#include "convoy/sweep/runner/task_failure.h"
+
+namespace convoy::sweep {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+constexpr size_t kLineBytes = 1 << 20;
+constexpr double kLongestWaitSeconds = 1;
+
+double seconds_since(Clock::time_point begin) {
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+// Writes what fits now. False when nobody reads any more.
+bool send_some(int descriptor, std::string& text) {
+  while (!text.empty()) {
+    const ssize_t sent = ::write(descriptor, text.data(), text.size());
+    if (sent < 0 && errno == EINTR) continue;
+    if (sent < 0) return errno == EAGAIN;
+    text.erase(0, static_cast<size_t>(sent));
+  }
+  return true;
+}
+
+}  // namespace
+
+PersistentProgram::PersistentProgram(std::vector<std::string> program,
+                                     std::map<std::string, std::string> environment,
+                                     double timeout_seconds)
+    : program_(std::move(program)),
+      environment_(std::move(environment)),
+      timeout_seconds_(timeout_seconds) {}
+
+PersistentProgram::~PersistentProgram() { end(); }
+
+void PersistentProgram::start() {
+  launch::Pipe input = launch::make_pipe();
+  launch::RankStart start;
+  start.program = program_;
+  start.environment = environment_;
+  start.input = input.read_end.get();
+  sigemptyset(&start.signals);
+  running_.emplace();
+  try {
+    running_->process = launch::start_rank(start);
+  } catch (...) {
+    running_.reset();
+    throw;
+  }
+  running_->input = std::move(input.write_end);
+  ::fcntl(running_->input.get(), F_SETFL, O_NONBLOCK);
+}
+
+int PersistentProgram::end() {
+  if (!running_) return 0;
+  if (running_->status) return *running_->status;
+  const pid_t pid = running_->process.pid;
+  // One that ended by itself keeps its own status.
+  launch::signal_group(pid, SIGKILL);
+  int status = 0;
+  while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+  }
+  drain_program(running_->process.errors, running_->errors_tail, kProgramTailBytes, STDERR_FILENO);
+  running_->status = status;
+  return status;
+}
+
+PersistentProgram::Turn PersistentProgram::exchange_lines(const std::string& question,
+                                                          std::string& answer) {
+  Running& running = *running_;
+  std::string unsent = question;
+  const auto begin = Clock::now();
+  bool ended = false;
+  while (true) {
+    const size_t line_end = running.output.find('\n');
+    if (line_end != std::string::npos || running.output.size() > kLineBytes) {
+      answer = running.output.substr(0, line_end);
+      running.output.erase(0, line_end == std::string::npos ? line_end : line_end + 1);
+      return Turn::Answer;
+    }
+    if (ended) return Turn::Ended;
+    const double left =
+        timeout_seconds_ > 0 ? timeout_seconds_ - seconds_since(begin) : kLongestWaitSeconds;
+    if (left <= 0) return Turn::TimedOut;
+    std::array<pollfd, 4> polled = {
+        {{.fd = running.process.exited.get(), .events = POLLIN, .revents = 0},
+         {.fd = running.process.output.get(), .events = POLLIN, .revents = 0},
+         {.fd = running.process.errors.get(), .events = POLLIN, .revents = 0},
+         {.fd = unsent.empty() ? -1 : running.input.get(), .events = POLLOUT, .revents = 0}}};
+    if (!send_some(running.input.get(), unsent)) unsent.clear();
+    if (unsent.empty()) polled[3].fd = -1;
+    ::poll(polled.data(), polled.size(),
+           static_cast<int>(1000 * std::min(left, kLongestWaitSeconds)) + 1);
+    ended = polled[0].revents != 0;
+    drain_program(running.process.output, running.output, 2 * kLineBytes, -1);
+    drain_program(running.process.errors, running.errors_tail, kProgramTailBytes, STDERR_FILENO);
+  }
+}
+
+nlohmann::json PersistentProgram::ask(const nlohmann::json& question) {
+  const std::string line =
+      question.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+  for (bool again = false;; again = true) {
+    if (!running_) start();
+    std::string answer;
+    const Turn turn = exchange_lines(line, answer);
+    if (turn == Turn::TimedOut)
+      fail("timeout", fmt::format("no answer within {} s", timeout_seconds_), -1);
+    if (turn == Turn::Ended) {
+      // One that answered others and then ended by itself need not have seen this cell.
+      const bool by_itself = running_->answered && !again;
+      if (!by_itself) fail_ended();
+      const int status = end();
+      if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) fail_ended();
+      running_.reset();
+      continue;
+    }
+    auto object = json_line(answer);
+    if (!object)
+      fail("output",
+           fmt::format("wanted a line with a JSON object, found `{}`", answer.substr(0, 80)), -1);
+    running_->answered = true;
+    if (!running_->output.empty())
+      fail("output",
+           fmt::format("more than one line of answer: `{}`", running_->output.substr(0, 80)), -1);
+    running_->errors_tail.clear();
+    return std::move(*object);
+  }
+}
+
+void PersistentProgram::fail_ended() {
+  const int status = end();
+  if (WIFSIGNALED(status))
+    fail("crash", fmt::format("the program was ended by {}", launch::signal_name(WTERMSIG(status))),
+         status);
+  fail("exit", fmt::format("the program ended with {} and no answer", WEXITSTATUS(status)), status);
+}
+
+// The next cell starts it anew: nobody knows what this one still has in its pipes.
+void PersistentProgram::fail(const std::string& kind, const std::string& message, int status) {
+  if (status < 0) end();
+  jobs::Failure failure;
+  failure.kind = kind;
+  failure.message = message;
+  if (status >= 0) {
+    failure.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+    failure.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  }
+  failure.stderr_tail = running_->errors_tail;
+  running_.reset();
+  throw TaskFailure(std::move(failure));
+}
+
+}  // namespace convoy::sweep

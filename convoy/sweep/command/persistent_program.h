@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A program that stays: it reads one line of JSON per cell on its stdin and answers each with one line of JSON on its
+// stdout. Started when first asked, and again after it crashed, hung or answered with anything else. One thread; SIGPIPE
+// must be ignored.
+#pragma once
+
+#include <map>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "convoy/launch/rank_process.h"
+
+namespace convoy::sweep {
+
+class PersistentProgram {
+ public:
+  PersistentProgram(std::vector<std::string> program,
+                    std::map<std::string, std::string> environment, double timeout_seconds);
+  ~PersistentProgram();  // ends it, and what it started
+  PersistentProgram(const PersistentProgram&) = delete;
+  PersistentProgram& operator=(const PersistentProgram&) = delete;
+
+  bool is(const std::vector<std::string>& program,
+          const std::map<std::string, std::string>& environment) const {
+    return program == program_ && environment == environment_;
+  }
+
+  // The answer to `question`, an object. Blocks. Throws TaskFailure: "exit", "crash", "timeout", "output"; and what
+  // start_rank throws.
+  nlohmann::json ask(const nlohmann::json& question);
+
+ private:
+  struct Running {
+    launch::RankProcess process;
+    launch::Descriptor input;
+    std::string output;  // after the last line
+    std::string errors_tail;
+    bool answered = false;      // at least once
+    std::optional<int> status;  // of wait, once it was reaped
+  };
+  enum class Turn { Answer, Ended, TimedOut };
+
+  void start();
+  Turn exchange_lines(const std::string& question, std::string& answer);
+  int end();  // kills what is left of it; its wait status
+  [[noreturn]] void fail_ended();
+  [[noreturn]] void fail(const std::string& kind, const std::string& message, int status);
+
+  std::vector<std::string> program_;
+  std::map<std::string, std::string> environment_;
+  double timeout_seconds_;  // of one cell; 0 = any
+  std::optional<Running> running_;
+};
+
+}  // namespace convoy::sweep
