@@ -85,10 +85,10 @@ int print_plan(const Context& context, const SweepPlan& plan) {
   return 0;
 }
 
-SweepResults results_of(const SweepPlan& plan, const sweep::Workload& workload,
+SweepResults results_of(const sweep::RunReport& report, const sweep::Workload& workload,
                         const std::string& store_name) {
   const auto store = jobs::open_store(store_name);
-  return sweep::read_results(*store, sweep::store_plan(*store, plan), workload);
+  return sweep::read_results(*store, report.sweep, workload);
 }
 
 void print_results(const Context& context, const SweepResults& results) {
@@ -213,7 +213,7 @@ int run_plan(Context& context, const SweepPlan& plan, const RunFlags& run,
   const auto workload = sweep::make_workload(plan.workload, plan.mode);
   const sweep::RunReport report =
       sweep::run_sweep(plan, *workload, run_options(context, run, store));
-  const SweepResults results = results_of(plan, *workload, store);
+  const SweepResults results = results_of(report, *workload, store);
   const std::string time = time_for_names();
   if (report.finished())
     for (const sweep::NamedFile& file : output.tables(results, time))
@@ -265,7 +265,7 @@ int run_command(Context& context, const std::vector<std::string>& arguments) {
   options.max_gpus = flags.max_gpus;
   options.workers_per_device = flags.workers_per_device;
   const sweep::RunReport report = sweep::run_sweep(plan, *workload, options);
-  const SweepResults results = results_of(plan, *workload, store);
+  const SweepResults results = results_of(report, *workload, store);
   print_results(context, results);
   return say_how_it_ended(context, report, results);
 }

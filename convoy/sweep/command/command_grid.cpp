@@ -102,19 +102,21 @@ SweepPlan plan_command(const CommandFlags& flags, const std::vector<std::string>
                  .mode = "",
                  .version = CommandWorkload().version(),
                  .cells = {}};
-  for (const auto& values : choices(axes))
+  for (const auto& values : choices(axes)) {
+    nlohmann::json parameters;
+    parameters["command"] = command;
+    parameters["environment"] = environment;
+    parameters["result"] = flags.result;
+    if (flags.persistent) parameters["persistent"] = true;
+    parameters["values"] = nlohmann::json(values);
+    if (values.empty()) parameters["values"] = nlohmann::json::object();
+    const std::string text = parameters.dump();
     for (const int64_t seed : seeds) {
-      nlohmann::json parameters;
-      parameters["command"] = command;
-      parameters["environment"] = environment;
-      parameters["result"] = flags.result;
-      if (flags.persistent) parameters["persistent"] = true;
-      parameters["values"] = nlohmann::json(values);
-      if (values.empty()) parameters["values"] = nlohmann::json::object();
       PlannedCell planned;
-      planned.cell = {.method = "run", .seed = seed, .parameters = parameters.dump()};
+      planned.cell = {.method = "run", .seed = seed, .parameters = text};
       plan.cells.push_back(std::move(planned));
     }
+  }
   return plan;
 }
 

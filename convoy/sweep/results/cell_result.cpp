@@ -72,6 +72,14 @@ std::map<std::string, nlohmann::json> axes_of(const Cell& cell) {
   return axes;
 }
 
+const std::map<std::string, nlohmann::json>& AxesOfCells::of(const Cell& cell) {
+  constexpr size_t kMost = 1 << 16;
+  const auto found = known_.find(cell.parameters);
+  if (found != known_.end()) return found->second;
+  if (known_.size() >= kMost) known_.clear();
+  return known_.emplace(cell.parameters, axes_of(cell)).first->second;
+}
+
 double number_parameter(const Cell& cell, const std::string& name) {
   const auto axes = axes_of(cell);
   const auto found = axes.find(name);

@@ -6,8 +6,9 @@
 #include <cstdint>
 #include <limits>
 #include <map>
-#include <nlohmann/json_fwd.hpp>
+#include <nlohmann/json.hpp>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "convoy/jobs/task.h"
@@ -58,6 +59,16 @@ struct SweepResults {
 // What the cell's tables have columns for: its parameters by name; of a command, the values of its grid. Numbers where
 // the text is one.
 std::map<std::string, nlohmann::json> axes_of(const Cell& cell);
+
+// The same for many cells: equal parameters are read once.
+class AxesOfCells {
+ public:
+  // Valid until the next call.
+  const std::map<std::string, nlohmann::json>& of(const Cell& cell);
+
+ private:
+  std::unordered_map<std::string, std::map<std::string, nlohmann::json>> known_;
+};
 
 // One of them, NaN when it is missing or no number.
 double number_parameter(const Cell& cell, const std::string& name);

@@ -8,6 +8,8 @@
 #include <nlohmann/json.hpp>
 #include <set>
 #include <tuple>
+#include <unordered_map>
+#include <unordered_set>
 
 #include "convoy/sweep/results/wide_csv.h"
 
@@ -20,26 +22,43 @@ std::string axis_text(const nlohmann::json& value) {
   return value.is_string() ? value.get<std::string>() : value.dump();
 }
 
+// Adds the names whose values differ among these parameters, or that some of them lack.
+void add_varying(const std::vector<Cell>& cells, std::set<std::string>& names) {
+  std::map<std::string, std::set<std::string>> values;
+  std::map<std::string, size_t> seen;
+  for (const Cell& cell : cells)
+    for (const auto& [name, value] : axes_of(cell)) {
+      values[name].insert(value.dump());
+      ++seen[name];
+    }
+  for (const auto& [name, found] : values)
+    if (found.size() + (seen[name] < cells.size() ? 1 : 0) > 1) names.insert(name);
+}
+
 // Names of parameters that differ between cells of one method and seed. What differs only between seeds, as data of a
 // file do, is no axis.
 std::set<std::string> varying_names(const SweepResults& results) {
-  using Name = std::tuple<std::string, int64_t, std::string>;
-  std::map<Name, std::set<std::string>> values;
-  std::map<std::pair<std::string, int64_t>, int64_t> cells;
-  std::map<Name, int64_t> seen;
+  std::map<std::string, std::map<std::string, size_t>> texts;  // by method: parameters, numbered
   for (const CellResult& cell : results.cells) {
-    const std::string& method = cell.cell.method;
-    ++cells[{method, cell.cell.seed}];
-    for (const auto& [name, value] : axes_of(cell.cell)) {
-      values[{method, cell.cell.seed, name}].insert(value.dump());
-      ++seen[{method, cell.cell.seed, name}];
-    }
+    auto& known = texts[cell.cell.method];
+    known.try_emplace(cell.cell.parameters, known.size());
   }
   std::set<std::string> names;
-  for (const auto& [name, found] : values) {
-    const auto& [method, seed, word] = name;
-    const bool missing = seen[name] < cells[{method, seed}];
-    if (found.size() + (missing ? 1 : 0) > 1) names.insert(word);
+  for (const auto& [method, known] : texts) {
+    if (known.size() == 1) continue;
+    std::unordered_map<int64_t, std::set<size_t>> of_seed;
+    for (const CellResult& cell : results.cells)
+      if (cell.cell.method == method)
+        of_seed[cell.cell.seed].insert(known.at(cell.cell.parameters));
+    std::vector<Cell> by_number(known.size());
+    for (const auto& [text, number] : known) by_number[number].parameters = text;
+    std::set<std::set<size_t>> distinct;
+    for (const auto& [seed, numbers] : of_seed) distinct.insert(numbers);
+    for (const std::set<size_t>& numbers : distinct) {
+      std::vector<Cell> cells;
+      for (const size_t number : numbers) cells.push_back(by_number[number]);
+      add_varying(cells, names);
+    }
   }
   return names;
 }
@@ -48,7 +67,9 @@ std::set<std::string> varying_names(const SweepResults& results) {
 std::set<std::string> grouping_names(const SweepResults& results, const std::string& axis) {
   std::map<std::tuple<std::string, std::string, std::string>, std::set<std::string>> values;
   const std::set<std::string> varying = varying_names(results);
+  std::unordered_set<std::string> seen;
   for (const CellResult& cell : results.cells) {
+    if (!seen.insert(cell.cell.method + cell.cell.parameters).second) continue;
     const auto axes = axes_of(cell.cell);
     const auto text = [&](const std::string& name) {
       return axes.contains(name) ? axes.at(name).dump() : "";
@@ -116,8 +137,8 @@ std::string remark(const CellResult& cell) {
       return fmt::format("0 of {} guesses passed: P < {:.2e} at 95 %", cell.tally.guesses,
                          cell.share_bound());
     case CellState::Failed:
-      return fmt::format("{}: {} (attempt {})", cell.failure.kind,
-                         one_line(cell.failure.message), cell.failure.attempt);
+      return fmt::format("{}: {} (attempt {})", cell.failure.kind, one_line(cell.failure.message),
+                         cell.failure.attempt);
     case CellState::Partial:
       return cell.planned_guesses > 0
                  ? fmt::format("{} of {} guesses", cell.tally.guesses, cell.planned_guesses)
@@ -152,9 +173,10 @@ Rows summary_rows(const SweepResults& results, const std::string& axis) {
 Rows cell_rows(const SweepResults& results, const std::string& axis, bool all) {
   const std::set<std::string> names = grouping_names(results, axis);
   Rows rows = {{"METHOD", axis, "SEED", "VALUE", "95 % INTERVAL", "ACCEPTED", "GUESSES", "REMARK"}};
+  AxesOfCells known;
   for (const CellResult& cell : results.cells) {
     if (!all && cell.state == CellState::Value) continue;
-    const auto axes = axes_of(cell.cell);
+    const auto& axes = known.of(cell.cell);
     std::string place = axes.contains(axis) ? axis_text(axes.at(axis)) : "";
     for (const std::string& name : names)
       if (axes.contains(name)) place += fmt::format(" {}={}", name, axis_text(axes.at(name)));
@@ -208,7 +230,8 @@ std::vector<SeedSummary> summarise(const SweepResults& results, const std::strin
   };
   std::vector<Collected> all;
   std::map<std::tuple<std::string, std::string, std::string>, size_t> places;
-  for (const CellResult& cell : results.cells) {
+  std::unordered_map<std::string, size_t> known;  // rows by method and parameters
+  const auto row_of = [&](const CellResult& cell) {
     const auto axes = axes_of(cell.cell);
     SeedSummary key;
     key.method = cell.cell.method;
@@ -223,7 +246,13 @@ std::vector<SeedSummary> summarise(const SweepResults& results, const std::strin
       key.position = std::isfinite(number) ? number : static_cast<double>(all.size());
       all.push_back({.summary = key, .values = {}, .priors = {}, .curves = {}});
     }
-    Collected& row = all[place->second];
+    return place->second;
+  };
+  for (const CellResult& cell : results.cells) {
+    const auto found = known.find(cell.cell.method + cell.cell.parameters);
+    const size_t place = found != known.end() ? found->second : row_of(cell);
+    if (found == known.end()) known.emplace(cell.cell.method + cell.cell.parameters, place);
+    Collected& row = all[place];
     if (cell.state == CellState::Value) row.values.push_back(cell.value);
     row.summary.values += cell.state == CellState::Value ? 1 : 0;
     row.summary.failed += cell.state == CellState::Failed ? 1 : 0;

@@ -22,8 +22,9 @@ ordered_json text_or_null(const std::string& text) {
 
 std::set<std::string> parameter_names(const SweepResults& results) {
   std::set<std::string> names;
+  AxesOfCells known;
   for (const CellResult& cell : results.cells)
-    for (const auto& [name, value] : axes_of(cell.cell)) names.insert(name);
+    for (const auto& [name, value] : known.of(cell.cell)) names.insert(name);
   return names;
 }
 
@@ -73,13 +74,14 @@ std::string field_text(const ordered_json& value) {
 ordered_json tidy_json(const SweepResults& results) {
   const std::set<std::string> names = parameter_names(results);
   ordered_json rows = ordered_json::array();
+  AxesOfCells known;
   for (const CellResult& cell : results.cells) {
     ordered_json row;
     row["workload"] = results.workload;
     row["version"] = results.version;
     row["method"] = cell.cell.method;
     row["seed"] = cell.cell.seed;
-    const auto axes = axes_of(cell.cell);
+    const auto& axes = known.of(cell.cell);
     for (const std::string& name : names) {
       const auto found = axes.find(name);
       // A grid may use any name; what Convoy says of a cell keeps its own.
@@ -94,9 +96,13 @@ ordered_json tidy_json(const SweepResults& results) {
 }
 
 std::vector<std::string> tidy_columns(const SweepResults& results) {
-  SweepResults first = results;
-  if (first.cells.empty()) first.cells.emplace_back();
-  const ordered_json rows = tidy_json(first);
+  // A row of each set of parameters has all the names.
+  SweepResults few{.workload = results.workload, .version = results.version, .cells = {}};
+  std::set<std::string> seen;
+  for (const CellResult& cell : results.cells)
+    if (seen.insert(cell.cell.parameters).second) few.cells.push_back(cell);
+  if (few.cells.empty()) few.cells.emplace_back();
+  const ordered_json rows = tidy_json(few);
   std::vector<std::string> columns;
   for (const auto& [name, value] : rows[0].items()) columns.push_back(name);
   return columns;

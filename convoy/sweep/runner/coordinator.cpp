@@ -49,6 +49,7 @@ class Coordinator {
     report_.cells = static_cast<int64_t>(plan.cells.size());
     report_.added = sweep_.added;
     report_.reused = sweep_.reused;
+    if (all_finished()) return;
     const int64_t workers = worker_count(options);
     if (options.starts_programs) programs_ = std::make_unique<ProgramWatch>();
     pool_ = std::make_unique<WorkerPool>(
@@ -63,17 +64,22 @@ class Coordinator {
   }
 
   RunReport run() {
+    if (pool_) work();
+    count();
+    report_.sweep = sweep_;
+    return report_;
+  }
+
+ private:
+  void work() {
     while (!all_finished() && !stopping_) turn();
     end_workers();
     if (programs_) programs_->kill_orphans(*pool_);
     finish_cells();
     store_->sync();
     progress_->finish();
-    count();
-    return report_;
   }
 
- private:
   std::vector<Environment> environments(int64_t workers) const {
     std::vector<Environment> all = worker_environments(options_, workers);
     if (programs_)

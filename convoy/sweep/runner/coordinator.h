@@ -37,6 +37,7 @@ struct RunReport {
   int64_t failed = 0;
   int64_t added = 0;
   int64_t reused = 0;
+  StoredSweep sweep;    // where the results are
   int stop_signal = 0;  // 0 = ran to its end
   bool finished() const { return done + failed == cells; }
 };

@@ -5,8 +5,10 @@
 #include <array>
 #include <bit>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <span>
 
 #include "convoy/base/error.h"
 #include "convoy/base/hash.h"
@@ -14,9 +16,31 @@
 namespace convoy::sweep {
 namespace {
 
+const std::string kCellKey = "{\"cell\":";
 constexpr int kFirstOctave = 16;
 // 2^16 * 2^(k / 4), rounded.
 constexpr std::array<int64_t, 4> kQuarters = {65536, 77936, 92682, 110218};
+
+// Where the object of the cell's own parameters ends: it is the bulk of the text, and is kept as it stands. npos: the
+// text is not as parameters() writes it.
+size_t cell_end(const std::string& parameters) {
+  if (!parameters.starts_with(kCellKey)) return std::string::npos;
+  int depth = 0;
+  bool in_text = false;
+  for (size_t at = kCellKey.size(); at < parameters.size(); ++at) {
+    const char letter = parameters[at];
+    if (in_text && letter == '\\') {
+      ++at;
+    } else if (letter == '"') {
+      in_text = !in_text;
+    } else if (!in_text && letter == '{') {
+      ++depth;
+    } else if (!in_text && letter == '}' && --depth == 0) {
+      return at + 1 < parameters.size() && parameters[at + 1] == ',' ? at + 1 : std::string::npos;
+    }
+  }
+  return std::string::npos;
+}
 
 }  // namespace
 
@@ -28,15 +52,15 @@ bool StopRule::met(const Tally& tally) const {
          found <= standard_error;
 }
 
+// As nlohmann writes it, keys sorted: `cell.parameters` is canonical already.
 std::string PlannedCell::parameters() const {
-  nlohmann::json object;
-  object["cell"] = nlohmann::json::parse(cell.parameters);
-  object["method"] = cell.method;
-  object["seed"] = cell.seed;
-  if (guesses > 0) object["guesses"] = guesses;
-  if (stop.accepted > 0) object["target_accepted"] = stop.accepted;
-  if (stop.standard_error > 0) object["target_standard_error"] = stop.standard_error;
-  return object.dump();
+  std::string text = kCellKey + cell.parameters;
+  if (guesses > 0) text += fmt::format(",\"guesses\":{}", guesses);
+  text += fmt::format(",\"method\":{},\"seed\":{}", nlohmann::json(cell.method).dump(), cell.seed);
+  if (stop.accepted > 0) text += fmt::format(",\"target_accepted\":{}", stop.accepted);
+  if (stop.standard_error > 0)
+    text += ",\"target_standard_error\":" + nlohmann::json(stop.standard_error).dump();
+  return text + "}";
 }
 
 jobs::NewTask PlannedCell::task() const {
@@ -45,9 +69,15 @@ jobs::NewTask PlannedCell::task() const {
 
 PlannedCell PlannedCell::parse(const std::string& parameters) {
   try {
-    const auto object = nlohmann::json::parse(parameters);
     PlannedCell planned;
-    planned.cell.parameters = object.at("cell").dump();
+    nlohmann::json object;
+    if (const size_t end = cell_end(parameters); end != std::string::npos) {
+      planned.cell.parameters = parameters.substr(kCellKey.size(), end - kCellKey.size());
+      object = nlohmann::json::parse("{" + parameters.substr(end + 1));
+    } else {
+      object = nlohmann::json::parse(parameters);
+      planned.cell.parameters = object.at("cell").dump();
+    }
     object.at("method").get_to(planned.cell.method);
     object.at("seed").get_to(planned.cell.seed);
     planned.guesses = object.value("guesses", int64_t{0});
@@ -75,16 +105,22 @@ int64_t checkpoint_block(int64_t guess) {
   return block;
 }
 
+// Sums of hashes: the order of the cells does not count, and a million of them need no sorting.
 std::string SweepPlan::name() const {
-  std::vector<std::string> all;
-  for (const PlannedCell& cell : cells) all.push_back(cell.parameters());
-  std::sort(all.begin(), all.end());
+  std::array<uint64_t, 4> sum{};
+  for (const PlannedCell& planned : cells) {
+    Sha256 hash;
+    hash.update(planned.parameters());
+    const auto digest = hash.digest();
+    for (size_t word = 0; word < sum.size(); ++word) {
+      uint64_t part = 0;
+      std::memcpy(&part, digest.data() + word * sizeof(part), sizeof(part));
+      sum[word] += part;
+    }
+  }
   Sha256 hash;
   hash.update(workload);
-  for (const std::string& one : all) {
-    hash.update("\n");
-    hash.update(one);
-  }
+  hash.update(std::as_bytes(std::span(sum)));
   return fmt::format("{}-{}", label, hash.hex().substr(0, 12));
 }
 
