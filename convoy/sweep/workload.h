@@ -33,6 +33,11 @@ class FixedSum {
   void add(double value);  // finite, |value| < 2^40; larger ones are clamped and
                            // counted by the caller
   void add(const FixedSum& other) { units_ += other.units_; }
+  static FixedSum of_units(__int128 units) {
+    FixedSum sum;
+    sum.units_ = units;
+    return sum;
+  }
   double value() const;
   std::string text() const;                        // exact, decimal
   static FixedSum parse(const std::string& text);  // throws DataError

@@ -230,6 +230,9 @@ void add_comparisons(Table& table) {
   COMPARE_ALL("s64", int64_t)
   COMPARE_ALL("f32", float)
   COMPARE_ALL("f64", double)
+  for (const char* same : {"eq", "ne"})
+    for (const char* bits : {"32", "64"})
+      table[fmt::format("setp.{}.b{}", same, bits)] = table[fmt::format("setp.{}.u{}", same, bits)];
   // Of floats these are the ordered ones, but for ne; the others hold for NaN as well.
   table["setp.ne.f32"] = COMPARE(float, a<b || a> b);
   table["setp.ne.f64"] = COMPARE(double, a<b || a> b);

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/sweep/cuda/driver.h"
+
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <array>
+
+namespace convoy::sweep::cuda {
+namespace {
+
+// Of CUresult.
+constexpr int kOutOfMemory = 2;
+constexpr int kNoDevice = 100;
+// Devices unavailable (taken by others), invalid image, no binary for the GPU, invalid PTX,
+// unsupported PTX version, driver mismatch.
+constexpr std::array kHopeless = {46, 200, 209, 218, 222, 803};
+
+// The kernels are PTX 6.3.
+constexpr int kLeastVersion = 10'000;
+
+std::string version_text(int version) {
+  return fmt::format("{}.{}", version / 1000, version % 1000 / 10);
+}
+
+}  // namespace
+
+Driver::Driver(const std::filesystem::path& library) : problem_(open(library)) {}
+
+Driver::~Driver() {
+  if (library_ != nullptr) ::dlclose(library_);
+}
+
+std::string Driver::open(const std::filesystem::path& library) {
+  library_ = ::dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (library_ == nullptr)
+    return fmt::format("there is no NVIDIA driver ({} can not be opened)", library.string());
+  std::string missing;
+  const auto find = [&](const char* symbol, auto& function) {
+    function = reinterpret_cast<std::decay_t<decltype(function)>>(::dlsym(library_, symbol));
+    if (function == nullptr) missing = symbol;
+  };
+  find("cuInit", call_.Init);
+  find("cuDriverGetVersion", call_.DriverGetVersion);
+  find("cuGetErrorName", call_.GetErrorName);
+  find("cuGetErrorString", call_.GetErrorString);
+  find("cuDeviceGetCount", call_.DeviceGetCount);
+  find("cuDeviceGet", call_.DeviceGet);
+  find("cuDeviceGetName", call_.DeviceGetName);
+  find("cuDeviceGetAttribute", call_.DeviceGetAttribute);
+  find("cuDevicePrimaryCtxRetain", call_.DevicePrimaryCtxRetain);
+  find("cuDevicePrimaryCtxRelease_v2", call_.DevicePrimaryCtxRelease);
+  find("cuCtxSetCurrent", call_.CtxSetCurrent);
+  find("cuModuleLoadDataEx", call_.ModuleLoadDataEx);
+  find("cuModuleUnload", call_.ModuleUnload);
+  find("cuModuleGetFunction", call_.ModuleGetFunction);
+  find("cuOccupancyMaxActiveBlocksPerMultiprocessor",
+       call_.OccupancyMaxActiveBlocksPerMultiprocessor);
+  find("cuMemAlloc_v2", call_.MemAlloc);
+  find("cuMemFree_v2", call_.MemFree);
+  find("cuMemcpyHtoD_v2", call_.MemcpyHtoD);
+  find("cuMemcpyDtoH_v2", call_.MemcpyDtoH);
+  find("cuMemsetD8Async", call_.MemsetD8Async);
+  find("cuLaunchKernel", call_.LaunchKernel);
+  find("cuCtxSynchronize", call_.CtxSynchronize);
+  if (!missing.empty())
+    return fmt::format("{} has no {}: the NVIDIA driver is too old", library.string(), missing);
+  int version = 0;
+  if (call_.DriverGetVersion(&version) == 0 && version < kLeastVersion)
+    return fmt::format("the NVIDIA driver is of CUDA {}; wanted {} or newer", version_text(version),
+                       version_text(kLeastVersion));
+  const int code = call_.Init(0);
+  if (code == 0) return "";
+  if (code == kNoDevice) return "the NVIDIA driver shows no GPU";
+  const char* text = nullptr;
+  call_.GetErrorString(code, &text);
+  return fmt::format("the NVIDIA driver does not start: {}", text == nullptr ? "" : text);
+}
+
+DeviceMemory::DeviceMemory(const std::string& message)
+    : Error(ExitCode::Resources, "memory", message) {}
+
+int Driver::device_count() const {
+  int count = 0;
+  return problem_.empty() && call_.DeviceGetCount(&count) == 0 ? count : 0;
+}
+
+void Driver::check(int code, const char* doing) const {
+  if (code == 0) return;
+  const char *name = nullptr, *text = nullptr;
+  call_.GetErrorName(code, &name);
+  call_.GetErrorString(code, &text);
+  const std::string message = fmt::format("{}: {} ({}, {})", doing, text == nullptr ? "" : text,
+                                          name == nullptr ? "" : name, code);
+  if (code == kOutOfMemory) throw DeviceMemory(message);
+  if (std::find(kHopeless.begin(), kHopeless.end(), code) != kHopeless.end())
+    throw ConfigError(message, {.hint = "sweeps want a GPU of compute capability 7.5 or newer and "
+                                        "a driver for it; --device cpu goes without"});
+  throw DeviceLost(message);
+}
+
+std::filesystem::path driver_library(const std::map<std::string, std::string>& environment) {
+  const auto named = environment.find("CONVOY_CUDA_LIBRARY");
+  return named != environment.end() && !named->second.empty() ? named->second : "libcuda.so.1";
+}
+
+}  // namespace convoy::sweep::cuda
