@@ -58,6 +58,7 @@ struct Axes {
   Range y;
   std::vector<double> x_ticks;
   std::vector<double> y_ticks;
+  bool log_x = false;
   bool log_y = false;
 };
 
@@ -93,10 +94,11 @@ Axes axes_of(const std::vector<PlotSeries>& series, const PlotOptions& options) 
     }
   if (axes.x.empty()) axes.x = {0, 1};
   if (axes.y.empty()) axes.y = {options.log_y ? 0.1 : 0.0, 1};
+  axes.log_x = options.log_x && axes.x.low > 0 && axes.x.low < axes.x.high;
   // Steps count from 1: an axis from 0 has rounder ticks.
-  if (axes.x.low > 0 && axes.x.low < 0.05 * axes.x.high) axes.x.low = 0;
+  if (!axes.log_x && axes.x.low > 0 && axes.x.low < 0.05 * axes.x.high) axes.x.low = 0;
   if (axes.x.low == axes.x.high) axes.x = {axes.x.low - 1, axes.x.high + 1};
-  axes.x_ticks = nice_ticks(axes.x.low, axes.x.high, 8);
+  axes.x_ticks = axes.log_x ? log_ticks(axes.x) : nice_ticks(axes.x.low, axes.x.high, 8);
   if (options.log_y) {
     if (axes.y.high / axes.y.low < 1.02) axes.y = {axes.y.low / 1.1, axes.y.high * 1.1};
     axes.y = {axes.y.low / 1.05, axes.y.high * 1.05};
@@ -142,7 +144,7 @@ class ChartPainter {
 
  private:
   double x_of(double value) const {
-    return kLeft + (right_ - kLeft) * share(value, axes_.x, false);
+    return kLeft + (right_ - kLeft) * share(value, axes_.x, axes_.log_x);
   }
   double y_of(double value) const {
     return bottom_ - (bottom_ - kTop) * share(value, axes_.y, axes_.log_y);
@@ -163,7 +165,8 @@ class ChartPainter {
     }
     canvas_.polyline({{kLeft, kTop}, {kLeft, bottom_}, {right_, bottom_}},
                      {.color = kFaintInk, .width = 1.2});
-    canvas_.text({(kLeft + right_) / 2, bottom_ + 44}, options_.x_label,
+    canvas_.text({(kLeft + right_) / 2, bottom_ + 44},
+                 options_.x_label + (axes_.log_x ? " (log)" : ""),
                  {.color = kInk, .size = 14, .anchor = TextAnchor::Middle});
     canvas_.text({22, (kTop + bottom_) / 2}, options_.y_label + (axes_.log_y ? " (log)" : ""),
                  {.color = kInk, .size = 14, .anchor = TextAnchor::Middle, .upward = true});

@@ -36,6 +36,7 @@ struct PlotOptions {
   std::string y_label = "loss";
   int64_t width = 1000;  // pixels
   int64_t height = 600;
+  bool log_x = false;  // where all steps are positive
   bool log_y = false;
   double smoothing = 0.6;  // weight of the past in the debiased moving average; 0 = off
 };

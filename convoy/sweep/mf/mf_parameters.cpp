@@ -149,6 +149,10 @@ void MfParameters::check() const {
   check_number("gd_momentum", descent.momentum, false);
   check_whole("gd_epochs", descent.epochs, 1, int64_t{1} << 40);
   check_whole("gd_log_period", descent.log_period, 1, int64_t{1} << 40);
+  if (num_entries() < 2)
+    throw ConfigError(
+        "n_rows x n_cols: wanted at least 2 entries, to train and to test on, found 1",
+        {.key = "n_rows"});
   if (num_measurements < 1 || num_measurements >= num_entries())
     throw ConfigError(
         fmt::format("num_measurements: wanted 1 to {}, so that of {} x {} entries something is "
@@ -160,7 +164,7 @@ void MfParameters::check() const {
   if (!refusal.empty())
     throw ConfigError(fmt::format("shortcut {} can not be used at width {}, depth {}: {}",
                                   shortcut_word(shortcut), width, depth, refusal),
-                      {.key = "shortcut"});
+                      {.key = "shortcut", .hint = "auto takes one where it may be used"});
 }
 
 MfParameters MfParameters::parse(const std::string& json) {

@@ -34,6 +34,12 @@ class AxisPlaces {
     return found == places_.end() ? 0 : found->second;
   }
   bool whole() const { return whole_; }
+  // As widths do that double from one to the next.
+  bool spans_octaves() const {
+    constexpr double kFactor = 8;
+    return whole_ && !places_.empty() && places_.begin()->first > 0 &&
+           places_.rbegin()->first >= kFactor * places_.begin()->first;
+  }
 
  private:
   bool whole_ = true;
@@ -124,6 +130,7 @@ std::vector<PlotPanel> panels_of(const SweepResults& results, const FigureOption
   left.y_label = results.workload == "run" ? "value" : "generalisation loss";
   left.width = options.width / 2;
   left.height = options.height;
+  left.log_x = places.spans_octaves();
   left.log_y = options.log_y;
   left.smoothing = 0;
   telemetry::PlotOptions right = left;

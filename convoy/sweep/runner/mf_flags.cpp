@@ -94,6 +94,7 @@ MfDescent descent_of(const MfFlags& flags, size_t place, size_t count) {
 // What tables and file names are made of is written even where it has its default.
 PlannedCell planned_cell(const std::string& method, int64_t seed, const MfParameters& parameters) {
   parameters.check();
+  stream_key(parameters.sweep_seed, seed);
   auto object = nlohmann::json::parse(parameters.json());
   object["width"] = parameters.width;
   object["depth"] = parameters.depth;
@@ -133,8 +134,10 @@ void add_cells(SweepPlan& plan, const MfFlags& flags, int64_t seed, const MfPara
 }
 
 std::string too_long(const char* key, size_t entries, size_t values) {
-  return fmt::format("{} has {} entries for {} values of the axis: the last {} are ignored", key,
-                     entries, values, entries - values);
+  return fmt::format(
+      "{} has {} entries for {} values of the axis: those after the first {} are "
+      "ignored",
+      key, entries, values, values);
 }
 
 }  // namespace

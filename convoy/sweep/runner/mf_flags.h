@@ -59,10 +59,11 @@ struct MfFlags {
 
   template <class Visitor>
   void fields(Visitor& visit) {
-    visit("widths", widths, "the width experiment, over these widths; default 5 10 20 40 80 160");
-    visit("depth", depth, "layers in the width experiment; auto = 2");
-    visit("depths", depths, "the depth experiment, over these numbers of layers");
-    visit("width", width, "hidden units in the depth experiment; auto = 5");
+    visit("widths", widths, "the width experiment, over these widths; default 5 10 20 40 80 160")
+        .at_least(1);
+    visit("depth", depth, "layers in the width experiment; auto = 2").at_least(1);
+    visit("depths", depths, "the depth experiment, over these numbers of layers").at_least(1);
+    visit("width", width, "hidden units in the depth experiment; auto = 5").at_least(1);
     visit("n_rows", n_rows, "rows of the matrix").at_least(1);
     visit("n_cols", n_cols, "columns of the matrix").at_least(1);
     visit("gt_rank", gt_rank, "rank of the matrix").at_least(1);
