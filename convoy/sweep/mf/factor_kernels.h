@@ -9,6 +9,7 @@
 
 #include "convoy/sweep/mf/mf_parameters.h"
 #include "convoy/sweep/random/address_tables.h"
+#include "convoy/sweep/random/chi_series.h"
 #include "convoy/sweep/random/cpu_level.h"
 
 namespace convoy::sweep {
@@ -21,11 +22,6 @@ struct CheckRow {
   uint32_t first_entry = 0, num_entries = 0;
   uint32_t first_coefficient = 0;
   float target = 0;
-};
-
-// A chi variable as a Chebyshev series of a normal one, scaled to [-1, 1].
-struct ChiSeries {
-  std::vector<float> coefficients;
 };
 
 // What a kernel needs of a problem; made once per experiment.

@@ -10,10 +10,6 @@ namespace convoy::sweep {
 
 FactorPlan factor_plan(const MfProblem& problem, MfCheck check);
 
-// A root of a chi-square variable with `degrees` of freedom as a function of a normal number of at most 6.6, equal in
-// distribution and within 2e-6 of its exact value.
-ChiSeries chi_series(uint32_t degrees);
-
 // The first place from `memory` on that is a multiple of 64 bytes; needs 15 floats more than are used.
 float* aligned_to_lanes(float* memory);
 

@@ -12,7 +12,7 @@
 
 namespace convoy::sweep {
 
-enum class Stream : uint8_t { Teacher = 1, Data = 2, Guess = 3, DescentInit = 4 };
+enum class Stream : uint8_t { Teacher = 1, Data = 2, Guess = 3, DescentInit = 4, GuessSum = 5 };
 
 // How words become normals. Both give the same bits on every CPU.
 enum class Precision : uint8_t {

@@ -10,6 +10,8 @@
 #include "convoy/base/files.h"
 #include "convoy/sweep/runner/workload_registry.h"
 #include "convoy/sweep/ssm/ssm_parameters.h"
+#include "convoy/sweep/ssm/ssm_problem.h"
+#include "convoy/sweep/ssm/ssm_shortcuts.h"
 
 namespace convoy::sweep {
 namespace {
@@ -154,9 +156,22 @@ Cell cell_of(const std::string& method, int64_t seed, const SsmParameters& param
   return {.method = method, .seed = seed, .parameters = object.dump()};
 }
 
+SsmShortcut shortcut_of(const SsmFlags& flags, const SsmParameters& parameters, int64_t seed) {
+  if (flags.shortcut == "none") return SsmShortcut::None;
+  const SsmProblem problem = draw_problem(parameters, seed);
+  const SsmShortcut shortcut = flags.shortcut == "auto"          ? best_shortcut(problem)
+                               : flags.shortcut == "two_randoms" ? SsmShortcut::TwoRandoms
+                                                                 : SsmShortcut::Projection;
+  const std::string refusal = shortcut_refusal(problem, shortcut);
+  CONVOY_CHECK(refusal.empty(), ConfigError,
+               "--shortcut: {} (seed {}); `auto` takes it where it can", refusal, seed);
+  return shortcut;
+}
+
 void add_cells(SweepPlan& plan, const SsmFlags& flags, int64_t seed, SsmParameters parameters) {
   if (flags.gnc) {
     parameters.eps_train = flags.eps_train;
+    parameters.shortcut = shortcut_of(flags, parameters, seed);
     PlannedCell planned;
     planned.cell = cell_of("gnc", seed, parameters);
     planned.guesses = flags.gnc_num_samples;
@@ -168,6 +183,7 @@ void add_cells(SweepPlan& plan, const SsmFlags& flags, int64_t seed, SsmParamete
   if (!flags.gd) return;
   // What only guesses depend on is no part of a descent, and the other way round.
   parameters.eps_train = SsmParameters{}.eps_train;
+  parameters.shortcut = SsmShortcut::None;
   parameters.descent = descent_of(flags);
   PlannedCell planned;
   planned.cell = cell_of("gd", seed, parameters);

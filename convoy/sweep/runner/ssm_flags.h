@@ -51,6 +51,7 @@ struct SsmFlags {
   double target_standard_error = 0;
   int64_t target_accepted = 0;
   int64_t sweep_seed = 0;
+  std::string shortcut = "none";
   std::string preset;
 
   static constexpr int64_t kBatchSize = 500'000;
@@ -113,6 +114,10 @@ struct SsmFlags {
     visit("target_accepted", target_accepted, "a cell ends at this many accepted guesses; 0 = off")
         .at_least(0);
     visit("sweep_seed", sweep_seed, "another sweep of the same seeds").at_least(0);
+    visit("shortcut", shortcut,
+          "draw fewer numbers of the same distribution: two_randoms for sequence_length 2 and 3, "
+          "projection where the training loss sees one power, auto for the best that is allowed")
+        .one_of({"none", "two_randoms", "projection", "auto"});
     visit("preset", preset, "published: the runs of the papers' first figure")
         .one_of({"", "published"});
   }

@@ -23,10 +23,7 @@ using GroupFloats = float __attribute__((vector_size(4 * kGroupGuesses)));
 class SsmGuesses : public GuessExperiment {
  public:
   SsmGuesses(const SsmProblem& problem, Precision precision, CpuLevel level)
-      : problem_(problem),
-        precision_(precision),
-        level_(level),
-        tested_(problem.tested_powers()) {
+      : problem_(problem), precision_(precision), level_(level), tested_(problem.tested_powers()) {
     const uint32_t all = (1u << problem_.num_powers) - 1;
     test_sums_ = power_sums(level, precision, tested_);
     all_sums_ = power_sums(level, precision, all);
@@ -51,9 +48,10 @@ class SsmGuesses : public GuessExperiment {
 
   double expected_rate() const override {
     // Normals per second of one core at 3 GHz, measured; each power adds about a tenth.
-    const double normals = level_ == CpuLevel::Avx512 ? 2.2e9
-                           : level_ == CpuLevel::Avx2 ? 1.1e9
-                                                      : 3e7;
+    const double exact = level_ == CpuLevel::Avx512 ? 2.1e9
+                         : level_ == CpuLevel::Avx2 ? 1.4e9
+                                                    : 3e7;
+    const double normals = precision_ == Precision::Exact ? exact : 1.6 * exact;
     const double slots = std::ceil(problem_.student_dim / 4.0) * 4 + 4;
     return normals / slots / (0.9 + 0.1 * std::popcount(tested_));
   }
@@ -118,16 +116,7 @@ class SsmGuesses : public GuessExperiment {
       residuals(sums, ~0u, s);
       GroupValues losses = {};
       add_squares(losses, s, problem_.num_powers);
-      for (size_t g = 0; g < lanes; ++g) {
-        const double loss = losses[g];
-        ++tally.accepted;
-        if (!(loss < kLargestLoss)) {
-          ++tally.non_finite;
-          continue;
-        }
-        tally.loss.add(loss);
-        tally.loss_squared.add(loss * loss);
-      }
+      for (size_t g = 0; g < lanes; ++g) add_guess_loss(losses[g], tally);
     }
   }
 
@@ -143,6 +132,16 @@ class SsmGuesses : public GuessExperiment {
 };
 
 }  // namespace
+
+void add_guess_loss(double loss, Tally& tally) {
+  ++tally.accepted;
+  if (!(loss < kLargestLoss)) {
+    ++tally.non_finite;
+    return;
+  }
+  tally.loss.add(loss);
+  tally.loss_squared.add(loss * loss);
+}
 
 std::unique_ptr<GuessExperiment> guess_experiment(const SsmProblem& problem, Precision precision,
                                                   CpuLevel level) {

@@ -11,7 +11,10 @@
 
 namespace convoy::sweep {
 
-// Throws StateError for a level this machine cannot run.
+// Counts one accepted guess.
+void add_guess_loss(double loss, Tally& tally);
+
+// Of plain guesses, whatever the problem's shortcut. Throws StateError for a level this machine cannot run.
 std::unique_ptr<GuessExperiment> guess_experiment(const SsmProblem& problem, Precision precision,
                                                   CpuLevel level);
 

@@ -22,6 +22,11 @@ static const EnumWords& words(SsmSchedule) {
   return list;
 }
 
+static const EnumWords& words(SsmShortcut) {
+  static const EnumWords list{{"none", "two_randoms", "projection"}};
+  return list;
+}
+
 // The one list of keys: a visitor either reads or writes every member.
 template <class Parameters, class Visitor>
 static void each_field(Parameters& p, Visitor&& visit) {
@@ -41,6 +46,7 @@ static void each_field(Parameters& p, Visitor&& visit) {
   visit("teacher_sd", p.teacher_sd);
   visit("prior_sd", p.prior_sd);
   visit("sweep_seed", p.sweep_seed);
+  visit("shortcut", p.shortcut);
   visit("gd_lr", p.descent.lr);
   visit("gd_epochs", p.descent.epochs);
   visit("gd_init_scale", p.descent.init_scale);

@@ -25,6 +25,9 @@ enum class SsmInit {
                                                                        // "positive_diagonal"
 enum class SsmSchedule { None, Step, Exponential, Cosine, Adaptive };  // "none", "step", ...
 
+// Fewer random numbers for the same distribution of guesses (ssm_shortcuts.h).
+enum class SsmShortcut { None, TwoRandoms, Projection };  // "none", "two_randoms", "projection"
+
 // Keys as here; "gd" ones are read by `descend` only.
 struct SsmDescent {
   double lr = 1e-3;                             // gd_lr
@@ -58,6 +61,7 @@ struct SsmParameters {
   double teacher_sd = 0.1;
   std::optional<double> prior_sd;  // default 1 / sqrt(student_dim)
   int64_t sweep_seed = 0;
+  SsmShortcut shortcut = SsmShortcut::None;
   SsmDescent descent;
 
   // Reads and checks one JSON object. Throws ConfigError: an unknown key, a wrong type or range.

@@ -5,6 +5,7 @@
 #include "convoy/sweep/ssm/ssm_descent.h"
 #include "convoy/sweep/ssm/ssm_guesses.h"
 #include "convoy/sweep/ssm/ssm_problem.h"
+#include "convoy/sweep/ssm/ssm_shortcuts.h"
 #include "convoy/sweep/ssm/ssm_theory.h"
 
 namespace convoy::sweep {
@@ -30,7 +31,10 @@ std::string SsmWorkload::version() const {
 }
 
 std::unique_ptr<GuessExperiment> SsmWorkload::guesses(const Cell& cell) const {
-  return guess_experiment(problem_of(cell), precision_, level_);
+  const SsmProblem problem = problem_of(cell);
+  if (problem.parameters.shortcut != SsmShortcut::None)
+    return shortcut_experiment(problem, precision_, level_);
+  return guess_experiment(problem, precision_, level_);
 }
 
 std::vector<DescentOutcome> SsmWorkload::descend(const std::vector<Cell>& cells) const {

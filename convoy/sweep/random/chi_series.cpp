@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <cmath>
+#include "convoy/sweep/random/chi_series.h"
 
-#include "convoy/sweep/mf/factor_plan.h"
+#include <cmath>
 
 namespace convoy::sweep {
 namespace {
@@ -55,6 +55,17 @@ double chi_at(uint32_t degrees, double normal) {
 }
 
 }  // namespace
+
+double ChiSeries::at(double normal) const {
+  const double x = normal / kLargestNormal;
+  double one = 0, two = 0;  // Clenshaw
+  for (size_t order = coefficients.size(); order-- > 1;) {
+    const double next = 2 * x * one - two + static_cast<double>(coefficients[order]);
+    two = one;
+    one = next;
+  }
+  return x * one - two + static_cast<double>(coefficients[0]);
+}
 
 ChiSeries chi_series(uint32_t degrees) {
   constexpr double kNegligible = 2e-8;
