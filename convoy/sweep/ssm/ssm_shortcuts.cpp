@@ -87,7 +87,7 @@ class ProjectedGuesses : public GuessExperiment {
                                 num_guess_blocks(1, precision_));
     const AddressTables of_weights(problem_.key, Stream::Guess, precision_, first,
                                    num_guess_blocks(problem_.student_dim, precision_));
-    const double spread = problem_.prior_sd * std::sqrt(double{problem_.student_dim});
+    const double spread = problem_.prior_sd * std::sqrt(static_cast<double>(problem_.student_dim));
     Passed passed;
     for (uint64_t done = 0; done < count; done += kGroupGuesses) {
       uint32_t guesses[kGroupGuesses];
