@@ -35,6 +35,14 @@ struct Context {
   }
 };
 
+// What a command of several kinds of work does first: `convoy sweep mf ...`.
+struct Action {
+  std::string_view name;        // "mf"
+  std::string_view summary;     // one line in `convoy sweep --help`
+  std::string_view usage;       // "convoy sweep mf [flags]"
+  std::string (*flag_table)();  // the flags of this action
+};
+
 struct Command {
   std::string_view name;        // "tokens"
   std::string_view summary;     // one line in `convoy --help`
@@ -42,8 +50,9 @@ struct Command {
   std::string_view examples;    // two or three real command lines, one per line
   std::string (*flag_table)();  // config::flag_table_of<TokensFlags>; null: none
   int (*run)(Context& context, const std::vector<std::string>& arguments);  // exit code
-  bool forwards_arguments = false;  // what follows the first positional belongs to another program
-  bool hidden = false;              // of programs for each other: in no list
+  bool forwards_arguments = false;   // what follows the first positional belongs to another program
+  std::vector<Action> actions = {};  // then flag_table is null
+  bool hidden = false;               // of programs for each other: in no list
 };
 
 // Every command, in the order of `convoy --help`.
@@ -51,7 +60,8 @@ const std::vector<Command>& commands();
 
 // What `convoy --help` and `convoy NAME --help` print.
 std::string overview_text();
-std::string help_text(const Command& command);
+// With one of the command's actions among `words`: of that alone.
+std::string help_text(const Command& command, const std::vector<std::string>& words = {});
 // docs/reference/commands.md.
 std::string commands_markdown();
 

@@ -215,6 +215,15 @@ TEST_F(Front, CommittedReferencePagesAreCurrent) {
       << "convoy help --markdown > docs/reference/commands.md";
 }
 
+TEST_F(Front, HelpOfAnActionIsOfThatAlone) {
+  const std::string all = run("sweep --help").out, one = run("sweep mf --help").out;
+  EXPECT_NE(all.find("matrix factorisation"), std::string::npos);
+  EXPECT_EQ(all.find("--gd-init-type"), std::string::npos);
+  EXPECT_NE(one.find("--widths"), std::string::npos);
+  EXPECT_EQ(one.find("--gd-init-type"), std::string::npos);
+  EXPECT_EQ(run("help sweep mf").out, one);
+}
+
 TEST(Commands, NamesAreUniqueAndExamplesReal) {
   std::set<std::string_view> names;
   for (const Command& command : commands()) {

@@ -3,6 +3,9 @@
 // `convoy help`, and every help text: made of the command registry, on a terminal and in docs/reference/commands.md.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <sstream>
+
 #include "convoy/apps/front/command.h"
 #include "convoy/base/error.h"
 #include "convoy/base/suggest.h"
@@ -29,6 +32,32 @@ std::string indented(std::string_view lines) {
   return out;
 }
 
+const Action* named_action(const Command& command, const std::vector<std::string>& words) {
+  const auto named =
+      std::find_if(command.actions.begin(), command.actions.end(), [&](const Action& action) {
+        return std::find(words.begin(), words.end(), action.name) != words.end();
+      });
+  return named == command.actions.end() ? nullptr : &*named;
+}
+
+std::string action_list(const Command& command) {
+  std::string text;
+  for (const Action& action : command.actions)
+    text += fmt::format("  {:<14} {}\n", action.name, action.summary);
+  return text;
+}
+
+// All examples, or those of one action.
+std::string examples_of(const Command& command, const Action* action) {
+  if (action == nullptr) return indented(command.examples);
+  std::istringstream lines{std::string(command.examples)};
+  std::string text;
+  const std::string begin = fmt::format("convoy {} {} ", command.name, action->name);
+  for (std::string line; std::getline(lines, line);)
+    if (line.starts_with(begin)) text += fmt::format("  {}\n", line);
+  return text;
+}
+
 std::string common_flag_table() { return config::flag_table_of<CommonFlags>(); }
 
 int run_help(Context& context, const std::vector<std::string>& arguments) {
@@ -46,7 +75,7 @@ int run_help(Context& context, const std::vector<std::string>& arguments) {
   for (const Command& command : commands()) {
     if (!command.hidden) known.emplace_back(command.name);
     if (command.name != names[0]) continue;
-    fmt::print("{}", help_text(command));
+    fmt::print("{}", help_text(command, {names.begin() + 1, names.end()}));
     return 0;
   }
   throw ConfigError(
@@ -69,11 +98,19 @@ std::string overview_text() {
          "saved.\n";
 }
 
-std::string help_text(const Command& command) {
-  std::string text = fmt::format("{}\n\nUsage:\n{}", command.summary, indented(command.usage));
-  if (command.flag_table != nullptr) text += "\nFlags:\n" + command.flag_table();
+std::string help_text(const Command& command, const std::vector<std::string>& words) {
+  const Action* const action = named_action(command, words);
+  std::string text = fmt::format("{}\n\nUsage:\n{}", action ? action->summary : command.summary,
+                                 indented(action ? action->usage : command.usage));
+  if (action != nullptr)
+    text += "\nFlags:\n" + action->flag_table();
+  else if (command.flag_table != nullptr)
+    text += "\nFlags:\n" + command.flag_table();
+  else if (!command.actions.empty())
+    text += fmt::format("\nWith their own flags and `convoy {} NAME --help`:\n{}", command.name,
+                        action_list(command));
   text += "\nCommon flags:\n" + common_flag_table();
-  return text + "\nExamples:\n" + indented(command.examples);
+  return text + "\nExamples:\n" + examples_of(command, action);
 }
 
 std::string commands_markdown() {
@@ -88,6 +125,9 @@ std::string commands_markdown() {
     text += fmt::format("\n## convoy {}\n\n{}.\n\n```\n{}```\n", command.name, command.summary,
                         indented(command.usage));
     if (command.flag_table != nullptr) text += "\n```\n" + command.flag_table() + "```\n";
+    for (const Action& action : command.actions)
+      text += fmt::format("\n### convoy {} {}\n\n{}.\n\n```\n{}\n{}```\n", command.name,
+                          action.name, action.summary, indented(action.usage), action.flag_table());
     text += fmt::format("\nExamples:\n\n```\n{}```\n", indented(command.examples));
   }
   return text;

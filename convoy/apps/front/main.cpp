@@ -68,7 +68,7 @@ int dispatch(Context& context, const std::vector<std::string>& arguments) {
   const std::vector<std::string> rest(arguments.begin() + 1, arguments.end());
   const std::vector<std::string> own = own_arguments(rest, command.forwards_arguments);
   if (std::any_of(own.begin(), own.end(), is_help)) {
-    fmt::print("{}", help_text(command));
+    fmt::print("{}", help_text(command, own));
     return 0;
   }
   try {

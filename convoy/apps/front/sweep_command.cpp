@@ -58,6 +58,7 @@ sweep::RunOptions run_options(const Context& context, const RunFlags& flags,
   options.cores_per_worker = flags.cores_per_worker;
   options.timeout_seconds = flags.timeout;
   options.max_attempts = flags.max_attempts;
+  options.lease_seconds = flags.lease;
   options.log_folder = flags.log_dir;
   options.color = telemetry::color_choice(context.common.color);
   options.log = context.log();
@@ -204,6 +205,8 @@ struct SweepOutput {
   std::string checkpoint_dir;
   std::string figures_dir;
   std::function<std::vector<sweep::NamedFile>(const SweepResults&, const std::string& time)> tables;
+  std::string guess_device = "cpu";  // RunOptions
+  int64_t max_gpus = -1;
 };
 
 int run_plan(Context& context, const SweepPlan& plan, const RunFlags& run,
@@ -211,8 +214,10 @@ int run_plan(Context& context, const SweepPlan& plan, const RunFlags& run,
   if (run.dry_run) return print_plan(context, plan);
   const std::string store = store_of(run, output.checkpoint_dir);
   const auto workload = sweep::make_workload(plan.workload, plan.mode);
-  const sweep::RunReport report =
-      sweep::run_sweep(plan, *workload, run_options(context, run, store));
+  sweep::RunOptions options = run_options(context, run, store);
+  options.guess_device = output.guess_device;
+  options.max_gpus = output.max_gpus;
+  const sweep::RunReport report = sweep::run_sweep(plan, *workload, options);
   const SweepResults results = results_of(report, *workload, store);
   const std::string time = time_for_names();
   if (report.finished())
@@ -235,7 +240,8 @@ int run_ssm(Context& context, const std::vector<std::string>& arguments) {
   const SweepPlan plan = plan_of(flags, arguments, sweep::plan_ssm);
   for (const std::string& line : sweep::ssm_warnings(flags)) context.log().warning(line);
   return run_plan(context, plan, run,
-                  {flags.checkpoint_dir, flags.figures_dir, sweep::ssm_wide_csv});
+                  {flags.checkpoint_dir, flags.figures_dir, sweep::ssm_wide_csv,
+                   flags.gnc ? flags.device : "cpu", flags.max_gpus});
 }
 
 int run_mf(Context& context, const std::vector<std::string>& arguments) {
@@ -247,7 +253,9 @@ int run_mf(Context& context, const std::vector<std::string>& arguments) {
   const auto tables = [&](const SweepResults& results, const std::string&) {
     return std::vector{sweep::mf_wide_csv(results, flags.over_depths() ? "depth" : "width")};
   };
-  return run_plan(context, plan, run, {flags.checkpoint_dir, flags.figures_dir, tables});
+  return run_plan(
+      context, plan, run,
+      {.checkpoint_dir = flags.checkpoint_dir, .figures_dir = flags.figures_dir, .tables = tables});
 }
 
 int run_command(Context& context, const std::vector<std::string>& arguments) {
@@ -271,7 +279,6 @@ int run_command(Context& context, const std::vector<std::string>& arguments) {
 }
 
 int run_sweep_command(Context& context, const std::vector<std::string>& arguments) {
-  const std::vector<std::string> actions = {"ssm", "mf", "run", "show", "plot", "export"};
   if (arguments.empty())
     throw ConfigError("sweep wants to know of what",
                       {.hint = "ssm, mf, run, show, plot or export"});
@@ -283,15 +290,14 @@ int run_sweep_command(Context& context, const std::vector<std::string>& argument
   if (action == "show") return sweep_show(context, rest);
   if (action == "plot") return sweep_plot(context, rest);
   if (action == "export") return sweep_export(context, rest);
-  throw ConfigError(fmt::format("unknown sweep `{}`{}", action, did_you_mean(action, actions)),
+  const std::vector<std::string> known = {"ssm", "mf", "run", "show", "plot", "export"};
+  throw ConfigError(fmt::format("unknown sweep `{}`{}", action, did_you_mean(action, known)),
                     {.key = action, .hint = "ssm, mf, run, show, plot or export"});
 }
 
+template <class... Flags>
 std::string flag_tables() {
-  return "ssm:\n" + config::flag_table_of<SsmFlags>() + "mf:\n" + config::flag_table_of<MfFlags>() +
-         "run:\n" + config::flag_table_of<sweep::CommandFlags>() + "ssm, mf and run:\n" +
-         config::flag_table_of<RunFlags>() + "show, plot and export:\n" +
-         config::flag_table_of<SweepReadFlags>();
+  return (config::flag_table_of<Flags>() + ...);
 }
 
 }  // namespace
@@ -320,8 +326,21 @@ Command sweep_command() {
           "convoy sweep run --grid lr=0.1,0.01 --num-seeds 3 --result loss -- ./train --lr {lr} "
           "--seed {seed}\n"
           "convoy sweep plot --output sweep.svg",
-      .flag_table = flag_tables,
-      .run = run_sweep_command};
+      .flag_table = nullptr,
+      .run = run_sweep_command,
+      .actions = {{"ssm", "guess-and-check and gradient descent on diagonal state-space models",
+                   "convoy sweep ssm [flags]", flag_tables<SsmFlags, RunFlags>},
+                  {"mf", "the same on matrix factorisation, over width or depth",
+                   "convoy sweep mf [flags]", flag_tables<MfFlags, RunFlags>},
+                  {"run", "any program over a grid of values and seeds",
+                   "convoy sweep run [flags] -- COMMAND [ARGUMENTS...]",
+                   flag_tables<sweep::CommandFlags, RunFlags>},
+                  {"show", "the table of a sweep's results", "convoy sweep show [flags]",
+                   flag_tables<SweepReadFlags>},
+                  {"plot", "a figure of them, SVG or PNG", "convoy sweep plot [flags]",
+                   flag_tables<SweepReadFlags>},
+                  {"export", "all that is known of every cell, as a file",
+                   "convoy sweep export [flags]", flag_tables<SweepReadFlags>}}};
 }
 
 }  // namespace convoy::apps
