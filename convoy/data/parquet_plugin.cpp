@@ -30,23 +30,27 @@ void* load_plugin() {
       {.file = beside.string(), .hint = "install it in ../lib/convoy beside the program's folder"});
 }
 
-OpenParquetFunction* open_function() {
+template <class Function>
+Function* function_of(const char* name) {
   // Loaded once and kept: sources live as long as their owners wish.
-  static OpenParquetFunction* const function = [] {
-    void* const plugin = load_plugin();
-    void* const symbol = ::dlsym(plugin, kOpenParquetSymbol);
-    if (symbol == nullptr)
-      throw IoError(fmt::format("the Parquet plugin has no {}", kOpenParquetSymbol),
-                    {.hint = "install the plugin of this version of Convoy"});
-    return reinterpret_cast<OpenParquetFunction*>(symbol);
-  }();
-  return function;
+  static void* const plugin = load_plugin();
+  void* const symbol = ::dlsym(plugin, name);
+  if (symbol == nullptr)
+    throw IoError(fmt::format("the Parquet plugin has no {}", name),
+                  {.hint = "install the plugin of this version of Convoy"});
+  return reinterpret_cast<Function*>(symbol);
 }
 
 }  // namespace
 
 std::unique_ptr<RowSource> open_parquet(const std::filesystem::path& path) {
-  return std::unique_ptr<RowSource>(open_function()(path));
+  return std::unique_ptr<RowSource>(function_of<OpenParquetFunction>(kOpenParquetSymbol)(path));
+}
+
+std::string parquet_bytes(const std::vector<TableColumn>& columns) {
+  const std::unique_ptr<std::string> bytes(
+      function_of<ParquetBytesFunction>(kParquetBytesSymbol)(columns));
+  return std::move(*bytes);
 }
 
 }  // namespace convoy::data

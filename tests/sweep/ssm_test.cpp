@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // `convoy sweep ssm` as its users call it.
+#include <fmt/format.h>
 #include <signal.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
@@ -190,10 +192,52 @@ TEST_F(SweepSsm, ShowPlotAndExportReadTheStore) {
   EXPECT_EQ(lines_of(tidy.output).size(), 9u) << tidy.output;
   const SweepEnd wide = run({"export", "--format", "wide"});
   EXPECT_EQ(wide.output, file_beginning("results", "results__seq_len=5_seeds=0-1_time="));
+  EXPECT_EQ(run({"export", "--format", "parquet"}).status, 2);
+  ASSERT_EQ(run({"export", "--format", "parquet", "--output", "a.parquet"}).status, 0);
   ASSERT_EQ(run({"plot", "--output", "a.svg"}).status, 0);
   ASSERT_EQ(run({"plot", "--output", "a.png"}).status, 0);
   EXPECT_TRUE(std::filesystem::exists(path("a.svg")));
   EXPECT_GT(std::filesystem::file_size(path("a.png")), 5000u);
+}
+
+// Types and nulls are those that another reader sees.
+const char* const kReadParquet = R"py(
+import csv, sys
+import pyarrow.parquet as parquet
+table = parquet.read_table("a.parquet")
+types = {field.name: str(field.type) for field in table.schema}
+wanted = {"seed": "int64", "student_dim": "int64", "value": "double", "standard_error": "double",
+          "guesses": "int64", "failure_kind": "string", "failure_signal": "int64", "eps_train": "double"}
+for name, kind in wanted.items():
+    assert types[name] == kind, (name, types[name])
+rows = table.to_pylist()
+lines = list(csv.DictReader(open("a.csv")))
+assert len(rows) == len(lines) == 4 and list(lines[0]) == table.column_names
+for row, line in zip(rows, lines):
+    for name, value in row.items():
+        text = line[name]
+        same = text == "" if value is None else \
+            float(text) == value if isinstance(value, (int, float)) else text == value
+        assert same, (name, value, text)
+assert [row["state"] for row in rows].count("censored") == 2, rows
+)py";
+
+TEST_F(SweepSsm, ParquetHoldsTheTidyTable) {
+  // Some cells of guesses accept none.
+  const SweepEnd end = run({"ssm", "--num-seeds", "2", "--student-dims", "20", "--gnc-num-samples",
+                            "2000", "--eps-train", "1e-9", "--gd", "--gd-epochs", "20"});
+  ASSERT_EQ(end.status, 0) << end.errors;
+  ASSERT_EQ(run({"export", "--output", "a.csv"}).status, 0);
+  ASSERT_EQ(run({"export", "--format", "parquet", "--output", "a.parquet"}).status, 0);
+  write("read.py", kReadParquet);
+  std::string python;
+  for (const char* const one : {"python3", "/tmp/peer/venv/bin/python"})
+    if (python.empty() &&
+        std::system(fmt::format("{} -c 'import pyarrow' >/dev/null 2>&1", one).c_str()) == 0)
+      python = one;
+  if (python.empty()) GTEST_SKIP() << "no Python with pyarrow";
+  EXPECT_EQ(
+      std::system(fmt::format("cd {} && {} read.py", folder_.path().string(), python).c_str()), 0);
 }
 
 }  // namespace

@@ -31,8 +31,9 @@ struct SweepReadFlags {
     visit("name", name, "which sweep of the store; empty = the newest");
     visit("list", list, "show: name the sweeps of the store");
     visit("cells", cells, "show: every cell too, with its 95 % interval");
-    visit("format", format, "export: wide as the prior programs wrote it, or tidy")
-        .one_of({"wide", "tidy"});
+    visit("format", format,
+          "export: wide as the prior programs wrote it; tidy, a row per cell; or parquet, the same")
+        .one_of({"wide", "tidy", "parquet"});
     visit("output", output, "plot: .svg or .png; export: file; empty = stdout").alias("o");
     visit("log_y", log_y, "plot: logarithmic y axis");
     visit("width", width, "plot: pixels").at_least(600).at_most(10000);

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "convoy/apps/front/sweep_command.h"
+#include "convoy/apps/front/sweep_parquet.h"
 #include "convoy/base/error.h"
 #include "convoy/base/files.h"
 #include "convoy/sweep/results/figure.h"
@@ -97,6 +98,11 @@ int sweep_plot(Context& context, const std::vector<std::string>& arguments) {
 int sweep_export(Context& context, const std::vector<std::string>& arguments) {
   const SweepReadFlags flags = read_flags(context, arguments);
   const SweepResults results = read(*open_for_reading(flags), flags);
+  if (flags.format == "parquet") {
+    CONVOY_CHECK(!flags.output.empty(), ConfigError, "--format parquet wants --output FILE");
+    write_or_print(context, flags.output, tidy_parquet(results));
+    return 0;
+  }
   if (flags.format == "tidy") {
     write_or_print(context, flags.output, sweep::tidy_csv(results));
     return 0;
