@@ -156,11 +156,36 @@ std::string sha256_hex_of_file(const std::filesystem::path& path) {
   return hash.hex();
 }
 
-uint32_t crc32c(std::string_view bytes, uint32_t crc) {
-  crc = ~crc;
+namespace {
+
+uint32_t crc_by_table(std::string_view bytes, uint32_t crc) {
   for (const char byte : bytes)
     crc = (crc >> 8) ^ kCrcTable[(crc ^ static_cast<uint8_t>(byte)) & 0xff];
-  return ~crc;
+  return crc;
+}
+
+#if defined(__x86_64__)
+__attribute__((target("sse4.2"))) uint32_t crc_by_instruction(std::string_view bytes,
+                                                              uint32_t crc) {
+  uint64_t wide = crc;
+  size_t at = 0;
+  for (; at + sizeof(uint64_t) <= bytes.size(); at += sizeof(uint64_t)) {
+    uint64_t word = 0;
+    std::memcpy(&word, bytes.data() + at, sizeof(word));
+    wide = __builtin_ia32_crc32di(wide, word);
+  }
+  return crc_by_table(bytes.substr(at), static_cast<uint32_t>(wide));
+}
+#endif
+
+}  // namespace
+
+uint32_t crc32c(std::string_view bytes, uint32_t crc) {
+#if defined(__x86_64__)
+  static const bool has_instruction = __builtin_cpu_supports("sse4.2") != 0;
+  if (has_instruction) return ~crc_by_instruction(bytes, ~crc);
+#endif
+  return ~crc_by_table(bytes, ~crc);
 }
 
 uint64_t mix_seed(std::span<const uint64_t> words) {
