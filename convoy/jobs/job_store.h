@@ -39,8 +39,11 @@ enum class Access { ReadWrite, ReadOnly };  // ReadOnly works in a folder that m
 struct StoreOptions {
   Access access = Access::ReadWrite;
   bool rollback_journal = false;  // SQLite: as on a network file system, wherever the file is
-  std::chrono::milliseconds busy_limit{
-      15'000};  // waiting for another process, or for a server to come back
+  std::chrono::milliseconds busy_limit{15'000};    // waiting for another process, or a first answer
+  std::chrono::milliseconds server_limit{15'000};  // waiting for a server to come back
+  // Asked between tries to reach a server that went away; false = give up now. Empty = true. May be told of an outage
+  // this way, too.
+  std::function<bool()> keep_waiting = {};
 };
 
 struct GroupRegistration {

@@ -32,7 +32,7 @@ std::unique_ptr<JobStore> open_sqlite(const std::filesystem::path& path,
 std::unique_ptr<JobStore> open_postgres(const std::string& url, const StoreOptions& options) {
   auto session = std::make_unique<PostgresSession>(url, options);
   prepare_schema(*session, options.access);
-  return std::make_unique<SqlStore>(std::move(session), options.busy_limit);
+  return std::make_unique<SqlStore>(std::move(session), options.server_limit, options.keep_waiting);
 }
 
 }  // namespace

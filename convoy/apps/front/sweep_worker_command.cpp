@@ -7,6 +7,7 @@
 
 #include "convoy/apps/front/command.h"
 #include "convoy/base/error.h"
+#include "convoy/launch/place/environment_resolver.h"
 #include "convoy/launch/signals.h"
 #include "convoy/sweep/runner/cell_outcome.h"
 #include "convoy/sweep/runner/worker.h"
@@ -24,6 +25,7 @@ struct WorkerFlags {
   int64_t first_range = 1 << 16;
   int64_t max_attempts = 3;
   double timeout = 0;
+  double lease = 60;
   bool notes = false;
 
   template <class Visitor>
@@ -36,6 +38,7 @@ struct WorkerFlags {
     visit("first_range", first_range, "guesses").at_least(1);
     visit("max_attempts", max_attempts, "tries of a range").at_least(1);
     visit("timeout", timeout, "seconds a program may take; 0 = any").at_least(0);
+    visit("lease", lease, "seconds").at_least(1);
     visit("notes", notes, "tell what is computed");
   }
 };
@@ -51,29 +54,53 @@ void tell(const sweep::WorkerMessage& message) {
   }
 }
 
+// The GPU that the runner gave this worker; null = it computes with the CPU.
+std::shared_ptr<sweep::cuda::Device> worker_gpu() {
+  const launch::Environment environment = launch::process_environment();
+  const auto wanted = environment.find("CONVOY_SWEEP_DEVICE");
+  if (wanted == environment.end()) return nullptr;
+  try {
+    const auto visible = environment.find("CUDA_VISIBLE_DEVICES");
+    return sweep::cuda::open_device(sweep::cuda::driver_library(environment),
+                                    visible == environment.end() ? "0" : visible->second);
+  } catch (const Error& error) {
+    if (wanted->second != "auto") throw;
+    tell({.kind = sweep::WorkerMessage::Kind::Note,
+          .text =
+              fmt::format("computes with the CPU: its GPU can not be used: {}", error.sentence())});
+    return nullptr;
+  }
+}
+
 int run_sweep_worker(Context& context, const std::vector<std::string>& arguments) {
   WorkerFlags flags;
   context.parse(flags, arguments);
   CONVOY_CHECK(!flags.groups.empty() && flags.groups.size() == flags.cells_per_claim.size(),
                ConfigError, "--groups and --cells-per-claim want one number per group");
   launch::SignalStream signals({SIGTERM, SIGINT, SIGHUP});
-  const auto workload = sweep::make_workload(flags.workload, flags.mode, flags.timeout);
-  const auto store = jobs::open_store(flags.store);
+  const std::shared_ptr<sweep::cuda::Device> gpu = worker_gpu();
+  const auto workload = sweep::make_workload(flags.workload, flags.mode, flags.timeout, gpu);
+  bool stop = false;
+  const auto stop_wanted = [&] {
+    while (const auto signal = signals.next())
+      stop = stop || *signal == SIGTERM || *signal == SIGINT || *signal == SIGHUP;
+    return stop;
+  };
+  const auto store = jobs::open_store(
+      flags.store,
+      {.server_limit = sweep::kServerLimit, .keep_waiting = [&] { return !stop_wanted(); }});
   sweep::WorkerOptions options;
   options.name = sweep::worker_name(::getpid());
   for (size_t at = 0; at < flags.groups.size(); ++at)
     options.groups.push_back({flags.groups[at], flags.cells_per_claim[at]});
   options.first_range_guesses = flags.first_range;
   options.max_attempts = static_cast<int>(flags.max_attempts);
-  options.device = sweep::device_name();
+  options.lease = std::chrono::milliseconds(static_cast<int64_t>(1000 * flags.lease));
+  options.device = gpu ? gpu->name() : sweep::device_name();
+  options.on_gpu = gpu != nullptr;
   options.notes = flags.notes;
   options.tell = tell;
-  bool stop = false;
-  options.stop_wanted = [&] {
-    while (const auto signal = signals.next())
-      stop = stop || *signal == SIGTERM || *signal == SIGINT || *signal == SIGHUP;
-    return stop;
-  };
+  options.stop_wanted = stop_wanted;
   sweep::run_worker(options, *workload, *store);
   return 0;
 }

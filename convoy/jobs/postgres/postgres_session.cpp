@@ -38,6 +38,15 @@ void replace_all(std::string& text, std::string_view what, std::string_view with
     text.replace(at, what.size(), with);
 }
 
+// A server that answers no, and will not say otherwise in a moment. libpq hands out the text alone.
+bool refuses_for_good(const std::string& said) {
+  const auto has = [&](const char* words) { return said.find(words) != std::string::npos; };
+  if (has("fe_sendauth")) return true;  // no password was given
+  if (!has("FATAL")) return false;
+  return !has("starting up") && !has("shutting down") && !has("recovery") && !has("too many") &&
+         !has("connection slots") && !has("terminating connection") && !has("crash");
+}
+
 }  // namespace
 
 class PostgresSession::Answer {
@@ -296,7 +305,11 @@ void PostgresSession::check(const Answer& answer) {
 void PostgresSession::throw_lost() {
   std::string said = strike_secrets(libpq_->error_message(connection_), url_);
   while (!said.empty() && said.back() == '\n') said.pop_back();
+  std::replace(said.begin(), said.end(), '\n', ' ');
   disconnect();
+  if (refuses_for_good(said))
+    throw IoError(fmt::format("PostgreSQL lets nobody in: {}", said),
+                  {.file = name_, .hint = "check the user, password and database of the URL"});
   throw RetryTransaction(fmt::format("PostgreSQL can not be reached: {}", said),
                          {.file = name_, .hint = "check that the server runs and lets you in"});
 }

@@ -22,8 +22,11 @@ Bytes bytes_of_id(const std::array<uint8_t, 32>& id) {
 
 }  // namespace
 
-SqlStore::SqlStore(std::unique_ptr<SqlSession> session, std::chrono::milliseconds busy_limit)
-    : session_(std::move(session)), busy_limit_(busy_limit) {}
+SqlStore::SqlStore(std::unique_ptr<SqlSession> session, std::chrono::milliseconds busy_limit,
+                   std::function<bool()> keep_waiting)
+    : session_(std::move(session)),
+      busy_limit_(busy_limit),
+      keep_waiting_(std::move(keep_waiting)) {}
 
 bool SqlStore::durability_is_due(int64_t num_results) const {
   const int64_t at_risk = results_at_risk_ + num_results;
@@ -44,7 +47,8 @@ void SqlStore::note_committed(int64_t num_results, bool durable) {
 
 void SqlStore::wait_or_give_up(const RetryTransaction& error,
                                std::chrono::steady_clock::time_point deadline) {
-  if (std::chrono::steady_clock::now() >= deadline) throw IoError(error.what(), error.place());
+  if (std::chrono::steady_clock::now() >= deadline || (keep_waiting_ && !keep_waiting_()))
+    throw IoError(error.what(), error.place());
   std::this_thread::sleep_for(kRetryPause);
 }
 

@@ -20,7 +20,8 @@ namespace convoy::jobs {
 class SqlStore : public JobStore {
  public:
   // The schema is prepared already.
-  SqlStore(std::unique_ptr<SqlSession> session, std::chrono::milliseconds busy_limit);
+  SqlStore(std::unique_ptr<SqlSession> session, std::chrono::milliseconds busy_limit,
+           std::function<bool()> keep_waiting = {});
 
   GroupRegistration register_group(const std::string& name, const std::string& workload,
                                    const std::string& version) override;
@@ -96,6 +97,7 @@ class SqlStore : public JobStore {
 
   std::unique_ptr<SqlSession> session_;
   std::chrono::milliseconds busy_limit_;
+  std::function<bool()> keep_waiting_;
   std::map<int64_t, Group> groups_;  // those seen; they never change
   int64_t results_at_risk_ = 0;      // committed, yet lost by a power cut
   std::chrono::steady_clock::time_point oldest_at_risk_{};

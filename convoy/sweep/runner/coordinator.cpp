@@ -10,6 +10,7 @@
 #include "convoy/launch/signals.h"
 #include "convoy/sweep/runner/program_watch.h"
 #include "convoy/sweep/runner/sweep_progress.h"
+#include "convoy/sweep/runner/worker.h"
 #include "convoy/sweep/runner/worker_command.h"
 #include "convoy/sweep/runner/worker_failure.h"
 #include "convoy/sweep/runner/worker_pool.h"
@@ -24,8 +25,7 @@ using Environment = std::map<std::string, std::string>;
 constexpr milliseconds kTurn{100};            // the longest between two looks at everything
 constexpr milliseconds kFinishEvery{250};     // looks for finished cells in the store
 constexpr milliseconds kReleaseEvery{1'000};  // looks for workers that ended with their runner
-constexpr milliseconds kRenewEvery{15'000};
-constexpr milliseconds kLease{60'000};
+constexpr std::chrono::seconds kSayWaitingEvery{60};
 constexpr milliseconds kStopGrace{
     5'000};                     // what a worker computes when told to stop is short, or lost
 constexpr int kIdleDeaths = 5;  // in a row, of workers that had begun nothing
@@ -35,7 +35,9 @@ class Coordinator {
   Coordinator(const SweepPlan& plan, const Workload& workload, const RunOptions& options)
       : options_(options),
         signals_(launch::default_stop_signals()),
-        store_(jobs::open_store(options.store)) {
+        store_(jobs::open_store(
+            options.store,
+            {.server_limit = kServerLimit, .keep_waiting = [this] { return keep_waiting(); }})) {
     sweep_ = store_plan(*store_, plan);
     for (const std::string& version : sweep_.other_versions)
       options_.log.info(fmt::format(
@@ -87,6 +89,21 @@ class Coordinator {
     return all;
   }
 
+  milliseconds lease() const {
+    return milliseconds(static_cast<int64_t>(1000 * options_.lease_seconds));
+  }
+
+  // A server that went away may come back; workers wait for it too, and then hand in what they have.
+  bool keep_waiting() {
+    if (Clock::now() - said_waiting_ > kSayWaitingEvery) {
+      said_waiting_ = Clock::now();
+      options_.log.warning(fmt::format("{} can not be reached; waiting for it", store_->name()));
+    }
+    while (const auto signal = signals_.next())
+      if (launch::contains(launch::default_stop_signals(), *signal)) report_.stop_signal = *signal;
+    return report_.stop_signal == 0;
+  }
+
   void turn() {
     pool_->start_missing(std::max<int64_t>(1, open_));
     listen(kTurn);
@@ -102,7 +119,7 @@ class Coordinator {
       release_gone_workers(*store_, sweep_);
     }
     if (now >= next_renew_) {
-      next_renew_ = now + kRenewEvery;
+      next_renew_ = now + lease() / 4;
       renew();
     }
     if (options_.timeout_seconds > 0)
@@ -173,7 +190,7 @@ class Coordinator {
       std::erase_if(leases, [&](const jobs::Lease& lease) {
         return std::find(names.begin(), names.end(), lease.worker) == names.end();
       });
-      if (!leases.empty()) store_->renew(leases, kLease);
+      if (!leases.empty()) store_->renew(leases, lease());
     }
   }
 
@@ -247,6 +264,7 @@ class Coordinator {
   std::unique_ptr<WorkerPool> pool_;
   std::unique_ptr<SweepProgress> progress_;
   RunReport report_;
+  Clock::time_point said_waiting_;
   Clock::time_point next_finish_, next_release_, next_renew_, next_count_;
   int64_t open_ = -1;
   int idle_deaths_ = 0;

@@ -21,10 +21,13 @@ struct RunOptions {
   std::vector<std::string> worker_command;  // argv up to the flags of `sweep-worker`
   int64_t workers = 0;                      // 0 = usable CPUs
   int64_t cores_per_worker = 0;  // each worker on cores of its own; 0 = as the system likes
-  int64_t max_gpus = -1;         // for programs that workers start; -1 = all, 0 = none
+  // Who computes guesses: "cpu"; "auto": GPUs as well, where they can be used; "cuda": only GPUs.
+  std::string guess_device = "cpu";
+  int64_t max_gpus = -1;  // for guesses, and for programs that workers start; -1 = all, 0 = none
   int64_t workers_per_device = 1;
   double timeout_seconds = 3600;  // of a descent, a command, or silence; 0 = none
   int64_t max_attempts = 3;       // of one range
+  double lease_seconds = 60;      // of workers that nobody hears of any more
   std::string log_folder;         // for the workers' stderr; empty = nowhere
   bool starts_programs = false;   // workers start others: nothing of them may stay behind
   telemetry::ColorChoice color = telemetry::ColorChoice::Auto;
@@ -42,7 +45,8 @@ struct RunReport {
   bool finished() const { return done + failed == cells; }
 };
 
-// Blocks. Throws what the store throws, and StateError when workers can not work.
+// Blocks. Throws what the store throws, ConfigError where wanted GPUs are not there, and StateError when workers can not
+// work.
 RunReport run_sweep(const SweepPlan& plan, const Workload& workload, const RunOptions& options);
 
 }  // namespace convoy::sweep

@@ -4,11 +4,13 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <charconv>
 #include <cmath>
 #include <cstring>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <span>
+#include <string_view>
 
 #include "convoy/base/error.h"
 #include "convoy/base/hash.h"
@@ -42,6 +44,30 @@ size_t cell_end(const std::string& parameters) {
   return std::string::npos;
 }
 
+// `,"guesses":1,"method":"gnc","seed":0}`, which a million cells should not need a parser for. False: it is more.
+bool read_plain_rest(std::string_view rest, PlannedCell& planned) {
+  const auto number = [&](std::string_view key, int64_t& value) {
+    if (!rest.starts_with(key)) return false;
+    const char* const begin = rest.data() + key.size();
+    const auto [end, status] = std::from_chars(begin, rest.data() + rest.size(), value);
+    rest.remove_prefix(static_cast<size_t>(end - rest.data()));
+    return status == std::errc();
+  };
+  constexpr std::string_view kMethod = ",\"method\":\"";
+  PlannedCell read;
+  number(",\"guesses\":", read.guesses);
+  if (!rest.starts_with(kMethod)) return false;
+  rest.remove_prefix(kMethod.size());
+  const size_t close = rest.find_first_of("\"\\");
+  if (close == std::string_view::npos || rest[close] != '"') return false;
+  read.cell.method = rest.substr(0, close);
+  rest.remove_prefix(close + 1);
+  if (!number(",\"seed\":", read.cell.seed) || rest != "}") return false;
+  read.cell.parameters = std::move(planned.cell.parameters);
+  planned = std::move(read);
+  return true;
+}
+
 }  // namespace
 
 bool StopRule::met(const Tally& tally) const {
@@ -73,6 +99,7 @@ PlannedCell PlannedCell::parse(const std::string& parameters) {
     nlohmann::json object;
     if (const size_t end = cell_end(parameters); end != std::string::npos) {
       planned.cell.parameters = parameters.substr(kCellKey.size(), end - kCellKey.size());
+      if (read_plain_rest(std::string_view(parameters).substr(end), planned)) return planned;
       object = nlohmann::json::parse("{" + parameters.substr(end + 1));
     } else {
       object = nlohmann::json::parse(parameters);

@@ -14,6 +14,7 @@ struct RunFlags {
   int64_t cores_per_worker = 0;
   double timeout = 3600;
   int64_t max_attempts = 3;
+  double lease = 60;
   std::string results_dir = "results";
   std::string log_dir;
   bool dry_run = false;
@@ -30,6 +31,8 @@ struct RunFlags {
     visit("timeout", timeout, "seconds a range, a descent or a command may take; 0 = any")
         .at_least(0);
     visit("max_attempts", max_attempts, "tries of a range before its cell has failed").at_least(1);
+    visit("lease", lease, "seconds after which work of a host that is not heard of goes to others")
+        .at_least(2);
     visit("results_dir", results_dir, "folder of result tables");
     visit("log_dir", log_dir, "folder for what workers write on stderr; empty = nowhere");
     visit("dry_run", dry_run, "print what would be computed, and compute nothing");

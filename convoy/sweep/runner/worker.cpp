@@ -30,7 +30,6 @@ constexpr double kSliceSeconds = 0.25;
 constexpr double kHandInSeconds = 0.05;
 constexpr int64_t kMostRangesPerClaim = 1000;
 constexpr int64_t kMostUnits = int64_t{1} << 50;
-constexpr std::chrono::milliseconds kLease{60'000};
 constexpr std::chrono::milliseconds kIdle{50};
 
 double seconds_since(Clock::time_point begin) {
@@ -66,9 +65,11 @@ class Worker {
       : options_(options), workload_(workload), store_(store) {}
 
   void run() {
-    while (!options_.stop_wanted()) {
+    while (!ending()) {
       bool any = false;
-      for (const WorkerGroup& group : options_.groups) any = work_on(group) || any;
+      // Guesses are the first group.
+      for (const WorkerGroup& group : options_.groups)
+        if (!any || !options_.on_gpu) any = work_on(group) || any;
       if (any) continue;
       options_.tell({.kind = WorkerMessage::Kind::Idle});
       if (all_finished()) break;
@@ -79,6 +80,8 @@ class Worker {
   }
 
  private:
+  bool ending() const { return device_lost_ || options_.stop_wanted(); }
+
   bool all_finished() {
     return std::all_of(
         options_.groups.begin(), options_.groups.end(),
@@ -87,20 +90,20 @@ class Worker {
 
   // One claim. False when there was nothing.
   bool work_on(const WorkerGroup& group) {
-    if (options_.stop_wanted()) return false;
+    if (ending()) return false;
     std::vector<Lease> leases =
         store_.claim({.group = group.number,
                       .worker = options_.name,
                       .max_ranges = std::max(group.cells_per_claim, ranges_per_claim_),
                       .units_per_range = units_per_range(),
-                      .lease = kLease});
+                      .lease = options_.lease});
     // The last range of a cell may come from anyone, so whoever has nothing to do looks.
     if (leases.empty()) return finish_complete(store_, group.number) > 0;
     const auto begin = Clock::now();
     std::vector<Lease> cells;
     size_t started = 0;
     for (const Lease& lease : leases) {
-      if (options_.stop_wanted() || seconds_since(begin) > 1.5 * kClaimSeconds) break;
+      if (ending() || seconds_since(begin) > 1.5 * kClaimSeconds) break;
       ++started;
       const PlannedCell planned = PlannedCell::parse(lease.parameters);
       if (planned.guesses > 0) {
@@ -144,11 +147,14 @@ class Worker {
         tell_computed(slice, part.total().accepted, slice_begin, experiment.expected_rate());
       }
     } catch (...) {
-      fail(lease, failure_of(std::current_exception()));
+      const jobs::Failure failure = failure_of(std::current_exception());
+      device_lost_ = failure.kind == "device";
+      fail(lease, failure);
       return;
     }
     learn_rate(done, seconds_since(begin));
     range.add_time(microseconds_since(begin));
+    if (options_.on_gpu) range.add_gpu(options_.device);
     jobs::Completion completion{
         .lease = lease, .payload = range.text(), .count = done, .result = {}};
     if (lease.first == 0 && done == lease.task_units)
@@ -311,6 +317,7 @@ class Worker {
   const Workload& workload_;
   jobs::JobStore& store_;
   double rate_ = 0;  // guesses per second
+  bool device_lost_ = false;
   int64_t ranges_per_claim_ = 1;
   std::unique_ptr<GuessExperiment> experiment_;
   int64_t experiment_task_ = -1;

@@ -6,6 +6,7 @@
 
 #include <sys/types.h>
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -17,6 +18,9 @@
 
 namespace convoy::sweep {
 
+// A server that is gone for longer ends a sweep; what was finished is kept, and the same command goes on.
+constexpr std::chrono::minutes kServerLimit{10};
+
 struct WorkerGroup {
   int64_t number = 0;           // in the store
   int64_t cells_per_claim = 1;  // of descents: computed together
@@ -27,15 +31,18 @@ struct WorkerOptions {
   std::vector<WorkerGroup> groups;
   int64_t first_range_guesses = 1 << 16;  // before any rate is known
   int max_attempts = 3;
+  std::chrono::milliseconds lease{60'000};  // renewed by whoever started the worker
   std::string device;
+  // The device is a GPU: it is busy with guesses as long as there are any, and its name goes with them.
+  bool on_gpu = false;
   bool notes = false;                              // tell Note messages
   std::function<void(const WorkerMessage&)> tell;  // must not throw
   std::function<bool()> stop_wanted;  // asked several times a second; once true, stays so
 };
 
 // Returns when no task of the groups is open, or when it is to stop; then finished parts of ranges are handed in and
-// the rest is given back. What a cell's computation throws fails its range, not the worker. Throws what the store
-// throws. Blocks.
+// the rest is given back. What a cell's computation throws fails its range, not the worker; but after a DeviceError it
+// returns, since only another process may use the device again. Throws what the store throws. Blocks.
 void run_worker(const WorkerOptions& options, const Workload& workload, jobs::JobStore& store);
 
 // "HOST.BOOT.NAMESPACE:PID:START": no other process has the name, ever.

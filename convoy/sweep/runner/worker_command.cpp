@@ -5,9 +5,11 @@
 
 #include <algorithm>
 
+#include "convoy/base/error.h"
 #include "convoy/base/usable_cpus.h"
 #include "convoy/launch/place/devices.h"
 #include "convoy/launch/place/environment_resolver.h"
+#include "convoy/sweep/cuda/device.h"
 
 namespace convoy::sweep {
 namespace {
@@ -28,11 +30,25 @@ int64_t first_range(const SweepPlan& plan, const Workload& workload) {
 
 // As CUDA_VISIBLE_DEVICES names each of them alone.
 std::vector<std::string> wanted_devices(const RunOptions& options) {
-  if (!options.starts_programs || options.max_gpus == 0) return {};
+  const bool for_guesses = options.guess_device != "cpu";
+  if ((!options.starts_programs && !for_guesses) || options.max_gpus == 0) return {};
   const launch::Environment environment = launch::process_environment();
   const launch::GpuList list = launch::list_gpus(launch::device_sources(environment));
   std::vector<std::string> devices =
       launch::select_devices(list.gpus, launch::selection_request(environment, "")).tokens;
+  if (options.guess_device == "cuda" && devices.empty())
+    throw ConfigError(
+        fmt::format("wanted GPUs, found none: {}",
+                    list.why_none.empty() ? "none is visible to this process" : list.why_none),
+        {.hint = "--device cpu goes without"});
+  if (for_guesses && !devices.empty() && cuda::kernel_text().empty()) {
+    const std::string why =
+        "GPUs can not be used: this Convoy was built without clang++, which compiles its kernels";
+    if (options.guess_device == "cuda")
+      throw ConfigError(why, {.hint = "--device cpu goes without"});
+    options.log.warning(why);
+    return {};
+  }
   if (options.max_gpus > 0 && devices.size() > static_cast<size_t>(options.max_gpus))
     devices.resize(static_cast<size_t>(options.max_gpus));
   return devices;
@@ -41,10 +57,19 @@ std::vector<std::string> wanted_devices(const RunOptions& options) {
 }  // namespace
 
 int64_t worker_count(const RunOptions& options) {
+  const int64_t by_cores = usable_cpus() / std::max<int64_t>(1, options.cores_per_worker);
+  if (options.guess_device != "cpu") {
+    const auto gpus = static_cast<int64_t>(wanted_devices(options).size());
+    if (options.guess_device == "cuda") return gpus;
+    // A core for each GPU.
+    const int64_t others =
+        options.workers > 0 ? options.workers : std::max<int64_t>(0, by_cores - gpus);
+    return std::max<int64_t>(1, gpus + others);
+  }
   if (options.workers > 0) return options.workers;
   const auto devices = static_cast<int64_t>(wanted_devices(options).size());
   if (devices > 0) return devices * std::max<int64_t>(1, options.workers_per_device);
-  return std::max<int64_t>(1, usable_cpus() / std::max<int64_t>(1, options.cores_per_worker));
+  return std::max<int64_t>(1, by_cores);
 }
 
 std::vector<std::map<std::string, std::string>> worker_environments(const RunOptions& options,
@@ -55,8 +80,11 @@ std::vector<std::map<std::string, std::string>> worker_environments(const RunOpt
     std::map<std::string, std::string> environment = {
         {"CONVOY_SWEEP_WORKER", std::to_string(worker)},
         {"CONVOY_SWEEP_WORKERS", std::to_string(workers)}};
-    if (!devices.empty())
-      environment["CUDA_VISIBLE_DEVICES"] = devices[static_cast<size_t>(worker) % devices.size()];
+    const auto place = static_cast<size_t>(worker);
+    if (options.guess_device == "cpu" ? !devices.empty() : place < devices.size())
+      environment["CUDA_VISIBLE_DEVICES"] = devices[place % devices.size()];
+    if (options.guess_device != "cpu" && place < devices.size())
+      environment["CONVOY_SWEEP_DEVICE"] = options.guess_device;
     environments.push_back(std::move(environment));
   }
   return environments;
@@ -96,7 +124,8 @@ std::vector<std::string> worker_command(const SweepPlan& plan, const Workload& w
         std::string("--cells-per-claim"), batches, std::string("--first-range"),
         std::to_string(first_range(plan, workload)), std::string("--max-attempts"),
         std::to_string(options.max_attempts), std::string("--timeout"),
-        fmt::format("{}", options.timeout_seconds)})
+        fmt::format("{}", options.timeout_seconds), std::string("--lease"),
+        fmt::format("{}", options.lease_seconds)})
     command.push_back(argument);
   if (options.log.level() == LogLevel::Verbose) command.push_back("--notes");
   return command;
