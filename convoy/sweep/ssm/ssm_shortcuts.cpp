@@ -59,7 +59,9 @@ class ProjectedGuesses : public GuessExperiment {
       : problem_(problem),
         precision_(precision),
         sum_kernel_(power_sums(level, precision, 1)),
-        all_kernel_(power_sums(level, precision, (1u << problem.num_powers) - 1)) {}
+        all_kernel_(power_sums(level, precision, (1u << problem.num_powers) - 1)) {
+    for (const auto& row : problem.rows) weight_ += row[0] * row[0] / problem.divisor;
+  }
 
   Tally run(uint64_t first, uint64_t count) const override {
     Tally tally;
@@ -98,8 +100,8 @@ class ProjectedGuesses : public GuessExperiment {
       const auto lanes = std::min<uint64_t>(kGroupGuesses, count - done);
       for (uint32_t g = 0; g < lanes; ++g) {
         const double sum = spread * double{normals[g]};
-        const double s[kMaxSsmPower] = {sum - problem_.target[0]};
-        if (!(problem_.train_loss(s) < problem_.parameters.eps_train)) continue;
+        const double s = sum - problem_.target[0];
+        if (!(weight_ * s * s < problem_.parameters.eps_train)) continue;
         passed.guesses.push_back(guesses[g]);
         passed.sums.push_back(sum);
         if (passed.guesses.size() == kGroupGuesses) add_losses(of_weights, passed, tally);
@@ -141,6 +143,7 @@ class ProjectedGuesses : public GuessExperiment {
   Precision precision_;
   PowerSums sum_kernel_;
   PowerSums all_kernel_;
+  double weight_ = 0;  // training loss = weight s_1^2
 };
 
 }  // namespace
