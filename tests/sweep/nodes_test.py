@@ -1,0 +1,294 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Sweeps of several hosts over one PostgreSQL store: two network namespaces, a real server in one of them.
+Usage: nodes_test.py BIN_FOLDER. Exit code 77 = skipped, with the reason."""
+import glob
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+BIN = os.path.abspath(sys.argv[1])
+CONVOY = os.path.join(BIN, "convoy")
+PASSWORD = "s3cret"
+ADDRESSES = {"a": "10.78.0.1", "b": "10.78.0.2"}
+
+
+def skip(reason):
+    print(f"skipped: {reason}", flush=True)
+    sys.exit(77)
+
+
+def run(*command):
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode != 0:
+        raise RuntimeError(f"{' '.join(command)}: {done.stderr.strip()}")
+
+
+class Hosts:
+    """Two namespaces, `a` and `b`, joined by a veth pair. As a context it leaves nothing behind."""
+
+    def __init__(self):
+        self.names = {host: f"convoy-sweep-{os.getpid()}{host}" for host in "ab"}
+        self.links = {host: f"cs{os.getpid() % 1000000}{host}" for host in "ab"}
+
+    def __enter__(self):
+        try:
+            for name in self.names.values():
+                run("ip", "netns", "add", name)
+            run("ip", "link", "add", self.links["a"], "netns", self.names["a"], "type", "veth",
+                "peer", "name", self.links["b"], "netns", self.names["b"])
+            for host in "ab":
+                ip = ["ip", "-n", self.names[host]]
+                run(*ip, "link", "set", "lo", "up")
+                run(*ip, "addr", "add", f"{ADDRESSES[host]}/24", "dev", self.links[host])
+                run(*ip, "link", "set", self.links[host], "up")
+        except Exception:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_):
+        for name in self.names.values():
+            subprocess.run(["ip", "netns", "del", name], capture_output=True)
+
+    def inside(self, host, command):
+        return ["ip", "netns", "exec", self.names[host]] + command
+
+    def packets_to(self, host, vanish):
+        run(*self.inside(host, ["iptables", "-I" if vanish else "-D", "INPUT", "-i", self.links[host],
+                                "-j", "DROP"]))
+
+
+def binary_folder():
+    folders = sorted(glob.glob("/usr/lib/postgresql/*/bin"), key=lambda path: int(path.split("/")[4]))
+    if folders:
+        return folders[-1]
+    found = shutil.which("initdb")
+    return os.path.dirname(found) if found else None
+
+
+class Server:
+    """PostgreSQL on host a, for both hosts, with a password."""
+
+    def __init__(self, hosts, binaries, folder):
+        self.hosts, self.binaries, self.folder = hosts, binaries, folder
+        self.data = os.path.join(folder, "data")
+        with open(os.path.join(folder, "password"), "w") as file:
+            file.write(PASSWORD)
+        shutil.chown(folder, "postgres")
+        shutil.chown(os.path.join(folder, "password"), "postgres")
+        self.as_postgres("initdb", "-D", self.data, "-A", "scram-sha-256", "-U", "ann", "-N",
+                         f"--pwfile={folder}/password")
+        with open(os.path.join(self.data, "postgresql.conf"), "a") as file:
+            file.write(f"listen_addresses = '*'\nunix_socket_directories = '{folder}'\nfsync = off\n"
+                       "max_connections = 40\nshared_buffers = 32MB\n")
+        with open(os.path.join(self.data, "pg_hba.conf"), "a") as file:
+            file.write("host all all 10.78.0.0/24 scram-sha-256\n")
+        self.control("start")
+
+    def as_postgres(self, program, *arguments):
+        run(*self.hosts.inside("a", ["runuser", "-u", "postgres", "--", f"{self.binaries}/{program}",
+                                     *arguments]))
+
+    def control(self, action):
+        arguments = ["-D", self.data, "-w", "-t", "60", "-m", "fast"]
+        if action == "start":
+            arguments += ["-l", os.path.join(self.folder, "server.log")]
+        self.as_postgres("pg_ctl", *arguments, action)
+
+    def url(self, database, password=PASSWORD, port=5432):
+        return f"postgresql://ann:{password}@{ADDRESSES['a']}:{port}/{database}"
+
+    def make(self, database):
+        run(*self.hosts.inside("a", ["env", f"PGPASSWORD={PASSWORD}", f"{self.binaries}/createdb", "-h",
+                                     ADDRESSES["a"], "-U", "ann", database]))
+        return self.url(database)
+
+
+class Node:
+    """`convoy sweep` on one host."""
+
+    def __init__(self, hosts, host, arguments, folder):
+        self.errors = tempfile.TemporaryFile("w+")
+        self.output = tempfile.TemporaryFile("w+")
+        # Processes of b have numbers of their own, as on another machine: a can not see whether they live.
+        self.apart = ["unshare", "--pid", "--fork", "--kill-child=KILL", "--mount-proc"] if host == "b" else []
+        self.process = subprocess.Popen(
+            hosts.inside(host, [*self.apart, CONVOY, "sweep", *arguments]), stdin=subprocess.DEVNULL,
+            stdout=self.output, stderr=self.errors, cwd=folder)
+
+    def end(self, seconds=120):
+        code = self.process.wait(seconds)
+        self.errors.seek(0)
+        self.output.seek(0)
+        self.text = self.errors.read()
+        return code
+
+    @staticmethod
+    def children(process):
+        """ip netns exec becomes the program itself."""
+        try:
+            with open(f"/proc/{process}/task/{process}/children") as file:
+                return [int(word) for word in file.read().split()]
+        except FileNotFoundError:
+            return []
+
+    def workers(self):
+        runners = self.children(self.process.pid) if self.apart else [self.process.pid]
+        return [worker for runner in runners for worker in self.children(runner)]
+
+    def kill_host(self):
+        assert self.apart, "the others of this host would be seen to be gone"
+        self.process.kill()
+        self.process.wait()
+
+
+def command(guesses, store, more=()):
+    return ["ssm", "--num-seeds", "3", "--student-dims", "30", "60", "--eps-train", "0.001",
+            "--gnc-num-samples", str(guesses), "--gd", "--gd-epochs", "200", "--store", store,
+            "--lease", "4", "--workers", "2", *more]
+
+
+class Sweeps:
+    def __init__(self, hosts, server, folder):
+        self.hosts, self.server, self.folder = hosts, server, folder
+        self.guesses = 200_000
+        # As many guesses as take two hosts of two workers some seconds, however busy the machine is.
+        while True:
+            begin = time.monotonic()
+            self.finish("a", "unbroken.db")
+            seconds = time.monotonic() - begin
+            if seconds > 4 or self.guesses >= 20_000_000:
+                break
+            self.guesses = int(self.guesses * min(10, 1 + 5 / seconds))
+            os.remove(os.path.join(folder, "unbroken.db"))
+        self.wanted = self.results("unbroken.db")
+        print(f"{self.guesses} guesses a cell take {seconds:.1f} s", flush=True)
+
+    def start(self, host, store):
+        return Node(self.hosts, host, command(self.guesses, store), self.folder)
+
+    def finish(self, host, store):
+        node = self.start(host, store)
+        assert node.end() == 0, node.text
+
+    def results(self, store):
+        def said(*arguments):
+            done = subprocess.run(self.hosts.inside("a", [CONVOY, "sweep", *arguments, "--store", store]),
+                                  capture_output=True, text=True, cwd=self.folder)
+            assert done.returncode == 0, done.stderr
+            return done.stdout
+        rows = json.loads(said("show", "--json"))
+        for row in rows:
+            for name in ("seconds", "guesses_per_second"):
+                del row[name]
+        return said("export", "--format", "wide") + json.dumps(rows)
+
+    def check(self, store):
+        assert self.results(store) == self.wanted, f"results of {store} are others"
+
+    def work_of(self, node):
+        deadline = time.monotonic() + 30
+        while len(node.workers()) < 2 and time.monotonic() < deadline:
+            time.sleep(0.02)
+        time.sleep(1.2)
+        assert node.process.poll() is None, "the sweep was too fast for the test"
+
+
+def a_lost_host_is_replaced(sweeps):
+    store = sweeps.server.make("lost")
+    left, right = sweeps.start("a", store), sweeps.start("b", store)
+    sweeps.work_of(right)
+    right.kill_host()
+    assert left.end() == 0, left.text
+    sweeps.check(store)
+
+
+def a_host_may_stop_and_another_join(sweeps):
+    store = sweeps.server.make("joined")
+    left = sweeps.start("a", store)
+    sweeps.work_of(left)
+    right = sweeps.start("b", store)
+    sweeps.work_of(right)
+    left.process.send_signal(signal.SIGTERM)
+    assert left.end() == 75, left.text
+    assert right.process.poll() is None
+    assert right.end() == 0, right.text
+    sweeps.check(store)
+
+
+def a_cut_network_heals(sweeps):
+    store = sweeps.server.make("cut")
+    left, right = sweeps.start("a", store), sweeps.start("b", store)
+    sweeps.work_of(right)
+    sweeps.hosts.packets_to("b", vanish=True)
+    time.sleep(6)
+    sweeps.hosts.packets_to("b", vanish=False)
+    assert left.end() == 0, left.text
+    assert right.end() == 0, right.text
+    sweeps.check(store)
+
+
+def a_server_may_restart(sweeps):
+    store = sweeps.server.make("restarted")
+    left, right = sweeps.start("a", store), sweeps.start("b", store)
+    sweeps.work_of(right)
+    sweeps.server.control("stop")
+    time.sleep(4)
+    assert left.process.poll() is None and right.process.poll() is None
+    sweeps.server.control("start")
+    assert left.end() == 0, left.text
+    assert right.end() == 0, right.text
+    assert "waiting for it" in left.text + right.text, left.text
+    sweeps.check(store)
+
+
+def wrong_stores_are_said_in_a_line(sweeps):
+    server = sweeps.server
+    for store, words in ((server.url("none"), "does not exist"),
+                         (server.url("postgres", "wr0ng"), "password authentication failed"),
+                         (server.url("postgres", port=5433), "can not be reached")):
+        begin = time.monotonic()
+        node = sweeps.start("b", store)
+        assert node.end() == 12, node.text
+        assert words in node.text, node.text
+        assert PASSWORD not in node.text and "wr0ng" not in node.text, node.text
+        assert len(node.text.strip().splitlines()) == 2, node.text  # for people, and as JSON
+        limit = 25 if "reached" in words else 5
+        assert time.monotonic() - begin < limit, f"{words} took {time.monotonic() - begin:.0f} s"
+
+
+def main():
+    if os.geteuid() != 0:
+        skip("network namespaces need root")
+    for program in ("ip", "iptables", "runuser"):
+        if not shutil.which(program):
+            skip(f"there is no {program}")
+    binaries = binary_folder()
+    if not binaries:
+        skip("there is no PostgreSQL server (package postgresql)")
+    if subprocess.run(["id", "postgres"], capture_output=True).returncode != 0:
+        skip("there is no user postgres")
+    with Hosts() as hosts, tempfile.TemporaryDirectory(prefix="convoy-nodes-") as folder:
+        os.chmod(folder, 0o755)
+        home = os.path.join(folder, "server")
+        os.mkdir(home)
+        server = Server(hosts, binaries, home)
+        try:
+            sweeps = Sweeps(hosts, server, folder)
+            for scenario in (wrong_stores_are_said_in_a_line, a_lost_host_is_replaced,
+                             a_host_may_stop_and_another_join, a_cut_network_heals, a_server_may_restart):
+                begin = time.monotonic()
+                scenario(sweeps)
+                print(f"{scenario.__name__}: {time.monotonic() - begin:.1f} s", flush=True)
+        finally:
+            server.control("stop")
+
+
+if __name__ == "__main__":
+    main()
