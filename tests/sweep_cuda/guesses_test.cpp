@@ -35,7 +35,7 @@ class GuessesOnGpu : public ::testing::TestWithParam<bool> {
     if (GetParam() && !driver->problem().empty()) GTEST_SKIP() << driver->problem();
     ASSERT_EQ(driver->problem(), "");
     if (kernel_text().empty()) GTEST_SKIP() << "built without clang++";
-    device_ = std::make_shared<Device>(driver, 0);
+    device_ = std::make_shared<Device>(driver, 0, "0");
   }
 
   void expect_same(const SsmProblem& problem, uint64_t first, uint64_t count,

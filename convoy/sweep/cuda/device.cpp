@@ -34,7 +34,8 @@ std::string kernel_text_of(const std::vector<std::string>& names) {
   return text;
 }
 
-Device::Device(std::shared_ptr<const Driver> driver, int number) : driver_(std::move(driver)) {
+Device::Device(std::shared_ptr<const Driver> driver, int number, const std::string& place)
+    : driver_(std::move(driver)) {
   CONVOY_CHECK(driver_->problem().empty(), ConfigError, "{}", driver_->problem());
   CONVOY_CHECK(!kernel_text().empty(), ConfigError,
                "this Convoy was built without its kernels for GPUs: there was no clang++");
@@ -46,7 +47,7 @@ Device::Device(std::shared_ptr<const Driver> driver, int number) : driver_(std::
   std::array<char, 256> text{};
   driver_->check(call.DeviceGetName(text.data(), static_cast<int>(text.size()) - 1, device_),
                  "the GPU's name can not be read");
-  name_ = fmt::format("cuda:{} {}", number, text.data());
+  name_ = fmt::format("cuda:{} {}", place, text.data());
   int clock = 0;
   if (call.DeviceGetAttribute(&clock, kClockRate, device_) == 0 && clock > 0)
     clock_hertz_ = clock * 1e3;
@@ -56,6 +57,14 @@ Device::Device(std::shared_ptr<const Driver> driver, int number) : driver_(std::
 }
 
 Device::~Device() { driver_->call().DevicePrimaryCtxRelease(device_); }
+
+std::shared_ptr<Device> open_device(const std::filesystem::path& driver_library,
+                                    const std::string& place) {
+  const auto driver = std::make_shared<const Driver>(driver_library);
+  const auto device = std::make_shared<Device>(driver, 0, place);
+  const Module one(device, {"ssm_test_exact_1"});
+  return device;
+}
 
 DeviceUse::DeviceUse(Device& device) : device_(device), lock_(device.mutex_) {
   driver().check(driver().call().CtxSetCurrent(device.context_), "the GPU can not be used");

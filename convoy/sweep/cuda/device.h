@@ -21,14 +21,14 @@ std::string kernel_text_of(const std::vector<std::string>& names);
 
 class Device {
  public:
-  // `number`: among those that this process may use. Takes the GPU's context, about 300 MB of its
-  // memory. Throws ConfigError, DeviceMemory, DeviceLost.
-  Device(std::shared_ptr<const Driver> driver, int number);
+  // `number`: among those that this process may use. `place` is what others call it. Takes the GPU's
+  // context, about 300 MB of its memory. Throws ConfigError, DeviceMemory, DeviceLost.
+  Device(std::shared_ptr<const Driver> driver, int number, const std::string& place);
   ~Device();
   Device(const Device&) = delete;
   Device& operator=(const Device&) = delete;
 
-  const std::string& name() const { return name_; }  // "cuda:0 NVIDIA H100"
+  const std::string& name() const { return name_; }  // "cuda:PLACE NVIDIA H100"
   int multiprocessors() const { return multiprocessors_; }
   double clock_hertz() const { return clock_hertz_; }
 
@@ -43,6 +43,11 @@ class Device {
   double clock_hertz_ = 1e9;
   std::mutex mutex_;
 };
+
+// The first GPU that this process sees, after one kernel was compiled for it: what no sweep could do without is known at
+// once. Throws ConfigError, DeviceMemory, DeviceLost.
+std::shared_ptr<Device> open_device(const std::filesystem::path& driver_library,
+                                    const std::string& place);
 
 // The device for one thread at a time, for as long as this lives. Every call throws what Driver::check
 // does.

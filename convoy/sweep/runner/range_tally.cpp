@@ -19,6 +19,12 @@ void RangeTally::add(int64_t block, const Tally& tally) {
 void RangeTally::append(const RangeTally& right) {
   for (const Block& block : right.blocks_) add(block.number, block.tally);
   microseconds_ += right.microseconds_;
+  for (const std::string& gpu : right.gpus_) add_gpu(gpu);
+}
+
+void RangeTally::add_gpu(const std::string& name) {
+  const auto place = std::lower_bound(gpus_.begin(), gpus_.end(), name);
+  if (place == gpus_.end() || *place != name) gpus_.insert(place, name);
 }
 
 Tally RangeTally::total() const {
@@ -30,6 +36,7 @@ Tally RangeTally::total() const {
 std::string RangeTally::text() const {
   nlohmann::ordered_json object;
   object["microseconds"] = microseconds_;
+  if (!gpus_.empty()) object["gpus"] = gpus_;
   object["blocks"] = nlohmann::ordered_json::array();
   for (const Block& block : blocks_) {
     auto tally = nlohmann::ordered_json::parse(block.tally.json());
@@ -44,6 +51,7 @@ RangeTally RangeTally::parse(const std::string& text) {
     const auto object = nlohmann::json::parse(text);
     RangeTally range;
     object.at("microseconds").get_to(range.microseconds_);
+    if (object.contains("gpus")) object.at("gpus").get_to(range.gpus_);
     for (const auto& block : object.at("blocks"))
       range.blocks_.push_back({block.at("block").get<int64_t>(), Tally::parse(block.dump())});
     return range;

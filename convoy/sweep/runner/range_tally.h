@@ -20,9 +20,11 @@ class RangeTally {
   // `right` holds the guesses that follow. Associative, bit for bit.
   void append(const RangeTally& right);
   void add_time(int64_t microseconds) { microseconds_ += microseconds; }
+  void add_gpu(const std::string& name);  // that took part
 
   Tally total() const;
   int64_t microseconds() const { return microseconds_; }
+  const std::vector<std::string>& gpus() const { return gpus_; }  // sorted
   std::string text() const;
   static RangeTally parse(const std::string& text);  // throws DataError
 
@@ -36,6 +38,7 @@ class RangeTally {
   };
   std::vector<Block> blocks_;
   int64_t microseconds_ = 0;
+  std::vector<std::string> gpus_;
 };
 
 // JobStore's merge of payloads.

@@ -203,8 +203,6 @@ std::vector<std::string> SsmFlags::notices() const {
   if (!resume_from_checkpoint.empty())
     lines.emplace_back(
         "--resume-from-checkpoint has no meaning any more: the same command goes on where it was");
-  if (max_gpus != kMaxGpus)
-    lines.emplace_back("--max-gpus has no meaning here: ranges are computed by CPUs (--workers)");
   return lines;
 }
 

@@ -46,7 +46,8 @@ struct SsmFlags {
   std::string checkpoint_dir;
   int64_t checkpoint_interval = kCheckpointInterval;
   std::string resume_from_checkpoint;
-  int64_t max_gpus = kMaxGpus;
+  int64_t max_gpus = -1;
+  std::string device = "auto";
   std::string mode = "exact";
   double target_standard_error = 0;
   int64_t target_accepted = 0;
@@ -56,7 +57,6 @@ struct SsmFlags {
 
   static constexpr int64_t kBatchSize = 500'000;
   static constexpr int64_t kCheckpointInterval = 3600;
-  static constexpr int64_t kMaxGpus = -1;
 
   template <class Visitor>
   void fields(Visitor& visit) {
@@ -105,7 +105,10 @@ struct SsmFlags {
           "without meaning: every finished range is kept at once");
     visit("resume_from_checkpoint", resume_from_checkpoint,
           "without meaning: the same command goes on where it was");
-    visit("max_gpus", max_gpus, "without meaning here: ranges are computed by CPUs").at_least(-1);
+    visit("max_gpus", max_gpus, "this many GPUs at most; -1 = all").at_least(-1);
+    visit("device", device,
+          "who guesses: auto = every GPU and the CPUs beside them, cuda = only GPUs, cpu")
+        .one_of({"auto", "cuda", "cpu"});
     visit("mode", mode, "exact: the same bits on every machine; fast: approximate functions")
         .one_of({"exact", "fast"});
     visit("target_standard_error", target_standard_error,

@@ -86,7 +86,10 @@ RangeTally prefix_of(const std::vector<jobs::Part>& parts) {
 }
 
 Effort effort_of(const RangeTally& range) {
-  return {.microseconds = range.microseconds(), .attempts = 1, .device = device_name()};
+  const std::string gpus = fmt::format("{}", fmt::join(range.gpus(), "; "));
+  return {.microseconds = range.microseconds(),
+          .attempts = 1,
+          .device = gpus.empty() ? device_name() : gpus};
 }
 
 }  // namespace

@@ -13,10 +13,12 @@
 
 namespace convoy::sweep {
 
+// Throws ConfigError where only GPUs are to compute guesses and there are none.
 int64_t worker_count(const RunOptions& options);
 
-// What each worker finds in its environment: CONVOY_SWEEP_WORKER and CONVOY_SWEEP_WORKERS; and where workers start
-// programs and this host has GPUs that are wanted, CUDA_VISIBLE_DEVICES with one of them.
+// What each worker finds in its environment: CONVOY_SWEEP_WORKER and CONVOY_SWEEP_WORKERS; where workers start programs
+// and this host has GPUs that are wanted, CUDA_VISIBLE_DEVICES with one of them; where GPUs compute guesses, the first
+// workers find one each there, and RunOptions::guess_device in CONVOY_SWEEP_DEVICE.
 std::vector<std::map<std::string, std::string>> worker_environments(const RunOptions& options,
                                                                     int64_t workers);
 

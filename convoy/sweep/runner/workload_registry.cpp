@@ -9,9 +9,10 @@
 namespace convoy::sweep {
 
 std::unique_ptr<Workload> make_workload(const std::string& name, const std::string& mode,
-                                        double timeout_seconds) {
+                                        double timeout_seconds, std::shared_ptr<cuda::Device> gpu) {
   if (name == "ssm")
-    return std::make_unique<SsmWorkload>(mode == "fast" ? Precision::Fast : Precision::Exact);
+    return std::make_unique<SsmWorkload>(mode == "fast" ? Precision::Fast : Precision::Exact,
+                                         best_cpu_level(), std::move(gpu));
   if (name == "mf")
     return std::make_unique<MfWorkload>(mode == "fast" ? Precision::Fast : Precision::Exact);
   if (name == "run") return std::make_unique<CommandWorkload>(timeout_seconds);

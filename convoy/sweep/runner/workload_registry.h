@@ -6,14 +6,16 @@
 #include <memory>
 #include <string>
 
+#include "convoy/sweep/cuda/device.h"
 #include "convoy/sweep/workload.h"
 
 namespace convoy::sweep {
 
 // `mode`: "exact" or "fast" where the workload knows both, else "". `timeout_seconds`: of programs that it runs; 0 = none.
-// Throws ConfigError.
+// `gpu`: computes guesses where the workload can use one; null = the CPU does. Throws ConfigError.
 std::unique_ptr<Workload> make_workload(const std::string& name, const std::string& mode,
-                                        double timeout_seconds = 0);
+                                        double timeout_seconds = 0,
+                                        std::shared_ptr<cuda::Device> gpu = nullptr);
 
 // The mode that a stored version was computed in.
 std::string mode_of_version(const std::string& version);

@@ -2,6 +2,7 @@
 #include "convoy/sweep/ssm/ssm_workload.h"
 
 #include "convoy/base/error.h"
+#include "convoy/sweep/cuda/cuda_guesses.h"
 #include "convoy/sweep/ssm/ssm_descent.h"
 #include "convoy/sweep/ssm/ssm_guesses.h"
 #include "convoy/sweep/ssm/ssm_problem.h"
@@ -20,8 +21,8 @@ SsmProblem problem_of(const Cell& cell) {
 
 }  // namespace
 
-SsmWorkload::SsmWorkload(Precision precision, CpuLevel level)
-    : precision_(precision), level_(level) {
+SsmWorkload::SsmWorkload(Precision precision, CpuLevel level, std::shared_ptr<cuda::Device> gpu)
+    : precision_(precision), level_(level), gpu_(std::move(gpu)) {
   CONVOY_INVARIANT(level <= best_cpu_level(), "this machine cannot run {}", cpu_level_name(level));
 }
 
@@ -32,8 +33,10 @@ std::string SsmWorkload::version() const {
 
 std::unique_ptr<GuessExperiment> SsmWorkload::guesses(const Cell& cell) const {
   const SsmProblem problem = problem_of(cell);
+  // One or two numbers per guess: a GPU would gain nothing.
   if (problem.parameters.shortcut != SsmShortcut::None)
     return shortcut_experiment(problem, precision_, level_);
+  if (gpu_) return cuda::guess_experiment(problem, precision_, gpu_);
   return guess_experiment(problem, precision_, level_);
 }
 

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "convoy/sweep/cuda/device.h"
 #include "convoy/sweep/random/cpu_level.h"
 #include "convoy/sweep/random/stream.h"
 #include "convoy/sweep/workload.h"
@@ -17,8 +18,10 @@ namespace convoy::sweep {
 
 class SsmWorkload : public Workload {
  public:
-  // The level changes speed only. Throws StateError for one this machine cannot run.
-  explicit SsmWorkload(Precision precision = Precision::Exact, CpuLevel level = best_cpu_level());
+  // The level changes speed only, and so does a GPU, which computes guesses where it is not null.
+  // Throws StateError for a level this machine cannot run.
+  explicit SsmWorkload(Precision precision = Precision::Exact, CpuLevel level = best_cpu_level(),
+                       std::shared_ptr<cuda::Device> gpu = nullptr);
 
   std::string name() const override { return "ssm"; }
   // "2-exact-layout2": version of the numbers, precision, layout of the random numbers.
@@ -34,6 +37,7 @@ class SsmWorkload : public Workload {
  private:
   Precision precision_;
   CpuLevel level_;
+  std::shared_ptr<cuda::Device> gpu_;
 };
 
 }  // namespace convoy::sweep
