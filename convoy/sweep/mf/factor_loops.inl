@@ -166,15 +166,67 @@ inline void unpack_triangle(const FactorPlan& plan, const float* slots, float* s
     }
 }
 
-// sum[lane] += the product of two rows of `units` units.
-CONVOY_INLINE void add_products(const FactorPlan& plan, const float* in, uint32_t units,
-                                uint32_t row, uint32_t col, double* sum) {
-  const float *left = in + row * kFactorGuesses, *right = in + col * kFactorGuesses;
-  for (uint32_t unit = 0; unit < units; ++unit) {
-    for (uint32_t lane = 0; lane < kFactorGuesses; ++lane)
-      sum[lane] += double{left[lane]} * double{right[lane]};
-    left += plan.n_rows * kFactorGuesses;
-    right += plan.n_rows * kFactorGuesses;
+// Of as many of the sixteen guesses as a register has doubles.
+using LaneDoubles = double __attribute__((vector_size(8 * kWideDoubles)));
+using LaneFloats = float __attribute__((vector_size(4 * kWideDoubles)));
+
+// Products of kRows rows with each other, of kWideDoubles guesses: gram[(col * rows + row) * 16 + lane] for row >= col.
+template <uint32_t kRows>
+CONVOY_INLINE void add_products(const float* in, uint32_t units, double* gram) {
+  LaneDoubles sums[kRows * (kRows + 1) / 2] = {};
+  for (uint32_t unit = 0; unit < units; ++unit, in += kRows * kFactorGuesses) {
+    LaneDoubles values[kRows];
+#pragma GCC unroll 8
+    for (uint32_t row = 0; row < kRows; ++row) {
+      LaneFloats narrow;
+      __builtin_memcpy(&narrow, in + row * kFactorGuesses, sizeof narrow);
+      values[row] = __builtin_convertvector(narrow, LaneDoubles);
+    }
+    uint32_t pair = 0;
+#pragma GCC unroll 8
+    for (uint32_t col = 0; col < kRows; ++col)
+#pragma GCC unroll 8
+      for (uint32_t row = col; row < kRows; ++row) sums[pair++] += values[row] * values[col];
+  }
+  uint32_t pair = 0;
+  for (uint32_t col = 0; col < kRows; ++col)
+    for (uint32_t row = col; row < kRows; ++row)
+      __builtin_memcpy(gram + (col * kRows + row) * kFactorGuesses, &sums[pair++], sizeof sums[0]);
+}
+
+template <uint32_t kRows>
+void gram_of_rows(const float* in, uint32_t units, double* gram) {
+  for (uint32_t lane = 0; lane < kFactorGuesses; lane += kWideDoubles)
+    add_products<kRows>(in + lane, units, gram + lane);
+}
+
+// The same for any number of rows, pair after pair.
+inline void gram_of_many_rows(uint32_t rows, const float* in, uint32_t units, double* gram) {
+  for (uint32_t col = 0; col < rows; ++col)
+    for (uint32_t row = col; row < rows; ++row) {
+      double sum[kFactorGuesses] = {};
+      for (uint32_t unit = 0; unit < units; ++unit)
+        for (uint32_t lane = 0; lane < kFactorGuesses; ++lane)
+          sum[lane] += double{in[(size_t{unit} * rows + row) * kFactorGuesses + lane]} *
+                       double{in[(size_t{unit} * rows + col) * kFactorGuesses + lane]};
+      __builtin_memcpy(gram + (size_t{col} * rows + row) * kFactorGuesses, sum, sizeof sum);
+    }
+}
+
+inline void gram_of_units(uint32_t rows, const float* in, uint32_t units, double* gram) {
+  switch (rows) {
+    case 2:
+      return gram_of_rows<2>(in, units, gram);
+    case 3:
+      return gram_of_rows<3>(in, units, gram);
+    case 4:
+      return gram_of_rows<4>(in, units, gram);
+    case 5:
+      return gram_of_rows<5>(in, units, gram);
+    case 6:
+      return gram_of_rows<6>(in, units, gram);
+    default:
+      return gram_of_many_rows(rows, in, units, gram);
   }
 }
 
@@ -184,13 +236,18 @@ inline void reduce_to_factor(const FactorPlan& plan, const float* in, uint32_t u
                              double* factor, float* out) {
   constexpr double kRounding = 1e-14;
   const uint32_t rows = plan.n_rows;
-  const auto at = [&](uint32_t row, uint32_t col) { return (col * rows + row) * kFactorGuesses; };
+  const auto at = [&](uint32_t row, uint32_t col) {
+    return (size_t{col} * rows + row) * kFactorGuesses;
+  };
+  gram_of_units(rows, in, units, factor);
   for (uint32_t col = 0; col < rows; ++col)
     for (uint32_t row = 0; row < rows; ++row) {
       double* const to = factor + at(row, col);
-      double sum[kFactorGuesses] = {}, least[kFactorGuesses];
-      if (row >= col) add_products(plan, in, units, row, col, sum);
-      for (uint32_t lane = 0; lane < kFactorGuesses; ++lane) least[lane] = kRounding * sum[lane];
+      double sum[kFactorGuesses] = {}, least[kFactorGuesses] = {};
+      for (uint32_t lane = 0; lane < kFactorGuesses && row >= col; ++lane) {
+        sum[lane] = to[lane];
+        least[lane] = kRounding * to[lane];
+      }
       for (uint32_t inner = 0; inner < col && row >= col; ++inner)
         for (uint32_t lane = 0; lane < kFactorGuesses; ++lane)
           sum[lane] -= factor[at(row, inner) + lane] * factor[at(col, inner) + lane];

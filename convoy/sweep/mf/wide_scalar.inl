@@ -3,6 +3,8 @@
 // One float of each of sixteen guesses, as plain numbers: the reference of the vector files. Only operations that
 // IEEE 754 rounds in one way. Needs Lanes of lanes_scalar.inl.
 
+inline constexpr uint32_t kWideDoubles = 2;  // of a register
+
 struct Wide {
   float guess[16];
 
