@@ -2,6 +2,7 @@
 #include "convoy/sweep/runner/coordinator.h"
 
 #include <algorithm>
+#include <limits>
 #include <memory>
 #include <set>
 
@@ -52,6 +53,8 @@ class Coordinator {
     report_.added = sweep_.added;
     report_.reused = sweep_.reused;
     if (all_finished()) return;
+    spreads_ = std::any_of(plan.cells.begin(), plan.cells.end(),
+                           [](const PlannedCell& each) { return each.guesses > 0; });
     const int64_t workers = worker_count(options);
     if (options.starts_programs) programs_ = std::make_unique<ProgramWatch>();
     pool_ = std::make_unique<WorkerPool>(
@@ -105,7 +108,7 @@ class Coordinator {
   }
 
   void turn() {
-    pool_->start_missing(std::max<int64_t>(1, open_));
+    pool_->start_missing(spreads_ ? std::numeric_limits<int64_t>::max() : std::max<int64_t>(1, open_));
     listen(kTurn);
     while (const auto signal = signals_.next())
       if (launch::contains(launch::default_stop_signals(), *signal)) stop(*signal);
@@ -267,6 +270,7 @@ class Coordinator {
   Clock::time_point said_waiting_;
   Clock::time_point next_finish_, next_release_, next_renew_, next_count_;
   int64_t open_ = -1;
+  bool spreads_ = false;  // a cell of guesses has work for any number of workers
   int idle_deaths_ = 0;
   bool has_stop_rules_ = true;
   bool stopping_ = false;
