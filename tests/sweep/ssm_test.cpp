@@ -103,8 +103,9 @@ TEST_F(SweepSsm, TheGuidesCommandLineRunsAsWritten) {
 }
 
 TEST_F(SweepSsm, AnAxisValueMoreRunsTheNewCellsOnly) {
-  const std::vector<std::string> base = {"ssm",   "--num-seeds", "2",    "--gnc-num-samples",
-                                         "50000", "--eps-train", "0.01", "--json"};
+  write("pairs.json", kData);
+  const std::vector<std::string> base = {"ssm",        "--num-seeds",       "2",     "--data-file",
+                                         "pairs.json", "--gnc-num-samples", "50000", "--json"};
   const SweepEnd first = run(with(base, {"--student-dims", "150"}));
   ASSERT_EQ(first.status, 0) << first.errors;
   const SweepEnd second = run(with(base, {"--student-dims", "150", "200", "-v"}));

@@ -154,6 +154,12 @@ void SqliteSession::begin(Begin kind) {
   // With a log, NORMAL writes it without waiting for the disk, and the next FULL commit waits for all of it. Without
   // one, NORMAL could damage the file.
   set_synchronous(!write_ahead_ || kind == Begin::DurableWrite);
+  // What is written to a file without a name would end with this process.
+  int moved = 0;
+  if (::sqlite3_file_control(database_, "main", SQLITE_FCNTL_HAS_MOVED, &moved) == SQLITE_OK &&
+      moved != 0)
+    throw IoError("the job store was moved or deleted while it was in use",
+                  {.file = name(), .hint = "put it back, or start anew with the same command"});
   run(kind == Begin::Read ? "BEGIN" : "BEGIN IMMEDIATE", {});
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "convoy/base/error.h"
 #include "convoy/sweep/command/command_workload.h"
@@ -30,7 +31,7 @@ std::vector<Axis> axes_of_flags(const CommandFlags& flags) {
   std::vector<Axis> axes;
   for (const std::string& text : flags.grid.names) {
     const size_t equals = text.find('=');
-    CONVOY_CHECK(equals != std::string::npos && equals > 0, ConfigError,
+    CONVOY_CHECK(equals != std::string::npos && equals > 0 && equals + 1 < text.size(), ConfigError,
                  "--grid wants NAME=A,B,C, found `{}`", text);
     Axis axis{.name = text.substr(0, equals), .values = comma_separated(text.substr(equals + 1))};
     const bool known = std::any_of(axes.begin(), axes.end(),
@@ -94,9 +95,15 @@ SweepPlan plan_command(const CommandFlags& flags, const std::vector<std::string>
   const nlohmann::json environment = environment_of(flags);
   check_placeholders(command, environment, flags.persistent ? std::vector<Axis>{} : axes,
                      !flags.persistent);
+  double num_cells = static_cast<double>(
+      flags.seeds.empty() ? flags.num_seeds : static_cast<int64_t>(flags.seeds.size()));
+  for (const Axis& axis : axes) num_cells *= static_cast<double>(axis.values.size());
+  check_cell_count(num_cells);
   std::vector<int64_t> seeds = flags.seeds;
   for (int64_t seed = 0; flags.seeds.empty() && seed < flags.num_seeds; ++seed)
     seeds.push_back(seed);
+  const std::set<int64_t> distinct(seeds.begin(), seeds.end());
+  CONVOY_CHECK(distinct.size() == seeds.size(), ConfigError, "--seeds holds a value twice");
   SweepPlan plan{.label = flags.name,
                  .workload = "run",
                  .mode = "",

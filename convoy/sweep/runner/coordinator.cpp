@@ -125,6 +125,10 @@ class Coordinator {
       next_renew_ = now + lease() / 4;
       renew();
     }
+    for (const size_t worker : pool_->stopped_for(lease() / 4)) {
+      progress_->message(fmt::format("[worker {}] was stopped; another takes its place", worker));
+      pool_->replace(worker);
+    }
     if (options_.timeout_seconds > 0)
       for (const size_t worker : pool_->silent_for(std::chrono::duration<double>(silence_limit())))
         pool_->kill(worker);

@@ -132,6 +132,12 @@ int64_t checkpoint_block(int64_t guess) {
   return block;
 }
 
+void check_cell_count(double num_cells) {
+  constexpr double kMost = 10'000'000;
+  CONVOY_CHECK(num_cells <= kMost, ConfigError, "wanted {} cells at most, found {}", kMost,
+               num_cells);
+}
+
 // Sums of hashes: the order of the cells does not count, and a million of them need no sorting.
 std::string SweepPlan::name() const {
   std::array<uint64_t, 4> sum{};

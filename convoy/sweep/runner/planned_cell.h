@@ -40,6 +40,9 @@ struct PlannedCell {
 int64_t checkpoint_begin(int64_t block);
 int64_t checkpoint_block(int64_t guess);
 
+// Throws ConfigError for more cells than one sweep can hold. A product of axes: asked before they are made.
+void check_cell_count(double num_cells);
+
 struct SweepPlan {
   std::string label;  // of the sweep, as people name it: "ssm"
   std::string workload;

@@ -24,7 +24,7 @@ struct RunFlags {
     visit("store", store,
           "where tasks and results are kept: a file, or a PostgreSQL URL; default sweep.db in "
           "--checkpoint-dir or --results-dir");
-    visit("workers", workers, "worker processes; 0 = one per usable CPU").at_least(0);
+    visit("workers", workers, "worker processes; 0 = one per usable CPU").at_least(0).at_most(4096);
     visit("cores_per_worker", cores_per_worker,
           "each worker on this many cores of its own; 0 = where the system puts it")
         .at_least(0);

@@ -221,6 +221,8 @@ std::vector<std::string> ssm_warnings(const SsmFlags& flags) {
 
 SweepPlan plan_ssm(const SsmFlags& flags) {
   CONVOY_CHECK(flags.gnc || flags.gd, ConfigError, "nothing to do with --no-gnc and without --gd");
+  check_cell_count(static_cast<double>(flags.student_dims.size() * flags.teacher_ranks.size()) *
+                   static_cast<double>(flags.seeds.empty() ? flags.num_seeds : 1) * 2);
   const std::vector<int64_t> seeds = seeds_of(flags);
   check_distinct(seeds, "--seeds");
   check_distinct(flags.student_dims, "--student-dims");
@@ -244,6 +246,9 @@ SweepPlan plan_ssm(const SsmFlags& flags) {
         }
         add_cells(plan, flags, seed, parameters);
       }
+  // What no cell may be is said before the store is made.
+  for (const PlannedCell& planned : plan.cells)
+    if (planned.cell.seed == seeds.front()) SsmParameters::parse(planned.cell.parameters);
   return plan;
 }
 

@@ -40,6 +40,14 @@ std::vector<std::string> take_lines(std::string& text) {
   return lines;
 }
 
+bool is_stopped(pid_t pid) {
+  std::ifstream file(fmt::format("/proc/{}/stat", pid));
+  std::string line;
+  std::getline(file, line);
+  const size_t name_end = line.rfind(") ");
+  return name_end != std::string::npos && line.compare(name_end + 2, 1, "T") == 0;
+}
+
 }  // namespace
 
 WorkerPool::WorkerPool(PoolOptions options)
@@ -154,6 +162,10 @@ void WorkerPool::kill(size_t worker) {
   launch::signal_group(workers_[worker]->process.pid, SIGKILL);
 }
 
+void WorkerPool::replace(size_t worker) {
+  launch::signal_group(workers_[worker]->process.pid, SIGKILL);
+}
+
 int64_t WorkerPool::running() const {
   int64_t count = 0;
   for (const auto& worker : workers_) count += worker ? 1 : 0;
@@ -181,6 +193,15 @@ std::vector<size_t> WorkerPool::silent_for(std::chrono::duration<double> limit) 
         Clock::now() - workers_[number]->last_sign > limit)
       silent.push_back(number);
   return silent;
+}
+
+std::vector<size_t> WorkerPool::stopped_for(std::chrono::duration<double> limit) const {
+  std::vector<size_t> stopped;
+  for (size_t number = 0; number < workers_.size(); ++number)
+    if (workers_[number] && Clock::now() - workers_[number]->last_sign > limit &&
+        is_stopped(workers_[number]->process.pid))
+      stopped.push_back(number);
+  return stopped;
 }
 
 }  // namespace convoy::sweep

@@ -67,12 +67,15 @@ class WorkerPool {
   PoolNews wait(std::chrono::milliseconds limit, int other);
   void tell_stop();  // SIGTERM
   void kill_all();
-  void kill(size_t worker);  // as timed out
+  void kill(size_t worker);     // as timed out
+  void replace(size_t worker);  // kills it, through no fault of what it computes
   int64_t running() const;
   std::vector<pid_t> pids() const;
   std::vector<std::string> names() const;  // of running workers
   // Workers that compute and gave no sign of life for this long.
   std::vector<size_t> silent_for(std::chrono::duration<double> limit) const;
+  // Workers that a signal stopped, and that gave no sign of life for this long.
+  std::vector<size_t> stopped_for(std::chrono::duration<double> limit) const;
 
  private:
   struct Worker {
