@@ -96,8 +96,8 @@ int run_sweep_worker(Context& context, const std::vector<std::string>& arguments
   options.first_range_guesses = flags.first_range;
   options.max_attempts = static_cast<int>(flags.max_attempts);
   options.lease = std::chrono::milliseconds(static_cast<int64_t>(1000 * flags.lease));
-  options.device = gpu ? gpu->name() : sweep::device_name();
-  options.on_gpu = gpu != nullptr;
+  options.device = sweep::device_name();
+  if (gpu) options.gpu = gpu->name();
   options.notes = flags.notes;
   options.tell = tell;
   options.stop_wanted = stop_wanted;

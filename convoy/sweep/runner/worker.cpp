@@ -69,7 +69,7 @@ class Worker {
       bool any = false;
       // Guesses are the first group.
       for (const WorkerGroup& group : options_.groups)
-        if (!any || !options_.on_gpu) any = work_on(group) || any;
+        if (!any || options_.gpu.empty()) any = work_on(group) || any;
       if (any) continue;
       options_.tell({.kind = WorkerMessage::Kind::Idle});
       if (all_finished()) break;
@@ -154,12 +154,12 @@ class Worker {
     }
     learn_rate(done, seconds_since(begin));
     range.add_time(microseconds_since(begin));
-    if (options_.on_gpu) range.add_gpu(options_.device);
+    if (!options_.gpu.empty()) range.add_gpu(options_.gpu);
     jobs::Completion completion{
         .lease = lease, .payload = range.text(), .count = done, .result = {}};
     if (lease.first == 0 && done == lease.task_units)
       completion.result = guess_result(range.stopped(planned.stop).value_or(range.total()),
-                                       effort(lease, range.microseconds()));
+                                       effort(lease, range.microseconds(), options_.gpu));
     pending_guesses_ += done;
     pending_accepted_ += range.total().accepted;
     add(std::move(completion), begin);
@@ -268,14 +268,16 @@ class Worker {
 
   void hand_in_descent(const Lease& lease, const DescentOutcome& outcome, int64_t microseconds,
                        Clock::time_point begin) {
-    const jobs::Result result = descent_result(outcome, effort(lease, microseconds));
+    const jobs::Result result = descent_result(outcome, effort(lease, microseconds, ""));
     note("{}: loss {} after {} steps in {:.3g} s", lease.parameters, outcome.loss, outcome.steps,
          static_cast<double>(microseconds) * 1e-6);
     add({.lease = lease, .payload = "", .count = 0, .result = result}, begin);
   }
 
-  Effort effort(const Lease& lease, int64_t microseconds) const {
-    return {.microseconds = microseconds, .attempts = lease.attempt, .device = options_.device};
+  Effort effort(const Lease& lease, int64_t microseconds, const std::string& gpu) const {
+    return {.microseconds = microseconds,
+            .attempts = lease.attempt,
+            .device = gpu.empty() ? options_.device : gpu};
   }
 
   void fail(const Lease& lease, jobs::Failure failure) {

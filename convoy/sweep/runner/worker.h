@@ -32,9 +32,9 @@ struct WorkerOptions {
   int64_t first_range_guesses = 1 << 16;  // before any rate is known
   int max_attempts = 3;
   std::chrono::milliseconds lease{60'000};  // renewed by whoever started the worker
-  std::string device;
-  // The device is a GPU: it is busy with guesses as long as there are any, and its name goes with them.
-  bool on_gpu = false;
+  std::string device;  // the host
+  // What computes guesses in its place, as long as there are any; empty = the host does.
+  std::string gpu;
   bool notes = false;                              // tell Note messages
   std::function<void(const WorkerMessage&)> tell;  // must not throw
   std::function<bool()> stop_wanted;  // asked several times a second; once true, stays so

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `convoy sweep ssm --device` from the command line to the results, over fake GPUs that run the real kernels: devices
+// that are there, are not, break or run out of memory.
+#include <nlohmann/json.hpp>
+
+#include "sweep/sweep_process.h"
+
+namespace convoy::testing {
+namespace {
+
+class SweepOnGpus : public SweepTest {
+ protected:
+  SweepOnGpus() {
+    const std::string folder = std::getenv("CONVOY_BIN_DIR");
+    set("CONVOY_NVML_LIBRARY", folder + "/libfake_nvml.so");
+    set("CONVOY_CUDA_LIBRARY", folder + "/libfake_cuda.so");
+    set("FAKE_NVML", "GPU-1 A100 0000:3b:00.0 80000;GPU-2 H100 0001:17:00.0 80000");
+    set("FAKE_CUDA", "devices=2");
+    ::unsetenv("CUDA_VISIBLE_DEVICES");
+  }
+  ~SweepOnGpus() override {
+    for (const std::string& name : set_) ::unsetenv(name.c_str());
+  }
+
+  void set(const std::string& name, const std::string& value) {
+    ::setenv(name.c_str(), value.c_str(), 1);
+    set_.push_back(name);
+  }
+
+  // A small sweep; results in a folder of their own.
+  SweepEnd sweep(const std::string& device, const std::string& folder,
+                 const std::vector<std::string>& more = {}) {
+    std::vector<std::string> arguments = {
+        "ssm",  "--seeds",           "0",          "1",           "--student-dims", "5",
+        "9",    "--gnc-num-samples", "40000",      "--eps-train", "0.01",           "--device",
+        device, "--results-dir",     text(folder), "--json"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return run(arguments);
+  }
+
+  // Of each cell everything that is the same on every device.
+  static nlohmann::json numbers(const SweepEnd& end) {
+    nlohmann::json all = nlohmann::json::array();
+    for (nlohmann::json cell : nlohmann::json::parse(end.output)) {
+      for (const char* name : {"device", "seconds", "guesses_per_second", "attempts"})
+        cell.erase(name);
+      all.push_back(std::move(cell));
+    }
+    return all;
+  }
+
+  static std::string devices(const SweepEnd& end) {
+    std::string all;
+    for (const auto& cell : nlohmann::json::parse(end.output)) all += cell["device"].dump();
+    return all;
+  }
+
+ private:
+  std::vector<std::string> set_;
+};
+
+TEST_F(SweepOnGpus, GivesTheResultsOfTheCpu) {
+  const SweepEnd wanted = sweep("cpu", "cpu", {"--gd", "--gd-epochs", "20"});
+  ASSERT_EQ(wanted.status, 0) << wanted.errors;
+  EXPECT_EQ(devices(wanted).find("cuda"), std::string::npos);
+  for (const char* device : {"cuda", "auto"}) {
+    const SweepEnd end = sweep(device, device, {"--gd", "--gd-epochs", "20", "--workers", "1"});
+    ASSERT_EQ(end.status, 0) << end.errors;
+    EXPECT_EQ(numbers(end), numbers(wanted)) << device;
+    EXPECT_NE(devices(end).find("Fake GPU"), std::string::npos) << end.output;
+  }
+  const SweepEnd fast = sweep("cuda", "fast", {"--mode", "fast"});
+  const SweepEnd wanted_fast = sweep("cpu", "fast_cpu", {"--mode", "fast"});
+  ASSERT_EQ(fast.status, 0) << fast.errors;
+  EXPECT_EQ(numbers(fast), numbers(wanted_fast));
+}
+
+TEST_F(SweepOnGpus, UsesThoseThatAreVisibleAndWanted) {
+  const SweepEnd both = sweep("cuda", "both");
+  ASSERT_EQ(both.status, 0) << both.errors;
+  const SweepEnd one = sweep("cuda", "one", {"--max-gpus", "1"});
+  EXPECT_NE(devices(one).find("cuda:0 "), std::string::npos) << devices(one);
+  EXPECT_EQ(devices(one).find("cuda:1 "), std::string::npos) << devices(one);
+  set("CUDA_VISIBLE_DEVICES", "1");
+  const SweepEnd visible = sweep("cuda", "visible");
+  ASSERT_EQ(visible.status, 0) << visible.errors;
+  EXPECT_EQ(devices(visible).find("cuda:0 "), std::string::npos) << devices(visible);
+  EXPECT_NE(devices(visible).find("cuda:1 "), std::string::npos) << devices(visible);
+  EXPECT_EQ(numbers(visible), numbers(both));
+}
+
+TEST_F(SweepOnGpus, SaysWhatIsMissing) {
+  set("FAKE_NVML", "");
+  const SweepEnd none = sweep("cuda", "none");
+  EXPECT_EQ(none.status, 2);
+  EXPECT_NE(none.errors.find("wanted GPUs, found none"), std::string::npos) << none.errors;
+  EXPECT_NE(none.errors.find("--device cpu goes without"), std::string::npos) << none.errors;
+  const SweepEnd without = sweep("auto", "without");
+  EXPECT_EQ(without.status, 0) << without.errors;
+
+  set("FAKE_NVML", "GPU-1 A100 0000:3b:00.0 80000");
+  set("FAKE_CUDA", "version=9020");
+  const SweepEnd old = sweep("cuda", "old");
+  EXPECT_EQ(old.status, 2);
+  EXPECT_NE(old.errors.find("CUDA 9.2; wanted 10.0 or newer"), std::string::npos) << old.errors;
+
+  set("FAKE_CUDA", "fail=cuModuleLoadDataEx:222");
+  const SweepEnd text = sweep("cuda", "text");
+  EXPECT_EQ(text.status, 2);
+  EXPECT_NE(text.errors.find("compute capability 7.5 or newer"), std::string::npos) << text.errors;
+
+  set("CONVOY_CUDA_LIBRARY", "/nowhere/libcuda.so.1");
+  const SweepEnd driver = sweep("cuda", "driver");
+  EXPECT_EQ(driver.status, 2);
+  EXPECT_NE(driver.errors.find("there is no NVIDIA driver"), std::string::npos) << driver.errors;
+}
+
+// One that can not be opened leaves its work to the others.
+TEST_F(SweepOnGpus, GoesOnWithTheCpuWhereThatIsAllowed) {
+  set("FAKE_CUDA", "fail=cuDevicePrimaryCtxRetain:46");
+  const SweepEnd end = sweep("auto", "broken");
+  ASSERT_EQ(end.status, 0) << end.errors;
+  EXPECT_NE(end.errors.find("its GPU can not be used"), std::string::npos) << end.errors;
+  EXPECT_EQ(devices(end).find("cuda"), std::string::npos);
+  EXPECT_EQ(numbers(end), numbers(sweep("cpu", "cpu")));
+}
+
+// The worker ends, another takes its place and its range.
+TEST_F(SweepOnGpus, ComputesTheRangeOfALostGpuAgain) {
+  set("FAKE_CUDA", "fail=cuLaunchKernel:719:5 once=" + text("lost"));
+  const SweepEnd end = sweep("cuda", "again", {"--max-gpus", "1"});
+  ASSERT_EQ(end.status, 0) << end.errors;
+  EXPECT_TRUE(std::filesystem::exists(path("lost")));
+  EXPECT_EQ(numbers(end), numbers(sweep("cpu", "cpu")));
+}
+
+TEST_F(SweepOnGpus, FailsCellsThatLoseEveryGpu) {
+  set("FAKE_CUDA", "fail=cuLaunchKernel:719");
+  const SweepEnd end = sweep("cuda", "lost");
+  EXPECT_EQ(end.status, 15) << end.errors;
+  for (const auto& cell : nlohmann::json::parse(end.output)) {
+    EXPECT_EQ(cell["state"], "failed");
+    EXPECT_EQ(cell["failure_kind"], "device") << cell.dump();
+  }
+}
+
+// With room for the test of fewer guesses than a launch would like, there are more launches.
+TEST_F(SweepOnGpus, NeedsLittleMemory) {
+  const SweepEnd wanted = sweep("cpu", "cpu", {"--gnc-num-samples", "150000"});
+  set("FAKE_CUDA", "memory=400000");
+  const SweepEnd little = sweep("cuda", "little", {"--gnc-num-samples", "150000"});
+  ASSERT_EQ(little.status, 0) << little.errors;
+  EXPECT_EQ(numbers(little), numbers(wanted));
+  set("FAKE_CUDA", "memory=200000");
+  const SweepEnd none = sweep("cuda", "no_room");
+  EXPECT_EQ(none.status, 15) << none.errors;
+  for (const auto& cell : nlohmann::json::parse(none.output))
+    EXPECT_EQ(cell["failure_kind"], "memory") << cell.dump();
+}
+
+}  // namespace
+}  // namespace convoy::testing
