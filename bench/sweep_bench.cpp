@@ -10,26 +10,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <chrono>
-#include <cstdio>
 #include <cstdlib>
-#include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
-#include <thread>
 #include <vector>
 
+#include "bench/guess_rate.h"
 #include "convoy/sweep/ssm/ssm_workload.h"
 
 namespace {
 
+using convoy::bench::Clock;
+using convoy::bench::seconds_since;
 using convoy::sweep::Precision;
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 // A chain of one-cycle steps.
 double clock_hz() {
@@ -43,26 +35,11 @@ double clock_hz() {
   return static_cast<double>(kSteps) / seconds_since(start);
 }
 
-double peer_rate(int dim) {
+double torch_rate(int dim) {
   const char* python = std::getenv("CONVOY_PEER_PYTHON");
   const char* script = std::getenv("CONVOY_PEER_SCRIPT");
   if (python == nullptr || script == nullptr) return 0;
-  const std::string command = fmt::format("{} {} {} 4e6", python, script, dim);
-  const std::unique_ptr<FILE, int (*)(FILE*)> pipe(popen(command.c_str(), "r"), pclose);
-  std::array<char, 4096> text = {};
-  if (!pipe || fgets(text.data(), static_cast<int>(text.size()), pipe.get()) == nullptr) return 0;
-  const auto object = nlohmann::json::parse(text.data(), nullptr, false);
-  return object.is_object() ? object.value("guesses_per_s", 0.0) : 0;
-}
-
-double rate(const convoy::sweep::GuessExperiment& experiment, unsigned threads) {
-  constexpr uint64_t kGuesses = 8'000'000;
-  std::vector<std::thread> workers;
-  const auto start = Clock::now();
-  for (unsigned at = 0; at < threads; ++at)
-    workers.emplace_back([&, at] { experiment.run(at * kGuesses, kGuesses); });
-  for (std::thread& worker : workers) worker.join();
-  return static_cast<double>(threads * kGuesses) / seconds_since(start);
+  return convoy::bench::peer_rate(fmt::format("{} {} {} 4e6", python, script, dim));
 }
 
 // Vector instructions per 16 normals of the AVX-512 loop for power 1, less moves; a root is two.
@@ -72,13 +49,14 @@ constexpr double kInstructions[] = {34, 18.5};
 void measure(int dim, unsigned threads, int turns) {
   const convoy::sweep::Cell cell{
       "gnc", 0, fmt::format(R"({{"alpha": 0.5, "w": [1, 0, 0, 0], "student_dim": {}}})", dim)};
+  constexpr uint64_t kGuesses = 8'000'000;
   double best[2] = {}, peer = 0, hz = 0;
   for (int turn = 0; turn < turns; ++turn) {
-    peer = std::max(peer, peer_rate(dim));
+    peer = std::max(peer, torch_rate(dim));
     for (const auto precision : {Precision::Exact, Precision::Fast}) {
       const auto experiment = convoy::sweep::SsmWorkload(precision).guesses(cell);
       double& found = best[static_cast<int>(precision)];
-      found = std::max(found, rate(*experiment, threads));
+      found = std::max(found, convoy::bench::guess_rate(*experiment, threads, kGuesses));
       hz = std::max(hz, clock_hz());
     }
   }
