@@ -30,6 +30,7 @@ constexpr double kLeft = 76;
 constexpr double kRight = 24;
 constexpr double kTop = 48;
 constexpr double kBottom = 56;
+constexpr double kLegendRow = 21;
 
 ChartColor color_of(const PlotSeries& series) {
   return kPalette[static_cast<size_t>(series.color) % kPalette.size()];
@@ -78,7 +79,24 @@ std::vector<double> log_ticks(const Range& range) {
   return ticks;
 }
 
+// The share of the chart's height that the legend takes.
+double legend_share(const std::vector<PlotSeries>& series, const PlotOptions& options) {
+  if (!options.clear_legend) return 0;
+  const auto rows = std::count_if(series.begin(), series.end(),
+                                  [](const PlotSeries& one) { return !one.label.empty(); });
+  if (rows == 0) return 0;
+  constexpr double kMargins = 30;
+  constexpr double kMost = 0.6;
+  const double height = static_cast<double>(options.height) - kTop - kBottom;
+  return std::min((kMargins + kLegendRow * static_cast<double>(rows)) / height, kMost);
+}
+
+double with_headroom(double low, double high, double share) {
+  return low + (high - low) / (1 - share);
+}
+
 Axes axes_of(const std::vector<PlotSeries>& series, const PlotOptions& options) {
+  const double room = legend_share(series, options);
   Axes axes;
   axes.log_y = options.log_y;
   for (const PlotSeries& one : series)
@@ -102,6 +120,7 @@ Axes axes_of(const std::vector<PlotSeries>& series, const PlotOptions& options) 
   if (options.log_y) {
     if (axes.y.high / axes.y.low < 1.02) axes.y = {axes.y.low / 1.1, axes.y.high * 1.1};
     axes.y = {axes.y.low / 1.05, axes.y.high * 1.05};
+    axes.y.high = std::exp(with_headroom(std::log(axes.y.low), std::log(axes.y.high), room));
     axes.y_ticks = log_ticks(axes.y);
     return axes;
   }
@@ -109,6 +128,7 @@ Axes axes_of(const std::vector<PlotSeries>& series, const PlotOptions& options) 
     const double margin = std::max(0.1 * std::fabs(axes.y.high), 1e-6);
     axes.y = {axes.y.low - margin, axes.y.high + margin};
   }
+  axes.y.high = with_headroom(axes.y.low, axes.y.high, room);
   axes.y_ticks = nice_ticks(axes.y.low, axes.y.high, 7);
   axes.y = {std::min(axes.y.low, axes.y_ticks.front()), std::max(axes.y.high, axes.y_ticks.back())};
   return axes;
@@ -234,7 +254,7 @@ class ChartPainter {
     }
     if (rows == 0) return;
     const double width = 60 + 7.4 * static_cast<double>(longest);
-    const double height = 14 + 21 * static_cast<double>(rows);
+    const double height = 14 + kLegendRow * static_cast<double>(rows);
     const ChartPoint corner{right_ - width - 8, kTop + 8};
     canvas_.rectangle(corner, {width, height}, kWhite, 0.88);
     double y = corner.y + 21;
@@ -244,7 +264,7 @@ class ChartPainter {
                        {.color = color_of(one), .width = 2.2, .dashed = one.dashed});
       if (one.markers) canvas_.disc({corner.x + 26, y - 5}, 3.5, color_of(one));
       canvas_.text({corner.x + 49, y}, one.label, {.color = kInk});
-      y += 21;
+      y += kLegendRow;
     }
   }
 

@@ -38,6 +38,7 @@ struct PlotOptions {
   int64_t height = 600;
   bool log_x = false;  // where all steps are positive
   bool log_y = false;
+  bool clear_legend = false;  // room above the curves, so that the legend hides none of them
   double smoothing = 0.6;  // weight of the past in the debiased moving average; 0 = off
 };
 

@@ -95,26 +95,21 @@ std::vector<PlotSeries> seed_series(const SweepResults& results, const std::stri
   std::vector<PlotSeries> series;
   std::map<std::string, size_t> known;
   std::map<std::string, int> colors;
-  for (const CellResult& cell : results.cells) {
-    const std::string label =
-        fmt::format("{} seed {}", label_of(cell.cell.method, ""), cell.cell.seed);
-    const auto [color, new_method] =
-        colors.try_emplace(cell.cell.method, static_cast<int>(colors.size()));
+  const std::vector<std::string> groups = groups_of_cells(results, axis);
+  for (size_t at = 0; at < results.cells.size(); ++at) {
+    const CellResult& cell = results.cells[at];
+    const std::string name = label_of(cell.cell.method, groups[at]);
+    const std::string label = fmt::format("{} seed {}", name, cell.cell.seed);
+    const auto [color, new_name] = colors.try_emplace(name, static_cast<int>(colors.size()));
     const auto [place, added] = known.try_emplace(label, series.size());
-    if (added) series.push_back({.label = label, .color = color->second, .markers = true});
+    // One name per method: a legend of a hundred seeds would hide what it explains.
+    if (added)
+      series.push_back({.label = new_name ? name + ", a line per seed" : "",
+                        .color = color->second,
+                        .markers = true});
     const double position = number_parameter(cell.cell, axis);
     series[place->second].points.push_back(
         {places.step(std::isfinite(position) ? position : 0), cell.value});
-  }
-  // A legend of a hundred seeds would hide what it explains.
-  constexpr size_t kMostNamed = 12;
-  if (series.size() > kMostNamed) {
-    std::map<int, bool> named;
-    for (PlotSeries& line : series) {
-      line.label = std::exchange(named[line.color], true)
-                       ? ""
-                       : line.label.substr(0, line.label.rfind(" seed")) + ", a line per seed";
-    }
   }
   return series;
 }
@@ -132,6 +127,7 @@ std::vector<PlotPanel> panels_of(const SweepResults& results, const FigureOption
   left.height = options.height;
   left.log_x = places.spans_octaves();
   left.log_y = options.log_y;
+  left.clear_legend = true;
   left.smoothing = 0;
   telemetry::PlotOptions right = left;
   right.title = "each seed";

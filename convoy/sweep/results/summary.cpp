@@ -84,6 +84,15 @@ std::set<std::string> grouping_names(const SweepResults& results, const std::str
   return names;
 }
 
+std::string group_text(const std::map<std::string, nlohmann::json>& axes,
+                       const std::set<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names)
+    if (axes.contains(name))
+      text += fmt::format("{}{}={}", text.empty() ? "" : " ", name, axis_text(axes.at(name)));
+  return text;
+}
+
 std::string table_of(const Rows& rows) {
   std::vector<size_t> widths;
   for (const auto& row : rows)
@@ -221,6 +230,15 @@ std::string axis_name(const SweepResults& results) {
   return names.empty() ? "" : *names.begin();
 }
 
+std::vector<std::string> groups_of_cells(const SweepResults& results, const std::string& axis) {
+  const std::set<std::string> names = grouping_names(results, axis);
+  AxesOfCells known;
+  std::vector<std::string> groups;
+  for (const CellResult& cell : results.cells)
+    groups.push_back(group_text(known.of(cell.cell), names));
+  return groups;
+}
+
 std::vector<SeedSummary> summarise(const SweepResults& results, const std::string& axis) {
   const std::set<std::string> others = grouping_names(results, axis);
   struct Collected {
@@ -236,10 +254,7 @@ std::vector<SeedSummary> summarise(const SweepResults& results, const std::strin
     SeedSummary key;
     key.method = cell.cell.method;
     if (axes.contains(axis)) key.axis = axis_text(axes.at(axis));
-    for (const std::string& name : others)
-      if (axes.contains(name))
-        key.group +=
-            fmt::format("{}{}={}", key.group.empty() ? "" : " ", name, axis_text(axes.at(name)));
+    key.group = group_text(axes, others);
     const auto [place, added] = places.try_emplace({key.method, key.group, key.axis}, all.size());
     if (added) {
       const double number = number_parameter(cell.cell, axis);

@@ -31,6 +31,9 @@ struct SeedSummary {
 std::string axis_name(const SweepResults& results);
 std::vector<SeedSummary> summarise(const SweepResults& results, const std::string& axis);
 
+// SeedSummary::group of each cell.
+std::vector<std::string> groups_of_cells(const SweepResults& results, const std::string& axis);
+
 // Lines: a row per method and value of the axis with the median, quartiles and counts over seeds, then, with
 // `every_cell`, one row per cell with its 95 % interval. Failed and censored cells are marked and explained.
 std::string table_text(const SweepResults& results, bool every_cell);
