@@ -90,7 +90,9 @@ theories = [dict(student_dim=d, alpha=alpha, w=w) for d in (1, 7, 150, 301)
 theories += [dict(student_dim=40, alpha=0.7, w=long, sequence_length=9),
              dict(student_dim=40, alpha=0.7, w=[[2.0]], sequence_length=2),
              dict(student_dim=25, alpha=0.5, w=ones, calc_loss_only_on_last_output=False),
-             dict(student_dim=25, alpha=0.3, w=two, calc_loss_only_on_last_output=False)]
+             dict(student_dim=25, alpha=0.3, w=two, calc_loss_only_on_last_output=False),
+             dict(student_dim=17, alpha=-0.6, w=two), dict(student_dim=9, alpha=-0.2, w=[[0, 0, 0, 0]]),
+             dict(student_dim=1, alpha=-0.5, w=[[1, 1]], sequence_length=3)]
 base = dict(student_dim=30, alpha=0.5, w=ones, gd_epochs=401)
 descents = [
     base, base | dict(w=e1, student_dim=150), base | dict(w=two, student_dim=7, gd_epochs=995),
@@ -101,8 +103,12 @@ descents = [
     base | dict(gd_scheduler="cosine", cosine_eta_min=1e-5),
     base | dict(gd_scheduler="adaptive", gd_optimizer="gd", gd_lr=1e-3, gd_epochs=50),
     base | dict(calc_loss_only_on_last_output=False, student_dim=12),
+    base | dict(student_dim=1, alpha=-0.4), base | dict(w=[[0, 0, 0, 0]], student_dim=9),
+    base | dict(w=two, student_dim=301, alpha=-0.7, calc_loss_only_on_last_output=False, gd_init_scale=0.3),
+    base | dict(w=[[0, 2, 0, 1]], student_dim=17, gd_optimizer="gd", gd_lr=5e-3, gd_scheduler="cosine", cosine_eta_min=0),
+    base | dict(student_dim=150, gd_scheduler="adaptive", gd_optimizer="adam", gd_lr=1e-4, gd_epochs=61),
 ]
-near_one = [base | dict(student_dim=5, gd_init_scale=0.01, gd_epochs=1001)]
+near_one = [base | dict(w=two, student_dim=6, gd_init_scale=0.1), base | dict(student_dim=5, gd_init_scale=0.01, gd_epochs=1001)]
 
 
 def filled(p):
