@@ -258,9 +258,4 @@ int cuLaunchKernel(void* function, unsigned grid_x, unsigned, unsigned, unsigned
   }
 }
 
-int cuCtxSynchronize() {
-  ENTER_CONTEXT("cuCtxSynchronize");
-  return 0;
-}
-
 }  // extern "C"

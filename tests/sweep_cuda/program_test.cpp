@@ -68,7 +68,9 @@ TEST_F(SweepOnGpus, GivesTheResultsOfTheCpu) {
     const SweepEnd end = sweep(device, device, {"--gd", "--gd-epochs", "20", "--workers", "1"});
     ASSERT_EQ(end.status, 0) << end.errors;
     EXPECT_EQ(numbers(end), numbers(wanted)) << device;
-    EXPECT_NE(devices(end).find("Fake GPU"), std::string::npos) << end.output;
+    // A CPU may have done everything before a fake GPU began.
+    const bool by_gpu = devices(end).find("Fake GPU") != std::string::npos;
+    EXPECT_TRUE(by_gpu || device == std::string("auto")) << end.output;
   }
   const SweepEnd fast = sweep("cuda", "fast", {"--mode", "fast"});
   const SweepEnd wanted_fast = sweep("cpu", "fast_cpu", {"--mode", "fast"});

@@ -44,8 +44,9 @@ class CudaGuesses : public GuessExperiment {
         device_(std::move(device)),
         tested_(problem.tested_powers()),
         num_blocks_(num_guess_blocks(problem.student_dim, precision)),
-        module_(device_, {kernel_name("test", precision, tested_),
-                          kernel_name("losses", precision, (1u << problem.num_powers) - 1)}),
+        test_(DeviceUse(*device_).kernel(kernel_name("test", precision, tested_))),
+        losses_(DeviceUse(*device_).kernel(
+            kernel_name("losses", precision, (1u << problem.num_powers) - 1))),
         slots_(device_, num_blocks_ * sizeof(SlotWords)),
         rows_(device_, std::max<size_t>(1, problem.rows.size()) * kLaunchPowers * sizeof(double)),
         num_accepted_(device_, sizeof(uint32_t)),
@@ -88,8 +89,8 @@ class CudaGuesses : public GuessExperiment {
       launch.first_guess = static_cast<uint32_t>(first + done);
       launch.num_guesses = static_cast<uint32_t>(std::min(most, count - done));
       num_accepted_.clear(use);
-      module_.launch(use, kTest, launch.num_guesses, &launch);
-      module_.launch(use, kLosses, launch.num_guesses, &launch);
+      use.launch(test_, launch.num_guesses, &launch);
+      use.launch(losses_, launch.num_guesses, &launch);
     }
     std::vector<LossSums> sums(kSumSlots);
     sums_.read(use, sums.data(), sums.size() * sizeof(LossSums));
@@ -131,14 +132,13 @@ class CudaGuesses : public GuessExperiment {
     return launch;
   }
 
-  static constexpr size_t kTest = 0, kLosses = 1;  // of module_
-
   SsmProblem problem_;
   Precision precision_;
   std::shared_ptr<Device> device_;
   uint32_t tested_;
   uint32_t num_blocks_;
-  Module module_;
+  const Kernel& test_;
+  const Kernel& losses_;
   Buffer slots_, rows_, num_accepted_, sums_, accepted_;
 };
 

@@ -22,16 +22,13 @@ constexpr std::string_view kEntry = ".visible .entry ";
 
 }  // namespace
 
-std::string kernel_text_of(const std::vector<std::string>& names) {
+std::string kernel_text_of(const std::string& name) {
   const std::string_view all = kernel_text();
+  const size_t begin = all.find(fmt::format("{}{}(", kEntry, name));
+  CONVOY_INVARIANT(begin != std::string_view::npos, "no kernel {}", name);
   // What stands before the first kernel is for all of them.
   std::string text(all.substr(0, all.find(kEntry)));
-  for (const std::string& name : names) {
-    const size_t begin = all.find(std::string(kEntry) + name + "(");
-    CONVOY_INVARIANT(begin != std::string_view::npos, "no kernel {}", name);
-    text += all.substr(begin, all.find("\n}", begin) + 3 - begin);
-  }
-  return text;
+  return text.append(all.substr(begin, all.find("\n}", begin) + 3 - begin));
 }
 
 Device::Device(std::shared_ptr<const Driver> driver, int number, const std::string& place)
@@ -56,13 +53,18 @@ Device::Device(std::shared_ptr<const Driver> driver, int number, const std::stri
   driver_->check(call.DevicePrimaryCtxRetain(&context_, device_), "the GPU can not be opened");
 }
 
-Device::~Device() { driver_->call().DevicePrimaryCtxRelease(device_); }
+Device::~Device() {
+  const DriverFunctions& call = driver_->call();
+  if (call.CtxSetCurrent(context_) == 0)
+    for (void* module : modules_) call.ModuleUnload(module);
+  call.DevicePrimaryCtxRelease(device_);
+}
 
 std::shared_ptr<Device> open_device(const std::filesystem::path& driver_library,
                                     const std::string& place) {
   const auto driver = std::make_shared<const Driver>(driver_library);
   const auto device = std::make_shared<Device>(driver, 0, place);
-  const Module one(device, {"ssm_test_exact_1"});
+  DeviceUse(*device).kernel("ssm_test_exact_1");
   return device;
 }
 
@@ -70,8 +72,42 @@ DeviceUse::DeviceUse(Device& device) : device_(device), lock_(device.mutex_) {
   driver().check(driver().call().CtxSetCurrent(device.context_), "the GPU can not be used");
 }
 
-void DeviceUse::wait() const {
-  driver().check(driver().call().CtxSynchronize(), "the GPU did not finish");
+const Kernel& DeviceUse::kernel(const std::string& name) const {
+  if (const auto known = device_.kernels_.find(name); known != device_.kernels_.end())
+    return known->second;
+  const DriverFunctions& call = driver().call();
+  const std::string text = kernel_text_of(name);
+  std::array<char, 4096> log{};
+  std::array<int, 2> options = {kJitErrorLogBuffer, kJitErrorLogBufferSize};
+  // The driver takes the size as a number in place of a pointer.
+  std::array<void*, 2> values = {log.data(), reinterpret_cast<void*>(log.size())};
+  void* module = nullptr;
+  const int code =
+      call.ModuleLoadDataEx(&module, text.c_str(), options.size(), options.data(), values.data());
+  driver().check(code, fmt::format("the driver could not compile {}{}{}", name,
+                                   log[0] == 0 ? "" : ": ", log.data())
+                           .c_str());
+  device_.modules_.push_back(module);
+  Kernel kernel;
+  driver().check(call.ModuleGetFunction(&kernel.function, module, name.c_str()),
+                 "a kernel is missing");
+  int blocks = 0;
+  driver().check(
+      call.OccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel.function, kBlockThreads, 0),
+      "a kernel does not fit on the GPU");
+  kernel.resident_blocks =
+      static_cast<uint64_t>(std::max(1, blocks)) * static_cast<uint64_t>(device_.multiprocessors());
+  return device_.kernels_.emplace(name, kernel).first->second;
+}
+
+void DeviceUse::launch(const Kernel& kernel, uint64_t threads, const void* parameters) const {
+  const uint64_t blocks = std::clamp<uint64_t>((threads + kBlockThreads - 1) / kBlockThreads, 1,
+                                               kernel.resident_blocks);
+  // The driver copies what it reads.
+  void* list[] = {const_cast<void*>(parameters)};
+  driver().check(driver().call().LaunchKernel(kernel.function, static_cast<unsigned>(blocks), 1, 1,
+                                              kBlockThreads, 1, 1, 0, nullptr, list, nullptr),
+                 "a kernel could not be started");
 }
 
 Buffer::Buffer(std::shared_ptr<Device> device, size_t bytes)
@@ -108,55 +144,6 @@ void Buffer::read(const DeviceUse& use, void* to, size_t bytes) const {
 void Buffer::clear(const DeviceUse& use) const {
   use.driver().check(use.driver().call().MemsetD8Async(address_, 0, bytes_, nullptr),
                      "memory of the GPU could not be cleared");
-}
-
-Module::Module(std::shared_ptr<Device> device, const std::vector<std::string>& kernels)
-    : device_(std::move(device)) {
-  const std::string text = kernel_text_of(kernels);
-  const DeviceUse use(*device_);
-  const DriverFunctions& call = use.driver().call();
-  std::array<char, 4096> log{};
-  std::array<int, 2> options = {kJitErrorLogBuffer, kJitErrorLogBufferSize};
-  // The driver takes the size as a number in place of a pointer.
-  std::array<void*, 2> values = {log.data(), reinterpret_cast<void*>(log.size())};
-  const int code =
-      call.ModuleLoadDataEx(&module_, text.c_str(), options.size(), options.data(), values.data());
-  use.driver().check(code, fmt::format("the driver could not compile the kernels{}{}",
-                                       log[0] == 0 ? "" : ": ", log.data())
-                               .c_str());
-  for (const std::string& name : kernels) {
-    Kernel kernel;
-    use.driver().check(call.ModuleGetFunction(&kernel.function, module_, name.c_str()),
-                       "a kernel is missing");
-    int blocks = 0;
-    use.driver().check(
-        call.OccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel.function, kBlockThreads, 0),
-        "a kernel does not fit on the GPU");
-    kernel.resident_blocks = static_cast<uint64_t>(std::max(1, blocks)) *
-                             static_cast<uint64_t>(device_->multiprocessors());
-    kernels_.push_back(kernel);
-  }
-}
-
-Module::~Module() {
-  try {
-    const DeviceUse use(*device_);
-    use.driver().call().ModuleUnload(module_);
-  } catch (const std::exception&) {
-    // It went with the device.
-  }
-}
-
-void Module::launch(const DeviceUse& use, size_t kernel, uint64_t threads,
-                    const void* parameters) const {
-  const uint64_t blocks = std::clamp<uint64_t>((threads + kBlockThreads - 1) / kBlockThreads, 1,
-                                               kernels_[kernel].resident_blocks);
-  // The driver copies what it reads.
-  void* list[] = {const_cast<void*>(parameters)};
-  use.driver().check(
-      use.driver().call().LaunchKernel(kernels_[kernel].function, static_cast<unsigned>(blocks), 1,
-                                       1, kBlockThreads, 1, 1, 0, nullptr, list, nullptr),
-      "a kernel could not be started");
 }
 
 }  // namespace convoy::sweep::cuda

@@ -3,6 +3,7 @@
 // One NVIDIA GPU of this process: its context, and the kernels of sweeps in it.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -15,9 +16,15 @@ namespace convoy::sweep::cuda {
 
 // PTX of every kernel of guess_kernels.cu; empty where it was built without clang.
 std::string_view kernel_text();
-// The module of those kernels alone: a driver takes seconds to compile all of them. Throws StateError
-// for a name that is not there.
-std::string kernel_text_of(const std::vector<std::string>& names);
+// The module of one of them alone: a driver takes seconds to compile all. Throws StateError for a name
+// that is not there.
+std::string kernel_text_of(const std::string& name);
+
+// One that takes one struct; good as long as its device.
+struct Kernel {
+  void* function = nullptr;
+  uint64_t resident_blocks = 1;  // that the GPU holds at once
+};
 
 class Device {
  public:
@@ -42,6 +49,8 @@ class Device {
   int multiprocessors_ = 1;
   double clock_hertz_ = 1e9;
   std::mutex mutex_;
+  std::map<std::string, Kernel> kernels_;
+  std::vector<void*> modules_;
 };
 
 // The first GPU that this process sees, after one kernel was compiled for it: what no sweep could do without is known at
@@ -56,8 +65,10 @@ class DeviceUse {
   explicit DeviceUse(Device& device);
 
   const Driver& driver() const { return *device_.driver_; }
-  // Blocks until the GPU has finished everything.
-  void wait() const;
+  // Blocks while the driver compiles it, the first time.
+  const Kernel& kernel(const std::string& name) const;
+  // Starts as many threads as the GPU holds at once, but not more than `threads`. Returns at once.
+  void launch(const Kernel& kernel, uint64_t threads, const void* parameters) const;
 
  private:
   Device& device_;
@@ -86,29 +97,6 @@ class Buffer {
   std::shared_ptr<Device> device_;
   DeviceAddress address_ = 0;
   size_t bytes_ = 0;
-};
-
-// Kernels that take one struct.
-class Module {
- public:
-  Module(std::shared_ptr<Device> device, const std::vector<std::string>& kernels);
-  ~Module();
-  Module(const Module&) = delete;
-  Module& operator=(const Module&) = delete;
-
-  // `kernel`: its place in the constructor's list. Starts as many threads as the GPU holds at once, but
-  // not more than `threads`. Returns at once.
-  void launch(const DeviceUse& use, size_t kernel, uint64_t threads, const void* parameters) const;
-
- private:
-  struct Kernel {
-    void* function = nullptr;
-    uint64_t resident_blocks = 1;
-  };
-
-  std::shared_ptr<Device> device_;
-  void* module_ = nullptr;
-  std::vector<Kernel> kernels_;
 };
 
 }  // namespace convoy::sweep::cuda

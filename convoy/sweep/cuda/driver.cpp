@@ -62,7 +62,6 @@ std::string Driver::open(const std::filesystem::path& library) {
   find("cuMemcpyDtoH_v2", call_.MemcpyDtoH);
   find("cuMemsetD8Async", call_.MemsetD8Async);
   find("cuLaunchKernel", call_.LaunchKernel);
-  find("cuCtxSynchronize", call_.CtxSynchronize);
   if (!missing.empty())
     return fmt::format("{} has no {}: the NVIDIA driver is too old", library.string(), missing);
   int version = 0;

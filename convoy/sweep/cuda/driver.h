@@ -55,7 +55,6 @@ struct DriverFunctions {
   int (*LaunchKernel)(void* function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
                       unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,
                       void* stream, void** parameters, void** extra) = nullptr;
-  int (*CtxSynchronize)() = nullptr;
 };
 
 // Open from construction on. Thread-safe.

@@ -211,6 +211,9 @@ class Worker {
   // Making an experiment may cost more than a short range of it.
   const GuessExperiment& experiment_of(const Lease& lease, const PlannedCell& planned) {
     if (experiment_task_ != lease.task) {
+      // The last one's memory may be what this one needs.
+      experiment_task_ = -1;
+      experiment_.reset();
       experiment_ = workload_.guesses(planned.cell);
       experiment_task_ = lease.task;
     }
