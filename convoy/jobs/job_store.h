@@ -138,6 +138,9 @@ class JobStore {
   virtual std::string name() const = 0;  // path, or URL without its password
 };
 
+// A file whose locks may not hold between hosts. False for what can not be told.
+bool on_network_file_system(const std::string& url);
+
 // `url`: a path or sqlite:PATH (made when missing; Access::ReadOnly: DataError), postgresql://... or postgres://...
 // Throws ConfigError (exit 2) for a store of a newer Convoy or an unknown scheme; DataError for a file that is no
 // store or is damaged (small files are checked whole); IoError before any work when it can not be written. An older

@@ -8,6 +8,7 @@
 #include "convoy/jobs/postgres/postgres_session.h"
 #include "convoy/jobs/sql/schema.h"
 #include "convoy/jobs/sql/sql_store.h"
+#include "convoy/jobs/sqlite/file_system.h"
 #include "convoy/jobs/sqlite/sqlite_session.h"
 
 namespace convoy::jobs {
@@ -35,10 +36,21 @@ std::unique_ptr<JobStore> open_postgres(const std::string& url, const StoreOptio
   return std::make_unique<SqlStore>(std::move(session), options.server_limit, options.keep_waiting);
 }
 
+constexpr std::string_view kSqlite = "sqlite:";
+
 }  // namespace
 
+bool on_network_file_system(const std::string& url) {
+  if (url.find("://") != std::string::npos) return false;
+  const std::filesystem::path path = url.starts_with(kSqlite) ? url.substr(kSqlite.size()) : url;
+  try {
+    return !is_local_file_system(file_system_type(std::filesystem::absolute(path).parent_path()));
+  } catch (const IoError&) {
+    return false;
+  }
+}
+
 std::unique_ptr<JobStore> open_store(const std::string& url, const StoreOptions& options) {
-  constexpr std::string_view kSqlite = "sqlite:";
   if (url.starts_with(kSqlite)) return open_sqlite(url.substr(kSqlite.size()), options);
   if (url.starts_with("postgresql://") || url.starts_with("postgres://"))
     return open_postgres(url, options);

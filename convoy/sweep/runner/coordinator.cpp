@@ -39,6 +39,11 @@ class Coordinator {
         store_(jobs::open_store(
             options.store,
             {.server_limit = kServerLimit, .keep_waiting = [this] { return keep_waiting(); }})) {
+    if (jobs::on_network_file_system(options.store))
+      options_.log.warning(fmt::format(
+          "{} is on a network file system: let one host use it at a time, or several a PostgreSQL "
+          "store (--store postgresql://...)",
+          options.store));
     sweep_ = store_plan(*store_, plan);
     for (const std::string& version : sweep_.other_versions)
       options_.log.info(fmt::format(
@@ -108,7 +113,8 @@ class Coordinator {
   }
 
   void turn() {
-    pool_->start_missing(spreads_ ? std::numeric_limits<int64_t>::max() : std::max<int64_t>(1, open_));
+    pool_->start_missing(spreads_ ? std::numeric_limits<int64_t>::max()
+                                  : std::max<int64_t>(1, open_));
     listen(kTurn);
     while (const auto signal = signals_.next())
       if (launch::contains(launch::default_stop_signals(), *signal)) stop(*signal);
