@@ -105,7 +105,7 @@ TEST_F(SweepOnGpus, SaysWhatIsMissing) {
   set("FAKE_CUDA", "version=9020");
   const SweepEnd old = sweep("cuda", "old");
   EXPECT_EQ(old.status, 2);
-  EXPECT_NE(old.errors.find("CUDA 9.2; wanted 10.0 or newer"), std::string::npos) << old.errors;
+  EXPECT_NE(old.errors.find("CUDA 9.2; wanted 11.0 or newer"), std::string::npos) << old.errors;
 
   set("FAKE_CUDA", "fail=cuModuleLoadDataEx:222");
   const SweepEnd text = sweep("cuda", "text");

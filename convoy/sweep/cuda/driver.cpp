@@ -16,8 +16,8 @@ constexpr int kNoDevice = 100;
 // unsupported PTX version, driver mismatch.
 constexpr std::array kHopeless = {46, 200, 209, 218, 222, 803};
 
-// The kernels are PTX 6.3.
-constexpr int kLeastVersion = 10'000;
+// The first with every function that is used, and younger than the kernels' PTX 6.3.
+constexpr int kLeastVersion = 11'000;
 
 std::string version_text(int version) {
   return fmt::format("{}.{}", version / 1000, version % 1000 / 10);
@@ -62,12 +62,13 @@ std::string Driver::open(const std::filesystem::path& library) {
   find("cuMemcpyDtoH_v2", call_.MemcpyDtoH);
   find("cuMemsetD8Async", call_.MemsetD8Async);
   find("cuLaunchKernel", call_.LaunchKernel);
-  if (!missing.empty())
-    return fmt::format("{} has no {}: the NVIDIA driver is too old", library.string(), missing);
   int version = 0;
-  if (call_.DriverGetVersion(&version) == 0 && version < kLeastVersion)
+  if (call_.DriverGetVersion != nullptr && call_.DriverGetVersion(&version) == 0 &&
+      version < kLeastVersion)
     return fmt::format("the NVIDIA driver is of CUDA {}; wanted {} or newer", version_text(version),
                        version_text(kLeastVersion));
+  if (!missing.empty())
+    return fmt::format("{} has no {}: it is no NVIDIA driver", library.string(), missing);
   const int code = call_.Init(0);
   if (code == 0) return "";
   if (code == kNoDevice) return "the NVIDIA driver shows no GPU";

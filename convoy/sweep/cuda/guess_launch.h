@@ -51,4 +51,7 @@ struct GuessLaunch {
   LossSums* sums = nullptr;          // kSumSlots
 };
 
+// Of both compilers.
+static_assert(sizeof(GuessLaunch) == 528 && sizeof(LossSums) == 64 && sizeof(SlotWords) == 16);
+
 }  // namespace convoy::sweep::cuda
