@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <nlohmann/json.hpp>
 
 #include "sweep/sweep_process.h"
@@ -140,6 +141,27 @@ TEST_F(SweepRun, AProgramThatStaysStartsOncePerWorkerAndReadsEachCell) {
   EXPECT_EQ(file_beginning(".", "starts"), "started\n");
   EXPECT_NE(file_beginning(".", "lines").find(R"({"name":"a b","rate":0.5,"seed":0})"),
             std::string::npos);
+}
+
+TEST_F(SweepRun, AFunctionOfAnotherProgramRunsInWorkersOfItsOwn) {
+  const std::string program =
+      std::string(std::getenv("CONVOY_BIN_DIR")) + "/function_sweep_example";
+  const auto run_example = [&] {
+    return SweepProcess({program}, folder_.path(), 900, "example").wait();
+  };
+  const SweepEnd first = run_example();
+  ASSERT_EQ(first.status, 0) << first.errors;
+  const SweepEnd again = run_example();
+  EXPECT_EQ(again.output, first.output);
+  const SweepEnd shown = run({"show", "--json", "--store", "walks.db"});
+  ASSERT_EQ(shown.status, 0) << shown.errors;
+  const json rows = json::parse(shown.output);
+  ASSERT_EQ(rows.size(), 72u);
+  // In one dimension sqrt(2 n / pi).
+  for (const json& row : rows) {
+    if (row["dimensions"] != 1 || row["steps"] != 400) continue;
+    EXPECT_NEAR(row["value"].get<double>(), 15.96, 4);
+  }
 }
 
 TEST_F(SweepRun, AStopEndsThePrograms) {

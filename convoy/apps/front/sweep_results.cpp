@@ -39,8 +39,10 @@ SweepReadFlags read_flags(Context& context, const std::vector<std::string>& argu
 SweepResults read(jobs::JobStore& store, const SweepReadFlags& flags) {
   const sweep::StoredSweep found = sweep::find_sweep(store, flags.name);
   const std::string version = found.groups.front().version;
-  const auto workload =
-      sweep::make_workload(found.groups.front().workload, sweep::mode_of_version(version));
+  const std::string& name = found.groups.front().workload;
+  // Of a function in a program of somebody's there is nothing to ask but the store.
+  const auto workload = sweep::make_workload(name.starts_with("function:") ? "run" : name,
+                                             sweep::mode_of_version(version));
   SweepResults results = sweep::read_results(store, found, *workload);
   return results;
 }

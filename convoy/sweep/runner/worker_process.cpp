@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/sweep/runner/worker_process.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+
+#include "convoy/base/error.h"
+#include "convoy/launch/signals.h"
+#include "convoy/sweep/runner/cell_outcome.h"
+#include "convoy/sweep/runner/worker.h"
+
+namespace convoy::sweep {
+
+void tell_runner(const WorkerMessage& message) {
+  const std::string line = message.line();
+  size_t sent = 0;
+  while (sent < line.size()) {
+    const ssize_t wrote = ::write(STDOUT_FILENO, line.data() + sent, line.size() - sent);
+    // Without its runner this process is about to be killed.
+    if (wrote < 0 && errno != EINTR) return;
+    if (wrote > 0) sent += static_cast<size_t>(wrote);
+  }
+}
+
+void run_worker_process(const WorkerFlags& flags, const std::function<WorkerEquipment()>& make) {
+  CONVOY_CHECK(!flags.groups.empty() && flags.groups.size() == flags.cells_per_claim.size(),
+               ConfigError, "--groups and --cells-per-claim want one number per group");
+  launch::SignalStream signals({SIGTERM, SIGINT, SIGHUP});
+  const WorkerEquipment equipment = make();
+  bool stop = false;
+  const auto stop_wanted = [&] {
+    while (const auto signal = signals.next())
+      stop = stop || *signal == SIGTERM || *signal == SIGINT || *signal == SIGHUP;
+    return stop;
+  };
+  const auto store = jobs::open_store(
+      flags.store, {.server_limit = kServerLimit, .keep_waiting = [&] { return !stop_wanted(); }});
+  WorkerOptions options;
+  options.name = worker_name(::getpid());
+  for (size_t at = 0; at < flags.groups.size(); ++at)
+    options.groups.push_back({flags.groups[at], flags.cells_per_claim[at]});
+  options.first_range_guesses = flags.first_range;
+  options.max_attempts = static_cast<int>(flags.max_attempts);
+  options.lease = std::chrono::milliseconds(static_cast<int64_t>(1000 * flags.lease));
+  options.device = device_name();
+  options.gpu = equipment.gpu;
+  options.notes = flags.notes;
+  options.tell = tell_runner;
+  options.stop_wanted = stop_wanted;
+  run_worker(options, *equipment.workload, *store);
+}
+
+}  // namespace convoy::sweep
