@@ -113,8 +113,11 @@ std::vector<std::string> worker_command(const SweepPlan& plan, const Workload& w
         std::count_if(plan.cells.begin(), plan.cells.end(), [&](const PlannedCell& planned) {
           return planned.guesses == 0 && planned.cell.method == sweep.methods[at];
         });
-    const int64_t batch =
-        options.starts_programs ? 1 : std::clamp<int64_t>((cells + workers - 1) / workers, 1, 64);
+    // As many as share the lanes of a descent; more in one hand would leave other workers without.
+    constexpr int64_t kMostCells = 8;
+    const int64_t batch = options.starts_programs
+                              ? 1
+                              : std::clamp<int64_t>((cells + workers - 1) / workers, 1, kMostCells);
     groups += fmt::format("{}{}", at == 0 ? "" : ",", sweep.groups[at].number);
     batches += fmt::format("{}{}", at == 0 ? "" : ",", batch);
   }
