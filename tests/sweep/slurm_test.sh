@@ -1,0 +1,58 @@
+#!/usr/bin/env bash
+# A SLURM array over one PostgreSQL store, with a real slurmctld, slurmd and server that run for this test alone: its
+# tasks know nothing of each other, one is cancelled, and the results are those of one host.
+#   slurm_test.sh SOURCE_FOLDER PROGRAM_FOLDER
+# Exit 77: skipped, with the reason.
+set -uo pipefail
+source=$1 programs=$2
+source "$source/tests/files/packages.sh"
+source "$source/tests/slurm/private_slurm.sh"
+source "$source/tests/jobs/private_postgres.sh"
+require_root
+require_programs "slurmctld slurmd slurm-client munge procps" slurmctld slurmd sbatch munged pgrep
+start_private_postgres
+
+work=$(mktemp -d)
+finish() {
+  local code=$?
+  trap - EXIT
+  stop_slurm
+  stop_private_postgres
+  rm -rf "$work"
+  exit "$code"
+}
+trap finish EXIT
+trap 'exit 130' INT TERM HUP
+
+fail() {
+  printf 'FAILED: %s\n' "$*" >&2
+  tail -n 20 "$work"/jobs/*.log >&2
+  exit 1
+}
+
+start_slurm "$work/slurm" || fail "SLURM did not start here: $(tail -n 3 "$work"/slurm/*.out)"
+mkdir "$work/jobs"
+cd "$work/jobs" || exit 1
+export PATH=$programs:$PATH
+
+# Some seconds of guesses on one core.
+sweep=(convoy sweep ssm --num-seeds 2 --student-dims 30 60 --eps-train 0.001 --gnc-num-samples 15000000 --gd
+  --gd-epochs 200 --lease 4 --workers 1)
+results() {
+  convoy sweep export --format wide --store "$1" || fail "no results in $1"
+}
+"${sweep[@]}" --store one.db >one.log 2>&1 || fail "one host could not do it"
+results one.db >one.csv
+
+job=$(sbatch --parsable --array=0-2 --output='task-%a.log' --wrap="exec ${sweep[*]} --store '$POSTGRES_URL' --results-dir task-\$SLURM_ARRAY_TASK_ID") ||
+  fail "sbatch"
+begun() { grep -qs guess task-*.log; }
+wait_until 60 begun || fail "no task of the array began"
+sleep 1
+scancel --signal=KILL "${job}_0"
+no_tasks() { [ -z "$(squeue -h -j "$job" 2>/dev/null)" ]; }
+wait_until 120 no_tasks || fail "the array did not end"
+results "$POSTGRES_URL" >many.csv
+cmp one.csv many.csv || fail "the array has other results"
+[ "$(grep -ls 'cells 8/8' task-[12].log | wc -l)" = 2 ] || fail "not every task saw the end"
+printf 'passed: %s\n' "$(grep -hs 'values' task-*.log | tail -n 1)"
