@@ -145,6 +145,14 @@ void read_file_of_flags(config::Section list, RunFlags& run, const fs::path& fil
                         resolved.place(value.path));
 }
 
+// Back to the defaults, those of the preset where the command line names one.
+template <class Flags>
+void start_over(Flags& flags) {
+  const Flags given = std::exchange(flags, {});
+  if constexpr (requires { flags.preset; })
+    if (!given.preset.empty()) flags.apply_preset(given.preset);
+}
+
 // argparse read `--config FILE` first and the command line over it.
 template <class Flags>
 void read_config(Context& context, Flags& flags, RunFlags& run,
@@ -155,9 +163,9 @@ void read_config(Context& context, Flags& flags, RunFlags& run,
         arguments);
   };
   parse();
-  if (!flags.config.empty()) {
-    const fs::path file = flags.config;
-    flags = {};
+  const fs::path file = flags.config;
+  start_over(flags);
+  if (!file.empty()) {
     run = {};
     read_file_of_flags(config::list_fields(flags), run, file);
   }

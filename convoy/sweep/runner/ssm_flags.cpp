@@ -61,8 +61,8 @@ std::vector<DataEntry> data_entries(const SsmFlags& flags) {
 
 std::vector<int64_t> seeds_of(const SsmFlags& flags) {
   std::vector<int64_t> seeds = flags.seeds;
-  const int64_t count = flags.preset == "published" ? 4 : flags.num_seeds;
-  for (int64_t seed = 0; flags.seeds.empty() && seed < count; ++seed) seeds.push_back(seed);
+  for (int64_t seed = 0; flags.seeds.empty() && seed < flags.num_seeds; ++seed)
+    seeds.push_back(seed);
   return seeds;
 }
 
@@ -142,6 +142,11 @@ SsmParameters common_parameters(const SsmFlags& flags) {
   common.w2_that_minimizes_loss = flags.w2_that_minimizes_loss;
   common.w2_that_maximizes_loss = flags.w2_that_maximizes_loss;
   common.sweep_seed = flags.sweep_seed;
+  if (flags.preset == "first") {
+    common.teacher_mean = 0;
+    common.teacher_sd = 1;
+    common.prior_sd = 1;
+  }
   return common;
 }
 
@@ -192,6 +197,24 @@ void add_cells(SweepPlan& plan, const SsmFlags& flags, int64_t seed, SsmParamete
 }
 
 }  // namespace
+
+void SsmFlags::apply_preset(const std::string& name) {
+  preset = name;
+  if (name == "published") {
+    num_seeds = 4;
+  } else if (name == "first") {
+    teacher_ranks = {2};
+    student_dims = {3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+    num_sequences = 3;
+    sequence_length = 3;
+    eps_train = 1e-3;
+    gnc_num_samples = 100'000'000;
+    gd_lr = 1e-2;
+    gd_epochs = 100'000;
+  } else {
+    throw ConfigError(fmt::format("--preset: unknown `{}`", name), {.hint = "published, first"});
+  }
+}
 
 std::vector<std::string> SsmFlags::notices() const {
   std::vector<std::string> lines;

@@ -121,10 +121,15 @@ struct SsmFlags {
           "draw fewer numbers of the same distribution: two_randoms for sequence_length 2 and 3, "
           "projection where the training loss sees one power, auto for the best that is allowed")
         .one_of({"none", "two_randoms", "projection", "auto"});
-    visit("preset", preset, "published: the runs of the papers' first figure")
-        .one_of({"", "published"});
+    visit(
+        "preset", preset,
+        "published: the runs of the papers' first figure; first: an early experiment with teachers "
+        "and students of N(0, 1); other flags win")
+        .one_of({"", "published", "first"});
   }
 
+  // The defaults of a preset. Throws ConfigError for one that is not known.
+  void apply_preset(const std::string& name);
   // One line per flag that was given and has no meaning any more.
   std::vector<std::string> notices() const;
 };

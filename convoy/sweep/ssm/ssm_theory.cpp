@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convoy/sweep/ssm/ssm_theory.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace convoy::sweep {
@@ -103,7 +104,8 @@ Theory ssm_theory(const SsmProblem& problem) {
   Gaussian gaussian = prior(problem);
   theory.prior_mean = gaussian.mean_square();
   for (const auto& row : problem.rows) gaussian.condition(row);
-  theory.curve = gaussian.mean_square();
+  // 0 but for rounding where the rows leave nothing free.
+  theory.curve = std::max(0.0, gaussian.mean_square());
   if (problem.parameters.teacher_rank == 1 && !problem.parameters.prior_sd)
     theory.asymptote = asymptote(problem);
   theory.acceptance = acceptance(problem);
