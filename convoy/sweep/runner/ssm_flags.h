@@ -109,7 +109,7 @@ struct SsmFlags {
     visit("device", device,
           "who guesses: auto = every GPU and the CPUs beside them, cuda = only GPUs, cpu")
         .one_of({"auto", "cuda", "cpu"});
-    visit("mode", mode, "exact: the same bits on every machine; fast: approximate functions")
+    visit("mode", mode, "fast: shorter polynomials and fewer random bits than exact; other numbers")
         .one_of({"exact", "fast"});
     visit("target_standard_error", target_standard_error,
           "a cell ends at this standard error of its mean loss; 0 = off")
