@@ -3,7 +3,6 @@
 
 #include <cmath>
 #include <limits>
-#include <optional>
 
 namespace convoy::sweep {
 namespace {
@@ -45,23 +44,27 @@ struct HiddenGram {
   double same, other;
 };
 
-std::optional<HiddenGram> hidden_gram(const MfParameters& p) {
-  if (p.depth == 1) return HiddenGram{1, 0};
+HiddenGram hidden_gram(const MfParameters& p) {
+  if (p.depth == 1) return {1, 0};
   const auto width = static_cast<double>(p.width);
   const Moments unit = moments_of_unit(p, 1 / std::sqrt(width));
   HiddenGram gram{width * unit.square, width * unit.mean * unit.mean};
   if (p.depth == 2) return gram;
-  if (p.activation != MfActivation::Linear) return std::nullopt;
   gram.same = std::pow(width * unit.square, static_cast<double>(p.depth - 1));
   return gram;
 }
 
 }  // namespace
 
+bool has_exact_prior_mean(const MfParameters& parameters) {
+  return !parameters.gnc_normalize &&
+         (parameters.depth <= 2 || parameters.activation == MfActivation::Linear);
+}
+
 double mf_prior_mean(const MfProblem& problem) {
   const MfParameters& p = problem.parameters;
-  const std::optional<HiddenGram> gram = hidden_gram(p);
-  if (!gram || p.gnc_normalize) return std::numeric_limits<double>::quiet_NaN();
+  if (!has_exact_prior_mean(p)) return std::numeric_limits<double>::quiet_NaN();
+  const HiddenGram gram = hidden_gram(p);
   const double per_column =
       (p.gnc_init == MfPrior::Gauss ? 1 : 1.0 / 3) / static_cast<double>(p.n_cols);
   // |P u|^2 of the vectors that are 1 in one column and 0 else: the trace of P over pairs of rows of one column.
@@ -77,7 +80,7 @@ double mf_prior_mean(const MfProblem& problem) {
   }
   const double trace = problem.num_tested;
   const double of_guess =
-      per_column * ((gram->same - gram->other) * trace + gram->other * same_column);
+      per_column * ((gram.same - gram.other) * trace + gram.other * same_column);
   const std::vector<double> zero(problem.num_entries, 0.0);
   return of_guess / trace + problem.test_loss(zero.data());
 }

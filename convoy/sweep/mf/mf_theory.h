@@ -11,7 +11,10 @@
 
 namespace convoy::sweep {
 
-// NaN: no closed form (gnc_normalize; several hidden layers that are not linear).
+// Not with gnc_normalize or several hidden layers that are not linear.
+bool has_exact_prior_mean(const MfParameters& parameters);
+
+// NaN: no closed form.
 double mf_prior_mean(const MfProblem& problem);
 
 }  // namespace convoy::sweep

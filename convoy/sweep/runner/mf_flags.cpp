@@ -3,13 +3,13 @@
 
 #include <fmt/ranges.h>
 
-#include <cmath>
 #include <nlohmann/json.hpp>
 #include <set>
 
 #include "convoy/base/error.h"
-#include "convoy/sweep/mf/mf_problem.h"
+#include "convoy/sweep/mf/mf_parameters.h"
 #include "convoy/sweep/mf/mf_theory.h"
+#include "convoy/sweep/random/stream.h"
 #include "convoy/sweep/runner/workload_registry.h"
 
 namespace convoy::sweep {
@@ -119,8 +119,7 @@ void add_cells(SweepPlan& plan, const MfFlags& flags, int64_t seed, const MfPara
     planned.stop = {.standard_error = flags.target_standard_error,
                     .accepted = flags.target_accepted};
     plan.cells.push_back(std::move(planned));
-    const bool exact = std::isfinite(mf_prior_mean(draw_mf_problem(parameters, seed)));
-    if (flags.prior && !flags.over_depths() && !exact) {
+    if (flags.prior && !flags.over_depths() && !has_exact_prior_mean(parameters)) {
       parameters.gnc_eps_train = MfParameters{}.gnc_eps_train;
       PlannedCell of_prior = planned_cell("prior", seed, parameters);
       of_prior.guesses = MfFlags::kPriorGuesses;
