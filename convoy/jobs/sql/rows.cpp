@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convoy/jobs/sql/rows.h"
 
+#include <endian.h>
 #include <fmt/format.h>
 
+#include <array>
+#include <cstring>
 #include <nlohmann/json.hpp>
 
 #include "convoy/base/hash.h"
@@ -14,19 +17,22 @@ namespace {
 class Checksum {
  public:
   Checksum& add(int64_t value) {
-    for (int shift = 0; shift < 64; shift += 8)
-      bytes_.push_back(static_cast<char>(static_cast<uint64_t>(value) >> shift));
+    // Little-endian, wherever it is computed.
+    const uint64_t stored = ::htole64(static_cast<uint64_t>(value));
+    std::array<char, sizeof(stored)> bytes{};
+    std::memcpy(bytes.data(), &stored, sizeof(stored));
+    crc_ = crc32c({bytes.data(), bytes.size()}, crc_);
     return *this;
   }
   Checksum& add(const std::string& text) {
     add(static_cast<int64_t>(text.size()));
-    bytes_ += text;
+    crc_ = crc32c(text, crc_);
     return *this;
   }
-  int64_t value() const { return crc32c(bytes_); }
+  int64_t value() const { return crc_; }
 
  private:
-  std::string bytes_;
+  uint32_t crc_ = 0;
 };
 
 class Reader {
@@ -38,10 +44,10 @@ class Reader {
   std::string text() { return next<std::string>(); }
   std::string bytes() { return next<Bytes>().data; }
 
-  // Reads the row's checksum.
-  void verify(int64_t wanted, const std::string& what) {
+  // Reads the row's checksum. `what` with `number` names the row.
+  void verify(int64_t wanted, const char* what, int64_t number) {
     if (integer() != wanted)
-      throw_damaged(store_, fmt::format("the checksum of {} is wrong", what));
+      throw_damaged(store_, fmt::format("the checksum of {} {} is wrong", what, number));
   }
 
  private:
@@ -152,7 +158,7 @@ Group decode_group(const SqlRow& row, const std::string& store) {
   group.name = reader.text();
   group.workload = reader.text();
   group.version = reader.text();
-  reader.verify(crc_of(group), fmt::format("group {}", group.number));
+  reader.verify(crc_of(group), "group", group.number);
   return group;
 }
 
@@ -168,9 +174,8 @@ TaskRow decode_task(const SqlRow& row, const std::string& store) {
   task.next_unit = reader.integer();
   task.units_done = reader.integer();
   task.state = static_cast<TaskState>(reader.integer());
-  const std::string what = fmt::format("task {}", task.number);
-  reader.verify(text_crc_of(task.id, task.parameters), what);
-  reader.verify(crc_of(task), what);
+  reader.verify(text_crc_of(task.id, task.parameters), "task", task.number);
+  reader.verify(crc_of(task), "task", task.number);
   return task;
 }
 
@@ -184,7 +189,7 @@ RangeRow decode_range(const SqlRow& row, const std::string& store) {
   range.attempt = reader.integer();
   range.worker = reader.text();
   range.expires_ms = reader.integer();
-  reader.verify(crc_of(range), fmt::format("range {}", range.number));
+  reader.verify(crc_of(range), "range", range.number);
   return range;
 }
 
@@ -194,7 +199,7 @@ Part decode_part(int64_t task, const SqlRow& row, const std::string& store) {
   part.first = reader.integer();
   part.count = reader.integer();
   part.payload = reader.bytes();
-  reader.verify(crc_of(task, part), fmt::format("a finished range of task {}", task));
+  reader.verify(crc_of(task, part), "a finished range of task", task);
   return part;
 }
 
@@ -203,8 +208,7 @@ Result decode_result(int64_t task, const SqlRow& row, size_t at, const std::stri
   const int64_t kind = reader.integer();
   Result result{.kind = static_cast<ResultKind>(kind), .payload = reader.bytes(), .failure = {}};
   const std::string failure = reader.bytes();
-  reader.verify(result_crc(task, kind, result.payload, failure),
-                fmt::format("the result of task {}", task));
+  reader.verify(result_crc(task, kind, result.payload, failure), "the result of task", task);
   if (result.kind == ResultKind::Failed) result.failure = parse_failure(failure, store);
   return result;
 }

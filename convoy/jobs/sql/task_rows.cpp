@@ -10,11 +10,11 @@ namespace {
 
 constexpr int64_t kTasksPerPage = 2'000;
 
-TaskRecord record_of(const TaskRow& task) {
+TaskRecord record_of(TaskRow task) {
   return {.number = task.number,
           .group = task.group,
           .id = hex_of(task.id),
-          .parameters = task.parameters,
+          .parameters = std::move(task.parameters),
           .units = task.units,
           .units_done = task.units_done,
           .priority = task.priority,
@@ -110,6 +110,7 @@ void SqlStore::for_each_task(int64_t group, const std::function<void(const TaskR
   constexpr size_t kTaskColumns = 11;
   // Pages, so that a long listing keeps no transaction open and `visit` may use the store. The plus keeps the indices of
   // groups out: pages follow the primary key.
+  const std::string store = session_->name();
   for (int64_t last = 0;;) {
     const std::vector<SqlRow> rows = read([&] {
       return session_->run(
@@ -121,16 +122,13 @@ void SqlStore::for_each_task(int64_t group, const std::function<void(const TaskR
           {group, last, kTasksPerPage, Bytes{}});
     });
     for (const SqlRow& row : rows) {
-      const TaskRow task = decode_task(row, session_->name());
-      TaskRecord record = record_of(task);
-      const bool has_result = integer_at(row, kTaskColumns, session_->name()) != 0;
-      if (has_result != (task.state != TaskState::Open))
-        throw_damaged(session_->name(),
-                      fmt::format("task {} and its result do not agree", task.number));
-      if (has_result)
-        record.result = decode_result(task.number, row, kTaskColumns, session_->name());
+      TaskRecord record = record_of(decode_task(row, store));
+      const bool has_result = integer_at(row, kTaskColumns, store) != 0;
+      if (has_result != (record.state != TaskState::Open))
+        throw_damaged(store, fmt::format("task {} and its result do not agree", record.number));
+      if (has_result) record.result = decode_result(record.number, row, kTaskColumns, store);
       visit(record);
-      last = task.number;
+      last = record.number;
     }
     if (static_cast<int64_t>(rows.size()) < kTasksPerPage) return;
   }

@@ -168,6 +168,12 @@ SweepResults read_results(jobs::JobStore& store, const StoredSweep& sweep,
                        .version = sweep.groups.front().version,
                        .cells = {}};
   std::vector<std::pair<size_t, int64_t>> begun;
+  int64_t num_cells = 0;
+  for (const Group& group : sweep.groups) {
+    const jobs::Counts counts = store.counts(group.number);
+    num_cells += counts.open + counts.done + counts.failed;
+  }
+  results.cells.reserve(static_cast<size_t>(num_cells));
   for (const Group& group : sweep.groups)
     store.for_each_task(group.number, [&](const TaskRecord& task) {
       const PlannedCell planned = PlannedCell::parse(task.parameters);
