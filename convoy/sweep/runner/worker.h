@@ -32,7 +32,7 @@ struct WorkerOptions {
   int64_t first_range_guesses = 1 << 16;  // before any rate is known
   int max_attempts = 3;
   std::chrono::milliseconds lease{60'000};  // renewed by whoever started the worker
-  std::string device;  // the host
+  std::string device;                       // the host
   // What computes guesses in its place, as long as there are any; empty = the host does.
   std::string gpu;
   bool notes = false;                              // tell Note messages
