@@ -37,7 +37,7 @@ FactorKernel factor_kernel(CpuLevel level, Precision precision, MfPrior prior) {
   return kernels(level).of[static_cast<int>(precision)][static_cast<int>(prior)];
 }
 
-uint32_t units_together(uint32_t inputs) { return std::max(4u, kSlotsTogether / inputs / 4 * 4); }
+uint32_t units_together(uint32_t inputs) { return std::max(8u, kSlotsTogether / inputs / 8 * 8); }
 
 uint32_t FactorPlan::most_units() const {
   uint32_t most = n_rows;
@@ -51,7 +51,7 @@ FactorMemory::FactorMemory(const FactorPlan& plan) {
     slots =
         std::max(slots, plan.diagonal.empty() ? size_t{units_together(layer.inputs)} * layer.inputs
                                               : size_t{layer.num_slots});
-  slots = (slots + kSlotsPerBlock - 1) / kSlotsPerBlock * kSlotsPerBlock;
+  slots = (slots + kPackedSlotsPerBlock - 1) / kPackedSlotsPerBlock * kPackedSlotsPerBlock;
   const size_t units = size_t{plan.most_units()} * plan.n_rows;
   const size_t unpacked = plan.diagonal.empty() ? 0 : size_t{plan.n_rows} * plan.n_rows;
   storage_.resize((slots + unpacked + 2 * units + 1) * kFactorGuesses);

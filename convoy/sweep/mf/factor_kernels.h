@@ -35,6 +35,7 @@ struct FactorPlan {
   };
   uint32_t n_rows = 0, n_cols = 0;
   std::vector<Layer> layers;
+  uint32_t slots_per_block = kSlotsPerBlock;
   uint32_t num_blocks = 0;
   MfActivation activation = MfActivation::Linear;
   float negative_slope = 0;
@@ -47,6 +48,9 @@ struct FactorPlan {
   std::vector<float> coefficients;
   float limit = 0;  // of that sum; infinite where all pass
 
+  uint32_t blocks_of(uint32_t slots) const {
+    return (slots + slots_per_block - 1) / slots_per_block;
+  }
   uint32_t most_units() const;  // of any matrix between layers
 };
 
@@ -67,7 +71,7 @@ class FactorMemory {
 
 // Most slots that are made at a time, but for layers with many inputs.
 inline constexpr uint32_t kSlotsTogether = 192;
-// Output units made at a time: a multiple of four, so that blocks do not straddle two turns.
+// Output units made at a time: a multiple of eight, so that blocks do not straddle two turns.
 uint32_t units_together(uint32_t inputs);
 
 // Guesses `first` to `first + 15`, lower halves of the indices. Returns which of them pass; where any does, y[entry * 16

@@ -16,6 +16,7 @@ namespace {
 #include "convoy/sweep/random/normal_transform.inl"
 #include "convoy/sweep/random/philox_lanes.inl"
 #include "convoy/sweep/mf/wide_scalar.inl"
+#include "convoy/sweep/mf/shortcut_loops.inl"
 #include "convoy/sweep/mf/factor_loops.inl"
 // clang-format on
 }  // namespace

@@ -3,7 +3,7 @@
 // Sixteen guesses of a factorisation over Wide, one per lane. A matrix between layers is kept by units: unit u of row r
 // is at (u * n_rows + r) * 16. Weights of a layer are made a few output units at a time, used, and forgotten.
 // Numerics: float, sums by fma in order of the inputs; Gram matrices and their factors in double.
-// Needs Lanes, philox_lanes.inl, normal_transform.inl, Wide.
+// Needs Lanes, philox_lanes.inl, normal_transform.inl, Wide, shortcut_loops.inl.
 
 inline constexpr uint32_t kRegisters = kFactorGuesses / Lanes::kGuesses;
 
@@ -21,21 +21,20 @@ CONVOY_INLINE void load_guesses(GuessRegisters& to, const AddressTables& tables,
   }
 }
 
-struct SlotPairs {
-  Lanes::Floats first, second;  // slots 0 and 1, slots 2 and 3 of a block
-};
+// Slots 0 and 1, and slots 2 and 3, of two registers of guesses.
+CONVOY_INLINE void store_four(float* to, const NormalPair& left, const NormalPair& right) {
+  store_pair(to, to + kFactorGuesses, left.first, right.first);
+  store_pair(to + 2 * kFactorGuesses, to + 3 * kFactorGuesses, left.second, right.second);
+}
 
 template <Precision kPrecision, bool kNormal>
-CONVOY_INLINE SlotPairs make_block(const AddressTables& tables, const BlockWords& block,
-                                   const GuessWords& words) {
-  const WordPair pair = philox_lanes<philox_rounds(kPrecision)>(tables, block, words);
+CONVOY_INLINE NormalPair four_slots(const WordPair& words) {
   if constexpr (kNormal) {
-    const NormalPair normals = normal_pair<kPrecision>(pair.even, pair.odd);
-    return {normals.first, normals.second};
+    return normal_pair<kPrecision>(words.even, words.odd);
   } else {
     const Lanes::Floats scale = Lanes::all(0x1p-31f);
-    return {Lanes::multiply(Lanes::odd_to_float(pair.even), scale),
-            Lanes::multiply(Lanes::odd_to_float(pair.odd), scale)};
+    return {Lanes::multiply(Lanes::odd_to_float(words.even), scale),
+            Lanes::multiply(Lanes::odd_to_float(words.odd), scale)};
   }
 }
 
@@ -43,16 +42,22 @@ CONVOY_INLINE SlotPairs make_block(const AddressTables& tables, const BlockWords
 template <Precision kPrecision, bool kNormal>
 void make_slots(const AddressTables& tables, const GuessRegisters& guesses, uint32_t first_block,
                 uint32_t num_blocks, float* to) {
+  constexpr uint32_t kFourSlots = 4 * kFactorGuesses;
   for (uint32_t at = 0; at < kRegisters; at += 2) {
     const GuessWords left = guesses.words[at], right = guesses.words[at + 1];
     float* row = to + at * Lanes::kGuesses;
     for (uint32_t block = 0; block < num_blocks; ++block) {
       const BlockWords& shared = tables.blocks[first_block + block];
-      const SlotPairs a = make_block<kPrecision, kNormal>(tables, shared, left);
-      const SlotPairs b = make_block<kPrecision, kNormal>(tables, shared, right);
-      store_pair(row, row + kFactorGuesses, a.first, b.first);
-      store_pair(row + 2 * kFactorGuesses, row + 3 * kFactorGuesses, a.second, b.second);
-      row += kSlotsPerBlock * kFactorGuesses;
+      const WordPair a = philox_lanes<philox_rounds(kPrecision)>(tables, shared, left);
+      const WordPair b = philox_lanes<philox_rounds(kPrecision)>(tables, shared, right);
+      if constexpr (kPrecision == Precision::Fast && kNormal) {
+        store_four(row, packed_normal_pair(a.even), packed_normal_pair(b.even));
+        row += kFourSlots;
+        store_four(row, packed_normal_pair(a.odd), packed_normal_pair(b.odd));
+      } else {
+        store_four(row, four_slots<kPrecision, kNormal>(a), four_slots<kPrecision, kNormal>(b));
+      }
+      row += kFourSlots;
     }
   }
 }
@@ -134,134 +139,6 @@ CONVOY_INLINE void make_unit(const FactorPlan& plan, const FactorPlan::Layer& la
   }
 }
 
-// The Chebyshev series of a normal number, by Clenshaw.
-CONVOY_INLINE Wide chi_of(const ChiSeries& chi, const Wide& normal) {
-  constexpr float kLargestNormal = 6.6f;
-  const Wide twice = Wide::multiply(normal, Wide::all(2.0f / kLargestNormal));
-  Wide last = Wide::all(0.0f), before = Wide::all(0.0f);
-  for (size_t at = chi.coefficients.size() - 1; at > 0; --at) {
-    const Wide next = Wide::fma(
-        twice, last,
-        Wide::add(Wide::all(chi.coefficients[at]), Wide::multiply(before, Wide::all(-1.0f))));
-    before = last;
-    last = next;
-  }
-  return Wide::fma(
-      Wide::multiply(twice, Wide::all(0.5f)), last,
-      Wide::add(Wide::all(chi.coefficients[0]), Wide::multiply(before, Wide::all(-1.0f))));
-}
-
-// Slots of the lower triangle by columns become a full square by columns, with chi variables on the diagonal.
-inline void unpack_triangle(const FactorPlan& plan, const float* slots, float* square) {
-  const Wide zero = Wide::all(0.0f);
-  for (uint32_t col = 0; col < plan.n_rows; ++col)
-    for (uint32_t row = 0; row < plan.n_rows; ++row, square += kFactorGuesses) {
-      if (row < col) {
-        zero.store(square);
-        continue;
-      }
-      const Wide normal = Wide::load(slots);
-      slots += kFactorGuesses;
-      (row == col ? chi_of(plan.diagonal[row], normal) : normal).store(square);
-    }
-}
-
-// Of as many of the sixteen guesses as a register has doubles.
-using LaneDoubles = double __attribute__((vector_size(8 * kWideDoubles)));
-using LaneFloats = float __attribute__((vector_size(4 * kWideDoubles)));
-
-// Products of kRows rows with each other, of kWideDoubles guesses: gram[(col * rows + row) * 16 + lane] for row >= col.
-template <uint32_t kRows>
-CONVOY_INLINE void add_products(const float* in, uint32_t units, double* gram) {
-  LaneDoubles sums[kRows * (kRows + 1) / 2] = {};
-  for (uint32_t unit = 0; unit < units; ++unit, in += kRows * kFactorGuesses) {
-    LaneDoubles values[kRows];
-#pragma GCC unroll 8
-    for (uint32_t row = 0; row < kRows; ++row) {
-      LaneFloats narrow;
-      __builtin_memcpy(&narrow, in + row * kFactorGuesses, sizeof narrow);
-      values[row] = __builtin_convertvector(narrow, LaneDoubles);
-    }
-    uint32_t pair = 0;
-#pragma GCC unroll 8
-    for (uint32_t col = 0; col < kRows; ++col)
-#pragma GCC unroll 8
-      for (uint32_t row = col; row < kRows; ++row) sums[pair++] += values[row] * values[col];
-  }
-  uint32_t pair = 0;
-  for (uint32_t col = 0; col < kRows; ++col)
-    for (uint32_t row = col; row < kRows; ++row)
-      __builtin_memcpy(gram + (col * kRows + row) * kFactorGuesses, &sums[pair++], sizeof sums[0]);
-}
-
-template <uint32_t kRows>
-void gram_of_rows(const float* in, uint32_t units, double* gram) {
-  for (uint32_t lane = 0; lane < kFactorGuesses; lane += kWideDoubles)
-    add_products<kRows>(in + lane, units, gram + lane);
-}
-
-// The same for any number of rows, pair after pair.
-inline void gram_of_many_rows(uint32_t rows, const float* in, uint32_t units, double* gram) {
-  for (uint32_t col = 0; col < rows; ++col)
-    for (uint32_t row = col; row < rows; ++row) {
-      double sum[kFactorGuesses] = {};
-      for (uint32_t unit = 0; unit < units; ++unit)
-        for (uint32_t lane = 0; lane < kFactorGuesses; ++lane)
-          sum[lane] += double{in[(size_t{unit} * rows + row) * kFactorGuesses + lane]} *
-                       double{in[(size_t{unit} * rows + col) * kFactorGuesses + lane]};
-      __builtin_memcpy(gram + (size_t{col} * rows + row) * kFactorGuesses, sum, sizeof sum);
-    }
-}
-
-inline void gram_of_units(uint32_t rows, const float* in, uint32_t units, double* gram) {
-  switch (rows) {
-    case 2:
-      return gram_of_rows<2>(in, units, gram);
-    case 3:
-      return gram_of_rows<3>(in, units, gram);
-    case 4:
-      return gram_of_rows<4>(in, units, gram);
-    case 5:
-      return gram_of_rows<5>(in, units, gram);
-    case 6:
-      return gram_of_rows<6>(in, units, gram);
-    default:
-      return gram_of_many_rows(rows, in, units, gram);
-  }
-}
-
-// Replaces `units` units by the n_rows of the Cholesky factor of their Gram matrix: a Gaussian layer makes the same of
-// both. A pivot within the rounding of its sum is taken for zero. factor[(col * n_rows + row) * 16 + lane].
-inline void reduce_to_factor(const FactorPlan& plan, const float* in, uint32_t units,
-                             double* factor, float* out) {
-  constexpr double kRounding = 1e-14;
-  const uint32_t rows = plan.n_rows;
-  const auto at = [&](uint32_t row, uint32_t col) {
-    return (size_t{col} * rows + row) * kFactorGuesses;
-  };
-  gram_of_units(rows, in, units, factor);
-  for (uint32_t col = 0; col < rows; ++col)
-    for (uint32_t row = 0; row < rows; ++row) {
-      double* const to = factor + at(row, col);
-      double sum[kFactorGuesses] = {}, least[kFactorGuesses] = {};
-      for (uint32_t lane = 0; lane < kFactorGuesses && row >= col; ++lane) {
-        sum[lane] = to[lane];
-        least[lane] = kRounding * to[lane];
-      }
-      for (uint32_t inner = 0; inner < col && row >= col; ++inner)
-        for (uint32_t lane = 0; lane < kFactorGuesses; ++lane)
-          sum[lane] -= factor[at(row, inner) + lane] * factor[at(col, inner) + lane];
-      const double* const pivot = factor + at(col, col);
-      for (uint32_t lane = 0; lane < kFactorGuesses; ++lane) {
-        if (row == col)
-          to[lane] = sum[lane] > least[lane] ? __builtin_sqrt(sum[lane]) : 0;
-        else
-          to[lane] = pivot[lane] > 0 ? sum[lane] / pivot[lane] : 0;
-        out[at(row, col) + lane] = static_cast<float>(to[lane]);
-      }
-    }
-}
-
 // Y of sixteen guesses, by columns. `memory.units(0)` or (1) holds it.
 template <Precision kPrecision, bool kNormal>
 CONVOY_INLINE float* make_matrices(const FactorPlan& plan, const AddressTables& tables,
@@ -275,7 +152,7 @@ CONVOY_INLINE float* make_matrices(const FactorPlan& plan, const AddressTables& 
     for (uint32_t unit = 0; unit < layer.outputs; unit += together) {
       const uint32_t units = layer.outputs - unit < together ? layer.outputs - unit : together;
       const uint32_t slots = triangular ? layer.num_slots : units * layer.inputs;
-      const uint32_t blocks = (slots + kSlotsPerBlock - 1) / kSlotsPerBlock;
+      const uint32_t blocks = plan.blocks_of(slots);
       make_slots<kPrecision, kNormal>(tables, guesses, block, blocks, memory.weights());
       block += blocks;
       const float* weights = memory.weights();

@@ -11,11 +11,9 @@ namespace {
 
 using Rows = std::vector<std::vector<double>>;
 
-uint32_t blocks_of(uint32_t slots) { return (slots + kSlotsPerBlock - 1) / kSlotsPerBlock; }
-
 void add_layer(FactorPlan& plan, FactorPlan::Layer layer) {
   layer.first_block = plan.num_blocks;
-  plan.num_blocks += blocks_of(layer.num_slots);
+  plan.num_blocks += plan.blocks_of(layer.num_slots);
   plan.layers.push_back(layer);
 }
 
@@ -96,7 +94,7 @@ void add_check(FactorPlan& plan, const MfProblem& problem) {
 
 }  // namespace
 
-FactorPlan factor_plan(const MfProblem& problem, MfCheck check) {
+FactorPlan factor_plan(const MfProblem& problem, MfCheck check, Precision precision) {
   const MfParameters& p = problem.parameters;
   FactorPlan plan;
   plan.n_rows = static_cast<uint32_t>(p.n_rows);
@@ -104,6 +102,8 @@ FactorPlan factor_plan(const MfProblem& problem, MfCheck check) {
   plan.activation = p.activation;
   plan.negative_slope = static_cast<float>(p.negative_slope);
   plan.prior = p.gnc_init;
+  if (precision == Precision::Fast && p.gnc_init == MfPrior::Gauss)
+    plan.slots_per_block = kPackedSlotsPerBlock;
   plan.normalize = p.gnc_normalize;
   plan.softening = static_cast<float>(p.gnc_softening);
   plan.reduce = p.shortcut == MfShortcut::Gram;

@@ -27,7 +27,7 @@ class MfGuesses : public GuessExperiment {
  public:
   MfGuesses(const MfProblem& problem, MfCheck check, Precision precision, CpuLevel level)
       : problem_(problem),
-        plan_(factor_plan(problem, check)),
+        plan_(factor_plan(problem, check, precision)),
         precision_(precision),
         level_(level),
         kernel_(factor_kernel(level, precision, problem.parameters.gnc_init)) {}
@@ -51,7 +51,7 @@ class MfGuesses : public GuessExperiment {
     const double weights = level_ == CpuLevel::Avx512 ? 1.6e9
                            : level_ == CpuLevel::Avx2 ? 8e8
                                                       : 2e7;
-    return weights / (kSlotsPerBlock * (plan_.num_blocks + 1.0));
+    return weights / (plan_.slots_per_block * (plan_.num_blocks + 1.0));
   }
 
  private:
@@ -96,8 +96,8 @@ std::unique_ptr<GuessExperiment> mf_guess_experiment(const MfProblem& problem, M
 }
 
 MfGuess mf_guess(const MfProblem& problem, uint64_t guess, Precision precision, CpuLevel level) {
-  const FactorPlan all = factor_plan(problem, MfCheck::Nothing);
-  const FactorPlan checked = factor_plan(problem, MfCheck::TrainLoss);
+  const FactorPlan all = factor_plan(problem, MfCheck::Nothing, precision);
+  const FactorPlan checked = factor_plan(problem, MfCheck::TrainLoss, precision);
   const AddressTables tables(problem.key, Stream::Guess, precision, guess, all.num_blocks);
   const FactorKernel kernel = factor_kernel(level, precision, problem.parameters.gnc_init);
   FactorMemory memory(all);
@@ -113,16 +113,18 @@ MfGuess mf_guess(const MfProblem& problem, uint64_t guess, Precision precision, 
 
 std::vector<std::vector<float>> mf_guess_weights(const MfProblem& problem, uint64_t guess,
                                                  Precision precision) {
-  const FactorPlan plan = factor_plan(problem, MfCheck::Nothing);
+  const FactorPlan plan = factor_plan(problem, MfCheck::Nothing, precision);
   std::vector<std::vector<float>> weights;
   for (const FactorPlan::Layer& layer : plan.layers) {
     std::vector<float>& drawn = weights.emplace_back(layer.num_slots);
     const Address address{problem.key, Stream::Guess, precision, guess};
-    const uint32_t slot = layer.first_block * kSlotsPerBlock;
-    if (problem.parameters.gnc_init == MfPrior::Gauss)
-      fill_normals(address, slot, drawn);
-    else
+    const uint32_t slot = layer.first_block * plan.slots_per_block;
+    if (problem.parameters.gnc_init == MfPrior::Uniform)
       fill_uniforms(address, slot, drawn);
+    else if (precision == Precision::Fast)
+      fill_packed_normals(address, slot, drawn);
+    else
+      fill_normals(address, slot, drawn);
   }
   return weights;
 }

@@ -89,12 +89,13 @@ const char* const kShapes[] = {
 TEST(MfGuesses, KernelsFollowTheDefinition) {
   for (const char* shape : kShapes) {
     const MfProblem problem = problem_of(shape, 2);
-    for (uint64_t guess = 0; guess < 40; ++guess) {
+    for (uint64_t guess = 0; guess < 80; ++guess) {
+      const Precision precision = guess % 2 == 0 ? Precision::Exact : Precision::Fast;
       Layers weights;
-      for (const auto& layer : mf_guess_weights(problem, guess, Precision::Exact))
+      for (const auto& layer : mf_guess_weights(problem, guess, precision))
         weights.emplace_back(layer.begin(), layer.end());
       const std::vector<double> wanted = plain_output(problem.parameters, weights);
-      const MfGuess made = mf_guess(problem, guess, Precision::Exact, best_cpu_level());
+      const MfGuess made = mf_guess(problem, guess, precision, best_cpu_level());
       double size = 0;
       for (const double entry : wanted) size = std::max(size, std::abs(entry));
       for (size_t at = 0; at < wanted.size(); ++at)
