@@ -133,6 +133,9 @@ class JobStore {
   // Every task of the group in the order of add().
   virtual void for_each_task(int64_t group,
                              const std::function<void(const TaskRecord&)>& visit) = 0;
+  // The same in less time: the next tasks are fetched on another thread meanwhile, so `visit` must not use the store.
+  virtual void for_each_task_ahead(int64_t group,
+                                   const std::function<void(const TaskRecord&)>& visit) = 0;
 
   virtual void sync() = 0;
   virtual std::string name() const = 0;  // path, or URL without its password

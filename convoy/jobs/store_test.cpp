@@ -57,6 +57,10 @@ class EachStore : public ::testing::TestWithParam<std::string> {
   std::vector<TaskRecord> tasks() {
     std::vector<TaskRecord> all;
     store_->for_each_task(group_, [&](const TaskRecord& task) { all.push_back(task); });
+    size_t ahead = 0;
+    store_->for_each_task_ahead(
+        group_, [&](const TaskRecord& task) { EXPECT_EQ(task.id, all.at(ahead++).id); });
+    EXPECT_EQ(ahead, all.size());
     return all;
   }
 

@@ -40,6 +40,8 @@ class SqlStore : public JobStore {
   int64_t reopen_failed(int64_t group) override;
   Counts counts(int64_t group) override;
   void for_each_task(int64_t group, const std::function<void(const TaskRecord&)>& visit) override;
+  void for_each_task_ahead(int64_t group,
+                           const std::function<void(const TaskRecord&)>& visit) override;
   void sync() override;
   std::string name() const override { return session_->name(); }
 
@@ -74,6 +76,9 @@ class SqlStore : public JobStore {
   Group group(int64_t number);
   IdSet known_ids(int64_t group, const std::vector<TaskId>& wanted);
 
+  std::vector<SqlRow> page_of_tasks(int64_t group, int64_t after);
+  void visit_page(const std::vector<SqlRow>& rows,
+                  const std::function<void(const TaskRecord&)>& visit) const;
   std::optional<TaskRow> locked_task(int64_t number);
   std::optional<RangeRow> held_range(const Lease& lease);
   void update_task(const TaskRow& task);

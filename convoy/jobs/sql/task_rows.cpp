@@ -3,6 +3,8 @@
 // Reads and writes of single tasks and ranges within a transaction, and listings of whole groups.
 #include <fmt/format.h>
 
+#include <future>
+
 #include "convoy/jobs/sql/transaction.h"
 
 namespace convoy::jobs {
@@ -106,32 +108,55 @@ std::vector<TaskRecord> SqlStore::unfinished_complete(int64_t group) {
   return records;
 }
 
-void SqlStore::for_each_task(int64_t group, const std::function<void(const TaskRecord&)>& visit) {
+// The plus keeps the indices of groups out: pages follow the primary key.
+std::vector<SqlRow> SqlStore::page_of_tasks(int64_t group, int64_t after) {
+  return read([&] {
+    return session_->run(
+        "SELECT number, group_number, id, parameters, priority, units, next_unit, units_done, "
+        "state, text_crc, convoy_tasks.crc, COALESCE(kind, 0), COALESCE(payload, $4), "
+        "COALESCE(failure, $4), COALESCE(convoy_results.crc, 0) "
+        "FROM convoy_tasks LEFT JOIN convoy_results ON task = number "
+        "WHERE +group_number = $1 AND number > $2 ORDER BY number LIMIT $3",
+        {group, after, kTasksPerPage, Bytes{}});
+  });
+}
+
+void SqlStore::visit_page(const std::vector<SqlRow>& rows,
+                          const std::function<void(const TaskRecord&)>& visit) const {
   constexpr size_t kTaskColumns = 11;
-  // Pages, so that a long listing keeps no transaction open and `visit` may use the store. The plus keeps the indices of
-  // groups out: pages follow the primary key.
   const std::string store = session_->name();
-  for (int64_t last = 0;;) {
-    const std::vector<SqlRow> rows = read([&] {
-      return session_->run(
-          "SELECT number, group_number, id, parameters, priority, units, next_unit, units_done, "
-          "state, text_crc, convoy_tasks.crc, COALESCE(kind, 0), COALESCE(payload, $4), "
-          "COALESCE(failure, $4), COALESCE(convoy_results.crc, 0) "
-          "FROM convoy_tasks LEFT JOIN convoy_results ON task = number "
-          "WHERE +group_number = $1 AND number > $2 ORDER BY number LIMIT $3",
-          {group, last, kTasksPerPage, Bytes{}});
-    });
-    for (const SqlRow& row : rows) {
-      TaskRecord record = record_of(decode_task(row, store));
-      const bool has_result = integer_at(row, kTaskColumns, store) != 0;
-      if (has_result != (record.state != TaskState::Open))
-        throw_damaged(store, fmt::format("task {} and its result do not agree", record.number));
-      if (has_result) record.result = decode_result(record.number, row, kTaskColumns, store);
-      visit(record);
-      last = record.number;
-    }
-    if (static_cast<int64_t>(rows.size()) < kTasksPerPage) return;
+  for (const SqlRow& row : rows) {
+    TaskRecord record = record_of(decode_task(row, store));
+    const bool has_result = integer_at(row, kTaskColumns, store) != 0;
+    if (has_result != (record.state != TaskState::Open))
+      throw_damaged(store, fmt::format("task {} and its result do not agree", record.number));
+    if (has_result) record.result = decode_result(record.number, row, kTaskColumns, store);
+    visit(record);
   }
+}
+
+// Pages, so that a long listing keeps no transaction open and `visit` may use the store.
+void SqlStore::for_each_task(int64_t group, const std::function<void(const TaskRecord&)>& visit) {
+  for (int64_t last = 0;;) {
+    const std::vector<SqlRow> rows = page_of_tasks(group, last);
+    visit_page(rows, visit);
+    if (static_cast<int64_t>(rows.size()) < kTasksPerPage) return;
+    last = integer_at(rows.back(), 0, session_->name());
+  }
+}
+
+void SqlStore::for_each_task_ahead(int64_t group,
+                                   const std::function<void(const TaskRecord&)>& visit) {
+  std::vector<SqlRow> rows = page_of_tasks(group, 0);
+  while (static_cast<int64_t>(rows.size()) == kTasksPerPage) {
+    const int64_t last = integer_at(rows.back(), 0, session_->name());
+    // Waits for the fetch where `visit` throws.
+    std::future<std::vector<SqlRow>> next =
+        std::async(std::launch::async, [&, last] { return page_of_tasks(group, last); });
+    visit_page(rows, visit);
+    rows = next.get();
+  }
+  visit_page(rows, visit);
 }
 
 void SqlStore::verify_all() {

@@ -175,7 +175,7 @@ SweepResults read_results(jobs::JobStore& store, const StoredSweep& sweep,
   }
   results.cells.reserve(static_cast<size_t>(num_cells));
   for (const Group& group : sweep.groups)
-    store.for_each_task(group.number, [&](const TaskRecord& task) {
+    store.for_each_task_ahead(group.number, [&](const TaskRecord& task) {
       const PlannedCell planned = PlannedCell::parse(task.parameters);
       if (!task.result && task.units_done > 0)
         begun.emplace_back(results.cells.size(), task.number);
