@@ -89,7 +89,7 @@ LaunchReport Attempt::run() {
   close_logs();
   for (const telemetry::RankFlight& flight : pages_.read())
     if (flight.step >= 0) report_.progress = std::max(report_.progress.value_or(0), flight.step);
-  conclude(report_, plan_.says_when_stopped);
+  conclude(report_);
   return std::move(report_);
 }
 

@@ -357,7 +357,6 @@ JobPlan plan_job(const SetupRequest& request, const JobSetup& setup, LaunchPlan 
                        : request.own_program ? kOwnGrace
                                              : kForeignGrace;
   if (is_under(setup.place, "srun")) attempt.stop_repeat = kSlurmStopRepeat;
-  attempt.says_when_stopped = request.own_program;
   const std::string role = attempt.job.role;
   if (setup.adopted()) attempt.job = adopted_place(setup.place);
   attempt.job.role = role;

@@ -69,7 +69,6 @@ struct LaunchPlan {
   LogOptions logs;
   std::vector<int> stop_signals = default_stop_signals();
   bool pass_stop_signal = false;      // ranks get the signal that came; false: TERM, whatever came
-  bool says_when_stopped = false;     // its ranks end a stop with 75: then 0 means that all is done
   bool early_exit_is_failure = true;  // a rank that ends with 0 while others run on: 13
   std::chrono::milliseconds early_exit_wait{10'000};  // ranks do not end in the same instant
   std::chrono::milliseconds stop_grace{60'000};       // between a stop request and KILL: ranks save

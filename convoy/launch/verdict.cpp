@@ -28,7 +28,7 @@ int blame(const RankEnd& end, bool stopping, int stop_signal) {
   return end.exit_code == kPeerLost ? 2 : 4;
 }
 
-int stop_code(const LaunchReport& report, bool says_when_stopped) {
+int stop_code(const LaunchReport& report) {
   if (report.killed_by_stop) return 128 + report.stop_signal;
   int code = 0;
   for (const RankEnd& end : report.ends) {
@@ -36,7 +36,6 @@ int stop_code(const LaunchReport& report, bool says_when_stopped) {
       return 128 + (report.stop_signal != 0 ? report.stop_signal : end.signal);
     if (end.exit_code == kStopped) code = kStopped;
   }
-  if (code == 0 && report.stop_signal != 0 && !says_when_stopped) return 128 + report.stop_signal;
   return code;
 }
 
@@ -113,7 +112,7 @@ std::string peer_json(const LaunchReport& report) {
 
 }  // namespace
 
-void conclude(LaunchReport& report, bool says_when_stopped) {
+void conclude(LaunchReport& report) {
   report.root_cause = -1;
   if (report.ended_early) {
     report.root_cause = 0;
@@ -135,8 +134,7 @@ void conclude(LaunchReport& report, bool says_when_stopped) {
   if (report.root_cause >= 0)
     report.exit_code = report.ends[static_cast<size_t>(report.root_cause)].exit_code;
   else
-    report.exit_code =
-        report.peer_failure ? report.peer_failure->exit_code : stop_code(report, says_when_stopped);
+    report.exit_code = report.peer_failure ? report.peer_failure->exit_code : stop_code(report);
 }
 
 std::string failure_text(const LaunchReport& report) {

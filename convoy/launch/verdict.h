@@ -7,8 +7,8 @@
 
 namespace convoy::launch {
 
-// Sets root_cause and exit_code from the rest of `report`. Ranks that all ended with 0 after a stop request have done their
-// work only if they say so when they have not (75); else it is 128 + signal, lest a requeue is missed.
-void conclude(LaunchReport& report, bool says_when_stopped);
+// Sets root_cause and exit_code from the rest of `report`. Ranks that all end with 0 after a stop request say that all is
+// well, as with torchrun.
+void conclude(LaunchReport& report);
 
 }  // namespace convoy::launch
