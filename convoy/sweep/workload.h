@@ -70,8 +70,10 @@ class GuessExperiment {
   // Guesses [first, first + count) on the calling thread. Thread-safe. The same
   // bits for every split of a range.
   virtual Tally run(uint64_t first, uint64_t count) const = 0;
-  // Rough speed of one core, guesses per second: sizes of first ranges.
+  // Rough speed of one core, or of its GPU, guesses per second: sizes of first ranges.
   virtual double expected_rate() const = 0;
+  // The GPU that computes; empty = the calling thread does.
+  virtual std::string gpu() const { return ""; }
 };
 
 struct DescentOutcome {

@@ -79,6 +79,8 @@ class CudaGuesses : public GuessExperiment {
     return device_->multiprocessors() * device_->clock_hertz() * kNormalsPerClock / slots;
   }
 
+  std::string gpu() const override { return device_->name(); }
+
  private:
   // Guesses with the same upper half of their index.
   void run_within(const DeviceUse& use, uint64_t first, uint64_t count, Tally& tally) const {

@@ -51,5 +51,16 @@ TEST(RangeTallies, DamagedTextIsRefused) {
   EXPECT_THROW(RangeTally::parse(R"({"microseconds":1,"blocks":[{}]})"), DataError);
 }
 
+TEST(RangeTally, NamesTheGpusThatTookPart) {
+  RangeTally left, right;
+  left.add_gpu("cuda:1");
+  left.add_gpu("cuda:0");
+  right.add_gpu("cuda:1");
+  right.add_gpu("cuda:2");
+  const RangeTally both = RangeTally::parse(merge_range_payloads(left.text(), right.text()));
+  EXPECT_EQ(both.gpus(), (std::vector<std::string>{"cuda:0", "cuda:1", "cuda:2"}));
+  EXPECT_TRUE(RangeTally::parse(RangeTally().text()).gpus().empty());
+}
+
 }  // namespace
 }  // namespace convoy::sweep

@@ -154,12 +154,13 @@ class Worker {
     }
     learn_rate(done, seconds_since(begin));
     range.add_time(microseconds_since(begin));
-    if (!options_.gpu.empty()) range.add_gpu(options_.gpu);
+    const std::string gpu = experiment_->gpu();
+    if (!gpu.empty()) range.add_gpu(gpu);
     jobs::Completion completion{
         .lease = lease, .payload = range.text(), .count = done, .result = {}};
     if (lease.first == 0 && done == lease.task_units)
       completion.result = guess_result(range.stopped(planned.stop).value_or(range.total()),
-                                       effort(lease, range.microseconds(), options_.gpu));
+                                       effort(lease, range.microseconds(), gpu));
     pending_guesses_ += done;
     pending_accepted_ += range.total().accepted;
     add(std::move(completion), begin);
