@@ -26,21 +26,21 @@ struct CommandFlags {
 
   template <class Visitor>
   void fields(Visitor& visit) {
-    visit("name", name, "run: name of the sweep");
-    visit("grid", grid, "run: NAME=A,B,C: values of {NAME}; may be given more than once");
-    visit("env", env, "run: NAME=VALUE for the command; may be given more than once");
+    visit("name", name, "name of the sweep");
+    visit("grid", grid, "NAME=A,B,C: values of {NAME}; may be given more than once");
+    visit("env", env, "NAME=VALUE for the command; may be given more than once");
     visit("result", result,
-          "run: name of the number in the last line of stdout that is a JSON object with it, `a.b` "
+          "name of the number in the last line of stdout that is a JSON object with it, `a.b` "
           "within another; empty = the seconds it took");
     visit("persistent", persistent,
-          "run: the command stays, reads a JSON line of names and values for each cell and answers "
+          "the command stays, reads a JSON line of names and values for each cell and answers "
           "with one");
     visit("max_gpus", max_gpus,
-          "run: GPUs that workers share; each sees one as CUDA_VISIBLE_DEVICES; -1 = all, 0 = none")
+          "GPUs that workers share; each sees one as CUDA_VISIBLE_DEVICES; -1 = all, 0 = none")
         .at_least(-1);
-    visit("workers_per_device", workers_per_device, "run: workers on each GPU").at_least(1);
-    visit("num_seeds", num_seeds, "run: values 0 to N - 1 of {seed}").at_least(1);
-    visit("seeds", seeds, "run: values of {seed}, in place of --num-seeds");
+    visit("workers_per_device", workers_per_device, "workers on each GPU").at_least(1);
+    visit("num_seeds", num_seeds, "values 0 to N - 1 of {seed}").at_least(1);
+    visit("seeds", seeds, "values of {seed}, in place of --num-seeds");
   }
 };
 
