@@ -13,6 +13,7 @@ for ((step = done_before + 1; step <= steps; ++step)); do
   wait $! 2>/dev/null  # a foreground child would be waited for before the trap runs
   echo "$step ${SLURM_RESTART_COUNT:-0}" >>"$folder/rank-$RANK.trace"
   if [ "$stop" = 1 ]; then
+    trap '' USR1 TERM        # SLURM signals every process of the step, so mv too would be ended by what comes again
     sleep "0.$((RANK * 5))"  # ranks save at different speed
     echo "$step" >"$state.part" && mv "$state.part" "$state"
     echo "rank $RANK: saved step $step"

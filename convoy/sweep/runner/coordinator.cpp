@@ -227,6 +227,11 @@ class Coordinator {
     if (!failures.empty()) {
       progress_->message(fmt::format("[worker {}] {}", death.worker, failures[0].failure.message));
       store_->fail(failures, static_cast<int>(options_.max_attempts));
+    } else if (!harmless && !ending_) {
+      progress_->message(fmt::format(
+          "[worker {}] ended by {}; what it had not handed in is computed again", death.worker,
+          death.signal != 0 ? launch::signal_name(death.signal)
+                            : fmt::format("exit code {}", death.exit_code)));
     }
     store_->release(death.name);
     if (death.worked || harmless || death.signal == SIGKILL) return;
@@ -245,6 +250,7 @@ class Coordinator {
 
   // They hand in what they have. What takes longer than the grace is lost, and computed again next time.
   void end_workers() {
+    ending_ = true;
     pool_->tell_stop();
     const auto limit = Clock::now() + kStopGrace;
     bool killed = false;
@@ -283,6 +289,7 @@ class Coordinator {
   bool spreads_ = false;  // a cell of guesses has work for any number of workers
   int idle_deaths_ = 0;
   bool has_stop_rules_ = true;
+  bool ending_ = false;  // nothing is computed any more
   bool stopping_ = false;
   BlameForDeaths blame_;
 };
