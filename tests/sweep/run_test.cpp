@@ -95,16 +95,18 @@ TEST_F(SweepRun, PlaceholdersAndTheEnvironment) {
 // What a program that stays does with each value of `case`.
 const char* const kServer = R"sh(
 echo started >>starts
+answer() { printf '{"request": %s, %s}\n' "$line" "$1"; }
 while read -r line; do
   case "$line" in
-    *good*) echo '{"final": {"loss": 2.5}, "note": "NaN \"quoted\""}' ;;
+    *good*) answer '"final": {"loss": 2.5}, "note": "NaN \"quoted\""' ;;
     *crash*) kill -SEGV $$ ;;
     *garbage*) echo 'loss is 3' ;;
     *hang*) sleep 1000 ;;
     *leave*) exit 0 ;;
-    *refuse*) echo '{"error": "no such case"}' ;;
-    *nan*) echo '{"final": {"loss": NaN}}' ;;
-    *missing*) echo '{"loss": 1}' ;;
+    *refuse*) answer '"error": "no such case"' ;;
+    *nan*) answer '"final": {"loss": NaN}' ;;
+    *missing*) answer '"loss": 1' ;;
+    *silent*) echo '{"final": {"loss": 7}}' ;;
   esac
 done
 )sh";
@@ -112,14 +114,15 @@ done
 TEST_F(SweepRun, AProgramThatStaysCostsACellWhereItFails) {
   write("server.sh", kServer);
   const SweepEnd end =
-      run({"run", "--persistent", "--grid", "case=good,crash,garbage,hang,leave,refuse,nan,missing",
-           "--num-seeds", "2", "--result", "final.loss", "--timeout", "1", "--max-attempts", "1",
-           "--workers", "1", "--json", "--", "sh", "server.sh"});
+      run({"run", "--persistent", "--grid",
+           "case=good,crash,garbage,hang,leave,refuse,nan,missing,silent", "--num-seeds", "2",
+           "--result", "final.loss", "--timeout", "1", "--max-attempts", "1", "--workers", "1",
+           "--json", "--", "sh", "server.sh"});
   EXPECT_EQ(end.status, 15) << end.errors;
   const json rows = json::parse(end.output);
   const std::vector<std::pair<std::string, std::string>> wanted = {
-      {"crash", "crash"},  {"garbage", "output"}, {"hang", "timeout"},  {"leave", "exit"},
-      {"refuse", "error"}, {"nan", "non_finite"}, {"missing", "output"}};
+      {"crash", "crash"},  {"garbage", "output"}, {"hang", "timeout"},   {"leave", "exit"},
+      {"refuse", "error"}, {"nan", "non_finite"}, {"missing", "output"}, {"silent", "output"}};
   EXPECT_EQ(row_of(rows, "good")["value"], 2.5);
   for (const auto& [what, kind] : wanted)
     EXPECT_EQ(row_of(rows, what)["failure_kind"], kind) << row_of(rows, what).dump();
@@ -139,8 +142,28 @@ TEST_F(SweepRun, AProgramThatStaysStartsOncePerWorkerAndReadsEachCell) {
   ASSERT_EQ(end.status, 0) << end.errors;
   for (const json& row : json::parse(end.output)) EXPECT_EQ(row["value"], row["seed"]);
   EXPECT_EQ(file_beginning(".", "starts"), "started\n");
-  EXPECT_NE(file_beginning(".", "lines").find(R"({"name":"a b","rate":0.5,"seed":0})"),
+  EXPECT_NE(file_beginning(".", "lines").find(R"({"cell":1,"name":"a b","rate":0.5,"seed":0})"),
             std::string::npos);
+}
+
+// A line too many, before the answer or later: it is nobody's value.
+TEST_F(SweepRun, WhatAProgramThatStaysSaysTooMuchIsNoCellsValue) {
+  write("early.sh",
+        "echo '{\"loss\": 55}'\nwhile read -r line; do echo \"{\\\"request\\\": $line, "
+        "\\\"loss\\\": 1}\"; "
+        "done\n");
+  write("late.sh",
+        "while read -r line; do echo \"{\\\"request\\\": $line, \\\"loss\\\": 1}\"; sleep 0.02; "
+        "echo \"{\\\"request\\\": $line, \\\"loss\\\": -1}\"; done\n");
+  for (const std::string program : {"early.sh", "late.sh"}) {
+    const SweepEnd end =
+        run({"run", "--persistent", "--name", program, "--num-seeds", "8", "--result", "loss",
+             "--workers", "1", "--max-attempts", "1", "--json", "--", "sh", program});
+    const json rows = json::parse(end.output);
+    EXPECT_EQ(rows.size(), 8u);
+    for (const json& row : rows)
+      EXPECT_TRUE(row["value"] == 1 || row["state"] == "failed") << program << row.dump();
+  }
 }
 
 TEST_F(SweepRun, AFunctionOfAnotherProgramRunsInWorkersOfItsOwn) {

@@ -38,6 +38,8 @@ std::vector<Axis> axes_of_flags(const CommandFlags& flags) {
                                    [&](const Axis& one) { return one.name == axis.name; });
     CONVOY_CHECK(!known && axis.name != "seed", ConfigError,
                  "--grid: `{}` is given already; seeds are --num-seeds or --seeds", axis.name);
+    CONVOY_CHECK(axis.name != "cell", ConfigError,
+                 "--grid: `cell` is the name of a cell's number; choose another");
     std::vector<std::string> sorted = axis.values;
     std::sort(sorted.begin(), sorted.end());
     CONVOY_CHECK(std::adjacent_find(sorted.begin(), sorted.end()) == sorted.end(), ConfigError,

@@ -114,9 +114,40 @@ PersistentProgram::Turn PersistentProgram::exchange_lines(const std::string& que
   }
 }
 
+// Since its last answer: the cell to come is not to blame for it.
+bool PersistentProgram::said_something_unasked() {
+  if (!running_ || running_->status) return false;
+  drain_program(running_->process.output, running_->output, 2 * kLineBytes, -1);
+  return !running_->output.empty();
+}
+
+void PersistentProgram::check_cell(const nlohmann::json& answer) {
+  const nlohmann::json* found = find_key(answer, "cell");
+  if (found == nullptr) found = find_key(answer, "request.cell");
+  const std::string text = answer.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  if (found == nullptr)
+    fail("output",
+         fmt::format(
+             "wanted \"cell\": {} in the answer (or the line that was read, as \"request\"), "
+             "found `{}`",
+             cell_, text.substr(0, 80)),
+         -1);
+  if (*found != cell_)
+    fail("output",
+         fmt::format("wanted the answer of cell {}, found that of another: `{}`", cell_,
+                     text.substr(0, 80)),
+         -1);
+}
+
 nlohmann::json PersistentProgram::ask(const nlohmann::json& question) {
+  nlohmann::json numbered = question;
+  numbered["cell"] = ++cell_;
   const std::string line =
-      question.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+      numbered.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+  if (said_something_unasked()) {
+    end();
+    running_.reset();
+  }
   for (bool again = false;; again = true) {
     if (!running_) start();
     std::string answer;
@@ -136,10 +167,8 @@ nlohmann::json PersistentProgram::ask(const nlohmann::json& question) {
     if (!object)
       fail("output",
            fmt::format("wanted a line with a JSON object, found `{}`", answer.substr(0, 80)), -1);
+    check_cell(*object);
     running_->answered = true;
-    if (!running_->output.empty())
-      fail("output",
-           fmt::format("more than one line of answer: `{}`", running_->output.substr(0, 80)), -1);
     running_->errors_tail.clear();
     return std::move(*object);
   }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A program that stays: it reads one line of JSON per cell on its stdin and answers each with one line of JSON on its
-// stdout. Started when first asked, and again after it crashed, hung or answered with anything else. One thread; SIGPIPE
-// must be ignored.
+// A program that stays: it reads one line of JSON per cell on its stdin, with a number `cell` in it, and answers each with
+// one line of JSON on its stdout that repeats this number, as `cell` or within the line as `request`. What a program says
+// too much, or too late, can so never be the answer of another cell. Started when first asked, and again after it crashed,
+// hung or answered with anything else. One thread; SIGPIPE must be ignored.
 #pragma once
 
 #include <map>
@@ -28,7 +29,7 @@ class PersistentProgram {
     return program == program_ && environment == environment_;
   }
 
-  // The answer to `question`, an object. Blocks. Throws TaskFailure: "exit", "crash", "timeout", "output"; and what
+  // The answer to `question`, an object without `cell`. Blocks. Throws TaskFailure: "exit", "crash", "timeout", "output"; and what
   // start_rank throws.
   nlohmann::json ask(const nlohmann::json& question);
 
@@ -44,6 +45,8 @@ class PersistentProgram {
   enum class Turn { Answer, Ended, TimedOut };
 
   void start();
+  bool said_something_unasked();
+  void check_cell(const nlohmann::json& answer);
   Turn exchange_lines(const std::string& question, std::string& answer);
   int end();  // kills what is left of it; its wait status
   [[noreturn]] void fail_ended();
@@ -52,6 +55,7 @@ class PersistentProgram {
   std::vector<std::string> program_;
   std::map<std::string, std::string> environment_;
   double timeout_seconds_;  // of one cell; 0 = any
+  int64_t cell_ = 0;        // number of the last question; no two have the same
   std::optional<Running> running_;
 };
 
