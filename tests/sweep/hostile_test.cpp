@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Workers that crash or stop, a store that vanishes, absurd numbers: each ends as promised, none as a number.
+#include <fmt/format.h>
 #include <signal.h>
 #include <unistd.h>
 
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "sweep/sweep_process.h"
@@ -36,6 +38,30 @@ TEST_F(SweepHostile, AWorkerThatCrashesCostsATry) {
   ASSERT_EQ(end.status, 0) << end.errors;
   EXPECT_NE(end.errors.find("SIGSEGV"), std::string::npos) << end.errors;
   for (const json& row : json::parse(end.output)) EXPECT_EQ(row["guesses"], 40'000'000);
+}
+
+TEST_F(SweepHostile, CommandLinesOfWorkersDoNotHoldTheStore) {
+  auto sweep = start_long();
+  const std::vector<pid_t> workers = sweep->workers();
+  ASSERT_FALSE(workers.empty());
+  std::ifstream file(fmt::format("/proc/{}/cmdline", workers.front()));  // says that it has 0 bytes
+  const std::string command{std::istreambuf_iterator<char>(file), {}};
+  EXPECT_NE(command.find("sweep-worker"), std::string::npos);
+  EXPECT_EQ(command.find(".db"), std::string::npos) << command;  // a URL may hold a password
+  ::kill(sweep->pid(), SIGINT);
+  EXPECT_EQ(sweep->wait().status, 75);
+}
+
+TEST_F(SweepHostile, ARefusedSeedLeavesTheStoreAsItWas) {
+  ASSERT_EQ(
+      run({"ssm", "--num-seeds", "1", "--student-dims", "5", "--gnc-num-samples", "1000"}).status,
+      0);
+  const std::string list = run({"show", "--list"}).output;
+  for (const char* seed : {"-1", "4294967296"})
+    EXPECT_EQ(run({"ssm", "--seeds", seed, "--student-dims", "5"}).status, 2);
+  EXPECT_EQ(run({"show", "--list"}).output, list);
+  EXPECT_EQ(run({"show", "--name", "ssm"}).status, 0);
+  EXPECT_EQ(run({"show", "--name", "ssm@no-such-version"}).status, 2);
 }
 
 TEST_F(SweepHostile, AWorkerThatIsStoppedIsReplaced) {

@@ -56,6 +56,8 @@ TEST_F(SweepRun, EachFailureIsWhatItIsAndTheRestGoesOn) {
     EXPECT_EQ(row["failure_kind"], kind) << row.dump();
   }
   EXPECT_EQ(row_of(rows, "crash")["failure_signal"], 11);
+  EXPECT_NE(row_of(rows, "exit")["failure_stderr"].dump().find("no such file"), std::string::npos)
+      << row_of(rows, "exit").dump();
   EXPECT_EQ(row_of(rows, "exit")["attempts"], 2);
   const json last = json::parse(end.last_line());
   EXPECT_EQ(last["code"], 15);

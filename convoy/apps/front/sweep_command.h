@@ -28,7 +28,9 @@ struct SweepReadFlags {
   void fields(Visitor& visit) {
     visit("store", store, "file or PostgreSQL URL; default sweep.db in --results-dir");
     visit("results_dir", results_dir, "folder of the store and of written tables");
-    visit("name", name, "which sweep of the store; empty = the newest");
+    visit("name", name,
+          "which sweep of the store: its name or the beginning, also NAME@VERSION; empty = the "
+          "newest");
     visit("list", list, "show: name the sweeps of the store");
     visit("cells", cells, "show: every cell too, with its 95 % interval");
     visit("format", format,

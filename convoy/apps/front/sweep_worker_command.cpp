@@ -43,15 +43,15 @@ int run_sweep_worker(Context& context, const std::vector<std::string>& arguments
 }  // namespace
 
 Command sweep_worker_command() {
-  return {.name = "sweep-worker",
-          .summary = "one worker of a sweep, started by `convoy sweep`",
-          .usage = "convoy sweep-worker --store S --workload W --groups N --cells-per-claim N",
-          .examples =
-              "convoy sweep-worker --store results/sweep.db --workload ssm --mode exact "
-              "--groups 1 --cells-per-claim 1",
-          .flag_table = config::flag_table_of<sweep::WorkerFlags>,
-          .run = run_sweep_worker,
-          .hidden = true};
+  return {
+      .name = "sweep-worker",
+      .summary = "one worker of a sweep, started by `convoy sweep`",
+      .usage =
+          "CONVOY_SWEEP_STORE=S convoy sweep-worker --workload W --groups N --cells-per-claim N",
+      .examples = "",
+      .flag_table = config::flag_table_of<sweep::WorkerFlags>,
+      .run = run_sweep_worker,
+      .hidden = true};
 }
 
 }  // namespace convoy::apps

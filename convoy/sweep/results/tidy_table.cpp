@@ -20,6 +20,13 @@ ordered_json text_or_null(const std::string& text) {
   return text.empty() ? ordered_json(nullptr) : ordered_json(text);
 }
 
+// What programs write on stderr is in any encoding.
+ordered_json readable_or_null(const std::string& bytes) {
+  if (bytes.empty()) return nullptr;
+  return ordered_json::parse(
+      ordered_json(bytes).dump(-1, ' ', false, ordered_json::error_handler_t::replace));
+}
+
 std::set<std::string> parameter_names(const SweepResults& results) {
   std::set<std::string> names;
   AxesOfCells known;
@@ -54,6 +61,7 @@ void add_effort(ordered_json& row, const CellResult& cell) {
   row["failure_message"] = text_or_null(failed ? cell.failure.message : "");
   row["failure_signal"] = failed && cell.failure.signal != 0 ? ordered_json(cell.failure.signal)
                                                              : ordered_json(nullptr);
+  row["failure_stderr"] = readable_or_null(failed ? cell.failure.stderr_tail : "");
   row["seconds"] = cell.seconds > 0 ? ordered_json(cell.seconds) : ordered_json(nullptr);
   row["guesses_per_second"] =
       cell.seconds > 0 && cell.tally.guesses > 0

@@ -8,6 +8,7 @@
 
 #include "convoy/base/error.h"
 #include "convoy/base/files.h"
+#include "convoy/sweep/random/stream.h"
 #include "convoy/sweep/runner/workload_registry.h"
 #include "convoy/sweep/ssm/ssm_parameters.h"
 #include "convoy/sweep/ssm/ssm_problem.h"
@@ -63,6 +64,7 @@ std::vector<int64_t> seeds_of(const SsmFlags& flags) {
   std::vector<int64_t> seeds = flags.seeds;
   for (int64_t seed = 0; flags.seeds.empty() && seed < flags.num_seeds; ++seed)
     seeds.push_back(seed);
+  for (const int64_t seed : seeds) stream_key(flags.sweep_seed, seed);  // refuses what is no seed
   return seeds;
 }
 

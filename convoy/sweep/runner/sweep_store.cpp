@@ -206,9 +206,14 @@ StoredSweep find_sweep(jobs::JobStore& store, const std::string& name) {
   const std::vector<SweepName> sweeps = stored_sweeps(store);
   std::optional<SweepName> chosen;
   std::vector<std::string> names;
+  const size_t at = name.find('@');
+  const std::string wanted = name.substr(0, at);
+  const std::string version = at == std::string::npos ? "" : name.substr(at + 1);
   for (const SweepName& one : sweeps) {
     names.push_back(one.name);
-    if (name.empty() || one.name == name) chosen = one;
+    const bool is_named =
+        wanted.empty() || one.name == wanted || one.name.starts_with(wanted + "-");
+    if (is_named && (version.empty() || one.version == version)) chosen = one;
   }
   if (!chosen)
     throw ConfigError(name.empty() ? fmt::format("{} holds no sweep", store.name())

@@ -48,7 +48,8 @@ struct SweepName {
   std::string version;
 };
 std::vector<SweepName> stored_sweeps(jobs::JobStore& store);
-// Throws ConfigError when there is none of that name ("" = the newest).
+// `name`: "ssm-1a2b3c4d5e6f", the newest of those that begin with "ssm-", either with "@VERSION"; "" = the newest of all.
+// Throws ConfigError when there is none.
 StoredSweep find_sweep(jobs::JobStore& store, const std::string& name);
 
 }  // namespace convoy::sweep

@@ -10,6 +10,7 @@
 #include "convoy/launch/place/devices.h"
 #include "convoy/launch/place/environment_resolver.h"
 #include "convoy/sweep/cuda/device.h"
+#include "convoy/sweep/runner/worker_process.h"
 
 namespace convoy::sweep {
 namespace {
@@ -78,6 +79,8 @@ std::vector<std::map<std::string, std::string>> worker_environments(const RunOpt
   std::vector<std::map<std::string, std::string>> environments;
   for (int64_t worker = 0; worker < workers; ++worker) {
     std::map<std::string, std::string> environment = {
+        // Not in the command line: others may read that, and a URL may hold a password.
+        {kWorkerStoreVariable, options.store},
         {"CONVOY_SWEEP_WORKER", std::to_string(worker)},
         {"CONVOY_SWEEP_WORKERS", std::to_string(workers)}};
     const auto place = static_cast<size_t>(worker);
@@ -122,13 +125,12 @@ std::vector<std::string> worker_command(const SweepPlan& plan, const Workload& w
     batches += fmt::format("{}{}", at == 0 ? "" : ",", batch);
   }
   for (const std::string& argument :
-       {std::string("--store"), options.store, std::string("--workload"), plan.workload,
-        std::string("--mode"), plan.mode, std::string("--groups"), groups,
-        std::string("--cells-per-claim"), batches, std::string("--first-range"),
-        std::to_string(first_range(plan, workload)), std::string("--max-attempts"),
-        std::to_string(options.max_attempts), std::string("--timeout"),
-        fmt::format("{}", options.timeout_seconds), std::string("--lease"),
-        fmt::format("{}", options.lease_seconds)})
+       {std::string("--workload"), plan.workload, std::string("--mode"), plan.mode,
+        std::string("--groups"), groups, std::string("--cells-per-claim"), batches,
+        std::string("--first-range"), std::to_string(first_range(plan, workload)),
+        std::string("--max-attempts"), std::to_string(options.max_attempts),
+        std::string("--timeout"), fmt::format("{}", options.timeout_seconds),
+        std::string("--lease"), fmt::format("{}", options.lease_seconds)})
     command.push_back(argument);
   if (options.log.level() == LogLevel::Verbose) command.push_back("--notes");
   return command;

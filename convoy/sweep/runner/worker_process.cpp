@@ -5,6 +5,7 @@
 
 #include <cerrno>
 #include <chrono>
+#include <cstdlib>
 
 #include "convoy/base/error.h"
 #include "convoy/launch/signals.h"
@@ -27,6 +28,11 @@ void tell_runner(const WorkerMessage& message) {
 void run_worker_process(const WorkerFlags& flags, const std::function<WorkerEquipment()>& make) {
   CONVOY_CHECK(!flags.groups.empty() && flags.groups.size() == flags.cells_per_claim.size(),
                ConfigError, "--groups and --cells-per-claim want one number per group");
+  const char* const store_name = std::getenv(kWorkerStoreVariable);
+  CONVOY_CHECK(store_name != nullptr, ConfigError, "a worker wants its store in {}",
+               kWorkerStoreVariable);
+  const std::string store_url = store_name;
+  ::unsetenv(kWorkerStoreVariable);
   launch::SignalStream signals({SIGTERM, SIGINT, SIGHUP});
   const WorkerEquipment equipment = make();
   bool stop = false;
@@ -36,7 +42,7 @@ void run_worker_process(const WorkerFlags& flags, const std::function<WorkerEqui
     return stop;
   };
   const auto store = jobs::open_store(
-      flags.store, {.server_limit = kServerLimit, .keep_waiting = [&] { return !stop_wanted(); }});
+      store_url, {.server_limit = kServerLimit, .keep_waiting = [&] { return !stop_wanted(); }});
   WorkerOptions options;
   options.name = worker_name(::getpid());
   for (size_t at = 0; at < flags.groups.size(); ++at)

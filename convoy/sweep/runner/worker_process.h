@@ -14,9 +14,11 @@
 
 namespace convoy::sweep {
 
+// Names the store for a worker, whose programs do not inherit it.
+inline constexpr const char* kWorkerStoreVariable = "CONVOY_SWEEP_STORE";
+
 // What worker_command() of the runner says.
 struct WorkerFlags {
-  std::string store;
   std::string workload;
   std::string mode;
   std::vector<int64_t> groups;
@@ -29,7 +31,6 @@ struct WorkerFlags {
 
   template <class Visitor>
   void fields(Visitor& visit) {
-    visit("store", store, "file or URL");
     visit("workload", workload, "what is computed");
     visit("mode", mode, "of the workload");
     visit("groups", groups, "numbers in the store");
