@@ -123,15 +123,18 @@ int DescendantKeeper::kill_orphans(std::chrono::milliseconds limit) {
 }
 
 void kill_marked(const std::string& entry, std::chrono::milliseconds limit) {
+  // A process in the middle of an exec has no environment to be read: one look without a find proves nothing.
+  constexpr int kLooks = 4;
+  constexpr std::chrono::milliseconds kBetweenLooks{15};
   const auto until = Clock::now() + limit;
-  for (bool any = true; any && Clock::now() < until;) {
-    any = false;
+  for (int clean = 0; clean < kLooks && Clock::now() < until;) {
+    ++clean;
     for (const pid_t pid : numbers_in("/proc")) {
       if (pid == ::getpid() || !environment_holds(pid, entry) || is_guard(pid)) continue;
-      any = true;
+      clean = 0;
       ::kill(pid, SIGKILL);
     }
-    if (any) std::this_thread::sleep_for(kTurn);
+    std::this_thread::sleep_for(clean == 0 ? kTurn : kBetweenLooks);
   }
 }
 

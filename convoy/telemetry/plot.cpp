@@ -117,6 +117,14 @@ Axes axes_of(const std::vector<PlotSeries>& series, const PlotOptions& options) 
   if (!axes.log_x && axes.x.low > 0 && axes.x.low < 0.05 * axes.x.high) axes.x.low = 0;
   if (axes.x.low == axes.x.high) axes.x = {axes.x.low - 1, axes.x.high + 1};
   axes.x_ticks = axes.log_x ? log_ticks(axes.x) : nice_ticks(axes.x.low, axes.x.high, 8);
+  if (!options.x_names.empty()) {
+    axes.x = {-0.5, static_cast<double>(options.x_names.size()) - 0.5};
+    axes.x_ticks.clear();
+    constexpr size_t kMostNames = 12;
+    const size_t apart = (options.x_names.size() + kMostNames - 1) / kMostNames;
+    for (size_t place = 0; place < options.x_names.size(); place += apart)
+      axes.x_ticks.push_back(static_cast<double>(place));
+  }
   if (options.log_y) {
     if (axes.y.high / axes.y.low < 1.02) axes.y = {axes.y.low / 1.1, axes.y.high * 1.1};
     axes.y = {axes.y.low / 1.05, axes.y.high * 1.05};
@@ -170,6 +178,11 @@ class ChartPainter {
     return bottom_ - (bottom_ - kTop) * share(value, axes_.y, axes_.log_y);
   }
 
+  std::string x_text(double tick) const {
+    return options_.x_names.empty() ? tick_text(tick)
+                                    : options_.x_names.at(static_cast<size_t>(tick));
+  }
+
   void paint_axes() {
     for (const double tick : axes_.y_ticks) {
       canvas_.polyline({{kLeft, y_of(tick)}, {right_, y_of(tick)}}, {.color = kGrid});
@@ -180,7 +193,7 @@ class ChartPainter {
       if (tick < axes_.x.low || tick > axes_.x.high) continue;
       canvas_.polyline({{x_of(tick), kTop}, {x_of(tick), bottom_}}, {.color = kGrid});
       canvas_.polyline({{x_of(tick), bottom_}, {x_of(tick), bottom_ + 5}}, {.color = kFaintInk});
-      canvas_.text({x_of(tick), bottom_ + 20}, tick_text(tick),
+      canvas_.text({x_of(tick), bottom_ + 20}, x_text(tick),
                    {.color = kFaintInk, .anchor = TextAnchor::Middle});
     }
     canvas_.polyline({{kLeft, kTop}, {kLeft, bottom_}, {right_, bottom_}},

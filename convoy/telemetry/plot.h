@@ -37,9 +37,11 @@ struct PlotOptions {
   int64_t width = 1000;  // pixels
   int64_t height = 600;
   bool log_x = false;  // where all steps are positive
+  std::vector<std::string>
+      x_names{};  // of steps 0, 1, ...: the axis shows these in place of numbers
   bool log_y = false;
   bool clear_legend = false;  // room above the curves, so that the legend hides none of them
-  double smoothing = 0.6;  // weight of the past in the debiased moving average; 0 = off
+  double smoothing = 0.6;     // weight of the past in the debiased moving average; 0 = off
 };
 
 // The curves of these runs in one chart: training loss smoothed over its raw line, evaluation loss

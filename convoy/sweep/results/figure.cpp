@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <map>
 #include <utility>
 
@@ -17,33 +18,49 @@ namespace {
 using telemetry::PlotPanel;
 using telemetry::PlotSeries;
 
-// Steps of a chart are whole numbers: values of the axis where all are, else their places.
+// Steps of a chart are whole numbers: values of the axis where all are, else their places, which have names.
 class AxisPlaces {
  public:
   AxisPlaces(const std::vector<SeedSummary>& summaries) {
+    std::vector<std::pair<double, std::string>> values;
     for (const SeedSummary& one : summaries) {
-      whole_ = whole_ && std::trunc(one.position) == one.position;
-      places_.try_emplace(one.position, 0);
+      whole_ = whole_ && is_whole(one.axis);
+      if (!places_.try_emplace(one.axis, 0).second) continue;
+      values.emplace_back(one.position, one.axis);
     }
-    int64_t place = 0;
-    for (auto& [position, stored] : places_) stored = place++;
+    std::stable_sort(values.begin(), values.end(),
+                     [](const auto& left, const auto& right) { return left.first < right.first; });
+    for (const auto& [position, text] : values) {
+      places_[text] = whole_ ? static_cast<int64_t>(position) : static_cast<int64_t>(names_.size());
+      if (!whole_) names_.push_back(text);
+    }
   }
-  int64_t step(double position) const {
-    if (whole_) return static_cast<int64_t>(position);
-    const auto found = places_.find(position);
+  int64_t step(const std::string& value) const {
+    const auto found = places_.find(value);
     return found == places_.end() ? 0 : found->second;
   }
-  bool whole() const { return whole_; }
+  const std::vector<std::string>& names() const { return names_; }  // empty: values are numbers
   // As widths do that double from one to the next.
   bool spans_octaves() const {
-    constexpr double kFactor = 8;
-    return whole_ && !places_.empty() && places_.begin()->first > 0 &&
-           places_.rbegin()->first >= kFactor * places_.begin()->first;
+    constexpr int64_t kFactor = 8;
+    if (!whole_ || places_.empty()) return false;
+    const auto [least, most] = std::minmax_element(
+        places_.begin(), places_.end(),
+        [](const auto& left, const auto& right) { return left.second < right.second; });
+    return least->second > 0 && most->second >= kFactor * least->second;
   }
 
  private:
+  static bool is_whole(const std::string& text) {
+    char* end = nullptr;
+    const double value = std::strtod(text.c_str(), &end);
+    return (text.empty() || end == text.c_str() + text.size()) && std::trunc(value) == value &&
+           std::fabs(value) < 1e15;
+  }
+
   bool whole_ = true;
-  std::map<double, int64_t> places_;
+  std::map<std::string, int64_t> places_;
+  std::vector<std::string> names_;
 };
 
 std::string label_of(const std::string& method, const std::string& group) {
@@ -76,7 +93,7 @@ std::vector<PlotSeries> median_series(const std::vector<SeedSummary>& summaries,
     if (added)
       series.push_back({.label = label, .color = static_cast<int>(series.size()), .markers = true});
     PlotSeries& line = series[place->second];
-    const int64_t step = places.step(one.position);
+    const int64_t step = places.step(one.axis);
     line.points.push_back({step, one.median});
     line.band.push_back({step, one.low, one.high});
     if (one.method == summaries.front().method && one.group == summaries.front().group) {
@@ -96,6 +113,7 @@ std::vector<PlotSeries> seed_series(const SweepResults& results, const std::stri
   std::map<std::string, size_t> known;
   std::map<std::string, int> colors;
   const std::vector<std::string> groups = groups_of_cells(results, axis);
+  const std::vector<std::string> values = axis_of_cells(results, axis);
   for (size_t at = 0; at < results.cells.size(); ++at) {
     const CellResult& cell = results.cells[at];
     const std::string name = label_of(cell.cell.method, groups[at]);
@@ -107,9 +125,7 @@ std::vector<PlotSeries> seed_series(const SweepResults& results, const std::stri
       series.push_back({.label = new_name ? name + ", a line per seed" : "",
                         .color = color->second,
                         .markers = true});
-    const double position = number_parameter(cell.cell, axis);
-    series[place->second].points.push_back(
-        {places.step(std::isfinite(position) ? position : 0), cell.value});
+    series[place->second].points.push_back({places.step(values[at]), cell.value});
   }
   return series;
 }
@@ -121,7 +137,8 @@ std::vector<PlotPanel> panels_of(const SweepResults& results, const FigureOption
   telemetry::PlotOptions left;
   left.title = fmt::format("sweep {}: median and quartiles over seeds", results.workload);
   left.subtitle = counts_text(results);
-  left.x_label = places.whole() ? axis : fmt::format("place in {}", axis);
+  left.x_label = axis;
+  left.x_names = places.names();
   left.y_label = results.workload == "run" ? "value" : "generalisation loss";
   left.width = options.width / 2;
   left.height = options.height;

@@ -109,5 +109,24 @@ TEST(Figures, HaveBandCurvesAndCounts) {
   EXPECT_TRUE(figure_png(results, {}).starts_with("\x89PNG"));
 }
 
+TEST(Figures, ValuesThatAreNoWholeNumbersStandOnTheAxisByName) {
+  SweepResults results{.workload = "run", .version = "1", .cells = {}};
+  for (const std::string word : {"adam", "sgd"}) {
+    CellResult cell;
+    cell.cell = {.method = "run",
+                 .seed = 0,
+                 .parameters = R"({"command":["x"],"values":{"opt":")" + word + R"("}})"};
+    cell.state = CellState::Value;
+    cell.value = 1;
+    results.cells.push_back(cell);
+  }
+  const std::string svg = figure_svg(results, {});
+  for (const char* name : {">adam<", ">sgd<", ">opt<"}) {
+    const size_t first = svg.find(name);
+    ASSERT_NE(first, std::string::npos) << name;
+    EXPECT_NE(svg.find(name, first + 1), std::string::npos) << name << " in the right panel";
+  }
+}
+
 }  // namespace
 }  // namespace convoy::sweep

@@ -230,6 +230,17 @@ std::string axis_name(const SweepResults& results) {
   return names.empty() ? "" : *names.begin();
 }
 
+std::vector<std::string> axis_of_cells(const SweepResults& results, const std::string& axis) {
+  AxesOfCells known;
+  std::vector<std::string> values;
+  for (const CellResult& cell : results.cells) {
+    const auto& axes = known.of(cell.cell);
+    const auto found = axes.find(axis);
+    values.push_back(found == axes.end() ? "" : axis_text(found->second));
+  }
+  return values;
+}
+
 std::vector<std::string> groups_of_cells(const SweepResults& results, const std::string& axis) {
   const std::set<std::string> names = grouping_names(results, axis);
   AxesOfCells known;

@@ -31,6 +31,8 @@ struct SeedSummary {
 std::string axis_name(const SweepResults& results);
 std::vector<SeedSummary> summarise(const SweepResults& results, const std::string& axis);
 
+// SeedSummary::axis of each cell.
+std::vector<std::string> axis_of_cells(const SweepResults& results, const std::string& axis);
 // SeedSummary::group of each cell.
 std::vector<std::string> groups_of_cells(const SweepResults& results, const std::string& axis);
 
