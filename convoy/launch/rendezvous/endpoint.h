@@ -30,16 +30,18 @@ struct BoundListener {
   Endpoint endpoint;  // with the port that was given for 0
 };
 
+// Somebody else listens there.
+class PortTakenError : public ConfigError {
+ public:
+  using ConfigError::ConfigError;
+};
+
 // Listens on `host`:`port`: an address or a name of this host, or "" for every interface in both
 // families. Port 0 takes a free one. A host that is none of this host's addresses (a service's
 // address, a container's host, a name that does not resolve here or resolves to loopback only)
 // listens on every interface: others may arrive by it all the same. Then endpoint.host is
 // 127.0.0.1. Blocks while a name resolves. Throws PortTakenError, and ConfigError when the address can
 // not be listened on.
-class PortTakenError : public ConfigError {
- public:
-  using ConfigError::ConfigError;
-};
 BoundListener listen_on(const std::string& host, int port);
 
 // Whether `host` is an address of this host, its name, or resolves to one of its addresses: decides

@@ -101,9 +101,7 @@ SweepPlan plan_command(const CommandFlags& flags, const std::vector<std::string>
       flags.seeds.empty() ? flags.num_seeds : static_cast<int64_t>(flags.seeds.size()));
   for (const Axis& axis : axes) num_cells *= static_cast<double>(axis.values.size());
   check_cell_count(num_cells);
-  std::vector<int64_t> seeds = flags.seeds;
-  for (int64_t seed = 0; flags.seeds.empty() && seed < flags.num_seeds; ++seed)
-    seeds.push_back(seed);
+  const std::vector<int64_t> seeds = chosen_seeds(flags.seeds, flags.num_seeds);
   const std::set<int64_t> distinct(seeds.begin(), seeds.end());
   CONVOY_CHECK(distinct.size() == seeds.size(), ConfigError, "--seeds holds a value twice");
   SweepPlan plan{.label = flags.name,

@@ -6,14 +6,8 @@
 namespace convoy::sweep {
 namespace {
 
-#if defined(__x86_64__)
-#define CONVOY_CLONES __attribute__((target_clones("avx512f", "avx2", "default")))
-#else
-#define CONVOY_CLONES
-#endif
-#define CONVOY_INLINE inline __attribute__((always_inline))
+#include "convoy/sweep/random/descent_lanes.inl"
 
-using Doubles = double __attribute__((vector_size(64)));
 using Integers = int64_t __attribute__((vector_size(64)));
 
 constexpr double kDecay = 0.99, kEpsilon = 1e-6;

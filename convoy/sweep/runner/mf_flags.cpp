@@ -42,9 +42,7 @@ double entry_of(const std::vector<double>& list, size_t place, size_t count, con
 }
 
 std::vector<int64_t> seeds_of(const MfFlags& flags) {
-  std::vector<int64_t> seeds = flags.seeds;
-  for (int64_t seed = 0; flags.seeds.empty() && seed < flags.num_seeds; ++seed)
-    seeds.push_back(seed);
+  std::vector<int64_t> seeds = chosen_seeds(flags.seeds, flags.num_seeds);
   check_distinct(seeds, "seeds");
   return seeds;
 }

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <span>
 #include <string_view>
 
@@ -136,6 +137,13 @@ void check_cell_count(double num_cells) {
   constexpr double kMost = 10'000'000;
   CONVOY_CHECK(num_cells <= kMost, ConfigError, "wanted {} cells at most, found {}", kMost,
                num_cells);
+}
+
+std::vector<int64_t> chosen_seeds(const std::vector<int64_t>& named, int64_t num_seeds) {
+  if (!named.empty()) return named;
+  std::vector<int64_t> seeds(static_cast<size_t>(num_seeds));
+  std::iota(seeds.begin(), seeds.end(), 0);
+  return seeds;
 }
 
 // Sums of hashes: the order of the cells does not count, and a million of them need no sorting.

@@ -43,6 +43,9 @@ int64_t checkpoint_block(int64_t guess);
 // Throws ConfigError for more cells than one sweep can hold. A product of axes: asked before they are made.
 void check_cell_count(double num_cells);
 
+// The seeds that a person names, or 0 to num_seeds - 1 where none is named.
+std::vector<int64_t> chosen_seeds(const std::vector<int64_t>& named, int64_t num_seeds);
+
 struct SweepPlan {
   std::string label;  // of the sweep, as people name it: "ssm"
   std::string workload;

@@ -61,9 +61,7 @@ std::vector<DataEntry> data_entries(const SsmFlags& flags) {
 }
 
 std::vector<int64_t> seeds_of(const SsmFlags& flags) {
-  std::vector<int64_t> seeds = flags.seeds;
-  for (int64_t seed = 0; flags.seeds.empty() && seed < flags.num_seeds; ++seed)
-    seeds.push_back(seed);
+  std::vector<int64_t> seeds = chosen_seeds(flags.seeds, flags.num_seeds);
   for (const int64_t seed : seeds) stream_key(flags.sweep_seed, seed);  // refuses what is no seed
   return seeds;
 }

@@ -7,14 +7,8 @@
 namespace convoy::sweep {
 namespace {
 
-#if defined(__x86_64__)
-#define CONVOY_CLONES __attribute__((target_clones("avx512f", "avx2", "default")))
-#else
-#define CONVOY_CLONES
-#endif
-#define CONVOY_INLINE inline __attribute__((always_inline))
+#include "convoy/sweep/random/descent_lanes.inl"
 
-using Doubles = double __attribute__((vector_size(64)));
 
 CONVOY_INLINE void load(Doubles& to, const double* from) { std::memcpy(&to, from, sizeof to); }
 CONVOY_INLINE void store(double* to, const Doubles& from) { std::memcpy(to, &from, sizeof from); }
