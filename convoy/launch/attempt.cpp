@@ -170,8 +170,8 @@ void Attempt::handle_signal(int signal) {
     signal_all(signal);
     return;
   }
-  if (stop_repeats_until_) {
-    if (Clock::now() < *stop_repeats_until_) return;
+  if (report_.stop_repeats_until) {
+    if (Clock::now() < *report_.stop_repeats_until) return;
     report_.stop_signal = signal;
     report_.killed_by_stop = true;
     kill_all();
@@ -180,7 +180,7 @@ void Attempt::handle_signal(int signal) {
   // Peers may have told us before: a job system signals every node. Then this is no second request.
   if (report_.stop_signal == 0 && peers_ != nullptr) peers_->report_stop();
   report_.stop_signal = signal;
-  stop_repeats_until_ = Clock::now() + plan_.stop_repeat;
+  report_.stop_repeats_until = Clock::now() + plan_.stop_repeat;
   if (phase_ != Phase::Running) return;
   phase_ = Phase::Stopping;
   fail_at_.reset();

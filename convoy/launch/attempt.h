@@ -87,7 +87,6 @@ class Attempt {
   LaunchReport report_;
   Phase phase_ = Phase::Running;
   bool told_peers_ = false;
-  std::optional<Clock::time_point> stop_repeats_until_;  // set: we were asked to stop
   std::optional<Clock::time_point> fail_at_;             // then the others are asked to end
   std::optional<Clock::time_point> kill_at_;             // then they are killed
   std::optional<Clock::time_point> give_up_at_;          // then they are not waited for

@@ -83,8 +83,10 @@ struct LaunchPlan {
 };
 
 struct LaunchReport {
-  int exit_code = 0;            // the root cause's
-  int stop_signal = 0;          // the signal that asked the launcher to stop, if any
+  int exit_code = 0;    // the root cause's
+  int stop_signal = 0;  // the signal that asked the launcher to stop, if any
+  // This launcher itself got a stop signal; one before that time is the same request, not a hurry.
+  std::optional<std::chrono::steady_clock::time_point> stop_repeats_until;
   std::vector<RankEnd> ends;    // of this host, in the order in which ranks ended
   bool killed_by_stop = false;  // a second stop signal, or ranks that needed longer than the grace
   bool ended_early = false;  // the first to end did so in good order, but the others did not follow

@@ -130,6 +130,18 @@ bool leaves_when_stopped(const JobPlan& plan) {
   return offer.min_nodes < offer.max_nodes && plan.coordinator == nullptr;
 }
 
+// Asked to stop while this node waits for the others. True: it leaves now. Once its own ranks have ended the others may still
+// be saving, and they need the coordinator that may be here, so the first request is only passed on.
+bool leaves_while_waiting(const JobPlan& plan, int signal, NodeLink& link, LaunchReport& report) {
+  const auto now = std::chrono::steady_clock::now();
+  if (report.ends.empty() || leaves_when_stopped(plan)) return true;
+  if (report.stop_repeats_until) return now >= *report.stop_repeats_until;
+  if (report.stop_signal == 0) link.report_stop_request();
+  report.stop_signal = signal;
+  report.stop_repeats_until = now + plan.attempt.stop_repeat;
+  return false;
+}
+
 LaunchReport run_with_others(const JobPlan& plan) {
   SignalStream signals(plan.attempt.stop_signals);
   NodeLink link(plan.join->link, plan.join->token);
@@ -141,6 +153,7 @@ LaunchReport run_with_others(const JobPlan& plan) {
     if (turn.kind == Turn::Kind::Interrupted) {
       const std::optional<int> signal = signals.next();
       if (!signal || !contains(plan.attempt.stop_signals, *signal)) continue;
+      if (!leaves_while_waiting(plan, *signal, link, report)) continue;
       link.leave();
       return stopped_while_waiting(*signal);
     }

@@ -104,6 +104,78 @@ TEST_F(Signals, L06_BetweenTwoAttempts) {
   EXPECT_TRUE(nothing_left());
 }
 
+// Two launchers on this machine; rank 0 leaves with 75 as soon as it is told, rank 1 needs a while to save.
+class TwoNodes : public LaunchTest {
+ protected:
+  std::unique_ptr<LaunchProcess> start_node(int node, const std::string& script,
+                                            std::map<std::string, std::string> variables = {}) {
+    LaunchStart what = shell(1, script,
+                             {"--nnodes", "2", "--node-rank", std::to_string(node),
+                              "--rdzv-endpoint", "127.0.0.1:" + port_, "--rdzv-id", "two"});
+    what.environment = std::move(variables);
+    return start(what);
+  }
+  using Variables = std::map<std::string, std::string>;
+  void start_both(const std::function<Variables(int node)>& variables = [](int) {
+    return Variables();
+  }) {
+    node_0_ = start_node(
+        0, "trap 'exit 75' TERM; echo $$ >> $HERE/pid.0; echo x >> $HERE/ready; " + kWait,
+        variables(0));
+    node_1_ = start_node(
+        1,
+        "trap 'sleep 1; echo saved >> $HERE/saved; exit 75' TERM; echo x >> $HERE/ready; " + kWait,
+        variables(1));
+    ASSERT_TRUE(wait_for_lines("ready", 2)) << node_0_->errors() << node_1_->errors();
+  }
+  bool rank_0_ended() const {
+    return wait_until([&] { return !is_alive(numbers("pid.0").at(0)); }, milliseconds(3'000));
+  }
+  void expect_saved() {
+    const LaunchEnd end_0 = node_0_->wait();
+    const LaunchEnd end_1 = node_1_->wait();
+    EXPECT_EQ(end_0.status, 75) << end_0.errors;
+    EXPECT_EQ(end_1.status, 75) << end_1.errors;
+    EXPECT_EQ(file("saved"), "saved\n");
+  }
+
+  const std::string port_ = std::to_string(20'000 + ::getpid() % 10'000);
+  std::unique_ptr<LaunchProcess> node_0_, node_1_;
+};
+
+TEST_F(TwoNodes, L06_StopAfterTheOwnRanksHaveEndedWaitsForTheOthersToSave) {
+  // A job system signals every process: a rank may be gone before its launcher hears of it.
+  start_both();
+  ::kill(numbers("pid.0").at(0), SIGTERM);
+  ASSERT_TRUE(rank_0_ended());
+  std::this_thread::sleep_for(milliseconds(100));
+  node_0_->signal(SIGTERM);
+  expect_saved();
+}
+
+TEST_F(TwoNodes, L06_RepeatedStopOfSlurmWaitsForTheOthersToSave) {
+  start_both([](int node) -> Variables {
+    const std::string number = std::to_string(node);
+    return {{"SLURM_JOB_ID", "7"},  {"SLURM_STEP_ID", "0"},           {"SLURM_NTASKS", "2"},
+            {"SLURM_NNODES", "2"},  {"SLURM_PROCID", number},         {"SLURM_NODEID", number},
+            {"SLURM_LOCALID", "0"}, {"SLURM_TASKS_PER_NODE", "1(x2)"}};
+  });
+  node_0_->signal(SIGTERM);
+  ASSERT_TRUE(rank_0_ended());
+  node_0_->signal(SIGTERM);
+  expect_saved();
+}
+
+TEST_F(TwoNodes, L06_SecondStopWhileTheOthersSaveIsAHurry) {
+  start_both();
+  node_0_->signal(SIGTERM);
+  ASSERT_TRUE(rank_0_ended());
+  std::this_thread::sleep_for(milliseconds(100));
+  node_0_->signal(SIGTERM);
+  EXPECT_EQ(node_0_->wait(milliseconds(1'500)).status, 128 + SIGTERM);
+  EXPECT_FALSE(node_1_->wait(milliseconds(5'000)).timed_out);
+}
+
 TEST_F(Signals, L06_RanksGetTheSignalThatCame) {
   const auto launch =
       start(shell(2, "trap 'echo INT >> $HERE/got.$RANK; exit 0' INT; " + kReady + kWait));

@@ -77,6 +77,7 @@ preempted_job() {
   sbatch --quiet --partition=high --nodes=2 --output=/dev/null --wrap='sleep 2' || fail "sbatch of the other job"
   wait_until 20 said "$job" "rank 1: saved step" || fail "rank 1 did not save when job $job was preempted"
   wait_until 20 said "$job" "rank 0: saved step" || fail "rank 0 did not save when job $job was preempted"
+  ! said "$job" "hosts the rendezvous has ended" || fail "a launcher left before the other had saved"
   wait_state "$job" COMPLETED 60
   [ "$(field "$job" Restarts)" = 1 ] || fail "job $job was restarted $(field "$job" Restarts) times"
   check_trace preempted 60
