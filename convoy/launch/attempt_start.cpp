@@ -19,6 +19,12 @@ std::map<std::string, std::string> terminal_environment() {
   return environment;
 }
 
+// A launcher in the background of a shell does not own the terminal: a rank that read from it would take what the person
+// types for the shell, since the kernel stops only readers of the terminal's own session.
+bool may_read_stdin() {
+  return ::isatty(STDIN_FILENO) == 0 || ::tcgetpgrp(STDIN_FILENO) == ::getpgrp();
+}
+
 // torchrun's one macro.
 std::vector<std::string> with_local_rank(const std::vector<std::string>& program, int local_rank) {
   constexpr std::string_view kMacro = "${local_rank}";
@@ -77,6 +83,7 @@ void Attempt::start_ranks() {
     if (!plan_.ranks.empty()) start.cpus = plan_.ranks[static_cast<size_t>(local_rank)].cpus;
     start.descriptors = descriptor_limit_.before();
     start.inherited = pages_.descriptor(local_rank);
+    if (plan_.first_rank_reads && local_rank == 0 && may_read_stdin()) start.input = STDIN_FILENO;
     rank.process = start_rank(start);
     rank.running = true;
     guard_.watch(rank.process.pid);

@@ -68,7 +68,9 @@ struct LaunchPlan {
   std::vector<RankSetup> ranks;                    // by local rank; empty = nothing special
   LogOptions logs;
   std::vector<int> stop_signals = default_stop_signals();
-  bool pass_stop_signal = false;      // ranks get the signal that came; false: TERM, whatever came
+  bool pass_stop_signal = false;  // ranks get the signal that came; false: TERM, whatever came
+  // local rank 0 has the launcher's stdin (in the foreground, if it is a terminal); else /dev/null, as the others
+  bool first_rank_reads = false;
   bool early_exit_is_failure = true;  // a rank that ends with 0 while others run on: 13
   std::chrono::milliseconds early_exit_wait{10'000};  // ranks do not end in the same instant
   std::chrono::milliseconds stop_grace{60'000};       // between a stop request and KILL: ranks save

@@ -271,6 +271,14 @@ TEST_F(Signals, L07_SecondStopEndsAtOnce) {
   }
 }
 
+TEST_F(Signals, FirstRankReadsFromAPipe) {
+  LaunchStart what = shell(3, "cat > $HERE/got.$RANK");
+  what.before = {"sh", "-c", "printf '1\\n2\\n' | \"$@\"", "sh"};
+  EXPECT_EQ(start(what)->wait().status, 0);
+  EXPECT_EQ(file("got.0"), "1\n2\n");
+  EXPECT_EQ(file("got.1") + file("got.2"), "");
+}
+
 TEST_F(Signals, ReachTheRanksWithinAMoment) {
   const auto launch = start(shell(8, "trap 'exit 0' TERM; " + kReady + "sleep 60 & wait"));
   ASSERT_TRUE(wait_for_lines("pids", 8));
@@ -328,6 +336,16 @@ TEST_F(Terminal, ControlCReachesEveryRankOnce) {
   ASSERT_EQ(::write(master_, "\x03", 1), 1);  // a second one forces
   EXPECT_EQ(end(milliseconds(3'000)).status, 128 + SIGINT);
   EXPECT_TRUE(nothing_left());
+}
+
+TEST_F(Terminal, FirstRankReadsWhatThePersonTypes) {
+  open(shell(2,
+             "printf 'name? '; echo x >> $HERE/asked; read name; echo \"$RANK: ${name:-nothing}\" "
+             ">> $HERE/got.$RANK"));
+  ASSERT_TRUE(wait_for_lines("asked", 2));
+  ASSERT_EQ(::write(master_, "Ada\n", 4), 4);
+  EXPECT_EQ(end(milliseconds(5'000)).status, 0) << shown_;
+  EXPECT_EQ(file("got.0") + file("got.1"), "0: Ada\n1: nothing\n");
 }
 
 TEST_F(Terminal, WindowThatIsClosedEndsTheJob) {

@@ -123,6 +123,7 @@ launch::LaunchPlan launch_plan(const Flags& flags, const Environment& environmen
                                 : flags.launch.signals_to_handle;
   if (!names.empty()) plan.stop_signals = launch::parse_signals(names);
   plan.pass_stop_signal = true;
+  plan.first_rank_reads = true;
   plan.early_exit_is_failure = flags.launch.early_exit_timeout > 0;
   plan.early_exit_wait =
       std::chrono::milliseconds(static_cast<int64_t>(flags.launch.early_exit_timeout * 1000));
