@@ -24,14 +24,6 @@ std::vector<std::string> words_of(const std::string& line) {
   return words;
 }
 
-std::string exports(const SubmitSettings& settings) {
-  std::string text;
-  for (const TravellingVariable& variable : travelling_variables(settings))
-    if (variable.has_value)
-      text += fmt::format("export {}={}\n", variable.name, shell_word(variable.value));
-  return text;
-}
-
 std::string travelling_names(const SubmitSettings& settings) {
   std::string names = "PATH CONVOY_JOB_TOKEN_FILE";
   names += settings.task_per_rank ? " MASTER_ADDR MASTER_PORT"
@@ -162,7 +154,7 @@ exit "$code"
 std::string mpi_script(const SubmitSettings& settings, const std::vector<std::string>& command) {
   std::string text = "#!/bin/bash\n# Written by `convoy submit`; run it with bash.\nset -u\n";
   text += settings_text(settings, command);
-  text += exports(settings);
+  text += shell_exports(settings);
   text += kSecret;
   text += kWhichMpi;
   text += meeting_point(settings);

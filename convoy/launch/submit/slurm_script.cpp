@@ -60,14 +60,6 @@ std::string directives(const SubmitSettings& settings) {
   return list.text();
 }
 
-std::string exports(const SubmitSettings& settings) {
-  std::string text;
-  for (const TravellingVariable& variable : travelling_variables(settings))
-    if (variable.has_value)
-      text += fmt::format("export {}={}\n", variable.name, shell_word(variable.value));
-  return text;
-}
-
 // Where the launchers (or the ranks) meet: an address that SLURM itself uses, so no name needs to resolve.
 std::string meeting_point(const SubmitSettings& settings) {
   if (settings.nodes == 1 && !settings.task_per_rank) return "";
@@ -156,7 +148,7 @@ std::string slurm_script(const SubmitSettings& settings, const std::vector<std::
   text += "# Written by `convoy submit`; for sbatch.\nset -u\n";
   text += fmt::format("log_dir={}\nmax_requeues={}\ncommand=({})\n", shell_word(settings.log_dir),
                       max_requeues(settings), shell_words(command));
-  text += exports(settings);
+  text += shell_exports(settings);
   text += kSecret;
   text += meeting_point(settings);
   text += launch_variables(settings);
