@@ -13,7 +13,6 @@ namespace convoy::sweep::cuda {
 namespace {
 
 static_assert(kLaunchPowers == kMaxGuessPower);
-constexpr uint64_t kIndicesPerTable = uint64_t{1} << 32;
 
 std::string kernel_name(const char* job, Precision precision, uint32_t powers) {
   return fmt::format("ssm_{}_{}_{}", job, precision == Precision::Exact ? "exact" : "fast",
@@ -63,12 +62,8 @@ class CudaGuesses : public GuessExperiment {
   Tally run(uint64_t first, uint64_t count) const override {
     const DeviceUse use(*device_);
     Tally tally;
-    while (count > 0) {
-      const uint64_t part = std::min(count, kIndicesPerTable - first % kIndicesPerTable);
-      run_within(use, first, part, tally);
-      first += part;
-      count -= part;
-    }
+    for_each_table(first, count,
+                   [&](uint64_t from, uint64_t part) { run_within(use, from, part, tally); });
     return tally;
   }
 

@@ -35,14 +35,10 @@ class MfGuesses : public GuessExperiment {
   Tally run(uint64_t first, uint64_t count) const override {
     Tally tally;
     FactorMemory memory(plan_);
-    while (count > 0) {
-      const uint64_t to_wrap = (uint64_t{1} << 32) - (first & 0xFFFFFFFFu);
-      const uint64_t part = std::min(count, to_wrap);
-      const AddressTables tables(problem_.key, Stream::Guess, precision_, first, plan_.num_blocks);
-      run_within(tables, first & 0xFFFFFFFFu, part, memory, tally);
-      first += part;
-      count -= part;
-    }
+    for_each_table(first, count, [&](uint64_t from, uint64_t part) {
+      const AddressTables tables(problem_.key, Stream::Guess, precision_, from, plan_.num_blocks);
+      run_within(tables, from & 0xFFFFFFFFu, part, memory, tally);
+    });
     return tally;
   }
 

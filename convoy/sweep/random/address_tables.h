@@ -4,6 +4,7 @@
 // philox_lanes.inl says how it is used. Immutable after construction.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -24,5 +25,17 @@ struct AddressTables : AddressConstants {
 
   std::vector<BlockWords> blocks;
 };
+
+// Calls run(first, count) for each part of the guesses that one AddressTables is good for, in order.
+template <class Run>
+void for_each_table(uint64_t first, uint64_t count, Run&& run) {
+  constexpr uint64_t kGuessesPerTable = uint64_t{1} << 32;
+  while (count > 0) {
+    const uint64_t part = std::min(count, kGuessesPerTable - first % kGuessesPerTable);
+    run(first, part);
+    first += part;
+    count -= part;
+  }
+}
 
 }  // namespace convoy::sweep

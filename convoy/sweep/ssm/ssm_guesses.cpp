@@ -34,15 +34,11 @@ class SsmGuesses : public GuessExperiment {
 
   Tally run(uint64_t first, uint64_t count) const override {
     Tally tally;
-    while (count > 0) {
-      const uint64_t to_wrap = (uint64_t{1} << 32) - (first & 0xFFFFFFFFu);
-      const uint64_t part = std::min(count, to_wrap);
-      const uint32_t blocks = num_guess_blocks(problem_.student_dim, precision_);
-      const AddressTables tables(problem_.key, Stream::Guess, precision_, first, blocks);
-      run_within(tables, first & 0xFFFFFFFFu, part, tally);
-      first += part;
-      count -= part;
-    }
+    const uint32_t blocks = num_guess_blocks(problem_.student_dim, precision_);
+    for_each_table(first, count, [&](uint64_t from, uint64_t part) {
+      const AddressTables tables(problem_.key, Stream::Guess, precision_, from, blocks);
+      run_within(tables, from & 0xFFFFFFFFu, part, tally);
+    });
     return tally;
   }
 

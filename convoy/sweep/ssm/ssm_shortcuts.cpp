@@ -66,12 +66,8 @@ class ProjectedGuesses : public GuessExperiment {
   Tally run(uint64_t first, uint64_t count) const override {
     Tally tally;
     tally.guesses = static_cast<int64_t>(count);
-    while (count > 0) {
-      const uint64_t part = std::min(count, (uint64_t{1} << 32) - (first & 0xFFFFFFFFu));
-      run_within(first, part, tally);
-      first += part;
-      count -= part;
-    }
+    for_each_table(first, count,
+                   [&](uint64_t from, uint64_t part) { run_within(from, part, tally); });
     return tally;
   }
 
