@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
+#include <utility>
 
 #include "convoy/base/error.h"
 #include "convoy/base/log.h"
@@ -60,6 +61,8 @@ Attempt::Attempt(const LaunchPlan& plan, SignalStream& signals, Peers* peers)
       logs_(log_options(plan)) {
   descendants_.leave_alone(guard_.pid());
   scratch_.make();  // now that somebody tidies up whatever happens
+  if (plan.timer_pipe)
+    timers_.emplace(plan.timer_pipe->empty() ? scratch_.path() / "timers" : *plan.timer_pipe);
 }
 
 Attempt::~Attempt() {
@@ -83,6 +86,7 @@ LaunchReport Attempt::run() {
     handle_peers();
     for (int local_rank = 0; local_rank < plan_.job.num_local_ranks; ++local_rank) reap(local_rank);
     handle_health();
+    handle_timers();
     handle_deadlines();
   }
   descendants_.kill_orphans(kOrphanWait);
@@ -107,7 +111,8 @@ bool Attempt::any_running() const {
 int Attempt::wait_limit_ms() const {
   std::optional<Clock::time_point> first;
   for (const auto& deadline :
-       {fail_at_, kill_at_, give_up_at_, logs_.next_deadline(), health_.next_deadline()})
+       {fail_at_, kill_at_, give_up_at_, logs_.next_deadline(), health_.next_deadline(),
+        timers_ ? timers_->next_deadline() : std::nullopt})
     if (deadline && (!first || *deadline < *first)) first = deadline;
   const bool held = std::any_of(ranks_.begin(), ranks_.end(),
                                 [](const Rank& rank) { return rank.running && rank.held; });
@@ -129,6 +134,7 @@ void Attempt::wait_for_something() {
     sources.push_back({local_rank, stream});
   };
   if (peers_ != nullptr) watch(peers_->descriptor(), POLLIN, -1, Stream::Output);
+  if (timers_) watch(timers_->descriptor(), POLLIN, -1, Stream::Output);
   for (const int console : logs_.waiting_consoles())
     if (console >= 0) watch(console, POLLOUT, -1, Stream::Output);
   for (int local_rank = 0; local_rank < plan_.job.num_local_ranks; ++local_rank) {
@@ -167,7 +173,9 @@ void Attempt::handle_signals() {
 void Attempt::handle_signal(int signal) {
   if (signal == SIGPIPE) return;
   if (!contains(plan_.stop_signals, signal)) {
-    signal_all(signal);
+    user_signal_ = signal;
+    // The ranks have this request already, by way of the node that told us; to some a second one is a hurry.
+    if (std::exchange(peers_signal_, 0) != signal) signal_all(signal);
     return;
   }
   if (report_.stop_repeats_until) {
@@ -178,13 +186,14 @@ void Attempt::handle_signal(int signal) {
     return;
   }
   // Peers may have told us before: a job system signals every node. Then this is no second request.
-  if (report_.stop_signal == 0 && peers_ != nullptr) peers_->report_stop();
+  if (report_.stop_signal == 0 && peers_ != nullptr) peers_->report_stop(SIGTERM);
+  // That some ranks have left for a user signal does not say that all mean to: those that run on are to hear of this.
+  const bool asked_by_user_signal = phase_ == Phase::Stopping && (report_.stop_signal == SIGUSR1 ||
+                                                                  report_.stop_signal == SIGUSR2);
   report_.stop_signal = signal;
   report_.stop_repeats_until = Clock::now() + plan_.stop_repeat;
-  if (phase_ != Phase::Running) return;
-  phase_ = Phase::Stopping;
-  fail_at_.reset();
-  kill_at_ = Clock::now() + plan_.stop_grace;
+  if (phase_ != Phase::Running && !asked_by_user_signal) return;
+  begin_stopping();
   // A person who pressed Ctrl-C wants to know what is waited for.
   if (::isatty(STDERR_FILENO))
     Log().info(fmt::format("{}: ranks have {} s to end; once more ends them at once",
@@ -204,15 +213,24 @@ void Attempt::handle_peers() {
       begin_failing(Clock::now());
       continue;
     }
-    if (order->kind == PeerOrder::Kind::Resize)
+    const bool resize = order->kind == PeerOrder::Kind::Resize;
+    const int signal = order->signal == 0 ? SIGTERM : order->signal;
+    if (resize)
       report_.resized = true;
     else
-      report_.stop_signal = SIGTERM;
-    phase_ = Phase::Stopping;
-    fail_at_.reset();
-    kill_at_ = Clock::now() + plan_.stop_grace;
-    signal_all(SIGTERM);
+      report_.stop_signal = signal;
+    begin_stopping();
+    // A job system told every launcher: ranks here are saving for it already, and another signal would end them.
+    if (signal == user_signal_) continue;
+    peers_signal_ = signal;
+    signal_all(resize ? SIGTERM : signal);
   }
+}
+
+void Attempt::begin_stopping() {
+  phase_ = Phase::Stopping;
+  fail_at_.reset();
+  kill_at_ = Clock::now() + plan_.stop_grace;
 }
 
 void Attempt::handle_health() {
@@ -224,12 +242,7 @@ void Attempt::handle_health() {
     end.exit_code = kPeerLost;
     end.silent = true;
     end.sentence = notice.sentence;
-    const int local_rank = notice.rank - plan_.job.first_rank;
-    end.last_lines = logs_.last_lines(local_rank);
-    end.log_file = logs_.file(local_rank);
-    report_.ends.push_back(end);
-    note_failure(end);
-    begin_failing(Clock::now());
+    fail_while_it_runs(std::move(end));
   }
 }
 

@@ -14,6 +14,7 @@
 #include "convoy/launch/descriptor_limit.h"
 #include "convoy/launch/guard.h"
 #include "convoy/launch/health/flight_pages.h"
+#include "convoy/launch/health/timer_watch.h"
 #include "convoy/launch/launcher.h"
 #include "convoy/launch/memory_kills.h"
 #include "convoy/launch/rank_process.h"
@@ -53,7 +54,12 @@ class Attempt {
   void handle_signals();
   void handle_signal(int signal);
   void handle_peers();
+  void begin_stopping();
+  void leave_for(int signal);
   void handle_health();
+  void handle_timers();
+  std::optional<int> rank_of(pid_t pid) const;
+  void fail_while_it_runs(RankEnd end);
   void reap(int local_rank);
   RankEnd describe_end(int local_rank, int status);
   void after_end(const RankEnd& end);
@@ -80,6 +86,7 @@ class Attempt {
   Guard guard_;
   FlightPages pages_;
   HealthWatch health_;
+  std::optional<TimerWatch> timers_;
   LogRouter logs_;
   MemoryKills memory_kills_;
   std::optional<ReservedPort> port_;
@@ -87,9 +94,13 @@ class Attempt {
   LaunchReport report_;
   Phase phase_ = Phase::Running;
   bool told_peers_ = false;
-  std::optional<Clock::time_point> fail_at_;             // then the others are asked to end
-  std::optional<Clock::time_point> kill_at_;             // then they are killed
-  std::optional<Clock::time_point> give_up_at_;          // then they are not waited for
+  int user_signal_ =
+      0;  // USR1 or USR2 that came here last: ranks that leave with 75 may do so for it
+  int peers_signal_ =
+      0;  // by which ranks elsewhere were asked to stop; one copy of it may come here too
+  std::optional<Clock::time_point> fail_at_;     // then the others are asked to end
+  std::optional<Clock::time_point> kill_at_;     // then they are killed
+  std::optional<Clock::time_point> give_up_at_;  // then they are not waited for
 };
 
 }  // namespace convoy::launch

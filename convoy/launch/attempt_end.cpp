@@ -92,6 +92,8 @@ void Attempt::after_end(const RankEnd& end) {
       end.exit_code == kStopped || (phase_ == Phase::Stopping && end.signal != 0 &&
                                     (end.signal == SIGTERM || end.signal == report_.stop_signal));
   const auto now = Clock::now();
+  if (end.exit_code == kStopped && user_signal_ != 0 && report_.stop_signal == 0)
+    leave_for(user_signal_);
   if (stopped || end.exit_code == 0) {
     // The others should be about to end as well. While stopping, the stop's own grace bounds them.
     if (plan_.early_exit_is_failure && phase_ == Phase::Running && any_running())
@@ -100,6 +102,13 @@ void Attempt::after_end(const RankEnd& end) {
   }
   note_failure(end);
   if (any_running()) fail_no_later_than(end.exit_code == kPeerLost ? now + kPeerLostWait : now);
+}
+
+// A rank that saved and left because of a signal that was only passed on: that was a request to stop after all.
+void Attempt::leave_for(int signal) {
+  report_.stop_signal = signal;
+  if (peers_ != nullptr) peers_->report_stop(signal);
+  if (phase_ == Phase::Running) begin_stopping();
 }
 
 // The flight records as they stand when something first goes wrong here, and the other nodes, unless the cause may still be a
@@ -140,6 +149,50 @@ void Attempt::begin_failing(Clock::time_point now) {
   fail_at_.reset();
   kill_at_ = now + plan_.failure_grace;
   signal_all(SIGTERM);
+}
+
+// A rank that has not ended but is the cause of the end of all.
+void Attempt::fail_while_it_runs(RankEnd end) {
+  const int local_rank = end.rank - plan_.job.first_rank;
+  end.last_lines = logs_.last_lines(local_rank);
+  end.log_file = logs_.file(local_rank);
+  report_.ends.push_back(end);
+  note_failure(end);
+  begin_failing(Clock::now());
+}
+
+std::optional<int> Attempt::rank_of(pid_t pid) const {
+  for (size_t local_rank = 0; local_rank < ranks_.size(); ++local_rank)
+    if (ranks_[local_rank].running && descends_from(pid, ranks_[local_rank].process.pid))
+      return static_cast<int>(local_rank);
+  return std::nullopt;
+}
+
+void Attempt::handle_timers() {
+  if (!timers_) return;
+  for (const TimerExpiry& expiry : timers_->check()) {
+    // Also numbers of another container's processes are none of ours.
+    const std::optional<int> local_rank = rank_of(expiry.pid);
+    if (!local_rank) continue;
+    RankEnd end;
+    end.rank = plan_.job.first_rank + *local_rank;
+    const bool is_rank = ranks_[static_cast<size_t>(*local_rank)].process.pid == expiry.pid;
+    end.sentence = fmt::format("{} did not finish `{}` in time: its timer expired {:.1f} s ago",
+                               is_rank ? fmt::format("rank {} (process {})", end.rank, expiry.pid)
+                                       : fmt::format("process {} of rank {}", expiry.pid, end.rank),
+                               expiry.scope, expiry.late_seconds);
+    if (expiry.signal == 0) {
+      Log().warning(end.sentence + "; it asked for no signal and goes on");
+      continue;
+    }
+    end.sentence += fmt::format(", and it was sent {}", signal_name(expiry.signal));
+    Log().warning(end.sentence);
+    ::kill(expiry.pid, expiry.signal);
+    if (phase_ == Phase::Failing || phase_ == Phase::Killing) continue;
+    end.exit_code = 128 + expiry.signal;
+    end.timed_out = true;
+    fail_while_it_runs(std::move(end));
+  }
 }
 
 void Attempt::give_up_on_unkillable() {

@@ -43,6 +43,7 @@ std::map<std::string, std::string> Attempt::environment_of(int local_rank,
   environment["TORCHELASTIC_ERROR_FILE"] = ranks_.back().error_file;
   environment[telemetry::kFlightVariable] = std::to_string(pages_.descriptor(local_rank));
   if (job.all_ranks_here()) environment["CONVOY_STORE_FILE"] = scratch_.store_file();
+  if (timers_) environment["TORCHELASTIC_TIMER_FILE"] = timers_->path();
   const size_t equals = mark_.find('=');
   environment[mark_.substr(0, equals)] = mark_.substr(equals + 1);
   if (plan_.logs.console == Console::RankZeroPlain && job.first_rank + local_rank == 0 &&

@@ -91,6 +91,16 @@ bool environment_holds(pid_t pid, const std::string& entry) {
 
 }  // namespace
 
+bool descends_from(pid_t process, pid_t ancestor) {
+  // Numbers that are used again while this looks must not keep it here.
+  constexpr int kMostGenerations = 1'000;
+  for (int generation = 0; process > 1 && generation < kMostGenerations; ++generation) {
+    if (process == ancestor) return true;
+    process = parent_of(process);
+  }
+  return false;
+}
+
 DescendantKeeper::DescendantKeeper() {
   int before = 0;
   ::prctl(PR_GET_CHILD_SUBREAPER, &before);

@@ -31,6 +31,9 @@ class DescendantKeeper {
   bool was_keeper_ = false;
 };
 
+// Whether `ancestor` started that process, itself or by others that still live; true for itself.
+bool descends_from(pid_t process, pid_t ancestor);
+
 // The name of a guard process. One of a launcher that was itself a rank ends by itself once it has tidied up.
 constexpr const char* kGuardName = "convoy-guard";
 

@@ -276,6 +276,8 @@ bool is_under(const ResolvedPlace& place, std::string_view source) {
 
 JobSetup set_up_job(const SetupRequest& request, const Environment& environment) {
   refuse_what_is_not_there(request.members);
+  // A word that means nothing is an error also where there is only one node to meet.
+  const RendezvousConf conf = parse_rendezvous_conf(request.members.rdzv_conf);
   JobSetup setup;
   setup.host = this_host();
   if (environment.contains("CUDA_VISIBLE_DEVICES"))
@@ -294,10 +296,12 @@ JobSetup set_up_job(const SetupRequest& request, const Environment& environment)
   if (setup.adopted()) {
     setup.num_local_ranks = 1;
   } else {
+    // A rank of another launcher has that one's pipe.
+    if (value_of(environment, "TORCHELASTIC_ENABLE_FILE_TIMER") == std::string(1, '1'))
+      setup.timer_pipe = value_of(environment, "TORCHELASTIC_TIMER_FILE");
     setup.nodes = range_of(request, setup.place);
     if (setup.several_nodes()) {
       setup.endpoint = endpoint_of(request.members, setup.place);
-      const RendezvousConf conf = parse_rendezvous_conf(request.members.rdzv_conf);
       const int node_rank = node_rank_of(request.members, setup.place);
       if (node_rank >= setup.nodes.most)
         throw ConfigError(
@@ -351,6 +355,7 @@ JobPlan plan_job(const SetupRequest& request, const JobSetup& setup, LaunchPlan 
   plan.restarts = restart_limits(request);
   attempt.ranks = rank_setups(request, setup, setup.visible_devices);
   attempt.logs.host = setup.host;
+  attempt.timer_pipe = setup.timer_pipe;
   const double timeout = request.members.shutdown_timeout;
   attempt.stop_grace = timeout >= 0
                            ? std::chrono::milliseconds(static_cast<int64_t>(timeout * 1000))

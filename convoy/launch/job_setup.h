@@ -4,6 +4,7 @@
 // Read-only until plan_job(), which opens the port of a rendezvous that this node hosts.
 #pragma once
 
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
@@ -43,8 +44,9 @@ struct JobSetup {
   bool may_join_endpoint =
       false;  // only its address says so: another launcher of this host may hold it
   std::string run_id = "none";
-  std::string host;                // this host's short name
-  std::vector<std::string> notes;  // one sentence each, worth telling
+  std::optional<std::filesystem::path> timer_pipe;  // as in LaunchPlan
+  std::string host;                                 // this host's short name
+  std::vector<std::string> notes;                   // one sentence each, worth telling
 
   bool adopted() const { return place.kind == PlaceKind::Rank; }
   bool several_nodes() const { return !adopted() && nodes.most > 1; }

@@ -33,6 +33,9 @@ struct RankEnd {
   bool after_first_failure = false;  // by then it had been told to end
   bool out_of_memory = false;        // the kernel killed it for its memory: exit_code is 12
   bool silent = false;               // it had not ended: its heartbeat had, and `sentence` says so
+  bool timed_out = false;  // it had not ended: a timer of its own had, and `sentence` says so
+
+  bool still_ran() const { return silent || timed_out; }
 };
 
 // What another node wants of this one's ranks.
@@ -41,6 +44,7 @@ struct PeerOrder {
   Kind kind = Kind::Fail;
   int exit_code = 0;     // Fail: the job's
   std::string sentence;  // Fail: the root cause, with node and rank
+  int signal = 0;  // Stop, Resize: by which ranks there were asked to save and leave; 0 = TERM
 };
 
 // The other nodes of the job, as the launcher's loop sees them. Driven by that loop; no call blocks.
@@ -50,7 +54,8 @@ class Peers {
   virtual int descriptor() const = 0;  // readable when next() has something
   virtual std::optional<PeerOrder> next() = 0;
   virtual void report_failure(const RankEnd& end) = 0;
-  virtual void report_stop() = 0;  // this node was asked to stop
+  // This node's ranks were asked to stop, by this signal.
+  virtual void report_stop(int signal) = 0;
 };
 
 // What a rank gets that its neighbours do not.
@@ -80,6 +85,8 @@ struct LaunchPlan {
       1'000};                                  // between the first failure and KILL for the others
   std::chrono::milliseconds kill_wait{5'000};  // for what not even KILL ends
   HealthOptions health;
+  // Ranks are given a named pipe to set countdown timers by (torchrun's file-based watchdog); empty = in the private folder.
+  std::optional<std::filesystem::path> timer_pipe;
   std::filesystem::path
       flight_folder;  // flight-RANK.json of each rank go here at a failure; empty = nowhere
 };

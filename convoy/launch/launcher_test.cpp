@@ -17,6 +17,7 @@
 #include "convoy/base/error.h"
 #include "convoy/base/files.h"
 #include "convoy/launch/error_file.h"
+#include "convoy/launch/launcher_fixture.h"
 #include "convoy/launch/memory_kills.h"
 #include "convoy/launch/reserved_port.h"
 
@@ -25,89 +26,6 @@ namespace {
 
 using std::chrono::milliseconds;
 namespace fs = std::filesystem;
-
-class Launcher : public ::testing::Test {
- protected:
-  Launcher() {
-    std::string name = (fs::temp_directory_path() / "convoy-test-XXXXXX").string();
-    folder_ = mkdtemp(name.data());
-    setenv("HERE", folder_.c_str(), 1);
-  }
-  ~Launcher() override { fs::remove_all(folder_); }
-
-  LaunchPlan plan(int ranks, const std::string& script) const {
-    LaunchPlan made;
-    made.program = {"/bin/sh", "-c", script};
-    made.job.num_local_ranks = ranks;
-    made.job.world_size = ranks;
-    made.logs.console = Console::Silent;
-    made.logs.layout = LogLayout::Convoy;
-    made.logs.folder = folder_ / "logs";
-    made.early_exit_wait = milliseconds(500);
-    return made;
-  }
-
-  LaunchReport run(int ranks, const std::string& script) {
-    const auto begin = std::chrono::steady_clock::now();
-    LaunchReport report = run_ranks(plan(ranks, script));
-    seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-    return report;
-  }
-
-  std::string file(const std::string& name) const { return read_file(folder_ / name); }
-
-  // Waits until the file has this many lines: that is how scripts say where they are.
-  void wait_for_lines(const std::string& name, long lines) const {
-    for (int turn = 0; turn < 1000; ++turn) {
-      if (fs::exists(folder_ / name)) {
-        const std::string text = file(name);
-        if (std::count(text.begin(), text.end(), '\n') >= lines) return;
-      }
-      std::this_thread::sleep_for(milliseconds(10));
-    }
-    FAIL() << name << " never had " << lines << " lines";
-  }
-
-  // Sends `signals` to this process, one after another, once the file has the lines.
-  std::thread signals_after(const std::string& name, long lines, std::vector<int> signals) const {
-    return std::thread([this, name, lines, signals] {
-      // The signal must reach the thread that runs the launcher.
-      sigset_t all;
-      sigfillset(&all);
-      pthread_sigmask(SIG_SETMASK, &all, nullptr);
-      wait_for_lines(name, lines);
-      for (const int signal : signals) {
-        kill(getpid(), signal);
-        std::this_thread::sleep_for(milliseconds(200));
-      }
-    });
-  }
-
-  // An orphan that was killed stays a zombie for as long as init does not look.
-  static bool lives(pid_t pid) {
-    if (kill(pid, 0) != 0 && errno == ESRCH) return false;
-    std::ifstream stat("/proc/" + std::to_string(pid) + "/stat");
-    std::string number, name, state;
-    stat >> number >> name >> state;
-    return state != "Z" && state != "X" && !state.empty();
-  }
-
-  // Every process whose number a script wrote is gone within the time.
-  ::testing::AssertionResult all_gone(const std::string& name, milliseconds within) const {
-    std::istringstream numbers(file(name));
-    for (pid_t pid; numbers >> pid;) {
-      for (auto left = within; lives(pid); left -= milliseconds(10)) {
-        if (left.count() <= 0)
-          return ::testing::AssertionFailure() << "process " << pid << " lives";
-        std::this_thread::sleep_for(milliseconds(10));
-      }
-    }
-    return ::testing::AssertionSuccess();
-  }
-
-  fs::path folder_;
-  double seconds_ = 0;
-};
 
 TEST_F(Launcher, GivesEachRankTorchrunsEnvironment) {
   LaunchPlan three = plan(3, "env > $HERE/env.$RANK");
@@ -301,143 +219,6 @@ TEST_F(Launcher, GrandchildrenEndWithTheirRank) {
   EXPECT_LT(seconds_, 2);
 }
 
-TEST_F(Launcher, StopIsForwardedAndRanksMaySave) {
-  for (const int signal : {SIGTERM, SIGINT}) {
-    fs::remove(folder_ / "ready");
-    std::thread sender = signals_after("ready", 2, {signal});
-    const LaunchReport report =
-        run(2,
-            "trap 'sleep 0.$((RANK * 4)); echo saved > $HERE/saved.$RANK; exit 75' TERM; "
-            "echo x >> $HERE/ready; while :; do sleep 0.05; done");
-    sender.join();
-    EXPECT_EQ(report.exit_code, 75);
-    EXPECT_EQ(report.stop_signal, signal);
-    EXPECT_EQ(report.root_cause, -1);
-    EXPECT_EQ(file("saved.1"), "saved\n");
-  }
-}
-
-TEST_F(Launcher, StopOfAProgramThatDoesNotSaveIsTheSignal) {
-  std::thread sender = signals_after("ready", 2, {SIGTERM});
-  EXPECT_EQ(run(2, "echo x >> $HERE/ready; exec sleep 60").exit_code, 128 + SIGTERM);
-  sender.join();
-}
-
-TEST_F(Launcher, AConsoleThatTakesNothingDoesNotDelayAStop) {
-  Pipe stuck = make_pipe();
-  std::thread sender = signals_after("ready", 2, {SIGTERM});
-  // What a rank writes before it saves must not keep it from saving.
-  LaunchPlan two = plan(2,
-                        "trap 'head -c 3000000 /dev/zero | tr \"\\0\" x; echo saved > "
-                        "$HERE/saved.$RANK; exit 75' TERM; echo x >> $HERE/ready; "
-                        "while :; do head -c 1000000 /dev/zero | tr '\\0' y; sleep 0.05; done");
-  two.logs.console = Console::Prefixed;
-  two.logs.console_output = two.logs.console_errors = stuck.write_end.get();
-  const auto begin = std::chrono::steady_clock::now();
-  const LaunchReport report = run_ranks(two);
-  sender.join();
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(8));
-  EXPECT_EQ(report.exit_code, 75);
-  for (const char* const name : {"saved.0", "saved.1"}) EXPECT_EQ(file(name), "saved\n");
-}
-
-TEST_F(Launcher, SecondStopEndsAtOnce) {
-  std::thread sender = signals_after("ready", 2, {SIGTERM, SIGTERM});
-  const LaunchReport report =
-      run(2, "trap '' TERM; echo $$ >> $HERE/pids; echo x >> $HERE/ready; sleep 60; sleep 60");
-  sender.join();
-  EXPECT_EQ(report.exit_code, 128 + SIGTERM);
-  EXPECT_LT(seconds_, 3);
-  EXPECT_TRUE(all_gone("pids", milliseconds(0)));
-}
-
-TEST_F(Launcher, GraceOfAStopIsBounded) {
-  std::thread sender = signals_after("ready", 1, {SIGTERM});
-  LaunchPlan one = plan(1, "trap '' TERM; echo x >> $HERE/ready; sleep 60; sleep 60");
-  one.stop_grace = milliseconds(300);
-  const LaunchReport report = run_ranks(one);
-  sender.join();
-  EXPECT_EQ(report.exit_code, 128 + SIGTERM);
-}
-
-TEST_F(Launcher, FailureWhileStoppingIsReported) {
-  std::thread sender = signals_after("ready", 2, {SIGTERM});
-  const LaunchReport report =
-      run(2,
-          "trap '[ $RANK = 1 ] && exit 12; sleep 60' TERM; echo x >> $HERE/ready; "
-          "while :; do sleep 0.05; done");
-  sender.join();
-  EXPECT_EQ(report.exit_code, 12);
-  EXPECT_LT(seconds_, 4);
-}
-
-TEST_F(Launcher, AJobSystemMayRepeatItsRequestToStop) {
-  std::thread sender = signals_after("ready", 1, {SIGTERM, SIGTERM});
-  LaunchPlan one = plan(1,
-                        "trap 'sleep 0.6 & wait $!; exit 75' TERM; echo x >> $HERE/ready; "
-                        "while :; do sleep 0.05; done");
-  one.stop_repeat = milliseconds(5'000);
-  const LaunchReport report = run_ranks(one);
-  sender.join();
-  EXPECT_EQ(report.exit_code, 75);
-  EXPECT_FALSE(report.killed_by_stop);
-}
-
-TEST_F(Launcher, UserSignalsAreForwardedAndTheJobGoesOn) {
-  std::thread sender = signals_after("ready", 2, {SIGUSR1, SIGUSR2});
-  const LaunchReport report =
-      run(2,
-          "trap 'echo 1 >> $HERE/got.$RANK' USR1; trap 'echo 2 >> $HERE/got.$RANK; exit 0' USR2; "
-          "echo x >> $HERE/ready; while :; do sleep 0.05; done");
-  sender.join();
-  EXPECT_EQ(report.exit_code, 0);
-  EXPECT_EQ(report.stop_signal, 0);
-  EXPECT_EQ(file("got.0"), "1\n2\n");
-  EXPECT_EQ(file("got.1"), "1\n2\n");
-}
-
-TEST_F(Launcher, KilledLauncherLeavesNothing) {
-  const pid_t launcher = fork();
-  if (launcher == 0) {
-    run_ranks(plan(2,
-                   "trap '' TERM; echo $$ >> $HERE/pids; sleep 60 & echo $! >> $HERE/pids; "
-                   "echo $CONVOY_STORE_FILE > $HERE/store; wait; sleep 60"));
-    _exit(0);
-  }
-  wait_for_lines("pids", 4);
-  kill(launcher, SIGKILL);
-  waitpid(launcher, nullptr, 0);
-  EXPECT_TRUE(all_gone("pids", milliseconds(2000)));
-  std::string store = file("store");
-  store.pop_back();
-  for (int turn = 0; turn < 200 && fs::exists(fs::path(store).parent_path()); ++turn)
-    std::this_thread::sleep_for(milliseconds(10));
-  EXPECT_FALSE(fs::exists(fs::path(store).parent_path()));
-}
-
-// What left its rank's process group and session, as a daemon does.
-constexpr const char* kDaemon =
-    "setsid sh -c 'echo $$ >> $HERE/pids; sleep 60 & echo $! >> $HERE/pids; wait' & ";
-
-TEST_F(Launcher, DaemonsOfARankEndWithTheJob) {
-  run(1, std::string(kDaemon) +
-             "while [ $(wc -l < $HERE/pids || echo 0) -lt 2 ]; do sleep 0.02; done");
-  EXPECT_TRUE(all_gone("pids", milliseconds(0)));
-  EXPECT_LT(seconds_, 2);
-}
-
-TEST_F(Launcher, KilledLauncherLeavesNoDaemon) {
-  const pid_t launcher = fork();
-  if (launcher == 0) {
-    run_ranks(plan(2, std::string(kDaemon) + "wait; sleep 60"));
-    _exit(0);
-  }
-  wait_for_lines("pids", 4);
-  kill(launcher, SIGKILL);
-  waitpid(launcher, nullptr, 0);
-  EXPECT_TRUE(all_gone("pids", milliseconds(2000)));
-}
-
 TEST_F(Launcher, StoppedRankThatBeatsNoMoreIsOnlyAWarningForForeignPrograms) {
   LaunchPlan two = plan(2, "[ $RANK = 1 ] && { (sleep 1; kill -CONT $$) & kill -STOP $$; }; true");
   two.health.silent_after = milliseconds(300);
@@ -459,17 +240,6 @@ TEST_F(Launcher, RankSetupBindsCpusAndAddsVariables) {
   one.ranks = {{{{"MINE", "yes"}}, {0}}};
   EXPECT_EQ(run_ranks(one).exit_code, 0);
   EXPECT_EQ(file("cpus"), "Cpus_allowed_list:\t0\nyes\n");
-}
-
-TEST_F(Launcher, PassesOnTheStopSignalWhereAsked) {
-  std::thread sender = signals_after("ready", 1, {SIGINT});
-  LaunchPlan one = plan(1,
-                        "trap 'echo int > $HERE/got; exit 0' INT; echo x >> $HERE/ready; while :; "
-                        "do sleep 0.05; done");
-  one.pass_stop_signal = true;
-  run_ranks(one);
-  sender.join();
-  EXPECT_EQ(file("got"), "int\n");
 }
 
 TEST_F(Launcher, ManyRanksStartAndEnd) { EXPECT_EQ(run(64, ":").exit_code, 0); }
@@ -528,13 +298,6 @@ TEST(ReservedPort, AreDistinctAndFree) {
   EXPECT_EQ(numbers.size(), 50u);
 }
 
-TEST(Signals, AreReadByName) {
-  EXPECT_EQ(parse_signals("SIGTERM,INT"), (std::vector<int>{SIGTERM, SIGINT}));
-  EXPECT_EQ(signal_name(SIGUSR1), "SIGUSR1");
-  for (const char* wrong : {"SIGKILL", "SIGNOPE", "15", "TERM,,INT"})
-    EXPECT_THROW(parse_signals(wrong), ConfigError) << wrong;
-}
-
 TEST_F(Launcher, ProgramThatCanNotStartIsNamed) {
   LaunchPlan missing = plan(2, "");
   missing.program = {"/nowhere/program"};
@@ -545,14 +308,6 @@ TEST_F(Launcher, ProgramThatCanNotStartIsNamed) {
     EXPECT_NE(std::string(error.what()).find("/nowhere/program"), std::string::npos);
   }
   EXPECT_EQ(waitpid(-1, nullptr, WNOHANG), -1);
-}
-
-TEST_F(Launcher, SignalsWorkAsBeforeAfterwards) {
-  run(1, ":");
-  sigset_t mask;
-  pthread_sigmask(SIG_SETMASK, nullptr, &mask);
-  for (const int signal : {SIGTERM, SIGINT, SIGUSR1, SIGPIPE})
-    EXPECT_EQ(sigismember(&mask, signal), 0);
 }
 
 TEST_F(Launcher, ErrorFileRoundTrip) {

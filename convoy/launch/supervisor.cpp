@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convoy/launch/supervisor.h"
 
+#include <csignal>
+
 #include "convoy/base/error.h"
 #include "convoy/launch/reserved_port.h"
 
 namespace convoy::launch {
 namespace {
+
+constexpr int kStopped = static_cast<int>(ExitCode::Stopped);
 
 // The other nodes as an attempt's loop sees them.
 class LinkedPeers : public Peers {
@@ -19,22 +23,22 @@ class LinkedPeers : public Peers {
     if (!notice) return std::nullopt;
     switch (notice->kind) {
       case Notice::Kind::StopForResize:
-        return PeerOrder{PeerOrder::Kind::Resize, 0, ""};
+        return PeerOrder{PeerOrder::Kind::Resize, 0, "", notice->signal};
       case Notice::Kind::StopRequested:
-        return PeerOrder{PeerOrder::Kind::Stop, 0, ""};
+        return PeerOrder{PeerOrder::Kind::Stop, 0, "", notice->signal};
       case Notice::Kind::StopForFailure:
       case Notice::Kind::PeerNodeLost:
-        return PeerOrder{PeerOrder::Kind::Fail, notice->exit_code, notice->cause.text()};
+        return PeerOrder{PeerOrder::Kind::Fail, notice->exit_code, notice->cause.text(), 0};
       case Notice::Kind::ShutDown:
       case Notice::Kind::CoordinatorLost:
       case Notice::Kind::Refused:
         break;
     }
-    return PeerOrder{PeerOrder::Kind::Fail, notice->exit_code, notice->words};
+    return PeerOrder{PeerOrder::Kind::Fail, notice->exit_code, notice->words, 0};
   }
 
   void report_failure(const RankEnd& end) override { link_.report_failure(cause_of(end)); }
-  void report_stop() override { link_.report_stop_request(); }
+  void report_stop(int signal) override { link_.report_stop_request(signal); }
 
   static FailureCause cause_of(const RankEnd& end) {
     FailureCause cause;
@@ -57,7 +61,7 @@ std::optional<int64_t> progress_of(const JobPlan& plan, const LaunchReport& repo
 AttemptEnd end_of(const JobPlan& plan, const LaunchReport& report) {
   AttemptEnd end;
   for (const RankEnd& rank : report.ends)
-    if (!rank.silent) end.exit_codes.push_back(rank.exit_code);
+    if (!rank.still_ran()) end.exit_codes.push_back(rank.exit_code);
   end.progress = progress_of(plan, report);
   end.flights = report.flights;
   if (report.root_cause >= 0)
@@ -100,9 +104,10 @@ LaunchReport concluded(LaunchReport report, const Notice& end) {
   // A stop that this node knows of is not undone by others that ended well.
   if (end.exit_code != 0 || report.stop_signal == 0) report.exit_code = end.exit_code;
   if (!end.verdict.empty()) report.verdict = end.verdict;
-  if (end.exit_code != 0 && report.root_cause < 0 && !report.peer_failure &&
-      report.stop_signal == 0)
-    report.peer_failure = PeerOrder{PeerOrder::Kind::Fail, end.exit_code, end.words};
+  // Ranks that saved and left on request, here or elsewhere, have not failed.
+  if (end.exit_code != 0 && end.exit_code != kStopped && report.root_cause < 0 &&
+      !report.peer_failure && report.stop_signal == 0)
+    report.peer_failure = PeerOrder{PeerOrder::Kind::Fail, end.exit_code, end.words, 0};
   return report;
 }
 
@@ -136,7 +141,7 @@ bool leaves_while_waiting(const JobPlan& plan, int signal, NodeLink& link, Launc
   const auto now = std::chrono::steady_clock::now();
   if (report.ends.empty() || leaves_when_stopped(plan)) return true;
   if (report.stop_repeats_until) return now >= *report.stop_repeats_until;
-  if (report.stop_signal == 0) link.report_stop_request();
+  if (report.stop_signal == 0) link.report_stop_request(SIGTERM);
   report.stop_signal = signal;
   report.stop_repeats_until = now + plan.attempt.stop_repeat;
   return false;
@@ -149,7 +154,10 @@ LaunchReport run_with_others(const JobPlan& plan) {
   while (true) {
     const ReservedPort port;
     const Turn turn = link.wait_for_assignment(port.number(), signals.descriptor());
-    if (turn.kind == Turn::Kind::Ended) return concluded(std::move(report), turn.end);
+    if (turn.kind == Turn::Kind::Ended) {
+      if (turn.end.exit_code == kStopped && report.stop_signal == 0) plan.log.info(turn.end.words);
+      return concluded(std::move(report), turn.end);
+    }
     if (turn.kind == Turn::Kind::Interrupted) {
       const std::optional<int> signal = signals.next();
       if (!signal || !contains(plan.attempt.stop_signals, *signal)) continue;

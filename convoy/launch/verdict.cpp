@@ -22,7 +22,7 @@ constexpr int kOwnError = 3;
 int blame(const RankEnd& end, bool stopping, int stop_signal) {
   if (end.exit_code == 0 || end.exit_code == kStopped) return 0;
   if (stopping && end.signal != 0 && (end.signal == SIGTERM || end.signal == stop_signal)) return 0;
-  if (end.silent) return kOwnError;
+  if (end.still_ran()) return kOwnError;
   const bool own_error = !end.json_line.empty() && end.exit_code != kPeerLost;
   if (end.after_first_failure) return own_error ? kOwnError : 1;
   return end.exit_code == kPeerLost ? 2 : 4;
@@ -86,7 +86,8 @@ std::string cause_sentence(const LaunchReport& report) {
   if (report.root_cause < 0) return report.peer_failure->sentence;
   const RankEnd& cause = report.ends[static_cast<size_t>(report.root_cause)];
   // A rank without peers needs no number before its words; the heartbeat's words have one.
-  if (!cause.sentence.empty() && (cause.silent || report.ends.size() == 1)) return cause.sentence;
+  if (!cause.sentence.empty() && (cause.still_ran() || report.ends.size() == 1))
+    return cause.sentence;
   if (!cause.sentence.empty()) return fmt::format("rank {}: {}", cause.rank, cause.sentence);
   if (report.ended_early)
     return fmt::format("rank {} ended with exit code {} while other ranks were still running",
@@ -175,6 +176,7 @@ std::string failure_json(const LaunchReport& report) {
   line["code"] = report.exit_code;
   line["kind"] = report.ended_early  ? "comm"
                  : cause.silent      ? "silent"
+                 : cause.timed_out   ? "timer"
                  : cause.signal != 0 ? "signal"
                                      : "rank";
   line["rank"] = cause.rank;

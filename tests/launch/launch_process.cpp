@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <fstream>
+#include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
 #include <thread>
@@ -157,6 +158,18 @@ LaunchEnd LaunchTest::run(std::vector<std::string> arguments) {
   LaunchStart what;
   what.arguments = std::move(arguments);
   return run(std::move(what));
+}
+
+void LaunchTest::expect_refused(std::vector<std::string> arguments,
+                                const std::vector<std::string>& words) {
+  const LaunchEnd end = run(std::move(arguments));
+  EXPECT_EQ(end.status, 2) << end.errors;
+  const auto line = nlohmann::json::parse(end.last_line(), nullptr, false);
+  ASSERT_TRUE(line.is_object()) << end.errors;
+  EXPECT_EQ(line["code"], 2);
+  for (const std::string& word : words)
+    EXPECT_NE(end.errors.find(word), std::string::npos) << word << "\n" << end.errors;
+  EXPECT_TRUE(nothing_left(milliseconds(200)));
 }
 
 LaunchStart LaunchTest::shell(int ranks, const std::string& script,

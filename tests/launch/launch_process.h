@@ -74,6 +74,8 @@ class LaunchTest : public ::testing::Test {
   std::unique_ptr<LaunchProcess> start(LaunchStart what);
   LaunchEnd run(LaunchStart what);
   LaunchEnd run(std::vector<std::string> arguments);
+  // Refused before anything ran: code 2, one JSON line last, every word in the message.
+  void expect_refused(std::vector<std::string> arguments, const std::vector<std::string>& words);
   // `convoy launch --nproc-per-node RANKS FLAGS sh -c SCRIPT`.
   static LaunchStart shell(int ranks, const std::string& script,
                            std::vector<std::string> flags = {});

@@ -20,7 +20,7 @@ Finding judge(const ClockSample& sample) {
   const double ahead = (static_cast<double>(sample.peer_ns) - middle) / kSecond;
   const double doubt = std::abs(trip_ns(sample)) / 2 / kSecond;
   const std::string found =
-      fmt::format("the clock of {} is {:.3f} s {} this one's (within {:.3f} s)", sample.host,
+      fmt::format("the clock of {} is {:.3f} s {} this host's (within {:.3f} s)", sample.host,
                   std::abs(ahead), ahead < 0 ? "behind" : "ahead of", doubt);
   if (std::abs(ahead) - doubt <= 1.0) return {Severity::Ok, "clock", found, ""};
   return {Severity::Warning, "clock", found,

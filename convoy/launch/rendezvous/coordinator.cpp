@@ -18,6 +18,7 @@
 #include "convoy/launch/rendezvous/job_state.h"
 #include "convoy/launch/rendezvous/key_value_table.h"
 #include "convoy/launch/rendezvous/messages.h"
+#include "convoy/launch/rendezvous/node_clocks.h"
 #include "convoy/launch/rendezvous/quiet_thread.h"
 #include "convoy/launch/rendezvous/wake_event.h"
 
@@ -63,6 +64,7 @@ class Coordinator::Service {
   void handle_store(uint64_t number, Connection& connection, const Frame& frame,
                     Clock::time_point now);
   void join(uint64_t number, Connection& connection, const Frame& frame, Clock::time_point now);
+  void ask_for_time(uint64_t number, Clock::time_point now);
   void deliver();
   void drop(uint64_t number, Clock::time_point now);
   void sweep(Clock::time_point now);
@@ -76,6 +78,7 @@ class Coordinator::Service {
   WakeEvent wake_;
   JobState state_;
   KeyValueTable table_;
+  NodeClocks clocks_;
   std::unordered_map<uint64_t, Connection> connections_;
   std::unordered_set<uint64_t> touched_;  // have something to send, or may have to be closed
   uint64_t next_number_ = kFirstConnection;
@@ -261,6 +264,12 @@ void Coordinator::Service::join(uint64_t number, Connection& connection, const F
   }
   connection.role = Role::Node;
   connection.channel.send({{"type", "joined"}, {"session", number}});
+  ask_for_time(number, now);
+}
+
+void Coordinator::Service::ask_for_time(uint64_t number, Clock::time_point now) {
+  if (clocks_.asks(number, now, options_.wall_clock()))
+    connections_.at(number).channel.send({{"type", "clock"}});
 }
 
 void Coordinator::Service::handle_node(uint64_t number, const Frame& frame, Clock::time_point now) {
@@ -275,12 +284,17 @@ void Coordinator::Service::handle_node(uint64_t number, const Frame& frame, Cloc
   const auto attempt = [&] { return static_cast<int>(read_number(head, "attempt")); };
   if (type == "heartbeat") {
     connections_.at(number).channel.send({{"type", "heartbeat"}, {"known", state_.has(number)}});
+    ask_for_time(number, now);
+  } else if (type == "clock") {
+    if (const auto warning = clocks_.answered(number, state_.name_of(number),
+                                              read_number(head, "wall_ns"), options_.wall_clock()))
+      options_.log.warning(*warning);
   } else if (type == "ready") {
     state_.ready(number, attempt(), static_cast<int>(read_number(head, "master_port")), now);
   } else if (type == "failure") {
     state_.failure(number, attempt(), read_cause(object("cause")), now);
   } else if (type == "stop_request") {
-    state_.stop_request(number, now);
+    state_.stop_request(number, static_cast<int>(read_number(head, "signal")), now);
   } else if (type == "attempt_end") {
     state_.attempt_end(number, attempt(), read_attempt_end(object("end")), now);
   } else if (type == "leave") {
@@ -354,6 +368,7 @@ void Coordinator::Service::sweep(Clock::time_point now) {
 void Coordinator::Service::drop(uint64_t number, Clock::time_point now) {
   connections_.erase(number);
   table_.forget(number);
+  clocks_.forget(number);
   state_.lost(number, "has ended without a word: its launcher or its host is gone", now);
   deliver();
 }

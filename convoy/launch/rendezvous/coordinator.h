@@ -13,10 +13,11 @@
 #include <string>
 
 #include "convoy/base/log.h"
-#include "convoy/launch/rendezvous/attempt.h"
+#include "convoy/launch/rendezvous/attempt_messages.h"
 #include "convoy/launch/rendezvous/endpoint.h"
 #include "convoy/launch/rendezvous/job_token.h"
 #include "convoy/launch/rendezvous/restart_policy.h"
+#include "convoy/launch/wall_clock.h"
 
 namespace convoy::launch {
 
@@ -39,6 +40,7 @@ struct CoordinatorOptions {
   std::chrono::milliseconds notice_interval{15'000};  // "still waiting for node 1"
   int max_unproven = 256;                             // connections that have not proven themselves
   int64_t max_store_bytes = int64_t{1} << 30;         // all keys and values of an attempt
+  WallClock wall_clock = wall_clock_ns;               // compared with that of each node
   Log log;
 };
 

@@ -6,6 +6,7 @@
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <signal.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -239,12 +240,35 @@ TEST_F(CoordinatorTest, WaitingCanBeInterruptedAndGoneOnWith) {
 
 TEST_F(CoordinatorTest, AStopRequestReachesAllAndEndsIn75) {
   start_two(options(2, 2));
-  first_->report_stop_request();
-  EXPECT_EQ(await_notice(*second_).kind, Notice::Kind::StopRequested);
+  first_->report_stop_request(SIGUSR1);
+  const Notice notice = await_notice(*second_);
+  EXPECT_EQ(notice.kind, Notice::Kind::StopRequested);
+  EXPECT_EQ(notice.signal, SIGUSR1);
   first_->report_attempt_end({.exit_codes = {75, 75}, .progress = 4, .cause = {}});
   second_->report_attempt_end({.exit_codes = {75, 75}, .progress = 4, .cause = {}});
   EXPECT_EQ(first_->wait_for_assignment(0, -1).end.exit_code, 75);
   EXPECT_EQ(second_->wait_for_assignment(0, -1).end.exit_code, 75);
+}
+
+TEST_F(CoordinatorTest, L18_ANodeWhoseClockIsOffIsNamedOnceAndTheJobGoesOn) {
+  constexpr int64_t kAhead_ns = 3'600'000'000'000;
+  ::testing::internal::CaptureStderr();
+  start(options(2, 2));
+  first_ = link(link_options(0));
+  NodeLinkOptions off = link_options(1);
+  off.wall_clock = [] { return wall_clock_ns() + kAhead_ns; };
+  second_ = link(off);
+  auto other = std::async(std::launch::async, [&] { return assigned(*second_, 1001); });
+  assigned(*first_, 1000);
+  EXPECT_EQ(other.get().node_rank, 1);
+  std::this_thread::sleep_for(500ms);  // ten heartbeats
+  for (NodeLink* const node : {first_.get(), second_.get()})
+    node->report_attempt_end({.exit_codes = {0, 0}, .progress = {}, .cause = {}});
+  EXPECT_EQ(first_->wait_for_assignment(0, -1).end.exit_code, 0);
+  const std::string said = ::testing::internal::GetCapturedStderr();
+  const std::string words = "the clock of node 1 host-1 (127.0.0.1) is 3600.";
+  EXPECT_NE(said.find(words), std::string::npos) << said;
+  EXPECT_EQ(said.find(words), said.rfind("the clock of")) << said;
 }
 
 TEST_F(CoordinatorTest, ElasticJobsGrowWhenANodeComes) {

@@ -152,28 +152,30 @@ bool JobState::can_go_on_without(NodeId id) const {
          staying >= options_.min_nodes;
 }
 
-void JobState::stop_request(NodeId id, Clock::time_point now) {
+void JobState::stop_request(NodeId id, int signal, Clock::time_point now) {
   if (phase_ == Phase::Over || !has(id)) return;
-  if (!can_go_on_without(id)) return stop_all(id, now);
+  if (!can_go_on_without(id)) return stop_all(id, signal, now);
   Node& node = nodes_.at(id);
   node.is_leaving = true;
   shrank_ = true;
   if (phase_ != Phase::Running) return;
   Notice notice{.kind = Notice::Kind::StopForResize};
+  notice.signal = signal;
   notice.words =
       fmt::format("node {} ({}) was asked to stop and leaves the job", node.node_rank, node.text());
   options_.log.info(notice.words);
   begin_stop(Stop::Resize, notice, id, now);
 }
 
-void JobState::stop_all(NodeId id, Clock::time_point now) {
+void JobState::stop_all(NodeId id, int signal, Clock::time_point now) {
   stop_requested_ = true;
   const Node& node = nodes_.at(id);
   const std::string words = fmt::format("{} was asked to stop", node.text());
   if (phase_ == Phase::Gathering) return shut_down(kStopped, words);
   if (phase_ != Phase::Running) return;
-  begin_stop(Stop::Request,
-             {.kind = Notice::Kind::StopRequested, .exit_code = kStopped, .words = words}, id, now);
+  Notice notice{.kind = Notice::Kind::StopRequested, .exit_code = kStopped, .words = words};
+  notice.signal = signal;
+  begin_stop(Stop::Request, notice, id, now);
 }
 
 void JobState::attempt_end(NodeId id, int attempt, AttemptEnd end, Clock::time_point now) {
@@ -200,7 +202,7 @@ void JobState::note_end(NodeId id, const Node& node, Clock::time_point now) {
   if (other != codes.end()) {
     failure(id, policy_.attempt(), {.exit_code = *other}, now);
   } else if (has_code(kStopped)) {
-    stop_all(id, now);
+    stop_all(id, /*signal=*/0, now);
   } else if (!first_end_) {
     first_end_ = now;
   }

@@ -17,7 +17,7 @@
 #include <variant>
 #include <vector>
 
-#include "convoy/launch/rendezvous/attempt.h"
+#include "convoy/launch/rendezvous/attempt_messages.h"
 #include "convoy/launch/rendezvous/coordinator.h"
 #include "convoy/launch/rendezvous/node_link.h"
 #include "convoy/launch/rendezvous/restart_policy.h"
@@ -70,8 +70,8 @@ class JobState {
   // `last_attempt`: the one that the node was assigned last, -1 = none.
   void ready(NodeId node, int last_attempt, int master_port, Clock::time_point now);
   void failure(NodeId node, int attempt, FailureCause cause, Clock::time_point now);
-  // Its launcher was asked to stop. An elastic job goes on without it where enough nodes are left, else all stop.
-  void stop_request(NodeId node, Clock::time_point now);
+  // Its ranks were asked to stop by `signal`. An elastic job goes on without it where enough nodes are left, else all stop.
+  void stop_request(NodeId node, int signal, Clock::time_point now);
   void attempt_end(NodeId node, int attempt, AttemptEnd end, Clock::time_point now);
   // `why` is empty for one that goes of its own accord.
   void leave(NodeId node, const std::string& why, Clock::time_point now);
@@ -85,6 +85,8 @@ class JobState {
   Phase phase() const { return phase_; }
   int attempt() const { return policy_.attempt(); }  // the one whose keys the store holds
   bool has(NodeId node) const { return nodes_.count(node) != 0; }
+  // "node 1 host-b (10.0.0.2)", without the number as long as it has none.
+  std::string name_of(NodeId node) const;
   size_t num_nodes() const { return nodes_.size(); }
 
  private:
@@ -122,7 +124,7 @@ class JobState {
   void note_cause(const Node& node, FailureCause cause, bool node_lost, Clock::time_point now);
   void conclude_if_ended(Clock::time_point now);
   bool can_go_on_without(NodeId id) const;
-  void stop_all(NodeId id, Clock::time_point now);
+  void stop_all(NodeId id, int signal, Clock::time_point now);
   void note_end(NodeId id, const Node& node, Clock::time_point now);
   std::string verdict_of_all() const;
   void conclude_failure(std::optional<int64_t> progress, Clock::time_point now);

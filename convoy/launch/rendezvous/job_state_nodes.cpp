@@ -24,6 +24,14 @@ std::string JobState::Node::text() const {
   return fmt::format("{} ({})", offer.host_name, origin.peer_address);
 }
 
+std::string JobState::name_of(NodeId id) const {
+  const auto found = nodes_.find(id);
+  if (found == nodes_.end()) return "a node that has left";
+  const Node& node = found->second;
+  const int rank = node.node_rank >= 0 ? node.node_rank : node.offer.node_rank;
+  return rank >= 0 ? fmt::format("node {} {}", rank, node.text()) : node.text();
+}
+
 std::optional<Refusal> JobState::join(NodeId node, const NodeOffer& offer, const NodeOrigin& origin,
                                       Clock::time_point now) {
   if (std::optional<Refusal> refusal = refusal_of(offer, now)) return refusal;

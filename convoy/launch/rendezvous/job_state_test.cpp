@@ -4,6 +4,7 @@
 #include "convoy/launch/rendezvous/job_state.h"
 
 #include <gtest/gtest.h>
+#include <signal.h>
 
 #include <algorithm>
 
@@ -328,8 +329,9 @@ TEST_F(JobStateTest, AnElasticJobGoesOnWithoutANodeThatIsAskedToStopWhileEnoughS
   const NodeId one = join_ready(-1);
   const NodeId two = join_ready(-1);
   collect();
-  job_->stop_request(one, now_);
+  job_->stop_request(one, SIGUSR1, now_);
   EXPECT_EQ(last_notice(zero).kind, Notice::Kind::StopForResize);
+  EXPECT_EQ(last_notice(zero).signal, SIGUSR1);
   EXPECT_TRUE(notices_[one].empty()) << "it knows";
   for (const NodeId node : {zero, one, two}) end(node, {75}, 10);
   job_->leave(one, "", now_);
@@ -341,7 +343,7 @@ TEST_F(JobStateTest, AnElasticJobGoesOnWithoutANodeThatIsAskedToStopWhileEnoughS
   EXPECT_EQ(assigned_[two].attempt, 1);
   EXPECT_EQ(assigned_[two].num_nodes(), 2);
   // The next one would be missed.
-  job_->stop_request(two, now_);
+  job_->stop_request(two, SIGTERM, now_);
   EXPECT_EQ(last_notice(zero).kind, Notice::Kind::StopRequested);
   end(zero, {75}, 20);
   end(two, {75}, 20);
@@ -352,7 +354,7 @@ TEST_F(JobStateTest, NodesThatAreAllAskedToStopStopTheJob) {
   start(options(1, 3));
   const std::vector<NodeId> nodes = {join_ready(-1), join_ready(-1), join_ready(-1)};
   collect();
-  for (const NodeId node : nodes) job_->stop_request(node, now_);
+  for (const NodeId node : nodes) job_->stop_request(node, SIGTERM, now_);
   for (const NodeId node : nodes) end(node, {75}, 10);
   EXPECT_EQ(last_notice(nodes[0]).exit_code, 75);
   EXPECT_EQ(job_->phase(), JobState::Phase::Over);

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "convoy/launch/rendezvous/attempt.h"
+#include "convoy/launch/rendezvous/attempt_messages.h"
 
 namespace convoy::launch {
 

@@ -191,6 +191,7 @@ Json to_json(const Notice& notice) {
           {"exit_code", notice.exit_code},
           {"words", notice.words},
           {"verdict", notice.verdict},
+          {"signal", notice.signal},
           {"cause", to_json(notice.cause)}};
 }
 
@@ -204,6 +205,7 @@ Notice read_notice(const Json& json) {
   notice.exit_code = read_int(json, "exit_code");
   notice.words = read_text(json, "words");
   notice.verdict = read_text(json, "verdict");
+  notice.signal = read_int(json, "signal");
   notice.cause = read_cause(read_object(json, "cause"));
   return notice;
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The types of attempt.h and node_link.h as JSON and back. Reading throws CommError for what is
+// The types of attempt_messages.h and node_link.h as JSON and back. Reading throws CommError for what is
 // missing or of the wrong type.
 #pragma once
 
-#include "convoy/launch/rendezvous/attempt.h"
+#include "convoy/launch/rendezvous/attempt_messages.h"
 #include "convoy/launch/rendezvous/frame.h"
 #include "convoy/launch/rendezvous/node_link.h"
 

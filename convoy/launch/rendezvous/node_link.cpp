@@ -304,6 +304,8 @@ void NodeLink::Worker::handle(const Frame& frame, Clock::time_point now) {
       end_with(std::move(notice));
     else
       push(std::move(notice));
+  } else if (type == "clock") {
+    channel_->send({{"type", "clock"}, {"wall_ns", options_.wall_clock()}});
   } else if (type == "waiting") {
     options_.log.info(read_text(head, "words"));
   }
@@ -408,7 +410,9 @@ void NodeLink::report_failure(FailureCause cause) {
   worker_->report({{"type", "failure"}, {"cause", to_json(cause)}});
 }
 
-void NodeLink::report_stop_request() { worker_->report({{"type", "stop_request"}}); }
+void NodeLink::report_stop_request(int signal) {
+  worker_->report({{"type", "stop_request"}, {"signal", signal}});
+}
 
 void NodeLink::report_attempt_end(AttemptEnd end) {
   worker_->report({{"type", "attempt_end"}, {"end", to_json(end)}});

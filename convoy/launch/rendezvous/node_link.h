@@ -19,9 +19,10 @@
 #include <string>
 
 #include "convoy/base/log.h"
-#include "convoy/launch/rendezvous/attempt.h"
+#include "convoy/launch/rendezvous/attempt_messages.h"
 #include "convoy/launch/rendezvous/endpoint.h"
 #include "convoy/launch/rendezvous/job_token.h"
+#include "convoy/launch/wall_clock.h"
 
 namespace convoy::launch {
 
@@ -33,6 +34,7 @@ struct NodeLinkOptions {
   std::chrono::milliseconds silence_limit{8'000};     // a coordinator silent so long is lost
   std::chrono::milliseconds stranger_limit{15'000};   // for a port that answers, but not as ours
   std::chrono::milliseconds notice_interval{10'000};  // "still waiting for the master"
+  WallClock wall_clock = wall_clock_ns;               // for the coordinator, who compares
   Log log;
 };
 
@@ -42,7 +44,7 @@ struct Notice {
     StopForFailure,   // a rank failed; `cause` says which. Report the attempt's end, then wait
     StopForResize,    // a node came or went in good order. The same
     PeerNodeLost,     // a node has gone silent or ended; `cause` names it. The same
-    StopRequested,    // another node was asked to stop (TERM): let the ranks save. The same
+    StopRequested,    // another node was asked to stop: let the ranks save. The same
     ShutDown,         // the job has ended: `exit_code`, `words`
     CoordinatorLost,  // the same, decided here: `words` name the master's address
     Refused,          // the same: the coordinator does not take this node
@@ -51,6 +53,8 @@ struct Notice {
   int exit_code = 0;
   std::string words = {};   // for people; empty for a job that ended well
   FailureCause cause = {};  // StopForFailure, PeerNodeLost
+  // StopRequested, StopForResize: by which the ranks of the other node were asked; 0 = nobody knows.
+  int signal = 0;
   // ShutDown: who did not enter which collective, over all nodes; empty = nothing is known.
   std::string verdict = {};
 
@@ -87,8 +91,8 @@ class NodeLink {
   // A rank of this node failed: every other node is told to stop. The first call of an attempt
   // counts, unless it says "peer lost" (13) and a later one knows better.
   void report_failure(FailureCause cause);
-  // This node was asked to stop: every other node is told so, and an end by that is no failure.
-  void report_stop_request();
+  // This node's ranks were asked to stop by `signal`: every other node is told so, and an end by that is no failure.
+  void report_stop_request(int signal);
   void report_attempt_end(AttemptEnd end);
   // Goes in good order: no failure for the others. Blocks up to 1 s while it is told.
   void leave();

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convoy/launch/rendezvous/rdzv_conf.h"
 
+#include <fmt/ranges.h>
+
+#include <array>
 #include <charconv>
 #include <sstream>
 
@@ -11,6 +14,15 @@ namespace convoy::launch {
 namespace {
 
 constexpr const char* kFlag = "--rdzv-conf";
+constexpr std::array kKeys = {"join_timeout",
+                              "last_call_timeout",
+                              "keep_alive_interval",
+                              "keep_alive_max_attempt",
+                              "is_host",
+                              "store_type",
+                              "timeout",
+                              "close_timeout",
+                              "read_timeout"};
 
 std::chrono::milliseconds seconds_of(const std::string& key, const std::string& value) {
   double seconds = 0;
@@ -64,10 +76,8 @@ RendezvousConf parse_rendezvous_conf(std::string_view text) {
     } else {
       throw ConfigError(
           fmt::format("{}: unknown key `{}`{}", kFlag, key,
-                      did_you_mean(key, {"join_timeout", "last_call_timeout", "keep_alive_interval",
-                                         "keep_alive_max_attempt", "is_host", "store_type",
-                                         "timeout", "close_timeout", "read_timeout"})),
-          {.key = "rdzv_conf"});
+                      did_you_mean(key, {kKeys.begin(), kKeys.end()})),
+          {.key = "rdzv_conf", .hint = fmt::format("known keys are {}", fmt::join(kKeys, ", "))});
     }
   }
   // torchrun counts missed heartbeats; the limit is the time that so many take.

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A torch.distributed script runs under `convoy launch` as it is: one node, two nodes, after a restart, with an exception;
-and a rank of torchrun may be `convoy launch`.
+"""A torch.distributed script runs under `convoy launch` as it is: one node, two nodes, after a restart, with an exception,
+with torch's own timers; and a rank of torchrun may be `convoy launch`.
 
   CONVOY_PEER_PYTHON=PYTHON_WITH_TORCH torch_distributed_test.py CONVOY
 """
@@ -20,8 +20,8 @@ convoy = sys.argv[1]
 peer = os.environ.get("CONVOY_PEER_PYTHON")
 
 
-def start(*words):
-    environment = dict(os.environ, PYTHON_EXEC=peer)
+def start(*words, **more):
+    environment = dict(os.environ, PYTHON_EXEC=peer, **more)
     return subprocess.Popen([convoy, "launch", *words], env=environment, stdout=subprocess.PIPE,
                             stderr=subprocess.PIPE, text=True)
 
@@ -75,6 +75,16 @@ def exception_is_the_last_word():
         check(any(name.endswith("attempt_0/1/error.json") for name in files), files)
 
 
+def timers_of_torch():
+    with tempfile.TemporaryDirectory() as temporary:
+        code, _, errors = finish(start("--nproc-per-node", "2", os.path.join(HERE, "timers.py"), TMPDIR=temporary,
+                                       TORCHELASTIC_ENABLE_FILE_TIMER="1"))
+        check(not os.listdir(temporary), os.listdir(temporary))
+    last = json.loads(errors.strip().splitlines()[-1])
+    check(code == 137 and last["rank"] == 1 and last["kind"] == "timer", code, errors)
+    check("did not finish `stuck collective` in time" in last["message"], errors)
+
+
 def inside_torchrun():
     """L19: each rank of torchrun that is `convoy launch` is one rank of the same job, and its exit code arrives."""
     words = [peer, "-m", "torch.distributed.run", "--nproc-per-node", "2", "--no-python", convoy, "launch", "sh", "-c",
@@ -91,7 +101,8 @@ def main():
     if not peer:
         print("skipped: CONVOY_PEER_PYTHON names no Python with torch")
         return 77
-    for case in (one_node, two_nodes, after_a_restart, exception_is_the_last_word, inside_torchrun):
+    for case in (one_node, two_nodes, after_a_restart, exception_is_the_last_word, timers_of_torch,
+                 inside_torchrun):
         case()
         print("ok", case.__name__)
     return 0

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Countdown timers of processes on this host, in the words of torch.distributed.elastic.timer.FileTimerClient: one line of JSON for
+// each, {"pid", "scope_id", "expiration_time" (seconds since 1970, negative = released), "signal"}. Times are handed in. One thread.
+#pragma once
+
+#include <sys/types.h>
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace convoy::launch {
+
+struct TimerExpiry {
+  pid_t pid = -1;
+  std::string scope = {};  // what was to be done in time; fit for a console
+  int signal = 0;          // the process wants to be ended by it; 0 = it wants nothing
+  double late_seconds = 0;
+};
+
+class FileTimers {
+ public:
+  // The next bytes of the stream, cut anywhere.
+  void take(std::string_view bytes);
+
+  // Processes with timers that have expired by then, each by the first of them that names a signal, or by the first of all. All timers
+  // of such a process are forgotten.
+  std::vector<TimerExpiry> expired(double now_s);
+  std::optional<double> next() const;  // when the next one expires
+
+  // A line that is no timer, since the last call. They are dropped.
+  std::optional<std::string> damaged_line();
+
+ private:
+  struct Timer {
+    double expiration_s = 0;
+    int signal = 0;
+  };
+  void take_line(const std::string& line);
+
+  std::map<std::pair<pid_t, std::string>, Timer> timers_;
+  std::string rest_;  // of a line that has no end yet
+  std::optional<std::string> damaged_;
+};
+
+}  // namespace convoy::launch
