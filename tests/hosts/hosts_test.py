@@ -9,95 +9,34 @@ import os
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 import traceback
+
+sys.dont_write_bytecode = True
+import two_hosts
+from two_hosts import V4, V6
 
 BIN, SOURCE = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
 CONVOY = os.path.join(BIN, "convoy")
 PROBE = os.path.join(SOURCE, "tests/hosts/rank_probe.py")
 TOKEN = "the token of the hosts test 0123456789"
 PORT = 29400
-V4 = {"a": "10.77.0.1", "b": "10.77.0.2"}
-V6 = {"a": "fd77::1", "b": "fd77::2"}
 
 
-def skip(reason):
-    print(f"skipped: {reason}", flush=True)
-    sys.exit(77)
-
-
-def run(*command):
-    done = subprocess.run(command, capture_output=True, text=True)
-    if done.returncode != 0:
-        raise RuntimeError(f"{' '.join(command)}: {done.stderr.strip()}")
-    return done.stdout
-
-
-class Hosts:
-    """Two namespaces, `a` and `b`, joined by a veth pair. As a context it leaves nothing behind."""
-
-    numbers = iter(range(10**6))
-    lock = threading.Lock()
+class Hosts(two_hosts.Hosts):
+    """Two hosts with launchers, which end with them."""
 
     def __init__(self, v4=True):
-        with Hosts.lock:
-            number = next(Hosts.numbers)
-        self.names = {h: f"convoy-{os.getpid()}-{number}{h}" for h in "ab"}
-        self.links = {h: f"cv{os.getpid() % 100000}n{number}{h}" for h in "ab"}
+        super().__init__(v4=v4)
         self.processes = []
-        self.v4 = v4
-
-    def __enter__(self):
-        try:
-            for name in self.names.values():
-                run("ip", "netns", "add", name)
-            run("ip", "link", "add", self.links["a"], "netns", self.names["a"], "type", "veth",
-                "peer", "name", self.links["b"], "netns", self.names["b"])
-            for host in "ab":
-                ip = ["ip", "-n", self.names[host]]
-                run(*ip, "link", "set", "lo", "up")
-                if self.v4:
-                    run(*ip, "addr", "add", f"{V4[host]}/24", "dev", self.links[host])
-                run(*ip, "addr", "add", f"{V6[host]}/64", "dev", self.links[host], "nodad")
-                run(*ip, "link", "set", self.links[host], "up")
-        except Exception:
-            self.__exit__()
-            raise
-        return self
 
     def __exit__(self, *_):
         for process in self.processes:
             process.end()
-        for name in self.names.values():
-            subprocess.run(["ip", "netns", "del", name], capture_output=True)
-
-    def inside(self, host, command):
-        return ["ip", "netns", "exec", self.names[host]] + command
-
-    def cut(self, deaf="ab"):
-        """Packets to these hosts vanish on their way; no one is told."""
-        for host in deaf:
-            run(*self.inside(host, ["iptables", "-I", "INPUT", "-i", self.links[host], "-j", "DROP"]))
-
-    def heal(self):
-        for host in "ab":
-            run(*self.inside(host, ["iptables", "-D", "INPUT", "-i", self.links[host], "-j", "DROP"]))
-
-    def lose(self, part):
-        """So many of the packets vanish, in both directions."""
-        for host in "ab":
-            run(*self.inside(host, ["iptables", "-I", "INPUT", "-i", self.links[host], "-m", "statistic",
-                                    "--mode", "random", "--probability", str(part), "-j", "DROP"]))
-
-    def slow_down(self, rate):
-        for host in "ab":
-            run("tc", "-n", self.names[host], "qdisc", "add", "dev", self.links[host], "root", "tbf",
-                "rate", rate, "burst", "32kbit", "latency", "400ms")
+        super().__exit__()
 
     def launch(self, host, *flags, token=TOKEN, seconds=1.0, nodes="2", rank=None, endpoint=None,
                program=None, before=()):
@@ -522,19 +461,6 @@ SCENARIOS = [two_by_two_ranks, without_node_ranks, five_variables_of_kubeflow, c
              a_killed_rank_restarts_everywhere]
 
 
-def check_host():
-    if os.geteuid() != 0:
-        skip("network namespaces need root")
-    for program in ("ip", "tc", "iptables", "unshare", "prlimit"):
-        if shutil.which(program) is None:
-            skip(f"`{program}` is not installed")
-    try:
-        with Hosts() as hosts:
-            hosts.cut()
-    except RuntimeError as error:
-        skip(f"no network namespaces here: {error}")
-
-
 def attempt(scenario):
     start = time.monotonic()
     try:
@@ -547,7 +473,7 @@ def attempt(scenario):
 
 
 def main():
-    check_host()
+    two_hosts.skip_without("tc", "unshare", "prlimit")
     scenarios = SCENARIOS
     if not os.path.exists(os.path.join(BIN, "convoy-worker")):
         print("skipped: the training scenarios: convoy-worker is not built", flush=True)

@@ -12,56 +12,13 @@ import sys
 import tempfile
 import time
 
+sys.dont_write_bytecode = True
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../hosts"))
+from two_hosts import V4, Hosts, run, skip, skip_without
+
 BIN = os.path.abspath(sys.argv[1])
 CONVOY = os.path.join(BIN, "convoy")
 PASSWORD = "s3cret"
-ADDRESSES = {"a": "10.78.0.1", "b": "10.78.0.2"}
-
-
-def skip(reason):
-    print(f"skipped: {reason}", flush=True)
-    sys.exit(77)
-
-
-def run(*command):
-    done = subprocess.run(command, capture_output=True, text=True)
-    if done.returncode != 0:
-        raise RuntimeError(f"{' '.join(command)}: {done.stderr.strip()}")
-
-
-class Hosts:
-    """Two namespaces, `a` and `b`, joined by a veth pair. As a context it leaves nothing behind."""
-
-    def __init__(self):
-        self.names = {host: f"convoy-sweep-{os.getpid()}{host}" for host in "ab"}
-        self.links = {host: f"cs{os.getpid() % 1000000}{host}" for host in "ab"}
-
-    def __enter__(self):
-        try:
-            for name in self.names.values():
-                run("ip", "netns", "add", name)
-            run("ip", "link", "add", self.links["a"], "netns", self.names["a"], "type", "veth",
-                "peer", "name", self.links["b"], "netns", self.names["b"])
-            for host in "ab":
-                ip = ["ip", "-n", self.names[host]]
-                run(*ip, "link", "set", "lo", "up")
-                run(*ip, "addr", "add", f"{ADDRESSES[host]}/24", "dev", self.links[host])
-                run(*ip, "link", "set", self.links[host], "up")
-        except Exception:
-            self.__exit__()
-            raise
-        return self
-
-    def __exit__(self, *_):
-        for name in self.names.values():
-            subprocess.run(["ip", "netns", "del", name], capture_output=True)
-
-    def inside(self, host, command):
-        return ["ip", "netns", "exec", self.names[host]] + command
-
-    def packets_to(self, host, vanish):
-        run(*self.inside(host, ["iptables", "-I" if vanish else "-D", "INPUT", "-i", self.links[host],
-                                "-j", "DROP"]))
 
 
 def binary_folder():
@@ -88,7 +45,7 @@ class Server:
             file.write(f"listen_addresses = '*'\nunix_socket_directories = '{folder}'\nfsync = off\n"
                        "max_connections = 40\nshared_buffers = 32MB\n")
         with open(os.path.join(self.data, "pg_hba.conf"), "a") as file:
-            file.write("host all all 10.78.0.0/24 scram-sha-256\n")
+            file.write("host all all 10.77.0.0/24 scram-sha-256\n")
         self.control("start")
 
     def as_postgres(self, program, *arguments):
@@ -102,11 +59,11 @@ class Server:
         self.as_postgres("pg_ctl", *arguments, action)
 
     def url(self, database, password=PASSWORD, port=5432):
-        return f"postgresql://ann:{password}@{ADDRESSES['a']}:{port}/{database}"
+        return f"postgresql://ann:{password}@{V4['a']}:{port}/{database}"
 
     def make(self, database):
         run(*self.hosts.inside("a", ["env", f"PGPASSWORD={PASSWORD}", f"{self.binaries}/createdb", "-h",
-                                     ADDRESSES["a"], "-U", "ann", database]))
+                                     V4["a"], "-U", "ann", database]))
         return self.url(database)
 
 
@@ -226,9 +183,9 @@ def a_cut_network_heals(sweeps):
     store = sweeps.server.make("cut")
     left, right = sweeps.start("a", store), sweeps.start("b", store)
     sweeps.work_of(right)
-    sweeps.hosts.packets_to("b", vanish=True)
+    sweeps.hosts.cut("b")
     time.sleep(6)
-    sweeps.hosts.packets_to("b", vanish=False)
+    sweeps.hosts.heal("b")
     assert left.end() == 0, left.text
     assert right.end() == 0, right.text
     sweeps.check(store)
@@ -264,17 +221,13 @@ def wrong_stores_are_said_in_a_line(sweeps):
 
 
 def main():
-    if os.geteuid() != 0:
-        skip("network namespaces need root")
-    for program in ("ip", "iptables", "runuser"):
-        if not shutil.which(program):
-            skip(f"there is no {program}")
+    skip_without("runuser")
     binaries = binary_folder()
     if not binaries:
         skip("there is no PostgreSQL server (package postgresql)")
     if subprocess.run(["id", "postgres"], capture_output=True).returncode != 0:
         skip("there is no user postgres")
-    with Hosts() as hosts, tempfile.TemporaryDirectory(prefix="convoy-nodes-") as folder:
+    with Hosts(v6=False) as hosts, tempfile.TemporaryDirectory(prefix="convoy-nodes-") as folder:
         os.chmod(folder, 0o755)
         home = os.path.join(folder, "server")
         os.mkdir(home)
