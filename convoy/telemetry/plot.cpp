@@ -63,7 +63,8 @@ struct Axes {
   bool log_y = false;
 };
 
-// 1, 2 and 5 times powers of ten inside the range; the plain powers when that is too many.
+// 1, 2 and 5 times powers of ten inside the range; the plain powers when that is too many, even steps when it is less than
+// two, which say nothing of the scale.
 std::vector<double> log_ticks(const Range& range) {
   std::vector<double> ticks;
   std::vector<double> powers;
@@ -76,6 +77,11 @@ std::vector<double> log_ticks(const Range& range) {
       if (factor == 1.0) powers.push_back(tick);
     }
   if (ticks.size() > 12 && powers.size() > 1) return powers;
+  if (ticks.size() >= 2) return ticks;
+  // At least two multiples of a step that fits in twice.
+  constexpr int kWanted = 5;
+  ticks = nice_ticks(range.low, range.high, kWanted);
+  std::erase_if(ticks, [&](double tick) { return tick < range.low || tick > range.high; });
   return ticks;
 }
 

@@ -102,6 +102,17 @@ TEST(Plot, OddCurvesDoNotBreakTheChart) {
     }
 }
 
+TEST(Plot, ALogarithmicAxisHasTwoTicksAtLeast) {
+  // Values between two of 1, 2 and 5 times a power of ten, and one such value alone.
+  for (const auto& [low, high] :
+       {std::pair{0.23, 0.41}, {0.0021, 0.0049}, {1e-7, 1.01e-7}, {6.0, 6.0}}) {
+    const std::vector<PlotSeries> series = {{.points = {{1, low}, {2, high}}}};
+    const std::string svg = plot_svg(series, {.log_y = true});
+    const std::string label = "text-anchor=\"end\"";
+    EXPECT_GE(count_of(svg, label), 2) << low << " " << high << svg;
+  }
+}
+
 TEST(Plot, PngUnpacksToItsRows) {
   const std::string png =
       plot_png(loss_series({run_named("a")}), {.title = "a", .width = 320, .height = 200});
