@@ -71,22 +71,51 @@ std::string label_of(const std::string& method, const std::string& group) {
   return group.empty() ? name : fmt::format("{} {}", name, group);
 }
 
-void add_curve(std::vector<PlotSeries>& series, const std::string& label, int color,
-               const std::vector<std::pair<int64_t, double>>& points) {
-  PlotSeries curve{.label = label, .color = color, .dashed = true};
-  bool any = false;
-  for (const auto& [step, value] : points) {
-    curve.points.push_back({step, value});
-    any = any || std::isfinite(value);
+// Closed forms of the cells of one line of medians.
+struct Closed {
+  std::string group;
+  int color = 0;  // of the line
+  std::vector<telemetry::CurvePoint> prior, theory;
+};
+
+bool any_finite(const std::vector<telemetry::CurvePoint>& points) {
+  return std::any_of(points.begin(), points.end(),
+                     [](const auto& point) { return std::isfinite(point.value); });
+}
+
+bool same_curve(const std::vector<telemetry::CurvePoint>& left,
+                const std::vector<telemetry::CurvePoint>& right) {
+  return std::equal(
+      left.begin(), left.end(), right.begin(), right.end(), [](const auto& one, const auto& other) {
+        return one.step == other.step &&
+               (one.value == other.value || (std::isnan(one.value) && std::isnan(other.value)));
+      });
+}
+
+// One curve in a colour of its own where all groups share it; else one per group, in the colour of its medians.
+void add_closed(std::vector<PlotSeries>& series, const std::string& label, int own_color,
+                bool markers, const std::vector<Closed>& all,
+                std::vector<telemetry::CurvePoint> Closed::*points) {
+  if (all.empty()) return;
+  const bool shared = std::all_of(all.begin(), all.end(), [&](const Closed& one) {
+    return same_curve(one.*points, all.front().*points);
+  });
+  for (const Closed& one : all) {
+    if (!any_finite(one.*points)) continue;
+    series.push_back({.label = shared ? label : fmt::format("{} {}", label, one.group),
+                      .points = one.*points,
+                      .color = shared ? own_color : one.color,
+                      .markers = !shared && markers,
+                      .dashed = true});
+    if (shared) return;
   }
-  if (any) series.push_back(std::move(curve));
 }
 
 std::vector<PlotSeries> median_series(const std::vector<SeedSummary>& summaries,
                                       const AxisPlaces& places) {
   std::vector<PlotSeries> series;
   std::map<std::string, size_t> known;
-  std::vector<std::pair<int64_t, double>> priors, curves;
+  std::vector<Closed> closed;
   for (const SeedSummary& one : summaries) {
     const std::string label = label_of(one.method, one.group);
     const auto [place, added] = known.try_emplace(label, series.size());
@@ -96,14 +125,24 @@ std::vector<PlotSeries> median_series(const std::vector<SeedSummary>& summaries,
     const int64_t step = places.step(one.axis);
     line.points.push_back({step, one.median});
     line.band.push_back({step, one.low, one.high});
-    if (one.method == summaries.front().method && one.group == summaries.front().group) {
-      priors.emplace_back(step, one.prior_mean);
-      curves.emplace_back(step, one.theory);
+    // They do not depend on the method.
+    if (one.method != summaries.front().method) continue;
+    if (closed.empty() || closed.back().group != one.group) {
+      const auto same = std::find_if(closed.begin(), closed.end(),
+                                     [&](const Closed& each) { return each.group == one.group; });
+      if (same == closed.end()) {
+        closed.push_back({.group = one.group, .color = line.color, .prior = {}, .theory = {}});
+      } else {
+        std::rotate(same, same + 1, closed.end());
+      }
     }
+    closed.back().prior.push_back({step, one.prior_mean});
+    closed.back().theory.push_back({step, one.theory});
   }
   const int colors = static_cast<int>(series.size());
-  add_curve(series, "prior mean", colors, priors);
-  add_curve(series, "theory", colors + 1, curves);
+  // Dots tell the two of one colour apart.
+  add_closed(series, "prior mean", colors, true, closed, &Closed::prior);
+  add_closed(series, "theory", colors + 1, false, closed, &Closed::theory);
   return series;
 }
 

@@ -109,6 +109,26 @@ TEST(Figures, HaveBandCurvesAndCounts) {
   EXPECT_TRUE(figure_png(results, {}).starts_with("\x89PNG"));
 }
 
+TEST(Figures, EachTeacherRankHasItsOwnTheory) {
+  SweepResults results{.workload = "ssm", .version = "1", .cells = {}};
+  for (const int64_t rank : {1, 2})
+    for (const int64_t dim : {150, 300}) {
+      CellResult cell = cell_of("gnc", dim, 0, CellState::Value, 0.5);
+      auto parameters = nlohmann::json::parse(cell.cell.parameters);
+      parameters["teacher_rank"] = rank;
+      cell.cell.parameters = parameters.dump();
+      cell.theory.curve = 0.25 * static_cast<double>(rank);
+      cell.theory.prior_mean = 2;
+      results.cells.push_back(cell);
+    }
+  const std::string svg = figure_svg(results, {});
+  EXPECT_NE(svg.find(">theory teacher_rank=1<"), std::string::npos) << svg;
+  EXPECT_NE(svg.find(">theory teacher_rank=2<"), std::string::npos);
+  // What both ranks share is one curve.
+  EXPECT_NE(svg.find(">prior mean<"), std::string::npos);
+  EXPECT_EQ(svg.find(">prior mean teacher_rank"), std::string::npos);
+}
+
 TEST(Figures, ValuesThatAreNoWholeNumbersStandOnTheAxisByName) {
   SweepResults results{.workload = "run", .version = "1", .cells = {}};
   for (const std::string word : {"adam", "sgd"}) {
