@@ -85,6 +85,20 @@ TEST_F(SweepMf, ADepthExperimentInYamlHasAStepSizeForEachDepth) {
   EXPECT_EQ(run({"export", "--format", "wide"}).output, file_beginning("results", "depth_results"));
 }
 
+TEST_F(SweepMf, APlainAndANormalisedDepthRunHaveATableEach) {
+  const std::vector<std::string> plain = {
+      "--depths", "2",       "--num-seeds",     "1",   "--gnc-num-samples",
+      "20000",    "--no-gd", "--gnc-eps-train", "0.05"};
+  std::vector<std::string> normalised = plain;
+  normalised.emplace_back("--gnc-normalize");
+  ASSERT_EQ(run_mf(plain).status, 0);
+  const std::string table = file_beginning("results", "depth_results");
+  ASSERT_EQ(run_mf(normalised).status, 0);
+  const std::string name = "depth_results_gt_rank=1_act=Linear_gnc_init=gauss";
+  EXPECT_EQ(file_beginning("results", name + "_no_gnc_normalize.csv"), table);
+  EXPECT_NE(file_beginning("results", name + ".csv"), table);
+}
+
 TEST_F(SweepMf, ExamplesAreReadable) {
   const char* const source = std::getenv("CONVOY_SOURCE_DIR");
   ASSERT_NE(source, nullptr);

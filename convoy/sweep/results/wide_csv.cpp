@@ -126,9 +126,12 @@ namespace {
 std::string mf_file_name(const SweepResults& results, const std::string& axis) {
   std::map<std::string, std::string> words = {{"gnc_init", "gauss"}, {"activation", "Linear"}};
   double momentum = 0, rank = 1;
-  bool completion = false;
+  bool completion = false, guessed = false, normalized = false;
   for (const CellResult& cell : results.cells) {
+    guessed = guessed || cell.cell.method == "gnc";
     for (const auto& [name, value] : axes_of(cell.cell)) {
+      if (name == "gnc_normalize" && value.is_boolean())
+        normalized = normalized || value.get<bool>();
       if (words.contains(name) && value.is_string()) words[name] = value.get<std::string>();
       if (name == "gd_momentum" && value.is_number()) momentum = value.get<double>();
       if (name == "gt_rank" && value.is_number()) rank = value.get<double>();
@@ -139,6 +142,9 @@ std::string mf_file_name(const SweepResults& results, const std::string& axis) {
                                  words["activation"], words["gnc_init"]);
   if (momentum != 0) name += fmt::format("_gd_momentum={}", momentum);
   if (completion) name += "_completion";
+  // The prior program's widths are as they are drawn and its depths are normalised; what differs says so.
+  if (guessed && axis == "width" && normalized) name += "_gnc_normalize";
+  if (guessed && axis == "depth" && !normalized) name += "_no_gnc_normalize";
   return name + ".csv";
 }
 

@@ -24,7 +24,8 @@ std::vector<NamedFile> ssm_wide_csv(const SweepResults& results, const std::stri
 
 // `<width|depth>_results_gt_rank=R_act=A_gnc_init=I[_gd_momentum=M][_completion].csv`: a row per value of `axis`, "width",
 // "depth", or "" for the one that varies; per seed the guess-and-check loss, over widths the mean loss of the prior,
-// exact or of guesses, and the loss of gradient descent.
+// exact or of guesses, and the loss of gradient descent. `_gnc_normalize` at the end of widths whose guesses are
+// normalised, `_no_gnc_normalize` of depths whose guesses are not: the prior program's are the other way round.
 NamedFile mf_wide_csv(const SweepResults& results, const std::string& axis = "");
 
 // The shortest text that reads back as the same number; "nan".
