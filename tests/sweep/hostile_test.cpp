@@ -121,7 +121,11 @@ TEST_F(SweepHostile, AbsurdNumbersAreRefusedBeforeAnyWork) {
       {"run", "--seeds", "1", "1", "--", "echo"},
       {"run", "--grid", "a=", "--", "echo"},
       {"run", "--grid", "a", "--", "echo"},
-      {"run", "--grid", "a=1,1", "--", "echo"}};
+      {"run", "--grid", "a=1,1", "--", "echo"},
+      {"run", "--grid", "a=1,2,1.0", "--", "echo"},
+      {"run", "--grid", "a=0.1,1e-1", "--", "echo"},
+      {"mf", "--num-seeds", "10000001", "--widths", "5"},
+      {"mf", "--seeds", "1", "1"}};
   for (const auto& words : refused) {
     const SweepEnd end = run(words);
     EXPECT_EQ(end.status, 2) << words[1] << " " << words[2] << end.errors;
@@ -129,6 +133,13 @@ TEST_F(SweepHostile, AbsurdNumbersAreRefusedBeforeAnyWork) {
     EXPECT_FALSE(std::filesystem::exists(path("results/sweep.db"))) << words[1] << " " << words[2];
     EXPECT_EQ(json::parse(end.last_line())["code"], 2) << end.errors;
   }
+}
+
+TEST_F(SweepHostile, TheCountOfTooManyCellsIsTheirCount) {
+  const SweepEnd end = run({"ssm", "--num-seeds", "10000001", "--student-dims", "5"});
+  EXPECT_EQ(end.status, 2);
+  EXPECT_NE(end.errors.find("wanted 10000000 cells at most, found 10000001"), std::string::npos)
+      << end.errors;
 }
 
 }  // namespace

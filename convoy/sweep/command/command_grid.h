@@ -44,7 +44,7 @@ struct CommandFlags {
   }
 };
 
-// Throws ConfigError: a name given twice, a placeholder without a name, no command.
+// Throws ConfigError: a name given twice, a value twice (1 and 1.0 are one), a placeholder without a name, no command.
 SweepPlan plan_command(const CommandFlags& flags, const std::vector<std::string>& command);
 
 }  // namespace convoy::sweep

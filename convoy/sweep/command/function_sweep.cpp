@@ -5,6 +5,7 @@
 
 #include <string_view>
 
+#include "convoy/base/counted.h"
 #include "convoy/base/error.h"
 #include "convoy/config/flags.h"
 #include "convoy/launch/signals.h"
@@ -38,10 +39,27 @@ class FunctionWorkload : public Workload {
   const FunctionSweep& sweep_;
 };
 
+// As tables see it: a text that is a number is that number.
+nlohmann::json shown_value(const nlohmann::json& value) {
+  if (!value.is_string()) return value;
+  const std::optional<double> number = number_in(value.get_ref<const std::string&>());
+  return number ? nlohmann::json(*number) : value;
+}
+
+void check_values(const std::string& name, const std::vector<nlohmann::json>& values) {
+  CONVOY_CHECK(!values.empty(), ConfigError, "the grid has no value of `{}`", name);
+  std::map<nlohmann::json, nlohmann::json> known;
+  for (const nlohmann::json& value : values) {
+    const auto [first, added] = known.emplace(shown_value(value), value);
+    CONVOY_CHECK(added, ConfigError, "the grid has a value of `{}` twice, as {} and as {}", name,
+                 first->second.dump(), value.dump());
+  }
+}
+
 std::vector<nlohmann::json> choices_of(const FunctionSweep& sweep) {
   std::vector<nlohmann::json> choices = {nlohmann::json::object()};
   for (const auto& [name, values] : sweep.grid) {
-    CONVOY_CHECK(!values.empty(), ConfigError, "the grid has no value of `{}`", name);
+    check_values(name, values);
     std::vector<nlohmann::json> longer;
     for (const nlohmann::json& chosen : choices)
       for (const nlohmann::json& value : values) {
@@ -57,6 +75,7 @@ std::vector<nlohmann::json> choices_of(const FunctionSweep& sweep) {
 SweepPlan plan_of(const FunctionSweep& sweep, const Workload& workload) {
   CONVOY_CHECK(!sweep.name.empty() && !sweep.seeds.empty() && sweep.value, ConfigError,
                "a sweep of a function wants a name, seeds and the function");
+  check_distinct(sweep.seeds, "seeds");
   SweepPlan plan{.label = sweep.name,
                  .workload = workload.name(),
                  .mode = "",
@@ -90,8 +109,8 @@ std::optional<SweepResults> run_function_sweep(const FunctionSweep& sweep, RunOp
   const RunReport report = run_sweep(plan_of(sweep, workload), workload, options);
   if (report.stop_signal != 0)
     throw StopRequest(
-        fmt::format("stopped by {}: {} of {} cells are done",
-                    launch::signal_name(report.stop_signal), report.done, report.cells),
+        fmt::format("stopped by {}: done are {} of {}", launch::signal_name(report.stop_signal),
+                    report.done, counted(report.cells, "cell")),
         {.hint = "the same program goes on"});
   return read_results(*jobs::open_store(options.store), report.sweep, workload);
 }

@@ -50,6 +50,14 @@ int64_t SweepResults::count(CellState state) const {
                        [&](const CellResult& cell) { return cell.state == state; });
 }
 
+std::optional<double> number_in(const std::string& text) {
+  double number = 0;
+  const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (status != std::errc() || end != text.data() + text.size() || !std::isfinite(number))
+    return std::nullopt;
+  return number;
+}
+
 std::map<std::string, nlohmann::json> axes_of(const Cell& cell) {
   std::map<std::string, nlohmann::json> axes;
   const auto object = nlohmann::json::parse(cell.parameters, nullptr, false);
@@ -58,15 +66,12 @@ std::map<std::string, nlohmann::json> axes_of(const Cell& cell) {
   for (const auto& [name, value] : (of_command ? object["values"] : object).items()) {
     axes[name] = value;
     if (!value.is_string()) continue;
-    const std::string& text = value.get_ref<const std::string&>();
-    double number = 0;
-    const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), number);
-    if (status != std::errc() || end != text.data() + text.size() || !std::isfinite(number))
-      continue;
-    if (std::trunc(number) == number && std::fabs(number) < 9007199254740992.0) {
-      axes[name] = static_cast<int64_t>(number);
+    const std::optional<double> number = number_in(value.get_ref<const std::string&>());
+    if (!number) continue;
+    if (std::trunc(*number) == *number && std::fabs(*number) < 9007199254740992.0) {
+      axes[name] = static_cast<int64_t>(*number);
     } else {
-      axes[name] = number;
+      axes[name] = *number;
     }
   }
   return axes;

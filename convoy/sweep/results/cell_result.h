@@ -7,6 +7,7 @@
 #include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -55,6 +56,9 @@ struct SweepResults {
 
   int64_t count(CellState state) const;
 };
+
+// What the text says where all of it is a finite number: "1", "1.0" and "1e0" are one.
+std::optional<double> number_in(const std::string& text);
 
 // What the cell's tables have columns for: its parameters by name; of a command, the values of its grid. Numbers where
 // the text is one.

@@ -11,6 +11,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "convoy/base/counted.h"
 #include "convoy/sweep/results/wide_csv.h"
 
 namespace convoy::sweep {
@@ -156,7 +157,8 @@ std::string remark(const CellResult& cell) {
       break;
   }
   return cell.tally.non_finite > 0
-             ? fmt::format("{} accepted losses are no finite numbers", cell.tally.non_finite)
+             ? fmt::format("no finite number: {}",
+                           counted(cell.tally.non_finite, "accepted loss", "accepted losses"))
              : "";
 }
 
@@ -314,7 +316,8 @@ std::string table_text(const SweepResults& results, bool every_cell) {
 
 std::string counts_text(const SweepResults& results) {
   std::string text =
-      fmt::format("{} cells: {} values", results.cells.size(), results.count(CellState::Value));
+      fmt::format("{}: {}", counted(static_cast<int64_t>(results.cells.size()), "cell"),
+                  counted(results.count(CellState::Value), "value"));
   if (const int64_t count = results.count(CellState::Censored); count > 0)
     text += fmt::format(", {} censored", count);
   if (const int64_t count = results.count(CellState::Failed); count > 0)

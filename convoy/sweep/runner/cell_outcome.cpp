@@ -117,9 +117,8 @@ void read_parsed(const std::string& payload, bool guessed, CellResult& cell) {
 
 jobs::Result guess_result(const Tally& tally, const Effort& effort) {
   if (tally.accepted > 0 && tally.accepted == tally.non_finite)
-    return not_finite(
-        fmt::format("the losses of all {} accepted guesses are no finite numbers", tally.accepted),
-        effort);
+    return not_finite(fmt::format("no accepted guess has a finite loss: 0 of {}", tally.accepted),
+                      effort);
   nlohmann::ordered_json object;
   object["tally"] = nlohmann::ordered_json::parse(tally.json());
   put(object, effort);

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convoy/sweep/runner/mf_flags.h"
 
-#include <fmt/ranges.h>
-
 #include <nlohmann/json.hpp>
-#include <set>
 
 #include "convoy/base/error.h"
 #include "convoy/sweep/mf/mf_parameters.h"
@@ -22,14 +19,6 @@ std::vector<int64_t> axis_of(const MfFlags& flags) {
   return flags.widths.empty() ? std::vector<int64_t>{5, 10, 20, 40, 80, 160} : flags.widths;
 }
 
-void check_distinct(const std::vector<int64_t>& values, const char* key) {
-  const std::set<int64_t> distinct(values.begin(), values.end());
-  if (values.empty() || distinct.size() != values.size())
-    throw ConfigError(fmt::format("{}: wanted at least one value, and none twice, found {}", key,
-                                  fmt::join(values, " ")),
-                      {.key = key});
-}
-
 // A list of one entry is spread over the axis.
 double entry_of(const std::vector<double>& list, size_t place, size_t count, const char* key) {
   if (list.size() == 1) return list[0];
@@ -39,12 +28,6 @@ double entry_of(const std::vector<double>& list, size_t place, size_t count, con
                                   key, count, list.size()),
                       {.key = key});
   return list[place];
-}
-
-std::vector<int64_t> seeds_of(const MfFlags& flags) {
-  std::vector<int64_t> seeds = chosen_seeds(flags.seeds, flags.num_seeds);
-  check_distinct(seeds, "seeds");
-  return seeds;
 }
 
 MfShortcut shortcut_of(const MfFlags& flags, const MfParameters& parameters) {
@@ -168,7 +151,10 @@ SweepPlan plan_mf(const MfFlags& flags) {
     throw ConfigError("wanted widths or depths, found both", {.key = "depths"});
   const std::vector<int64_t> axis = axis_of(flags);
   check_distinct(axis, flags.over_depths() ? "depths" : "widths");
-  const std::vector<int64_t> seeds = seeds_of(flags);
+  const auto num_seeds = static_cast<double>(
+      flags.seeds.empty() ? flags.num_seeds : static_cast<int64_t>(flags.seeds.size()));
+  check_cell_count(static_cast<double>(axis.size()) * num_seeds * (flags.gnc && flags.gd ? 2 : 1));
+  const std::vector<int64_t> seeds = chosen_seeds(flags.seeds, flags.num_seeds);
   SweepPlan plan{.label = flags.over_depths() ? "mf-depth" : "mf-width",
                  .workload = "mf",
                  .mode = flags.mode,

@@ -135,12 +135,25 @@ int64_t checkpoint_block(int64_t guess) {
 
 void check_cell_count(double num_cells) {
   constexpr double kMost = 10'000'000;
-  CONVOY_CHECK(num_cells <= kMost, ConfigError, "wanted {} cells at most, found {}", kMost,
+  CONVOY_CHECK(num_cells <= kMost, ConfigError, "wanted {:.0f} cells at most, found {:.0f}", kMost,
                num_cells);
 }
 
+void check_distinct(const std::vector<int64_t>& values, const std::string& key) {
+  std::vector<int64_t> sorted = values;
+  std::sort(sorted.begin(), sorted.end());
+  const auto twice = std::adjacent_find(sorted.begin(), sorted.end());
+  if (!values.empty() && twice == sorted.end()) return;
+  throw ConfigError(fmt::format("{}: wanted at least one value, and none twice, found {}", key,
+                                values.empty() ? "none" : fmt::format("{} twice", *twice)),
+                    {.key = key});
+}
+
 std::vector<int64_t> chosen_seeds(const std::vector<int64_t>& named, int64_t num_seeds) {
-  if (!named.empty()) return named;
+  if (!named.empty()) {
+    check_distinct(named, "seeds");
+    return named;
+  }
   std::vector<int64_t> seeds(static_cast<size_t>(num_seeds));
   std::iota(seeds.begin(), seeds.end(), 0);
   return seeds;

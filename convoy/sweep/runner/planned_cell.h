@@ -43,7 +43,10 @@ int64_t checkpoint_block(int64_t guess);
 // Throws ConfigError for more cells than one sweep can hold. A product of axes: asked before they are made.
 void check_cell_count(double num_cells);
 
-// The seeds that a person names, or 0 to num_seeds - 1 where none is named.
+// Throws ConfigError, with `key` as its place, for no value or one that is there twice.
+void check_distinct(const std::vector<int64_t>& values, const std::string& key);
+
+// The seeds that a person names, or 0 to num_seeds - 1 where none is named. Throws ConfigError for one named twice.
 std::vector<int64_t> chosen_seeds(const std::vector<int64_t>& named, int64_t num_seeds);
 
 struct SweepPlan {

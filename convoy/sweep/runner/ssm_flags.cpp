@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <set>
 
 #include "convoy/base/error.h"
 #include "convoy/base/files.h"
@@ -64,13 +63,6 @@ std::vector<int64_t> seeds_of(const SsmFlags& flags) {
   std::vector<int64_t> seeds = chosen_seeds(flags.seeds, flags.num_seeds);
   for (const int64_t seed : seeds) stream_key(flags.sweep_seed, seed);  // refuses what is no seed
   return seeds;
-}
-
-template <class T>
-void check_distinct(const std::vector<T>& values, const std::string& flag) {
-  const std::set<T> distinct(values.begin(), values.end());
-  CONVOY_CHECK(!values.empty() && distinct.size() == values.size(), ConfigError,
-               "{} wants at least one value, and none twice", flag);
 }
 
 SsmSchedule schedule_of(const std::string& word) {
@@ -244,12 +236,13 @@ std::vector<std::string> ssm_warnings(const SsmFlags& flags) {
 
 SweepPlan plan_ssm(const SsmFlags& flags) {
   CONVOY_CHECK(flags.gnc || flags.gd, ConfigError, "nothing to do with --no-gnc and without --gd");
+  const auto num_seeds = static_cast<double>(
+      flags.seeds.empty() ? flags.num_seeds : static_cast<int64_t>(flags.seeds.size()));
   check_cell_count(static_cast<double>(flags.student_dims.size() * flags.teacher_ranks.size()) *
-                   static_cast<double>(flags.seeds.empty() ? flags.num_seeds : 1) * 2);
+                   num_seeds * (flags.gnc && flags.gd ? 2 : 1));
   const std::vector<int64_t> seeds = seeds_of(flags);
-  check_distinct(seeds, "--seeds");
-  check_distinct(flags.student_dims, "--student-dims");
-  check_distinct(flags.teacher_ranks, "--teacher-ranks");
+  check_distinct(flags.student_dims, "student_dims");
+  check_distinct(flags.teacher_ranks, "teacher_ranks");
   const std::vector<DataEntry> entries = data_entries(flags);
   SweepPlan plan{.label = "ssm",
                  .workload = "ssm",

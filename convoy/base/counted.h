@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Counts in messages, with their nouns in the right number.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace convoy {
+
+// "1 cell", "0 cells"; `plural` where it is not the noun with an s.
+std::string counted(int64_t count, std::string_view noun, std::string_view plural = {});
+
+}  // namespace convoy
