@@ -42,8 +42,8 @@ struct StoreOptions {
   std::chrono::milliseconds busy_limit{15'000};    // waiting for another process, or a first answer
   std::chrono::milliseconds server_limit{15'000};  // waiting for a server to come back
   // Asked between tries to reach a server that went away; false = give up now. Empty = true. May be told of an outage
-  // this way, too.
-  std::function<bool()> keep_waiting = {};
+  // this way, too, and how much of the limit is left.
+  std::function<bool(std::chrono::milliseconds left)> keep_waiting = {};
 };
 
 struct GroupRegistration {
@@ -144,10 +144,11 @@ class JobStore {
 // A file whose locks may not hold between hosts. False for what can not be told.
 bool on_network_file_system(const std::string& url);
 
-// `url`: a path or sqlite:PATH (made when missing; Access::ReadOnly: DataError), postgresql://... or postgres://...
+// `url`: a path or sqlite:PATH (made when missing; Access::ReadOnly: DataError), postgresql://..., postgres://... or
+// libpq's "host=... dbname=...".
 // Throws ConfigError (exit 2) for a store of a newer Convoy or an unknown scheme; DataError for a file that is no
-// store or is damaged (small files are checked whole); IoError before any work when it can not be written. An older
-// schema is migrated. Blocks.
+// store or is damaged (small files are checked whole, for reading without their rows); IoError before any work when it
+// can not be written. An older schema is migrated. Blocks.
 std::unique_ptr<JobStore> open_store(const std::string& url, const StoreOptions& options = {});
 
 }  // namespace convoy::jobs

@@ -5,6 +5,7 @@
 
 #include "convoy/base/error.h"
 #include "convoy/jobs/job_store.h"
+#include "convoy/jobs/postgres/connection_url.h"
 #include "convoy/jobs/postgres/postgres_session.h"
 #include "convoy/jobs/sql/schema.h"
 #include "convoy/jobs/sql/sql_store.h"
@@ -26,7 +27,8 @@ std::unique_ptr<JobStore> open_sqlite(const std::filesystem::path& path,
   if (check) session->check_integrity();
   prepare_schema(*session, options.access);
   auto store = std::make_unique<SqlStore>(std::move(session), options.busy_limit);
-  if (check) store->verify_all();
+  // Who only reads meets a damaged row where it is, and can still show what has none.
+  if (check && options.access == Access::ReadWrite) store->verify_all();
   return store;
 }
 
@@ -41,7 +43,7 @@ constexpr std::string_view kSqlite = "sqlite:";
 }  // namespace
 
 bool on_network_file_system(const std::string& url) {
-  if (url.find("://") != std::string::npos) return false;
+  if (url.find("://") != std::string::npos || names_postgres(url)) return false;
   const std::filesystem::path path = url.starts_with(kSqlite) ? url.substr(kSqlite.size()) : url;
   try {
     return !is_local_file_system(file_system_type(std::filesystem::absolute(path).parent_path()));
@@ -52,12 +54,12 @@ bool on_network_file_system(const std::string& url) {
 
 std::unique_ptr<JobStore> open_store(const std::string& url, const StoreOptions& options) {
   if (url.starts_with(kSqlite)) return open_sqlite(url.substr(kSqlite.size()), options);
-  if (url.starts_with("postgresql://") || url.starts_with("postgres://"))
-    return open_postgres(url, options);
+  if (names_postgres(url)) return open_postgres(url, options);
   const size_t scheme = url.find("://");
   if (scheme != std::string::npos)
     throw ConfigError(
-        fmt::format("job store: wanted a path, sqlite:PATH or postgresql://..., found '{}://...'",
+        fmt::format("job store: wanted a path, sqlite:PATH, postgresql://... or \"host=... "
+                    "dbname=...\", found '{}://...'",
                     url.substr(0, scheme)));
   return open_sqlite(url, options);
 }

@@ -112,6 +112,17 @@ TEST_P(EachStore, KeepsVersionsApart) {
   EXPECT_EQ(store_->groups().size(), 2u);
 }
 
+TEST_P(EachStore, KnowsWhenAGroupWasMadeAndLastRegistered) {
+  const Group made = store_->groups().at(0);
+  EXPECT_GT(made.created_ms, 1'000'000'000'000);
+  EXPECT_EQ(made.created_ms, made.last_run_ms);
+  std::this_thread::sleep_for(5ms);
+  const Group again = store_->register_group("sweep", "ssm", "1").group;
+  EXPECT_EQ(again.created_ms, made.created_ms);
+  EXPECT_GT(again.last_run_ms, made.last_run_ms);
+  EXPECT_EQ(store_->groups().at(0).last_run_ms, again.last_run_ms);
+}
+
 TEST_P(EachStore, ClaimsByPriorityThenOrder) {
   add(2, 1, 1);
   add(2, 1, 5);

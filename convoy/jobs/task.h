@@ -20,6 +20,10 @@ struct Group {
   std::string name;
   std::string workload;
   std::string version;
+  // When it was first and last registered, by the store's clock: milliseconds since 1970. 0: by a Convoy that kept no
+  // times.
+  int64_t created_ms = 0;
+  int64_t last_run_ms = 0;
 };
 
 // Lower-case hexadecimal SHA-256 over workload, version, parameters and count of units: never a position. The

@@ -40,7 +40,7 @@ TEST_F(SweepRun, EachFailureIsWhatItIsAndTheRestGoesOn) {
       run({"run", "--grid", "case=good,crash,exit,nan,silent,hang", "--result", "loss", "--timeout",
            "1", "--max-attempts", "2", "--json", "--", "sh", "program.sh", "{case}", "{seed}"});
   EXPECT_EQ(end.status, 15) << end.errors;
-  EXPECT_NE(end.errors.find("6 cells: 1 values, 5 failed"), std::string::npos) << end.errors;
+  EXPECT_NE(end.errors.find("6 cells: 1 value, 5 failed"), std::string::npos) << end.errors;
   const json rows = json::parse(end.output);
   EXPECT_EQ(row_of(rows, "good")["value"], 1.5);
   EXPECT_EQ(row_of(rows, "good")["state"], "value");
@@ -166,6 +166,18 @@ TEST_F(SweepRun, WhatAProgramThatStaysSaysTooMuchIsNoCellsValue) {
     for (const json& row : rows)
       EXPECT_TRUE(row["value"] == 1 || row["state"] == "failed") << program << row.dump();
   }
+}
+
+// As one that imports a lot.
+TEST_F(SweepRun, TheStartOfAProgramThatStaysIsNoPartOfItsFirstCell) {
+  write(
+      "slow.sh",
+      "sleep 2\nwhile read -r line; do echo \"{\\\"request\\\": $line, \\\"loss\\\": 1}\"; done\n");
+  const SweepEnd end =
+      run({"run", "--persistent", "--num-seeds", "2", "--result", "loss", "--workers", "1",
+           "--max-attempts", "1", "--timeout", "1", "--json", "--", "sh", "slow.sh"});
+  EXPECT_EQ(end.status, 0) << end.errors;
+  for (const json& row : json::parse(end.output)) EXPECT_EQ(row["value"], 1) << row.dump();
 }
 
 TEST_F(SweepRun, AFunctionOfAnotherProgramRunsInWorkersOfItsOwn) {

@@ -110,7 +110,7 @@ TEST_F(SweepSsm, AnAxisValueMoreRunsTheNewCellsOnly) {
   ASSERT_EQ(first.status, 0) << first.errors;
   const SweepEnd second = run(with(base, {"--student-dims", "150", "200", "-v"}));
   ASSERT_EQ(second.status, 0) << second.errors;
-  EXPECT_NE(second.errors.find("2 cells are known from other sweeps"), std::string::npos)
+  EXPECT_NE(second.errors.find("known from other sweeps: 2 cells"), std::string::npos)
       << second.errors;
   EXPECT_EQ(second.errors.find("\"student_dim\":150"), std::string::npos) << second.errors;
   std::set<double> values;
@@ -148,7 +148,7 @@ TEST_F(SweepSsm, NothingAcceptedIsCensoredAndNan) {
                             "2000", "--eps-train", "1e-12"});
   ASSERT_EQ(end.status, 0) << end.errors;
   EXPECT_NE(end.output.find("censored"), std::string::npos) << end.output;
-  EXPECT_NE(end.errors.find("1 cells: 0 values, 1 censored"), std::string::npos) << end.errors;
+  EXPECT_NE(end.errors.find("1 cell: 0 values, 1 censored"), std::string::npos) << end.errors;
   const auto lines = lines_of(file_beginning("results", "results_gnc_seq_len=5_seeds=0_time="));
   ASSERT_EQ(lines.size(), 2u);
   EXPECT_TRUE(lines[1].starts_with("20,nan,")) << lines[1];

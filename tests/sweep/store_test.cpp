@@ -4,7 +4,9 @@
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
+#include <regex>
 
+#include "convoy/jobs/job_store.h"
 #include "sweep/sweep_process.h"
 
 namespace convoy::testing {
@@ -56,6 +58,77 @@ TEST_F(SweepStore, AFlippedByteIsNoResult) {
   const SweepEnd end = run({"show"});
   EXPECT_EQ(end.status, 10) << end.errors;
   EXPECT_NE(end.errors.find("sweep.db"), std::string::npos) << end.errors;
+}
+
+TEST_F(SweepStore, ADamagedSweepHidesNoOther) {
+  ASSERT_EQ(run(small({})).status, 0);
+  const std::string table = run({"export"}).output;
+  ASSERT_EQ(run(small({"--gnc-num-samples", "123457"})).status, 0);
+  std::string bytes;
+  {
+    std::ifstream file(path("results/sweep.db"), std::ios::binary);
+    bytes.assign(std::istreambuf_iterator<char>(file), {});
+  }
+  const size_t at = bytes.find("\"guesses\":123457");
+  ASSERT_NE(at, std::string::npos);
+  bytes[at + 12] = '9';
+  write("results/sweep.db", bytes);
+  const SweepEnd shown = run({"export"});
+  EXPECT_EQ(shown.status, 0) << shown.errors;
+  EXPECT_EQ(shown.output, table);
+  EXPECT_NE(shown.errors.find("can not be read"), std::string::npos) << shown.errors;
+  EXPECT_NE(shown.errors.find("damaged"), std::string::npos) << shown.errors;
+  const json list = json::parse(run({"show", "--list", "--json"}).output);
+  ASSERT_EQ(list.size(), 2u);
+  EXPECT_TRUE(list[0]["problem"].is_null()) << list.dump();
+  EXPECT_NE(list[1]["problem"].dump().find("damaged"), std::string::npos) << list.dump();
+  EXPECT_EQ(run({"show", "--name", list[1]["name"]}).status, 10);
+}
+
+// Of an older build, or of one to come.
+TEST_F(SweepStore, ASweepOfAnotherBuildHidesNoOther) {
+  ASSERT_EQ(run(small({})).status, 0);
+  const auto add = [&](const std::string& name, const std::string& workload) {
+    const auto store = jobs::open_store(text("results/sweep.db"));
+    const jobs::NewTask task{
+        .parameters = R"({"cell":{"no_such_key":1},"guesses":10,"method":"gnc","seed":0})",
+        .units = 10};
+    store->add(store->register_group(name + "/gnc", workload, "7-exact").group.number, {&task, 1});
+  };
+  add("ssm-00000000000a", "ssm");
+  add("tomorrow-00000000000b", "tomorrow");
+  for (const char* action : {"show", "plot", "export"}) {
+    const SweepEnd end = run({action});
+    EXPECT_EQ(end.status, 0) << action << end.errors;
+    EXPECT_FALSE(end.output.empty()) << action;
+    EXPECT_NE(end.errors.find("sweep ssm-00000000000a@7-exact can not be read: "),
+              std::string::npos)
+        << end.errors;
+    EXPECT_NE(end.errors.find("unknown workload `tomorrow`"), std::string::npos) << end.errors;
+  }
+  const SweepEnd list = run({"show", "--list"});
+  EXPECT_EQ(list.status, 0) << list.errors;
+  EXPECT_NE(list.errors.find("ssm-00000000000a can not be read"), std::string::npos) << list.errors;
+  EXPECT_EQ(run({"show", "--name", "ssm-00000000000a"}).status, 2);
+}
+
+TEST_F(SweepStore, ShowsTheSweepThatWasRunLast) {
+  ASSERT_EQ(run(small({})).status, 0);
+  ASSERT_EQ(run(small({"--student-dims", "30"})).status, 0);
+  ASSERT_EQ(run(small({})).status, 0);
+  EXPECT_EQ(json::parse(run({"show", "--json"}).output)[0]["student_dim"], 20);
+  const json list = json::parse(run({"show", "--list", "--json"}).output);
+  ASSERT_EQ(list.size(), 2u);
+  const std::regex time(R"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ)");
+  for (const json& row : list) {
+    EXPECT_TRUE(std::regex_match(row["created"].get<std::string>(), time)) << row.dump();
+    EXPECT_LE(row["created"], row["last_run"]);
+    EXPECT_EQ(row["cells"], 2);
+  }
+  EXPECT_LE(list[1]["created"], list[0]["created"]);
+  const SweepEnd text = run({"show", "--list"});
+  EXPECT_NE(text.output.find("LAST RUN"), std::string::npos) << text.output;
+  EXPECT_NE(text.output.find(list[1]["last_run"].get<std::string>()), std::string::npos);
 }
 
 TEST_F(SweepStore, TwoRunnersAtOnceShareTheWork) {

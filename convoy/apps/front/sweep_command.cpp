@@ -12,12 +12,14 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 
+#include "convoy/base/counted.h"
 #include "convoy/base/error.h"
 #include "convoy/base/files.h"
 #include "convoy/base/suggest.h"
 #include "convoy/config/resolve.h"
 #include "convoy/launch/signals.h"
 #include "convoy/sweep/command/command_grid.h"
+#include "convoy/sweep/command/persistent_program.h"
 #include "convoy/sweep/results/figure.h"
 #include "convoy/sweep/results/summary.h"
 #include "convoy/sweep/results/tidy_table.h"
@@ -25,6 +27,7 @@
 #include "convoy/sweep/runner/coordinator.h"
 #include "convoy/sweep/runner/mf_flags.h"
 #include "convoy/sweep/runner/run_flags.h"
+#include "convoy/sweep/runner/slow_notice.h"
 #include "convoy/sweep/runner/ssm_flags.h"
 #include "convoy/sweep/runner/workload_registry.h"
 
@@ -81,13 +84,16 @@ int print_plan(const Context& context, const SweepPlan& plan) {
     return 0;
   }
   for (const sweep::PlannedCell& planned : plan.cells) fmt::print("{}\n", planned.parameters());
-  context.log().info(
-      fmt::format("{} cells of {}, version {}", plan.cells.size(), plan.name(), plan.version));
+  context.log().info(fmt::format("{} of {}, version {}",
+                                 counted(static_cast<int64_t>(plan.cells.size()), "cell"),
+                                 plan.name(), plan.version));
   return 0;
 }
 
-SweepResults results_of(const sweep::RunReport& report, const sweep::Workload& workload,
-                        const std::string& store_name) {
+SweepResults results_of(const Context& context, const sweep::RunReport& report,
+                        const sweep::Workload& workload, const std::string& store_name) {
+  const sweep::SlowNotice notice(
+      context.log(), fmt::format("reading the results of {}", counted(report.cells, "cell")));
   const auto store = jobs::open_store(store_name);
   return sweep::read_results(*store, report.sweep, workload);
 }
@@ -184,8 +190,9 @@ bool is_given(const std::vector<std::string>& arguments, const std::string& key)
 
 // A value that does not fit the others is looked for where it was written.
 template <class Flags>
-SweepPlan plan_of(const Flags& flags, const std::vector<std::string>& arguments,
-                  SweepPlan (*plan)(const Flags&)) {
+SweepPlan plan_of(const Context& context, const Flags& flags,
+                  const std::vector<std::string>& arguments, SweepPlan (*plan)(const Flags&)) {
+  const sweep::SlowNotice notice(context.log(), "planning the cells");
   try {
     return plan(flags);
   } catch (ConfigError& error) {
@@ -226,7 +233,7 @@ int run_plan(Context& context, const SweepPlan& plan, const RunFlags& run,
   options.guess_device = output.guess_device;
   options.max_gpus = output.max_gpus;
   const sweep::RunReport report = sweep::run_sweep(plan, *workload, options);
-  const SweepResults results = results_of(report, *workload, store);
+  const SweepResults results = results_of(context, report, *workload, store);
   const std::string time = time_for_names();
   if (report.finished())
     for (const sweep::NamedFile& file : output.tables(results, time))
@@ -245,7 +252,7 @@ int run_ssm(Context& context, const std::vector<std::string>& arguments) {
   RunFlags run;
   read_config(context, flags, run, with_resume_value(arguments));
   for (const std::string& line : flags.notices()) context.log().info(line);
-  const SweepPlan plan = plan_of(flags, arguments, sweep::plan_ssm);
+  const SweepPlan plan = plan_of(context, flags, arguments, sweep::plan_ssm);
   for (const std::string& line : sweep::ssm_warnings(flags)) context.log().warning(line);
   return run_plan(context, plan, run,
                   {flags.checkpoint_dir, flags.figures_dir, sweep::ssm_wide_csv,
@@ -256,7 +263,7 @@ int run_mf(Context& context, const std::vector<std::string>& arguments) {
   MfFlags flags;
   RunFlags run;
   read_config(context, flags, run, arguments);
-  const SweepPlan plan = plan_of(flags, arguments, sweep::plan_mf);
+  const SweepPlan plan = plan_of(context, flags, arguments, sweep::plan_mf);
   for (const std::string& line : flags.notices()) context.log().info(line);
   const auto tables = [&](const SweepResults& results, const std::string&) {
     return std::vector{sweep::mf_wide_csv(results, flags.over_depths() ? "depth" : "width")};
@@ -272,16 +279,21 @@ int run_command(Context& context, const std::vector<std::string>& arguments) {
   const std::vector<std::string> command = config::parse_flags(
       {config::list_fields(flags), config::list_fields(run), config::list_fields(context.common)},
       arguments, config::Positionals::EndFlags);
-  const SweepPlan plan = sweep::plan_command(flags, command);
+  const SweepPlan plan = [&] {
+    const sweep::SlowNotice notice(context.log(), "planning the cells");
+    return sweep::plan_command(flags, command);
+  }();
   if (run.dry_run) return print_plan(context, plan);
   const std::string store = store_of(run, "");
   const auto workload = sweep::make_workload(plan.workload, plan.mode);
   sweep::RunOptions options = run_options(context, run, store);
   options.starts_programs = true;
+  if (flags.persistent)
+    options.start_seconds = sweep::PersistentLimits::of_timeout(run.timeout).start_seconds;
   options.max_gpus = flags.max_gpus;
   options.workers_per_device = flags.workers_per_device;
   const sweep::RunReport report = sweep::run_sweep(plan, *workload, options);
-  const SweepResults results = results_of(report, *workload, store);
+  const SweepResults results = results_of(context, report, *workload, store);
   print_results(context, results);
   return say_how_it_ended(context, report, results);
 }

@@ -26,12 +26,13 @@ struct SweepReadFlags {
 
   template <class Visitor>
   void fields(Visitor& visit) {
-    visit("store", store, "file or PostgreSQL URL; default sweep.db in --results-dir");
+    visit("store", store,
+          "file, PostgreSQL URL or \"host=... dbname=...\"; default sweep.db in --results-dir");
     visit("results_dir", results_dir, "folder of the store and of written tables");
     visit("name", name,
-          "which sweep of the store: its name or the beginning, also NAME@VERSION; empty = the "
-          "newest");
-    visit("list", list, "show: name the sweeps of the store");
+          "which sweep of the store: its name or the beginning, also NAME@VERSION; empty = the one "
+          "that was run last");
+    visit("list", list, "show: name the sweeps of the store, the last run at the end");
     visit("cells", cells, "show: every cell too, with its 95 % interval");
     visit("format", format,
           "export: wide as the prior programs wrote it; tidy, a row per cell; or parquet, the same")

@@ -3,6 +3,8 @@
 // `convoy sweep show|plot|export`: reads the results of a store.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <ctime>
 #include <nlohmann/json.hpp>
 
 #include "convoy/apps/front/sweep_command.h"
@@ -36,24 +38,108 @@ SweepReadFlags read_flags(Context& context, const std::vector<std::string>& argu
   return flags;
 }
 
-SweepResults read(jobs::JobStore& store, const SweepReadFlags& flags) {
-  const sweep::StoredSweep found = sweep::find_sweep(store, flags.name);
-  const std::string version = found.groups.front().version;
-  const std::string& name = found.groups.front().workload;
+SweepResults read_one(jobs::JobStore& store, const sweep::SweepName& name) {
   // Of a function in a program of somebody's there is nothing to ask but the store.
-  const auto workload = sweep::make_workload(name.starts_with("function:") ? "run" : name,
-                                             sweep::mode_of_version(version));
-  SweepResults results = sweep::read_results(store, found, *workload);
-  return results;
+  const auto workload =
+      sweep::make_workload(name.workload.starts_with("function:") ? "run" : name.workload,
+                           sweep::mode_of_version(name.version));
+  return sweep::read_results(store, sweep::stored_sweep(store, name), *workload);
+}
+
+// Why the sweep can not be read: it is of another Convoy, or damaged. Empty = it can be.
+std::string read_if_possible(jobs::JobStore& store, const sweep::SweepName& name,
+                             SweepResults& results) {
+  try {
+    results = read_one(store, name);
+    return "";
+  } catch (const ConfigError& error) {
+    return error.sentence();
+  } catch (const DataError& error) {
+    return error.sentence();
+  }
+}
+
+// Without --name the last one that can be read; those passed over are named.
+SweepResults read(const Context& context, jobs::JobStore& store, const SweepReadFlags& flags) {
+  std::vector<sweep::SweepName> sweeps = sweep::find_sweeps(store, flags.name);
+  const sweep::SweepName last = sweeps.back();
+  if (flags.name.empty())
+    for (; !sweeps.empty(); sweeps.pop_back()) {
+      SweepResults results;
+      const std::string why_not = read_if_possible(store, sweeps.back(), results);
+      if (why_not.empty() && sweeps.back().name != last.name)
+        context.log().warning(
+            fmt::format("this is sweep {}, which was run before", sweeps.back().name));
+      if (why_not.empty()) return results;
+      context.log().warning(fmt::format("sweep {}@{} can not be read: {}", sweeps.back().name,
+                                        sweeps.back().version, why_not));
+    }
+  return read_one(store, last);
+}
+
+// UTC; "-" for none.
+std::string time_text(int64_t milliseconds) {
+  if (milliseconds == 0) return "-";
+  const std::time_t seconds = milliseconds / 1000;
+  std::tm utc{};
+  ::gmtime_r(&seconds, &utc);
+  char text[32] = {};
+  std::strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &utc);
+  return text;
+}
+
+int64_t num_cells(jobs::JobStore& store, const sweep::SweepName& name) {
+  int64_t sum = 0;
+  for (const jobs::Group& group : sweep::stored_sweep(store, name).groups) {
+    const jobs::Counts counts = store.counts(group.number);
+    sum += counts.open + counts.done + counts.failed;
+  }
+  return sum;
+}
+
+nlohmann::ordered_json list_row(jobs::JobStore& store, const sweep::SweepName& one) {
+  // A second of reading or so.
+  constexpr int64_t kMostReadCells = 200'000;
+  nlohmann::ordered_json row = {{"name", one.name},       {"workload", one.workload},
+                                {"version", one.version}, {"cells", num_cells(store, one)},
+                                {"created", nullptr},     {"last_run", nullptr},
+                                {"problem", nullptr}};
+  if (one.created_ms != 0) row["created"] = time_text(one.created_ms);
+  if (one.last_run_ms != 0) row["last_run"] = time_text(one.last_run_ms);
+  SweepResults results;
+  if (row["cells"] <= kMostReadCells)
+    if (const std::string why_not = read_if_possible(store, one, results); !why_not.empty())
+      row["problem"] = why_not;
+  return row;
 }
 
 int list_sweeps(const Context& context, jobs::JobStore& store) {
   nlohmann::ordered_json rows = nlohmann::ordered_json::array();
-  for (const sweep::SweepName& one : sweep::stored_sweeps(store)) {
-    rows.push_back({{"name", one.name}, {"workload", one.workload}, {"version", one.version}});
-    if (!context.common.json) fmt::print("{}  {}  {}\n", one.name, one.workload, one.version);
+  for (const sweep::SweepName& one : sweep::stored_sweeps(store))
+    rows.push_back(list_row(store, one));
+  if (context.common.json) {
+    fmt::print("{}\n", rows.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+    return 0;
   }
-  if (context.common.json) fmt::print("{}\n", rows.dump(2));
+  size_t widest = 4;
+  for (const auto& row : rows) widest = std::max(widest, row["name"].get<std::string>().size());
+  const auto print = [&](const std::string& name, const std::string& cells,
+                         const std::string& created, const std::string& last_run,
+                         const std::string& version) {
+    fmt::print("{:<{}}  {:>8}  {:<20}  {:<20}  {}\n", name, widest, cells, created, last_run,
+               version);
+  };
+  const auto text_of = [](const nlohmann::ordered_json& value) {
+    return value.is_null() ? "-" : value.get<std::string>();
+  };
+  print("NAME", "CELLS", "CREATED", "LAST RUN", "VERSION");
+  for (const auto& row : rows)
+    print(row["name"], row["cells"].dump(), text_of(row["created"]), text_of(row["last_run"]),
+          fmt::format("{} {}", text_of(row["workload"]), text_of(row["version"])));
+  for (const auto& row : rows)
+    if (!row["problem"].is_null())
+      context.log().warning(fmt::format("sweep {} can not be read: {}", text_of(row["name"]),
+                                        text_of(row["problem"])));
   return 0;
 }
 
@@ -72,7 +158,7 @@ int sweep_show(Context& context, const std::vector<std::string>& arguments) {
   const SweepReadFlags flags = read_flags(context, arguments);
   const auto store = open_for_reading(flags);
   if (flags.list) return list_sweeps(context, *store);
-  const SweepResults results = read(*store, flags);
+  const SweepResults results = read(context, *store, flags);
   if (context.common.json) {
     fmt::print("{}\n", sweep::tidy_json(results).dump(2, ' ', false,
                                                       nlohmann::json::error_handler_t::replace));
@@ -88,7 +174,7 @@ int sweep_plot(Context& context, const std::vector<std::string>& arguments) {
   const std::string ending = fs::path(flags.output).extension().string();
   CONVOY_CHECK(flags.output.empty() || ending == ".svg" || ending == ".png", ConfigError,
                "wanted --output with .svg or .png, found `{}`", flags.output);
-  const SweepResults results = read(*open_for_reading(flags), flags);
+  const SweepResults results = read(context, *open_for_reading(flags), flags);
   const sweep::FigureOptions options{
       .width = flags.width, .height = flags.height, .log_y = flags.log_y};
   write_or_print(
@@ -99,7 +185,7 @@ int sweep_plot(Context& context, const std::vector<std::string>& arguments) {
 
 int sweep_export(Context& context, const std::vector<std::string>& arguments) {
   const SweepReadFlags flags = read_flags(context, arguments);
-  const SweepResults results = read(*open_for_reading(flags), flags);
+  const SweepResults results = read(context, *open_for_reading(flags), flags);
   if (flags.format == "parquet") {
     CONVOY_CHECK(!flags.output.empty(), ConfigError, "--format parquet wants --output FILE");
     write_or_print(context, flags.output, tidy_parquet(results));
@@ -116,7 +202,7 @@ int sweep_export(Context& context, const std::vector<std::string>& arguments) {
   const auto files = ssm ? sweep::ssm_wide_csv(results, time_for_names())
                          : std::vector<sweep::NamedFile>{sweep::mf_wide_csv(results)};
   CONVOY_CHECK(files.size() == 1 || flags.output.empty(), ConfigError,
-               "{} teacher ranks are {} files; leave --output away", files.size(), files.size());
+               "{} teacher ranks are as many files; leave --output away", files.size());
   for (const sweep::NamedFile& file : files) write_or_print(context, flags.output, file.text);
   return 0;
 }

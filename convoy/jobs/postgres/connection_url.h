@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The URL of a PostgreSQL store without what must not be shown.
+// What names a PostgreSQL store, a URL or a keyword string of libpq ("host=db dbname=jobs"), without what must not be
+// shown.
 #pragma once
 
 #include <string>
@@ -8,7 +9,11 @@
 
 namespace convoy::jobs {
 
-// postgresql://user@host:port/database: neither password nor query.
+// A URL, or words KEYWORD=VALUE of which one is a place, user, password or database to connect to. Anything else is a
+// file: one that is called "host=db" is "./host=db" or "sqlite:host=db".
+bool names_postgres(const std::string& store);
+
+// postgresql://user@host:port/database: neither password nor query, whichever way the store is named.
 std::string without_secrets(const std::string& url);
 
 // `text`, such as an error of libpq, with the URL and its passwords (also percent-decoded) struck out.

@@ -42,6 +42,8 @@ void replace_all(std::string& text, std::string_view what, std::string_view with
 bool refuses_for_good(const std::string& said) {
   const auto has = [&](const char* words) { return said.find(words) != std::string::npos; };
   if (has("fe_sendauth")) return true;  // no password was given
+  // What libpq itself can not make sense of.
+  if (has("invalid connection option") || has("in connection info string")) return true;
   if (!has("FATAL")) return false;
   return !has("starting up") && !has("shutting down") && !has("recovery") && !has("too many") &&
          !has("connection slots") && !has("terminating connection") && !has("crash");

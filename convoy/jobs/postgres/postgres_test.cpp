@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <filesystem>
 #include <thread>
 
 #include "convoy/base/error.h"
@@ -28,6 +29,38 @@ TEST(PostgresUrl, ShowsNoPassword) {
   const std::string url = "postgresql://ann:s3%21cret@db/jobs?sslpassword=other%20one&x=1";
   EXPECT_EQ(strike_secrets("in " + url + ": s3!cret and s3%21cret, other one", url),
             "in postgresql://ann@db/jobs: *** and ***, ***");
+}
+
+TEST(PostgresUrl, AKeywordStringIsAServerAndShowsNoPassword) {
+  const std::string words =
+      "host=db.example port = 5433 user=ann password='s3 c\\'ret' dbname=jobs";
+  EXPECT_TRUE(names_postgres(words));
+  EXPECT_TRUE(names_postgres("service=sweeps"));
+  EXPECT_TRUE(names_postgres("hots=db dbname=jobs"));
+  EXPECT_TRUE(names_postgres("postgres://db/jobs"));
+  for (const char* file : {"sweep.db", "./host=db", "results/host=db/sweep.db", "a=b.db",
+                           "sqlite:host=db", "my results/sweep.db", "C=1 d.db"})
+    EXPECT_FALSE(names_postgres(file)) << file;
+  EXPECT_EQ(without_secrets(words), "postgresql://ann@db.example:5433/jobs");
+  EXPECT_EQ(without_secrets("dbname=jobs"), "postgresql:///jobs");
+  EXPECT_EQ(strike_secrets("in " + words + ": s3 c'ret; other", words + " sslpassword=other"),
+            "in host=db.example port = 5433 user=ann password=*** dbname=jobs: ***; ***");
+  EXPECT_EQ(strike_secrets("missing \"=\" after \"cret\"", "host=db password=s3 cret user=ann"),
+            "missing \"=\" after \"***\"");
+  EXPECT_FALSE(on_network_file_system(words));
+}
+
+TEST(PostgresUrl, AKeywordStringThatCanNotBeOpenedMakesNoFile) {
+  for (const std::string words :
+       {"host=127.0.0.1 port=1 user=ann password=s3cret dbname=jobs", "hots=db dbname=jobs"}) {
+    try {
+      open_store(words, {.busy_limit = 200ms});
+      ADD_FAILURE() << words << " was opened";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.json_line().find("s3cret"), std::string::npos) << error.json_line();
+    }
+    EXPECT_FALSE(std::filesystem::exists(words));
+  }
 }
 
 TEST(PostgresUrl, AnUnreachableServerIsAnErrorWithoutThePassword) {
@@ -98,6 +131,15 @@ TEST_F(PostgresServer, ALockedTaskDelaysNobodyAndALockHasALimit) {
   EXPECT_THROW(store->claim({.group = group, .worker = "w"}), IoError);
   other.rollback();
   EXPECT_EQ(store->claim({.group = group, .worker = "w"}).size(), 1u);
+}
+
+TEST_F(PostgresServer, IsAlsoKnownByAKeywordString) {
+  const StoreUnderTest under_test("postgres");
+  under_test.open()->register_group("sweep", "ssm", "1");
+  const std::string url = under_test.url();
+  const std::string words =
+      "dbname=postgres user=postgres host=" + url.substr(url.find("host=") + 5);
+  EXPECT_EQ(open_store(words)->groups().size(), 1u);
 }
 
 TEST_F(PostgresServer, OpenedByManyAtOnceTheSchemaIsMadeOnce) {

@@ -7,6 +7,7 @@
 #include <array>
 #include <cstring>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "convoy/base/hash.h"
 
@@ -119,6 +120,20 @@ std::string hex_of(const std::string& bytes) {
 
 int64_t crc_of(const Group& group) {
   return Checksum().add(group.name).add(group.workload).add(group.version).value();
+}
+
+std::string encode_times(const Group& group) {
+  const int64_t crc =
+      Checksum().add(group.number).add(group.created_ms).add(group.last_run_ms).value();
+  return fmt::format("{} {} {}", group.created_ms, group.last_run_ms, crc);
+}
+
+void decode_times(const SqlRow& row, Group& group, const std::string& store) {
+  const std::string text = Reader(row, store).text();
+  std::istringstream(text) >> group.created_ms >> group.last_run_ms;
+  if (text != encode_times(group))
+    throw_damaged(store,
+                  fmt::format("the checksum of the times of group {} is wrong", group.number));
 }
 
 int64_t text_crc_of(const std::string& id, const std::string& parameters) {

@@ -55,6 +55,8 @@ int64_t crc_of(int64_t task, const Part& part);
 
 // Each throws DataError naming `store` when the row is damaged. `row` may hold more columns after those read.
 Group decode_group(const SqlRow& row, const std::string& store);
+// Column: the text of encode_times.
+void decode_times(const SqlRow& row, Group& group, const std::string& store);
 TaskRow decode_task(const SqlRow& row, const std::string& store);
 RangeRow decode_range(const SqlRow& row, const std::string& store);
 // Columns: first, count, payload, crc.
@@ -62,6 +64,8 @@ Part decode_part(int64_t task, const SqlRow& row, const std::string& store);
 // Columns from `at` on: kind, payload, failure, crc.
 Result decode_result(int64_t task, const SqlRow& row, size_t at, const std::string& store);
 
+// "created_ms last_run_ms checksum" of the group.
+std::string encode_times(const Group& group);
 // task, kind, payload, failure, crc.
 SqlRow encode_result(int64_t task, const Result& result);
 

@@ -16,6 +16,8 @@ constexpr std::chrono::milliseconds kRetryPause{50};
 constexpr size_t kTasksPerTransaction = 20'000;
 constexpr int64_t kIdsPerPage = 4'000;
 
+std::string times_key(int64_t group) { return fmt::format("group_times_{}", group); }
+
 Bytes bytes_of_id(const std::array<uint8_t, 32>& id) {
   return {std::string(reinterpret_cast<const char*>(id.data()), id.size())};
 }
@@ -23,7 +25,7 @@ Bytes bytes_of_id(const std::array<uint8_t, 32>& id) {
 }  // namespace
 
 SqlStore::SqlStore(std::unique_ptr<SqlSession> session, std::chrono::milliseconds busy_limit,
-                   std::function<bool()> keep_waiting)
+                   std::function<bool(std::chrono::milliseconds)> keep_waiting)
     : session_(std::move(session)),
       busy_limit_(busy_limit),
       keep_waiting_(std::move(keep_waiting)) {}
@@ -47,7 +49,9 @@ void SqlStore::note_committed(int64_t num_results, bool durable) {
 
 void SqlStore::wait_or_give_up(const RetryTransaction& error,
                                std::chrono::steady_clock::time_point deadline) {
-  if (std::chrono::steady_clock::now() >= deadline || (keep_waiting_ && !keep_waiting_()))
+  const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
+      deadline - std::chrono::steady_clock::now());
+  if (left.count() <= 0 || (keep_waiting_ && !keep_waiting_(left)))
     throw IoError(error.what(), error.place());
   std::this_thread::sleep_for(kRetryPause);
 }
@@ -65,23 +69,33 @@ void SqlStore::sync() {
 GroupRegistration SqlStore::register_group(const std::string& name, const std::string& workload,
                                            const std::string& version) {
   const Group wanted{.number = 0, .name = name, .workload = workload, .version = version};
-  const std::vector<SqlRow> rows = write(0, [&] {
-    session_->run(
-        "INSERT INTO convoy_groups(name, workload, version, crc) VALUES($1, $2, $3, $4) "
-        "ON CONFLICT(name, workload, version) DO NOTHING",
-        {name, workload, version, crc_of(wanted)});
-    return session_->run(
+  const std::vector<Group> same_name = write(0, [&] {
+    const bool is_new =
+        !session_
+             ->run(
+                 "INSERT INTO convoy_groups(name, workload, version, crc) VALUES($1, $2, $3, $4) "
+                 "ON CONFLICT(name, workload, version) DO NOTHING RETURNING number",
+                 {name, workload, version, crc_of(wanted)})
+             .empty();
+    const std::vector<SqlRow> rows = session_->run(
         "SELECT number, name, workload, version, crc FROM convoy_groups WHERE name = $1 "
         "ORDER BY number",
         {name});
+    std::vector<Group> groups;
+    for (const SqlRow& row : rows) {
+      groups.push_back(decode_group(row, session_->name()));
+      if (groups.back().workload == workload && groups.back().version == version)
+        note_run(groups.back().number, is_new);
+    }
+    read_times(groups);
+    return groups;
   });
   GroupRegistration registration;
-  for (const SqlRow& row : rows) {
-    Group found = decode_group(row, session_->name());
+  for (const Group& found : same_name) {
     if (found.workload == workload && found.version == version)
       registration.group = found;
     else
-      registration.others.push_back(std::move(found));
+      registration.others.push_back(found);
   }
   if (registration.group.number == 0)
     throw_damaged(session_->name(), fmt::format("group '{}' can not be found", name));
@@ -89,13 +103,36 @@ GroupRegistration SqlStore::register_group(const std::string& name, const std::s
 }
 
 std::vector<Group> SqlStore::groups() {
-  const std::vector<SqlRow> rows = read([&] {
-    return session_->run(
+  return read([&] {
+    const std::vector<SqlRow> rows = session_->run(
         "SELECT number, name, workload, version, crc FROM convoy_groups ORDER BY number", {});
+    std::vector<Group> groups;
+    for (const SqlRow& row : rows) groups.push_back(decode_group(row, session_->name()));
+    read_times(groups);
+    return groups;
   });
-  std::vector<Group> groups;
-  for (const SqlRow& row : rows) groups.push_back(decode_group(row, session_->name()));
-  return groups;
+}
+
+// Times are rows of the table of names and values, which every schema has: older stores need no migration, and older
+// Convoys can still read.
+void SqlStore::note_run(int64_t group, bool is_new) {
+  std::vector<Group> known(1);
+  known[0].number = group;
+  read_times(known);
+  known[0].last_run_ms = session_->now_ms();
+  if (is_new) known[0].created_ms = known[0].last_run_ms;
+  session_->run(
+      "INSERT INTO convoy_meta(key, value) VALUES($1, $2) "
+      "ON CONFLICT(key) DO UPDATE SET value = excluded.value",
+      {times_key(group), encode_times(known[0])});
+}
+
+void SqlStore::read_times(std::vector<Group>& groups) {
+  for (Group& group : groups) {
+    const std::vector<SqlRow> rows =
+        session_->run("SELECT value FROM convoy_meta WHERE key = $1", {times_key(group.number)});
+    if (!rows.empty()) decode_times(rows[0], group, session_->name());
+  }
 }
 
 Group SqlStore::group(int64_t number) {

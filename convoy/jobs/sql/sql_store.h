@@ -21,7 +21,7 @@ class SqlStore : public JobStore {
  public:
   // The schema is prepared already.
   SqlStore(std::unique_ptr<SqlSession> session, std::chrono::milliseconds busy_limit,
-           std::function<bool()> keep_waiting = {});
+           std::function<bool(std::chrono::milliseconds)> keep_waiting = {});
 
   GroupRegistration register_group(const std::string& name, const std::string& workload,
                                    const std::string& version) override;
@@ -73,6 +73,8 @@ class SqlStore : public JobStore {
   void wait_or_give_up(const RetryTransaction& error,
                        std::chrono::steady_clock::time_point deadline);
 
+  void note_run(int64_t group, bool is_new);
+  void read_times(std::vector<Group>& groups);
   Group group(int64_t number);
   IdSet known_ids(int64_t group, const std::vector<TaskId>& wanted);
 
@@ -102,7 +104,7 @@ class SqlStore : public JobStore {
 
   std::unique_ptr<SqlSession> session_;
   std::chrono::milliseconds busy_limit_;
-  std::function<bool()> keep_waiting_;
+  std::function<bool(std::chrono::milliseconds)> keep_waiting_;
   std::map<int64_t, Group> groups_;  // those seen; they never change
   int64_t results_at_risk_ = 0;      // committed, yet lost by a power cut
   std::chrono::steady_clock::time_point oldest_at_risk_{};

@@ -142,8 +142,8 @@ std::vector<DescentOutcome> CommandWorkload::descend(const std::vector<Cell>& ce
     DescentOutcome outcome;
     if (command.persistent) {
       if (!program_ || !program_->is(command.program, command.environment))
-        program_ = std::make_unique<PersistentProgram>(command.program, command.environment,
-                                                       timeout_seconds_);
+        program_ = std::make_unique<PersistentProgram>(
+            command.program, command.environment, PersistentLimits::of_timeout(timeout_seconds_));
       outcome.loss = value_in(program_->ask(command.question), command.key);
     } else {
       outcome.loss = run_once(command, timeout_seconds_);

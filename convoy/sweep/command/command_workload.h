@@ -23,7 +23,7 @@ namespace convoy::sweep {
 
 class CommandWorkload : public Workload {
  public:
-  // Programs that run longer are ended, with what they started; 0 = none are.
+  // Programs that run longer for a cell are ended, with what they started; 0 = none are.
   explicit CommandWorkload(double timeout_seconds = 0) : timeout_seconds_(timeout_seconds) {}
 
   std::string name() const override { return "run"; }

@@ -30,8 +30,8 @@ struct FunctionSweep {
 // To be called first in main(): in a worker it computes and returns none, and main() should return 0. In the program
 // itself it keeps workers at the sweep and returns the results in the order of grid and seeds. `options`: store, workers,
 // timeout, attempts, log; the worker's command is set here. `convoy sweep show --store STORE` reads them too. Blocks.
-// Throws ConfigError (a name without values, a value or a seed twice), StopRequest on a stop signal (the same call goes on), and what
-// run_sweep throws.
+// Throws ConfigError (a name without values, a value or a seed twice), StopRequest on a stop signal (the same call goes
+// on), and what run_sweep throws.
 std::optional<SweepResults> run_function_sweep(const FunctionSweep& sweep, RunOptions options,
                                                int argc, const char* const* argv);
 

@@ -4,9 +4,11 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
+#include <sys/ioctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <chrono>
@@ -23,9 +25,16 @@ namespace {
 using Clock = std::chrono::steady_clock;
 constexpr size_t kLineBytes = 1 << 20;
 constexpr double kLongestWaitSeconds = 1;
+constexpr double kLookSeconds = 0.02;  // for a program to begin to read, of which there is no event
 
 double seconds_since(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+// Of what was written into the pipe. 0 when it can not be told.
+size_t unread_bytes(int descriptor) {
+  int count = 0;
+  return ::ioctl(descriptor, FIONREAD, &count) == 0 ? static_cast<size_t>(count) : 0;
 }
 
 // Writes what fits now. False when nobody reads any more.
@@ -41,12 +50,16 @@ bool send_some(int descriptor, std::string& text) {
 
 }  // namespace
 
+PersistentLimits PersistentLimits::of_timeout(double cell_seconds) {
+  constexpr double kStartSeconds = 600;
+  return {.cell_seconds = cell_seconds,
+          .start_seconds = cell_seconds > 0 ? std::max(cell_seconds, kStartSeconds) : 0};
+}
+
 PersistentProgram::PersistentProgram(std::vector<std::string> program,
                                      std::map<std::string, std::string> environment,
-                                     double timeout_seconds)
-    : program_(std::move(program)),
-      environment_(std::move(environment)),
-      timeout_seconds_(timeout_seconds) {}
+                                     PersistentLimits limits)
+    : program_(std::move(program)), environment_(std::move(environment)), limits_(limits) {}
 
 PersistentProgram::~PersistentProgram() { end(); }
 
@@ -86,7 +99,9 @@ PersistentProgram::Turn PersistentProgram::exchange_lines(const std::string& que
                                                           std::string& answer) {
   Running& running = *running_;
   std::string unsent = question;
-  const auto begin = Clock::now();
+  auto begin = Clock::now();
+  // One that answered waits for its next line.
+  bool taken = running.answered;
   bool ended = false;
   while (true) {
     const size_t line_end = running.output.find('\n');
@@ -96,18 +111,21 @@ PersistentProgram::Turn PersistentProgram::exchange_lines(const std::string& que
       return Turn::Answer;
     }
     if (ended) return Turn::Ended;
-    const double left =
-        timeout_seconds_ > 0 ? timeout_seconds_ - seconds_since(begin) : kLongestWaitSeconds;
-    if (left <= 0) return Turn::TimedOut;
+    if (!send_some(running.input.get(), unsent)) unsent.clear();
+    if (!taken && unread_bytes(running.input.get()) < question.size() - unsent.size()) {
+      taken = true;
+      begin = Clock::now();
+    }
+    const double limit = taken ? limits_.cell_seconds : limits_.start_seconds;
+    const double longest_wait = taken ? kLongestWaitSeconds : kLookSeconds;
+    const double left = limit > 0 ? limit - seconds_since(begin) : longest_wait;
+    if (left <= 0) return taken ? Turn::TimedOut : Turn::NeverRead;
     std::array<pollfd, 4> polled = {
         {{.fd = running.process.exited.get(), .events = POLLIN, .revents = 0},
          {.fd = running.process.output.get(), .events = POLLIN, .revents = 0},
          {.fd = running.process.errors.get(), .events = POLLIN, .revents = 0},
          {.fd = unsent.empty() ? -1 : running.input.get(), .events = POLLOUT, .revents = 0}}};
-    if (!send_some(running.input.get(), unsent)) unsent.clear();
-    if (unsent.empty()) polled[3].fd = -1;
-    ::poll(polled.data(), polled.size(),
-           static_cast<int>(1000 * std::min(left, kLongestWaitSeconds)) + 1);
+    ::poll(polled.data(), polled.size(), static_cast<int>(1000 * std::min(left, longest_wait)) + 1);
     ended = polled[0].revents != 0;
     drain_program(running.process.output, running.output, 2 * kLineBytes, -1);
     drain_program(running.process.errors, running.errors_tail, kProgramTailBytes, STDERR_FILENO);
@@ -153,7 +171,11 @@ nlohmann::json PersistentProgram::ask(const nlohmann::json& question) {
     std::string answer;
     const Turn turn = exchange_lines(line, answer);
     if (turn == Turn::TimedOut)
-      fail("timeout", fmt::format("no answer within {} s", timeout_seconds_), -1);
+      fail("timeout", fmt::format("no answer within {} s", limits_.cell_seconds), -1);
+    if (turn == Turn::NeverRead)
+      fail("timeout",
+           fmt::format("it did not begin to read within {} s of its start", limits_.start_seconds),
+           -1);
     if (turn == Turn::Ended) {
       // One that answered others and then ended by itself need not have seen this cell.
       const bool by_itself = running_->answered && !again;

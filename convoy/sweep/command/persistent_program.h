@@ -16,10 +16,20 @@
 
 namespace convoy::sweep {
 
+// Seconds; 0 = any. The time of a cell begins when the program takes it: the first one after a start is taken when the
+// program begins to read, which may be after many imports.
+struct PersistentLimits {
+  double cell_seconds = 0;
+  double start_seconds = 0;
+
+  // What a start may take where a cell may take this: 10 minutes, or as long as the cell.
+  static PersistentLimits of_timeout(double cell_seconds);
+};
+
 class PersistentProgram {
  public:
   PersistentProgram(std::vector<std::string> program,
-                    std::map<std::string, std::string> environment, double timeout_seconds);
+                    std::map<std::string, std::string> environment, PersistentLimits limits);
   ~PersistentProgram();  // ends it, and what it started
   PersistentProgram(const PersistentProgram&) = delete;
   PersistentProgram& operator=(const PersistentProgram&) = delete;
@@ -42,7 +52,7 @@ class PersistentProgram {
     bool answered = false;      // at least once
     std::optional<int> status;  // of wait, once it was reaped
   };
-  enum class Turn { Answer, Ended, TimedOut };
+  enum class Turn { Answer, Ended, TimedOut, NeverRead };
 
   void start();
   bool said_something_unasked();
@@ -54,8 +64,8 @@ class PersistentProgram {
 
   std::vector<std::string> program_;
   std::map<std::string, std::string> environment_;
-  double timeout_seconds_;  // of one cell; 0 = any
-  int64_t cell_ = 0;        // number of the last question; no two have the same
+  PersistentLimits limits_;
+  int64_t cell_ = 0;  // number of the last question; no two have the same
   std::optional<Running> running_;
 };
 

@@ -6,10 +6,13 @@
 #include <memory>
 #include <set>
 
+#include "convoy/base/counted.h"
 #include "convoy/base/error.h"
 #include "convoy/launch/memory_kills.h"
 #include "convoy/launch/signals.h"
 #include "convoy/sweep/runner/program_watch.h"
+#include "convoy/sweep/runner/server_wait.h"
+#include "convoy/sweep/runner/slow_notice.h"
 #include "convoy/sweep/runner/sweep_progress.h"
 #include "convoy/sweep/runner/worker.h"
 #include "convoy/sweep/runner/worker_command.h"
@@ -36,24 +39,30 @@ class Coordinator {
   Coordinator(const SweepPlan& plan, const Workload& workload, const RunOptions& options)
       : options_(options),
         signals_(launch::default_stop_signals()),
-        store_(jobs::open_store(
-            options.store,
-            {.server_limit = kServerLimit, .keep_waiting = [this] { return keep_waiting(); }})) {
+        store_(jobs::open_store(options.store, {.server_limit = kServerLimit,
+                                                .keep_waiting = [this](milliseconds left) {
+                                                  return keep_waiting(left);
+                                                }})) {
     if (jobs::on_network_file_system(options.store))
       options_.log.warning(fmt::format(
           "{} is on a network file system: let one host use it at a time, or several a PostgreSQL "
           "store (--store postgresql://...)",
           options.store));
-    sweep_ = store_plan(*store_, plan);
+    const std::string num_cells = counted(static_cast<int64_t>(plan.cells.size()), "cell");
+    {
+      const SlowNotice notice(options_.log,
+                              fmt::format("putting {} into {}", num_cells, store_->name()));
+      sweep_ = store_plan(*store_, plan);
+    }
     for (const std::string& version : sweep_.other_versions)
       options_.log.info(fmt::format(
           "results of version {} are in the store too; they are kept apart from those of {}",
           version, plan.version));
     release_gone_workers(*store_, sweep_);
     if (const int64_t again = retry_failed(*store_, sweep_); again > 0)
-      options_.log.info(fmt::format("{} failed cells are tried again", again));
+      options_.log.info(fmt::format("trying again: {}", counted(again, "failed cell")));
     if (sweep_.reused > 0)
-      options_.log.info(fmt::format("{} cells are known from other sweeps", sweep_.reused));
+      options_.log.info(fmt::format("known from other sweeps: {}", counted(sweep_.reused, "cell")));
     report_.cells = static_cast<int64_t>(plan.cells.size());
     report_.added = sweep_.added;
     report_.reused = sweep_.reused;
@@ -69,6 +78,7 @@ class Coordinator {
                     .cpus = worker_cores(options, workers),
                     .signals = signals_.mask_for_ranks(),
                     .log_folder = options.log_folder});
+    const SlowNotice notice(options_.log, fmt::format("reading what is done of {}", num_cells));
     progress_ = std::make_unique<SweepProgress>(plan, workload, *store_, sweep_, options.color,
                                                 options.log.level());
   }
@@ -102,10 +112,11 @@ class Coordinator {
   }
 
   // A server that went away may come back; workers wait for it too, and then hand in what they have.
-  bool keep_waiting() {
+  bool keep_waiting(milliseconds left) {
     if (Clock::now() - said_waiting_ > kSayWaitingEvery) {
       said_waiting_ = Clock::now();
-      options_.log.warning(fmt::format("{} can not be reached; waiting for it", store_->name()));
+      options_.log.warning(
+          fmt::format("{} can not be reached; {}", store_->name(), server_wait_text(left)));
     }
     while (const auto signal = signals_.next())
       if (launch::contains(launch::default_stop_signals(), *signal)) report_.stop_signal = *signal;
@@ -144,7 +155,7 @@ class Coordinator {
   // Workers end programs for their time themselves.
   double silence_limit() const {
     constexpr double kMore = 10;
-    return options_.timeout_seconds + (programs_ ? kMore : 0);
+    return options_.timeout_seconds + options_.start_seconds + (programs_ ? kMore : 0);
   }
 
   void listen(milliseconds limit) {

@@ -26,6 +26,7 @@ struct RunOptions {
   int64_t max_gpus = -1;  // for guesses, and for programs that workers start; -1 = all, 0 = none
   int64_t workers_per_device = 1;
   double timeout_seconds = 3600;  // of a descent, a command, or silence; 0 = none
+  double start_seconds = 0;       // silence of a program's start comes on top of that
   int64_t max_attempts = 3;       // of one range
   double lease_seconds = 60;      // of workers that nobody hears of any more
   std::string log_folder;         // for the workers' stderr; empty = nowhere

@@ -22,13 +22,15 @@ struct RunFlags {
   template <class Visitor>
   void fields(Visitor& visit) {
     visit("store", store,
-          "where tasks and results are kept: a file, or a PostgreSQL URL; default sweep.db in "
-          "--checkpoint-dir or --results-dir");
+          "where tasks and results are kept: a file, a PostgreSQL URL or \"host=... dbname=...\"; "
+          "default sweep.db in --checkpoint-dir or --results-dir");
     visit("workers", workers, "worker processes; 0 = one per usable CPU").at_least(0).at_most(4096);
     visit("cores_per_worker", cores_per_worker,
           "each worker on this many cores of its own; 0 = where the system puts it")
         .at_least(0);
-    visit("timeout", timeout, "seconds a range, a descent or a command may take; 0 = any")
+    visit("timeout", timeout,
+          "seconds a range, a descent, a command or one cell of a --persistent command may take; "
+          "0 = any")
         .at_least(0);
     visit("max_attempts", max_attempts, "tries of a range before its cell has failed").at_least(1);
     visit("lease", lease, "seconds after which work of a host that is not heard of goes to others")

@@ -2,7 +2,6 @@
 #include "convoy/sweep/runner/sweep_store.h"
 
 #include <algorithm>
-#include <optional>
 
 #include "convoy/base/error.h"
 #include "convoy/base/suggest.h"
@@ -194,37 +193,48 @@ std::vector<SweepName> stored_sweeps(jobs::JobStore& store) {
   std::vector<SweepName> sweeps;
   for (const Group& group : store.groups()) {
     const std::string name = split_name(group.name).first;
-    const bool known = std::any_of(sweeps.begin(), sweeps.end(), [&](const SweepName& one) {
+    const auto known = std::find_if(sweeps.begin(), sweeps.end(), [&](const SweepName& one) {
       return one.name == name && one.version == group.version && one.workload == group.workload;
     });
-    if (!known) sweeps.push_back({name, group.workload, group.version});
+    if (known == sweeps.end()) {
+      sweeps.push_back({name, group.workload, group.version, group.created_ms, group.last_run_ms});
+      continue;
+    }
+    known->created_ms = std::min(known->created_ms, group.created_ms);
+    known->last_run_ms = std::max(known->last_run_ms, group.last_run_ms);
   }
+  // Those without a time are older than any, in the order in which they were made.
+  std::stable_sort(sweeps.begin(), sweeps.end(), [](const SweepName& left, const SweepName& right) {
+    return left.last_run_ms < right.last_run_ms;
+  });
   return sweeps;
 }
 
-StoredSweep find_sweep(jobs::JobStore& store, const std::string& name) {
-  const std::vector<SweepName> sweeps = stored_sweeps(store);
-  std::optional<SweepName> chosen;
+std::vector<SweepName> find_sweeps(jobs::JobStore& store, const std::string& name) {
+  std::vector<SweepName> found;
   std::vector<std::string> names;
   const size_t at = name.find('@');
   const std::string wanted = name.substr(0, at);
   const std::string version = at == std::string::npos ? "" : name.substr(at + 1);
-  for (const SweepName& one : sweeps) {
+  for (const SweepName& one : stored_sweeps(store)) {
     names.push_back(one.name);
     const bool is_named =
         wanted.empty() || one.name == wanted || one.name.starts_with(wanted + "-");
-    if (is_named && (version.empty() || one.version == version)) chosen = one;
+    if (is_named && (version.empty() || one.version == version)) found.push_back(one);
   }
-  if (!chosen)
+  if (found.empty())
     throw ConfigError(name.empty() ? fmt::format("{} holds no sweep", store.name())
                                    : fmt::format("{} holds no sweep `{}`{}", store.name(), name,
                                                  did_you_mean(name, names)),
                       {.hint = "`convoy sweep show --list` names them"});
+  return found;
+}
+
+StoredSweep stored_sweep(jobs::JobStore& store, const SweepName& name) {
   StoredSweep sweep;
   for (const Group& group : store.groups()) {
     const auto [group_name, method] = split_name(group.name);
-    if (group_name != chosen->name || group.version != chosen->version ||
-        group.workload != chosen->workload)
+    if (group_name != name.name || group.version != name.version || group.workload != name.workload)
       continue;
     sweep.groups.push_back(group);
     sweep.methods.push_back(method);

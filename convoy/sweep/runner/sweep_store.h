@@ -41,15 +41,18 @@ int64_t finish_stopped(jobs::JobStore& store, const std::vector<jobs::TaskRecord
 SweepResults read_results(jobs::JobStore& store, const StoredSweep& sweep,
                           const Workload& workload);
 
-// Sweeps of a store, newest last: what `show`, `plot` and `export` choose from.
+// Sweeps of a store, the one that was run last at the end: what `show`, `plot` and `export` choose from.
 struct SweepName {
   std::string name;  // SweepPlan::name()
   std::string workload;
   std::string version;
+  int64_t created_ms = 0;  // jobs::Group
+  int64_t last_run_ms = 0;
 };
 std::vector<SweepName> stored_sweeps(jobs::JobStore& store);
-// `name`: "ssm-1a2b3c4d5e6f", the newest of those that begin with "ssm-", either with "@VERSION"; "" = the newest of all.
-// Throws ConfigError when there is none.
-StoredSweep find_sweep(jobs::JobStore& store, const std::string& name);
+// `name`: "ssm-1a2b3c4d5e6f", those that begin with "ssm-", either with "@VERSION"; "" = all. In the same order, one at
+// least. Throws ConfigError when there is none.
+std::vector<SweepName> find_sweeps(jobs::JobStore& store, const std::string& name);
+StoredSweep stored_sweep(jobs::JobStore& store, const SweepName& name);
 
 }  // namespace convoy::sweep

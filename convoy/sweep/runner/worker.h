@@ -18,9 +18,6 @@
 
 namespace convoy::sweep {
 
-// A server that is gone for longer ends a sweep; what was finished is kept, and the same command goes on.
-constexpr std::chrono::minutes kServerLimit{10};
-
 struct WorkerGroup {
   int64_t number = 0;           // in the store
   int64_t cells_per_claim = 1;  // of descents: computed together

@@ -114,12 +114,13 @@ TEST(SweepWorkerKills, CostOneRangeEach) {
     lost += diary->guesses;
     diary->guesses = diary->finished = 0;
     const auto store = jobs::open_store(path);
-    release_gone_workers(*store, find_sweep(*store, ""));
+    release_gone_workers(*store, stored_sweep(*store, find_sweeps(*store, "").back()));
   }
   EXPECT_GE(kills, 3);
   EXPECT_LE(diary->computed - 2 * kGuesses, lost);
   const auto store = jobs::open_store(path);
-  const SweepResults results = read_results(*store, find_sweep(*store, ""), CountingWorkload());
+  const SweepResults results = read_results(
+      *store, stored_sweep(*store, find_sweeps(*store, "").back()), CountingWorkload());
   for (const CellResult& cell : results.cells)
     EXPECT_EQ(cell.tally, CountingWorkload().guesses(cell.cell)->run(0, kGuesses));
 }

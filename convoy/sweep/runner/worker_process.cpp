@@ -10,6 +10,7 @@
 #include "convoy/base/error.h"
 #include "convoy/launch/signals.h"
 #include "convoy/sweep/runner/cell_outcome.h"
+#include "convoy/sweep/runner/server_wait.h"
 #include "convoy/sweep/runner/worker.h"
 
 namespace convoy::sweep {
@@ -42,7 +43,8 @@ void run_worker_process(const WorkerFlags& flags, const std::function<WorkerEqui
     return stop;
   };
   const auto store = jobs::open_store(
-      store_url, {.server_limit = kServerLimit, .keep_waiting = [&] { return !stop_wanted(); }});
+      store_url, {.server_limit = kServerLimit,
+                  .keep_waiting = [&](std::chrono::milliseconds) { return !stop_wanted(); }});
   WorkerOptions options;
   options.name = worker_name(::getpid());
   for (size_t at = 0; at < flags.groups.size(); ++at)
