@@ -61,20 +61,25 @@ std::string read_if_possible(jobs::JobStore& store, const sweep::SweepName& name
 
 // Without --name the last one that can be read; those passed over are named.
 SweepResults read(const Context& context, jobs::JobStore& store, const SweepReadFlags& flags) {
-  std::vector<sweep::SweepName> sweeps = sweep::find_sweeps(store, flags.name);
-  const sweep::SweepName last = sweeps.back();
-  if (flags.name.empty())
-    for (; !sweeps.empty(); sweeps.pop_back()) {
-      SweepResults results;
-      const std::string why_not = read_if_possible(store, sweeps.back(), results);
-      if (why_not.empty() && sweeps.back().name != last.name)
-        context.log().warning(
-            fmt::format("this is sweep {}, which was run before", sweeps.back().name));
-      if (why_not.empty()) return results;
-      context.log().warning(fmt::format("sweep {}@{} can not be read: {}", sweeps.back().name,
-                                        sweeps.back().version, why_not));
+  const std::vector<sweep::SweepName> sweeps = sweep::find_sweeps(store, flags.name);
+  const size_t num_tried = flags.name.empty() ? sweeps.size() : 1;
+  std::vector<std::string> passed_over;
+  for (size_t tried = 0; num_tried > 1 && tried < num_tried; ++tried) {
+    const sweep::SweepName& name = sweeps[sweeps.size() - 1 - tried];
+    SweepResults results;
+    const std::string why_not = read_if_possible(store, name, results);
+    if (!why_not.empty()) {
+      passed_over.push_back(
+          fmt::format("sweep {}@{} can not be read: {}", name.name, name.version, why_not));
+      continue;
     }
-  return read_one(store, last);
+    for (const std::string& line : passed_over) context.log().warning(line);
+    if (!passed_over.empty())
+      context.log().warning(
+          fmt::format("this is sweep {}@{}, which was run before", name.name, name.version));
+    return results;
+  }
+  return read_one(store, sweeps.back());
 }
 
 // UTC; "-" for none.
