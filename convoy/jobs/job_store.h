@@ -101,8 +101,10 @@ class JobStore {
   virtual std::vector<Group> groups() = 0;
 
   // Adds the tasks that the group lacks and returns how many those are; 1e5 in about a second. Transactions of many
-  // tasks each: after a kill, call it again.
-  virtual int64_t add(int64_t group, std::span<const NewTask> tasks) = 0;
+  // tasks each: after a kill, call it again. A list that was the last to be added to the group, by its digest, is known
+  // without a look at its tasks; other tasks are asked for once or twice.
+  virtual int64_t add(int64_t group, const TaskList& tasks) = 0;
+  int64_t add(int64_t group, std::span<const NewTask> tasks);
 
   // Ranges of open tasks, whole or nothing each: expired and returned ones first, then by priority, then in order of
   // add(). At most `units_per_range` units each, several of one task where it has them. Empty: nothing to do now.
@@ -130,6 +132,8 @@ class JobStore {
   virtual int64_t reopen_failed(int64_t group) = 0;
 
   virtual Counts counts(int64_t group) = 0;
+  // The first of the counts alone, in less time where few tasks are open.
+  virtual int64_t count_open(int64_t group) = 0;
   // Every task of the group in the order of add().
   virtual void for_each_task(int64_t group,
                              const std::function<void(const TaskRecord&)>& visit) = 0;

@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -44,6 +45,14 @@ struct NewTask {
   std::string parameters = "{}";  // canonical
   int64_t units = 1;
   int64_t priority = 0;  // higher goes first; the expected cost gives longest first
+};
+
+// Tasks that are made one by one when they are asked for: a million of them need not be kept.
+struct TaskList {
+  int64_t count = 0;
+  std::function<NewTask(int64_t index)> task;
+  // Of a hash over all of them: equal texts only for equal lists. Empty: none.
+  std::string digest = {};
 };
 
 enum class TaskState : int { Open = 0, Done = 1, Failed = 2 };

@@ -7,6 +7,7 @@
 #include <array>
 #include <cstring>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <sstream>
 
 #include "convoy/base/hash.h"
@@ -25,7 +26,7 @@ class Checksum {
     crc_ = crc32c({bytes.data(), bytes.size()}, crc_);
     return *this;
   }
-  Checksum& add(const std::string& text) {
+  Checksum& add(std::string_view text) {
     add(static_cast<int64_t>(text.size()));
     crc_ = crc32c(text, crc_);
     return *this;
@@ -36,14 +37,43 @@ class Checksum {
   uint32_t crc_ = 0;
 };
 
+const int64_t* integer_in(const SqlRow& row, size_t column) {
+  return std::get_if<int64_t>(&row[column]);
+}
+
+std::optional<std::string_view> text_in(const SqlRow& row, size_t column, RowPage::Kind kind) {
+  if (kind == RowPage::Kind::Text) {
+    if (const std::string* const text = std::get_if<std::string>(&row[column])) return *text;
+  } else if (const Bytes* const bytes = std::get_if<Bytes>(&row[column])) {
+    return bytes->data;
+  }
+  return std::nullopt;
+}
+
+const int64_t* integer_in(const RowPage::Row& row, size_t column) {
+  return row.kind(column) == RowPage::Kind::Integer ? &row.integer(column) : nullptr;
+}
+
+std::optional<std::string_view> text_in(const RowPage::Row& row, size_t column,
+                                        RowPage::Kind kind) {
+  if (row.kind(column) != kind) return std::nullopt;
+  return row.text(column);
+}
+
+template <class Row>
 class Reader {
  public:
-  Reader(const SqlRow& row, const std::string& store, size_t at = 0)
+  Reader(const Row& row, const std::string& store, size_t at = 0)
       : row_(row), store_(store), at_(at) {}
 
-  int64_t integer() { return next<int64_t>(); }
-  std::string text() { return next<std::string>(); }
-  std::string bytes() { return next<Bytes>().data; }
+  int64_t integer() {
+    const int64_t* const value = at_ < row_.size() ? integer_in(row_, at_) : nullptr;
+    if (value == nullptr) throw_wrong_type();
+    ++at_;
+    return *value;
+  }
+  std::string_view text() { return next(RowPage::Kind::Text); }
+  std::string_view bytes() { return next(RowPage::Kind::Bytes); }
 
   // Reads the row's checksum. `what` with `number` names the row.
   void verify(int64_t wanted, const char* what, int64_t number) {
@@ -52,16 +82,19 @@ class Reader {
   }
 
  private:
-  template <class T>
-  const T& next() {
-    const T* const value = at_ < row_.size() ? std::get_if<T>(&row_[at_]) : nullptr;
-    if (value == nullptr)
-      throw_damaged(store_, fmt::format("column {} of a row has the wrong type", at_));
+  std::string_view next(RowPage::Kind kind) {
+    const auto value =
+        at_ < row_.size() ? text_in(row_, at_, kind) : std::optional<std::string_view>();
+    if (!value) throw_wrong_type();
     ++at_;
     return *value;
   }
 
-  const SqlRow& row_;
+  [[noreturn]] void throw_wrong_type() const {
+    throw_damaged(store_, fmt::format("column {} of a row has the wrong type", at_));
+  }
+
+  const Row& row_;
   const std::string& store_;
   size_t at_;
 };
@@ -77,7 +110,7 @@ std::string failure_json(const Failure& failure) {
   return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-Failure parse_failure(const std::string& text, const std::string& store) {
+Failure parse_failure(std::string_view text, const std::string& store) {
   try {
     const nlohmann::json json = nlohmann::json::parse(text);
     return {.kind = json.at("kind"),
@@ -91,8 +124,7 @@ Failure parse_failure(const std::string& text, const std::string& store) {
   }
 }
 
-int64_t result_crc(int64_t task, int64_t kind, const std::string& payload,
-                   const std::string& failure) {
+int64_t result_crc(int64_t task, int64_t kind, std::string_view payload, std::string_view failure) {
   return Checksum().add(task).add(kind).add(payload).add(failure).value();
 }
 
@@ -110,12 +142,17 @@ int64_t integer_at(const SqlRow& row, size_t column, const std::string& store) {
 
 std::string hex_of(const std::string& bytes) {
   std::string hex;
-  hex.reserve(2 * bytes.size());
-  for (const char byte : bytes) {
-    hex.push_back(kHexDigits[static_cast<uint8_t>(byte) >> 4]);
-    hex.push_back(kHexDigits[static_cast<uint8_t>(byte) & 15]);
-  }
+  write_hex(bytes, hex);
   return hex;
+}
+
+void write_hex(std::string_view bytes, std::string& hex) {
+  hex.resize(2 * bytes.size());
+  for (size_t at = 0; at < bytes.size(); ++at) {
+    const auto byte = static_cast<uint8_t>(bytes[at]);
+    hex[2 * at] = kHexDigits[byte >> 4];
+    hex[2 * at + 1] = kHexDigits[byte & 15];
+  }
 }
 
 int64_t crc_of(const Group& group) {
@@ -129,14 +166,14 @@ std::string encode_times(const Group& group) {
 }
 
 void decode_times(const SqlRow& row, Group& group, const std::string& store) {
-  const std::string text = Reader(row, store).text();
+  const std::string text(Reader(row, store).text());
   std::istringstream(text) >> group.created_ms >> group.last_run_ms;
   if (text != encode_times(group))
     throw_damaged(store,
                   fmt::format("the checksum of the times of group {} is wrong", group.number));
 }
 
-int64_t text_crc_of(const std::string& id, const std::string& parameters) {
+int64_t text_crc_of(std::string_view id, std::string_view parameters) {
   return Checksum().add(id).add(parameters).value();
 }
 
@@ -177,9 +214,9 @@ Group decode_group(const SqlRow& row, const std::string& store) {
   return group;
 }
 
-TaskRow decode_task(const SqlRow& row, const std::string& store) {
+template <class Row>
+void read_task(const Row& row, const std::string& store, TaskRow& task) {
   Reader reader(row, store);
-  TaskRow task;
   task.number = reader.integer();
   task.group = reader.integer();
   task.id = reader.bytes();
@@ -191,7 +228,16 @@ TaskRow decode_task(const SqlRow& row, const std::string& store) {
   task.state = static_cast<TaskState>(reader.integer());
   reader.verify(text_crc_of(task.id, task.parameters), "task", task.number);
   reader.verify(crc_of(task), "task", task.number);
+}
+
+TaskRow decode_task(const SqlRow& row, const std::string& store) {
+  TaskRow task;
+  read_task(row, store, task);
   return task;
+}
+
+void decode_task(const RowPage::Row& row, const std::string& store, TaskRow& task) {
+  read_task(row, store, task);
 }
 
 RangeRow decode_range(const SqlRow& row, const std::string& store) {
@@ -218,14 +264,21 @@ Part decode_part(int64_t task, const SqlRow& row, const std::string& store) {
   return part;
 }
 
-Result decode_result(int64_t task, const SqlRow& row, size_t at, const std::string& store) {
+bool decode_result(int64_t task, const RowPage::Row& row, size_t at, const std::string& store,
+                   Result& result) {
   Reader reader(row, store, at);
   const int64_t kind = reader.integer();
-  Result result{.kind = static_cast<ResultKind>(kind), .payload = reader.bytes(), .failure = {}};
-  const std::string failure = reader.bytes();
+  if (kind == 0) return false;
+  result.kind = static_cast<ResultKind>(kind);
+  result.payload = reader.bytes();
+  const std::string_view failure = reader.bytes();
   reader.verify(result_crc(task, kind, result.payload, failure), "the result of task", task);
-  if (result.kind == ResultKind::Failed) result.failure = parse_failure(failure, store);
-  return result;
+  result.failure = result.kind == ResultKind::Failed ? parse_failure(failure, store) : Failure();
+  return true;
+}
+
+int64_t task_number(const RowPage::Row& row, const std::string& store) {
+  return Reader(row, store).integer();
 }
 
 SqlRow encode_result(int64_t task, const Result& result) {

@@ -6,7 +6,9 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
+#include "convoy/jobs/sql/row_page.h"
 #include "convoy/jobs/sql/session.h"
 #include "convoy/jobs/task.h"
 
@@ -45,9 +47,10 @@ struct RangeRow {
 };
 
 std::string hex_of(const std::string& bytes);
+void write_hex(std::string_view bytes, std::string& hex);
 
 int64_t crc_of(const Group& group);
-int64_t text_crc_of(const std::string& id, const std::string& parameters);
+int64_t text_crc_of(std::string_view id, std::string_view parameters);
 int64_t crc_of(const TaskRow& task);
 // Without its number, which the database gives on insertion.
 int64_t crc_of(const RangeRow& range);
@@ -58,17 +61,21 @@ Group decode_group(const SqlRow& row, const std::string& store);
 // Column: the text of encode_times.
 void decode_times(const SqlRow& row, Group& group, const std::string& store);
 TaskRow decode_task(const SqlRow& row, const std::string& store);
+// The texts of `task` are used again.
+void decode_task(const RowPage::Row& row, const std::string& store, TaskRow& task);
 RangeRow decode_range(const SqlRow& row, const std::string& store);
 // Columns: first, count, payload, crc.
 Part decode_part(int64_t task, const SqlRow& row, const std::string& store);
-// Columns from `at` on: kind, payload, failure, crc.
-Result decode_result(int64_t task, const SqlRow& row, size_t at, const std::string& store);
+// Columns from `at` on: kind, payload, failure, crc. False where kind is 0: the task has no result.
+bool decode_result(int64_t task, const RowPage::Row& row, size_t at, const std::string& store,
+                   Result& result);
 
 // "created_ms last_run_ms checksum" of the group.
 std::string encode_times(const Group& group);
 // task, kind, payload, failure, crc.
 SqlRow encode_result(int64_t task, const Result& result);
 
+int64_t task_number(const RowPage::Row& row, const std::string& store);  // of its columns
 int64_t integer_at(const SqlRow& row, size_t column, const std::string& store);
 [[noreturn]] void throw_damaged(const std::string& store, const std::string& what);
 

@@ -30,6 +30,8 @@ class RetryTransaction : public IoError {
   using IoError::IoError;
 };
 
+class RowPage;  // row_page.h
+
 enum class Begin {
   Read,
   Write,         // survives a kill; a power cut too once a later DurableWrite committed
@@ -50,6 +52,11 @@ class SqlSession {
   // The statement once per row of parameters; the rows it returns, one after the other.
   virtual std::vector<SqlRow> run_many(std::string_view sql,
                                        std::span<const SqlRow> parameters) = 0;
+  // The same as run(), into a page; what it held is gone. `kinds`: of the columns, i = integer, t = text, b = bytes. A
+  // database that does not check types converts what is of another kind, which the row's checksum then finds; an SQLite
+  // null is 0 or empty.
+  virtual void run_into(std::string_view sql, std::span<const SqlValue> parameters,
+                        std::string_view kinds, RowPage& page);
   // Several statements without parameters. Types @KEY@, @INT@, @BLOB@ are those of the dialect.
   virtual void run_script(const std::string& sql) = 0;
   virtual bool has_table(const std::string& table) = 0;

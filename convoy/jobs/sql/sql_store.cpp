@@ -16,6 +16,8 @@ constexpr std::chrono::milliseconds kRetryPause{50};
 constexpr size_t kTasksPerTransaction = 20'000;
 constexpr int64_t kIdsPerPage = 4'000;
 
+std::string list_key(int64_t group) { return fmt::format("group_list_{}", group); }
+
 std::string times_key(int64_t group) { return fmt::format("group_times_{}", group); }
 
 Bytes bytes_of_id(const std::array<uint8_t, 32>& id) {
@@ -183,12 +185,44 @@ SqlStore::IdSet SqlStore::known_ids(int64_t group, const std::vector<TaskId>& wa
   }
 }
 
-int64_t SqlStore::add(int64_t group_number, std::span<const NewTask> tasks) {
-  if (tasks.empty()) return 0;
+int64_t JobStore::add(int64_t group, std::span<const NewTask> tasks) {
+  return add(group,
+             TaskList{.count = static_cast<int64_t>(tasks.size()),
+                      .task = [&](int64_t index) { return tasks[static_cast<size_t>(index)]; }});
+}
+
+// The note is a row of the table of names and values, which every schema has.
+int64_t SqlStore::add(int64_t group_number, const TaskList& tasks) {
+  if (tasks.count == 0 || has_list(group_number, tasks)) return 0;
+  const int64_t added = add_missing(group_number, tasks);
+  if (!tasks.digest.empty())
+    write(0, [&] {
+      return session_->run(
+          "INSERT INTO convoy_meta(key, value) VALUES($1, $2) "
+          "ON CONFLICT(key) DO UPDATE SET value = excluded.value",
+          {list_key(group_number), tasks.digest});
+    });
+  return added;
+}
+
+// Tasks taken out by hand are missed by their number.
+bool SqlStore::has_list(int64_t group, const TaskList& tasks) {
+  if (tasks.digest.empty()) return false;
+  const std::vector<SqlRow> rows = read([&] {
+    return session_->run("SELECT value FROM convoy_meta WHERE key = $1 AND value = $2",
+                         {list_key(group), tasks.digest});
+  });
+  if (rows.empty()) return false;
+  const Counts total = counts(group);
+  return total.open + total.done + total.failed >= tasks.count;
+}
+
+int64_t SqlStore::add_missing(int64_t group_number, const TaskList& tasks) {
   const Group owner = group(group_number);
   std::vector<TaskId> ids;
-  ids.reserve(tasks.size());
-  for (const NewTask& task : tasks) {
+  ids.reserve(static_cast<size_t>(tasks.count));
+  for (int64_t index = 0; index < tasks.count; ++index) {
+    const NewTask task = tasks.task(index);
     CONVOY_INVARIANT(task.units > 0, "a task needs at least one unit, found {}", task.units);
     ids.push_back(task_id_bytes(owner.workload, owner.version, task.parameters, task.units));
   }
@@ -207,17 +241,26 @@ int64_t SqlStore::add(int64_t group_number, std::span<const NewTask> tasks) {
     num_added += static_cast<int64_t>(added.size());
     rows.clear();
   };
-  for (size_t index = 0; index < tasks.size(); ++index) {
-    if (known.contains(ids[index])) continue;
-    const NewTask& task = tasks[index];
-    const Bytes id = bytes_of_id(ids[index]);
+  for (int64_t index = 0; index < tasks.count; ++index) {
+    if (known.contains(ids[static_cast<size_t>(index)])) continue;
+    NewTask task = tasks.task(index);
+    Bytes id = bytes_of_id(ids[static_cast<size_t>(index)]);
     const TaskRow row{.group = group_number, .priority = task.priority, .units = task.units};
-    rows.push_back({group_number, id, task.parameters, task.priority, task.units,
-                    text_crc_of(id.data, task.parameters), crc_of(row)});
+    const int64_t text_crc = text_crc_of(id.data, task.parameters);
+    rows.push_back({group_number, std::move(id), std::move(task.parameters), task.priority,
+                    task.units, text_crc, crc_of(row)});
     if (rows.size() == kTasksPerTransaction) insert();
   }
   if (!rows.empty()) insert();
   return num_added;
+}
+
+int64_t SqlStore::count_open(int64_t group) {
+  const std::vector<SqlRow> rows = read([&] {
+    return session_->run("SELECT count(*) FROM convoy_tasks WHERE group_number = $1 AND state = 0",
+                         {group});
+  });
+  return integer_at(rows.at(0), 0, session_->name());
 }
 
 Counts SqlStore::counts(int64_t group) {

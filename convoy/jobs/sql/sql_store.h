@@ -26,7 +26,8 @@ class SqlStore : public JobStore {
   GroupRegistration register_group(const std::string& name, const std::string& workload,
                                    const std::string& version) override;
   std::vector<Group> groups() override;
-  int64_t add(int64_t group, std::span<const NewTask> tasks) override;
+  using JobStore::add;
+  int64_t add(int64_t group, const TaskList& tasks) override;
   std::vector<Lease> claim(const ClaimRequest& request) override;
   std::vector<bool> renew(std::span<Lease> leases, std::chrono::milliseconds lease) override;
   std::vector<Receipt> complete(std::span<const Completion> completions,
@@ -39,6 +40,7 @@ class SqlStore : public JobStore {
   std::vector<bool> finish(std::span<const Finish> results) override;
   int64_t reopen_failed(int64_t group) override;
   Counts counts(int64_t group) override;
+  int64_t count_open(int64_t group) override;
   void for_each_task(int64_t group, const std::function<void(const TaskRecord&)>& visit) override;
   void for_each_task_ahead(int64_t group,
                            const std::function<void(const TaskRecord&)>& visit) override;
@@ -77,10 +79,12 @@ class SqlStore : public JobStore {
   void read_times(std::vector<Group>& groups);
   Group group(int64_t number);
   IdSet known_ids(int64_t group, const std::vector<TaskId>& wanted);
+  int64_t add_missing(int64_t group, const TaskList& tasks);
+  bool has_list(int64_t group, const TaskList& tasks);
 
-  std::vector<SqlRow> page_of_tasks(int64_t group, int64_t after);
-  void visit_page(const std::vector<SqlRow>& rows,
-                  const std::function<void(const TaskRecord&)>& visit) const;
+  void read_tasks(int64_t group, int64_t after, RowPage& page);
+  int64_t last_of(const RowPage& page) const;
+  void visit_page(const RowPage& page, const std::function<void(const TaskRecord&)>& visit) const;
   std::optional<TaskRow> locked_task(int64_t number);
   std::optional<RangeRow> held_range(const Lease& lease);
   void update_task(const TaskRow& task);

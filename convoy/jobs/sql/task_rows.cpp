@@ -3,7 +3,9 @@
 // Reads and writes of single tasks and ranges within a transaction, and listings of whole groups.
 #include <fmt/format.h>
 
+#include <array>
 #include <future>
+#include <utility>
 
 #include "convoy/jobs/sql/transaction.h"
 
@@ -109,54 +111,77 @@ std::vector<TaskRecord> SqlStore::unfinished_complete(int64_t group) {
 }
 
 // The plus keeps the indices of groups out: pages follow the primary key.
-std::vector<SqlRow> SqlStore::page_of_tasks(int64_t group, int64_t after) {
-  return read([&] {
-    return session_->run(
+void SqlStore::read_tasks(int64_t group, int64_t after, RowPage& page) {
+  read([&] {
+    const std::array<SqlValue, 3> parameters = {group, after, kTasksPerPage};
+    session_->run_into(
         "SELECT number, group_number, id, parameters, priority, units, next_unit, units_done, "
-        "state, text_crc, convoy_tasks.crc, COALESCE(kind, 0), COALESCE(payload, $4), "
-        "COALESCE(failure, $4), COALESCE(convoy_results.crc, 0) "
+        "state, text_crc, convoy_tasks.crc, {COALESCE(}kind{, 0)}, {COALESCE(}payload{, '')}, "
+        "{COALESCE(}failure{, '')}, {COALESCE(}convoy_results.crc{, 0)} "
         "FROM convoy_tasks LEFT JOIN convoy_results ON task = number "
         "WHERE +group_number = $1 AND number > $2 ORDER BY number LIMIT $3",
-        {group, after, kTasksPerPage, Bytes{}});
+        parameters, "iibtiiiiiiiibbi", page);
+    return true;
   });
 }
 
-void SqlStore::visit_page(const std::vector<SqlRow>& rows,
+// The number of the last task of a full page, 0 for the last page.
+int64_t SqlStore::last_of(const RowPage& page) const {
+  if (static_cast<int64_t>(page.num_rows()) < kTasksPerPage) return 0;
+  return task_number(page.row(page.num_rows() - 1), session_->name());
+}
+
+void SqlStore::visit_page(const RowPage& page,
                           const std::function<void(const TaskRecord&)>& visit) const {
   constexpr size_t kTaskColumns = 11;
   const std::string store = session_->name();
-  for (const SqlRow& row : rows) {
-    TaskRecord record = record_of(decode_task(row, store));
-    const bool has_result = integer_at(row, kTaskColumns, store) != 0;
-    if (has_result != (record.state != TaskState::Open))
+  // Their texts are used again.
+  TaskRow task;
+  TaskRecord record;
+  for (size_t index = 0; index < page.num_rows(); ++index) {
+    const RowPage::Row row = page.row(index);
+    decode_task(row, store, task);
+    record.number = task.number;
+    record.group = task.group;
+    write_hex(task.id, record.id);
+    record.parameters.swap(task.parameters);
+    record.units = task.units;
+    record.units_done = task.units_done;
+    record.priority = task.priority;
+    record.state = task.state;
+    if (!record.result) record.result.emplace();
+    if (!decode_result(record.number, row, kTaskColumns, store, *record.result))
+      record.result.reset();
+    if (record.result.has_value() != (record.state != TaskState::Open))
       throw_damaged(store, fmt::format("task {} and its result do not agree", record.number));
-    if (has_result) record.result = decode_result(record.number, row, kTaskColumns, store);
     visit(record);
   }
 }
 
 // Pages, so that a long listing keeps no transaction open and `visit` may use the store.
 void SqlStore::for_each_task(int64_t group, const std::function<void(const TaskRecord&)>& visit) {
-  for (int64_t last = 0;;) {
-    const std::vector<SqlRow> rows = page_of_tasks(group, last);
-    visit_page(rows, visit);
-    if (static_cast<int64_t>(rows.size()) < kTasksPerPage) return;
-    last = integer_at(rows.back(), 0, session_->name());
-  }
+  RowPage page;
+  int64_t last = 0;
+  do {
+    read_tasks(group, last, page);
+    visit_page(page, visit);
+    last = last_of(page);
+  } while (last != 0);
 }
 
 void SqlStore::for_each_task_ahead(int64_t group,
                                    const std::function<void(const TaskRecord&)>& visit) {
-  std::vector<SqlRow> rows = page_of_tasks(group, 0);
-  while (static_cast<int64_t>(rows.size()) == kTasksPerPage) {
-    const int64_t last = integer_at(rows.back(), 0, session_->name());
+  RowPage page, next_page;
+  read_tasks(group, 0, page);
+  while (const int64_t last = last_of(page)) {
     // Waits for the fetch where `visit` throws.
-    std::future<std::vector<SqlRow>> next =
-        std::async(std::launch::async, [&, last] { return page_of_tasks(group, last); });
-    visit_page(rows, visit);
-    rows = next.get();
+    std::future<void> next =
+        std::async(std::launch::async, [&, last] { read_tasks(group, last, next_page); });
+    visit_page(page, visit);
+    next.get();
+    std::swap(page, next_page);
   }
-  visit_page(rows, visit);
+  visit_page(page, visit);
 }
 
 void SqlStore::verify_all() {

@@ -29,6 +29,8 @@ class SqliteSession : public SqlSession {
   using SqlSession::run;
   std::vector<SqlRow> run(std::string_view sql, std::span<const SqlValue> parameters) override;
   std::vector<SqlRow> run_many(std::string_view sql, std::span<const SqlRow> parameters) override;
+  void run_into(std::string_view sql, std::span<const SqlValue> parameters, std::string_view kinds,
+                RowPage& page) override;
   void run_script(const std::string& sql) override;
   bool has_table(const std::string& table) override;
   void lock_schema() override {}  // begin() locks the file
