@@ -99,4 +99,9 @@ Tally Tally::parse(const std::string& json) {
   }
 }
 
+const SharedText& no_parameters() {
+  static const SharedText none("{}");
+  return none;
+}
+
 }  // namespace convoy::sweep

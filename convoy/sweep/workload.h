@@ -13,7 +13,11 @@
 #include <string>
 #include <vector>
 
+#include "convoy/sweep/shared_text.h"
+
 namespace convoy::sweep {
+
+const SharedText& no_parameters();  // "{}"
 
 // One experiment of one method. `parameters` is a JSON object on one line, keys
 // sorted, with everything that decides the numbers but the seed; together with
@@ -21,7 +25,7 @@ namespace convoy::sweep {
 struct Cell {
   std::string method;  // "gnc", "gd", "run"
   int64_t seed = 0;
-  std::string parameters = "{}";
+  SharedText parameters = no_parameters();
 
   bool operator==(const Cell&) const = default;
 };

@@ -120,6 +120,7 @@ SweepPlan plan_command(const CommandFlags& flags, const std::vector<std::string>
                  .mode = "",
                  .version = CommandWorkload().version(),
                  .cells = {}};
+  plan.cells.reserve(static_cast<size_t>(num_cells));
   for (const auto& values : choices(axes)) {
     nlohmann::json parameters;
     parameters["command"] = command;
@@ -128,7 +129,7 @@ SweepPlan plan_command(const CommandFlags& flags, const std::vector<std::string>
     if (flags.persistent) parameters["persistent"] = true;
     parameters["values"] = nlohmann::json(values);
     if (values.empty()) parameters["values"] = nlohmann::json::object();
-    const std::string text = parameters.dump();
+    const SharedText text = parameters.dump();
     for (const int64_t seed : seeds) {
       PlannedCell planned;
       planned.cell = {.method = "run", .seed = seed, .parameters = text};

@@ -33,7 +33,7 @@ nlohmann::json question_of(const Cell& cell) {
 
 CellCommand command_of(const Cell& cell) {
   try {
-    const auto object = nlohmann::json::parse(cell.parameters);
+    const auto object = nlohmann::json::parse(cell.parameters.str());
     std::vector<std::string> names = {"seed"}, values = {std::to_string(cell.seed)};
     for (const auto& [name, value] : object.at("values").items()) {
       names.push_back(name);
@@ -54,7 +54,7 @@ CellCommand command_of(const Cell& cell) {
     return command;
   } catch (const nlohmann::json::exception& error) {
     throw ConfigError(fmt::format("wanted the parameters of a command, found `{}`: {}",
-                                  cell.parameters.substr(0, 80), error.what()));
+                                  cell.parameters.str().substr(0, 80), error.what()));
   }
 }
 

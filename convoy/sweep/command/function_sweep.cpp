@@ -28,7 +28,7 @@ class FunctionWorkload : public Workload {
     std::vector<DescentOutcome> outcomes;
     for (const Cell& cell : cells) {
       DescentOutcome outcome;
-      outcome.loss = sweep_.value(nlohmann::json::parse(cell.parameters), cell.seed);
+      outcome.loss = sweep_.value(nlohmann::json::parse(cell.parameters.str()), cell.seed);
       outcomes.push_back(outcome);
     }
     return outcomes;

@@ -49,7 +49,7 @@ TEST(MfDescent, GivesEachCellTheSameBitsInAnyCompany) {
   const std::vector<DescentOutcome> together = workload.descend(cells);
   for (size_t at = 0; at < cells.size(); ++at) {
     const DescentOutcome alone = workload.descend({cells[at]}).at(0);
-    EXPECT_EQ(alone.loss, together[at].loss) << cells[at].parameters << cells[at].seed;
+    EXPECT_EQ(alone.loss, together[at].loss) << cells[at].parameters.str() << cells[at].seed;
     EXPECT_EQ(alone.train_loss, together[at].train_loss);
   }
 }

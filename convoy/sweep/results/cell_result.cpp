@@ -2,6 +2,7 @@
 #include "convoy/sweep/results/cell_result.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -50,6 +51,15 @@ int64_t SweepResults::count(CellState state) const {
                        [&](const CellResult& cell) { return cell.state == state; });
 }
 
+std::map<CellState, int64_t> SweepResults::counts() const {
+  std::array<int64_t, 4> counts{};
+  for (const CellResult& cell : cells) ++counts[static_cast<size_t>(cell.state)];
+  std::map<CellState, int64_t> by_state;
+  for (size_t state = 0; state < counts.size(); ++state)
+    by_state[static_cast<CellState>(state)] = counts[state];
+  return by_state;
+}
+
 std::optional<double> number_in(const std::string& text) {
   double number = 0;
   const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -60,7 +70,7 @@ std::optional<double> number_in(const std::string& text) {
 
 std::map<std::string, nlohmann::json> axes_of(const Cell& cell) {
   std::map<std::string, nlohmann::json> axes;
-  const auto object = nlohmann::json::parse(cell.parameters, nullptr, false);
+  const auto object = nlohmann::json::parse(cell.parameters.str(), nullptr, false);
   if (!object.is_object()) return axes;
   const bool of_command = object.contains("values") && object["values"].is_object();
   for (const auto& [name, value] : (of_command ? object["values"] : object).items()) {
@@ -93,8 +103,12 @@ double number_parameter(const Cell& cell, const std::string& name) {
 }
 
 double quantile(std::vector<double> values, double share) {
-  if (values.empty()) return std::nan("");
   std::sort(values.begin(), values.end());
+  return quantile_of_sorted(values, share);
+}
+
+double quantile_of_sorted(const std::vector<double>& values, double share) {
+  if (values.empty()) return std::nan("");
   const double position = share * static_cast<double>(values.size() - 1);
   const auto below = static_cast<size_t>(position);
   const size_t above = std::min(below + 1, values.size() - 1);

@@ -37,7 +37,7 @@ struct CellResult {
   jobs::Failure failure;  // the last one, where state is Failed
   int64_t attempts = 0;
   double seconds = 0;  // of all workers together
-  std::string device;
+  SharedText device;
 
   double standard_error() const;  // NaN: none
   // 95 %: of a mean mean +- 1.96 standard errors; NaN where there is none.
@@ -55,6 +55,7 @@ struct SweepResults {
   std::vector<CellResult> cells;
 
   int64_t count(CellState state) const;
+  std::map<CellState, int64_t> counts() const;  // of every state
 };
 
 // What the text says where all of it is a finite number: "1", "1.0" and "1e0" are one.
@@ -80,5 +81,6 @@ double number_parameter(const Cell& cell, const std::string& name);
 // Of `values`, which hold finite numbers only: linear interpolation between order statistics, as
 // numpy has it. NaN when empty. `share` in [0, 1].
 double quantile(std::vector<double> values, double share);
+double quantile_of_sorted(const std::vector<double>& values, double share);
 
 }  // namespace convoy::sweep

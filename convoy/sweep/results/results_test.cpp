@@ -114,7 +114,7 @@ TEST(Figures, EachTeacherRankHasItsOwnTheory) {
   for (const int64_t rank : {1, 2})
     for (const int64_t dim : {150, 300}) {
       CellResult cell = cell_of("gnc", dim, 0, CellState::Value, 0.5);
-      auto parameters = nlohmann::json::parse(cell.cell.parameters);
+      auto parameters = nlohmann::json::parse(cell.cell.parameters.str());
       parameters["teacher_rank"] = rank;
       cell.cell.parameters = parameters.dump();
       cell.theory.curve = 0.25 * static_cast<double>(rank);

@@ -23,6 +23,11 @@ std::string axis_text(const nlohmann::json& value) {
   return value.is_string() ? value.get<std::string>() : value.dump();
 }
 
+// As neighbours of a million cells mostly are: for them nothing is looked up.
+bool are_alike(const Cell* last, const Cell& cell) {
+  return last != nullptr && last->parameters.shares(cell.parameters) && last->method == cell.method;
+}
+
 // Adds the names whose values differ among these parameters, or that some of them lack.
 void add_varying(const std::vector<Cell>& cells, std::set<std::string>& names) {
   std::map<std::string, std::set<std::string>> values;
@@ -40,7 +45,10 @@ void add_varying(const std::vector<Cell>& cells, std::set<std::string>& names) {
 // file do, is no axis.
 std::set<std::string> varying_names(const SweepResults& results) {
   std::map<std::string, std::map<std::string, size_t>> texts;  // by method: parameters, numbered
+  const Cell* last = nullptr;
   for (const CellResult& cell : results.cells) {
+    if (are_alike(last, cell.cell)) continue;
+    last = &cell.cell;
     auto& known = texts[cell.cell.method];
     known.try_emplace(cell.cell.parameters, known.size());
   }
@@ -69,8 +77,11 @@ std::set<std::string> grouping_names(const SweepResults& results, const std::str
   std::map<std::tuple<std::string, std::string, std::string>, std::set<std::string>> values;
   const std::set<std::string> varying = varying_names(results);
   std::unordered_set<std::string> seen;
+  const Cell* last = nullptr;
   for (const CellResult& cell : results.cells) {
-    if (!seen.insert(cell.cell.method + cell.cell.parameters).second) continue;
+    if (are_alike(last, cell.cell)) continue;
+    last = &cell.cell;
+    if (!seen.insert(cell.cell.method + cell.cell.parameters.str()).second) continue;
     const auto axes = axes_of(cell.cell);
     const auto text = [&](const std::string& name) {
       return axes.contains(name) ? axes.at(name).dump() : "";
@@ -276,10 +287,16 @@ std::vector<SeedSummary> summarise(const SweepResults& results, const std::strin
     }
     return place->second;
   };
+  const auto known_row_of = [&](const CellResult& cell) {
+    const auto [found, added] = known.try_emplace(cell.cell.method + cell.cell.parameters.str());
+    if (added) found->second = row_of(cell);
+    return found->second;
+  };
+  const Cell* last = nullptr;
+  size_t place = 0;
   for (const CellResult& cell : results.cells) {
-    const auto found = known.find(cell.cell.method + cell.cell.parameters);
-    const size_t place = found != known.end() ? found->second : row_of(cell);
-    if (found == known.end()) known.emplace(cell.cell.method + cell.cell.parameters, place);
+    if (!are_alike(last, cell.cell)) place = known_row_of(cell);
+    last = &cell.cell;
     Collected& row = all[place];
     if (cell.state == CellState::Value) row.values.push_back(cell.value);
     row.summary.values += cell.state == CellState::Value ? 1 : 0;
@@ -293,9 +310,10 @@ std::vector<SeedSummary> summarise(const SweepResults& results, const std::strin
   }
   std::vector<SeedSummary> summaries;
   for (Collected& row : all) {
-    row.summary.median = quantile(row.values, 0.5);
-    row.summary.low = quantile(row.values, 0.25);
-    row.summary.high = quantile(row.values, 0.75);
+    std::sort(row.values.begin(), row.values.end());
+    row.summary.median = quantile_of_sorted(row.values, 0.5);
+    row.summary.low = quantile_of_sorted(row.values, 0.25);
+    row.summary.high = quantile_of_sorted(row.values, 0.75);
     row.summary.prior_mean = median_of(row.priors);
     row.summary.theory = median_of(row.curves);
     row.summary.accepted_share =
@@ -315,14 +333,15 @@ std::string table_text(const SweepResults& results, bool every_cell) {
 }
 
 std::string counts_text(const SweepResults& results) {
+  const auto counts = results.counts();
   std::string text =
       fmt::format("{}: {}", counted(static_cast<int64_t>(results.cells.size()), "cell"),
-                  counted(results.count(CellState::Value), "value"));
-  if (const int64_t count = results.count(CellState::Censored); count > 0)
+                  counted(counts.at(CellState::Value), "value"));
+  if (const int64_t count = counts.at(CellState::Censored); count > 0)
     text += fmt::format(", {} censored", count);
-  if (const int64_t count = results.count(CellState::Failed); count > 0)
+  if (const int64_t count = counts.at(CellState::Failed); count > 0)
     text += fmt::format(", {} failed", count);
-  if (const int64_t count = results.count(CellState::Partial); count > 0)
+  if (const int64_t count = counts.at(CellState::Partial); count > 0)
     text += fmt::format(", {} unfinished", count);
   return text;
 }

@@ -51,9 +51,9 @@ class OwnText {
     number = std::nan("");
     return skip("null");
   }
-  OwnText& read_plain(std::string& text) {
+  OwnText& read_plain(std::string_view& text) {
     const char* const close = std::find(at_, end_, '"');
-    text.assign(at_, close);
+    text = {at_, close};
     good_ = good_ && text.find('\\') == std::string::npos;
     at_ = close;
     return *this;
@@ -68,9 +68,11 @@ class OwnText {
 
 bool read_effort(OwnText& text, CellResult& cell) {
   int64_t microseconds = 0;
+  std::string_view device;
   text.skip(",\"microseconds\":").read(microseconds).skip(",\"attempts\":").read(cell.attempts);
-  text.skip(",\"device\":\"").read_plain(cell.device).skip("\"}");
+  text.skip(",\"device\":\"").read_plain(device).skip("\"}");
   cell.seconds = static_cast<double>(microseconds) * 1e-6;
+  if (device != cell.device.str()) cell.device = std::string(device);
   return text.at_end();
 }
 
@@ -83,15 +85,15 @@ bool read_own_descent(const std::string& payload, CellResult& cell) {
 
 bool read_own_tally(const std::string& payload, CellResult& cell) {
   OwnText text(payload);
-  std::string loss, loss_squared;
+  std::string_view loss, loss_squared;
   text.skip("{\"tally\":{\"guesses\":").read(cell.tally.guesses);
   text.skip(",\"accepted\":").read(cell.tally.accepted);
   text.skip(",\"non_finite\":").read(cell.tally.non_finite);
   text.skip(",\"loss\":\"").read_plain(loss).skip("\",\"loss_squared\":\"");
   text.read_plain(loss_squared).skip("\"}");
   if (!read_effort(text, cell)) return false;
-  cell.tally.loss = FixedSum::parse(loss);
-  cell.tally.loss_squared = FixedSum::parse(loss_squared);
+  cell.tally.loss = FixedSum::parse(std::string(loss));
+  cell.tally.loss_squared = FixedSum::parse(std::string(loss_squared));
   return true;
 }
 
@@ -141,7 +143,8 @@ jobs::Result descent_result(const DescentOutcome& outcome, const Effort& effort)
   return {.kind = jobs::ResultKind::Value, .payload = object.dump(), .failure = {}};
 }
 
-CellResult cell_result(const PlannedCell& planned, const jobs::TaskRecord& record) {
+CellResult cell_result(const PlannedCell& planned, const jobs::TaskRecord& record,
+                       const SharedText& likely_device) {
   CellResult cell;
   cell.cell = planned.cell;
   cell.planned_guesses = planned.guesses;
@@ -152,6 +155,7 @@ CellResult cell_result(const PlannedCell& planned, const jobs::TaskRecord& recor
     cell.attempts = cell.failure.attempt;
     return cell;
   }
+  cell.device = likely_device;
   const std::string& payload = record.result->payload;
   const bool guessed = planned.guesses > 0;
   try {

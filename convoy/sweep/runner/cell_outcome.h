@@ -24,8 +24,10 @@ jobs::Result guess_result(const Tally& tally, const Effort& effort);
 // Failed where the loss is no finite number.
 jobs::Result descent_result(const DescentOutcome& outcome, const Effort& effort);
 
-// The state, numbers and effort of a task with its result; `theory` is left alone. Throws DataError.
-CellResult cell_result(const PlannedCell& planned, const jobs::TaskRecord& record);
+// The state, numbers and effort of a task with its result; `theory` is left alone. A device that is the likely one
+// shares its text. Throws DataError.
+CellResult cell_result(const PlannedCell& planned, const jobs::TaskRecord& record,
+                       const SharedText& likely_device = {});
 
 // "AMD EPYC 7B13, 2 of 8 cores": what the host computes with.
 std::string device_name();

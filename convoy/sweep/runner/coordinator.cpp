@@ -180,7 +180,7 @@ class Coordinator {
     if (open_ >= 0 && Clock::now() < next_count_) return open_ == 0;
     next_count_ = Clock::now() + kFinishEvery;
     open_ = 0;
-    for (const jobs::Group& group : sweep_.groups) open_ += store_->counts(group.number).open;
+    for (const jobs::Group& group : sweep_.groups) open_ += store_->count_open(group.number);
     return open_ == 0;
   }
 

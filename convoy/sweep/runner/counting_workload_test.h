@@ -44,14 +44,14 @@ class CountingWorkload : public Workload {
   std::string name() const override { return "counting"; }
   std::string version() const override { return "1"; }
   std::unique_ptr<GuessExperiment> guesses(const Cell& cell) const override {
-    const auto parameters = nlohmann::json::parse(cell.parameters);
+    const auto parameters = nlohmann::json::parse(cell.parameters.str());
     return std::make_unique<CountingExperiment>(cell.seed,
                                                 parameters.value("throws_at", ~uint64_t{0}));
   }
   std::vector<DescentOutcome> descend(const std::vector<Cell>& cells) const override {
     std::vector<DescentOutcome> outcomes;
     for (const Cell& cell : cells) {
-      const auto parameters = nlohmann::json::parse(cell.parameters);
+      const auto parameters = nlohmann::json::parse(cell.parameters.str());
       if (parameters.value("memory", false)) throw std::bad_alloc();
       outcomes.push_back({.loss = static_cast<double>(cell.seed), .train_loss = 0, .steps = 1});
       if (parameters.value("nan", false)) outcomes.back().loss = std::nan("");

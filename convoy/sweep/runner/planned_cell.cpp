@@ -19,14 +19,14 @@
 namespace convoy::sweep {
 namespace {
 
-const std::string kCellKey = "{\"cell\":";
+constexpr std::string_view kCellKey = "{\"cell\":";
 constexpr int kFirstOctave = 16;
 // 2^16 * 2^(k / 4), rounded.
 constexpr std::array<int64_t, 4> kQuarters = {65536, 77936, 92682, 110218};
 
 // Where the object of the cell's own parameters ends: it is the bulk of the text, and is kept as it stands. npos: the
 // text is not as parameters() writes it.
-size_t cell_end(const std::string& parameters) {
+size_t cell_end(std::string_view parameters) {
   if (!parameters.starts_with(kCellKey)) return std::string::npos;
   int depth = 0;
   bool in_text = false;
@@ -55,17 +55,19 @@ bool read_plain_rest(std::string_view rest, PlannedCell& planned) {
     return status == std::errc();
   };
   constexpr std::string_view kMethod = ",\"method\":\"";
-  PlannedCell read;
-  number(",\"guesses\":", read.guesses);
+  int64_t guesses = 0, seed = 0;
+  number(",\"guesses\":", guesses);
   if (!rest.starts_with(kMethod)) return false;
   rest.remove_prefix(kMethod.size());
   const size_t close = rest.find_first_of("\"\\");
   if (close == std::string_view::npos || rest[close] != '"') return false;
-  read.cell.method = rest.substr(0, close);
+  const std::string_view method = rest.substr(0, close);
   rest.remove_prefix(close + 1);
-  if (!number(",\"seed\":", read.cell.seed) || rest != "}") return false;
-  read.cell.parameters = std::move(planned.cell.parameters);
-  planned = std::move(read);
+  if (!number(",\"seed\":", seed) || rest != "}") return false;
+  planned.cell.method = method;
+  planned.cell.seed = seed;
+  planned.guesses = guesses;
+  planned.stop = {};
   return true;
 }
 
@@ -81,13 +83,27 @@ bool StopRule::met(const Tally& tally) const {
 
 // As nlohmann writes it, keys sorted: `cell.parameters` is canonical already.
 std::string PlannedCell::parameters() const {
-  std::string text = kCellKey + cell.parameters;
-  if (guesses > 0) text += fmt::format(",\"guesses\":{}", guesses);
-  text += fmt::format(",\"method\":{},\"seed\":{}", nlohmann::json(cell.method).dump(), cell.seed);
-  if (stop.accepted > 0) text += fmt::format(",\"target_accepted\":{}", stop.accepted);
+  std::string text(kCellKey);
+  text += cell.parameters.str();
+  append_rest(text);
+  return text;
+}
+
+void PlannedCell::append_rest(std::string& text) const {
+  const bool plain = std::all_of(cell.method.begin(), cell.method.end(), [](char letter) {
+    return (letter >= 'a' && letter <= 'z') || letter == '_';
+  });
+  if (guesses > 0) text.append(",\"guesses\":").append(std::to_string(guesses));
+  text.append(",\"method\":");
+  if (plain)
+    text.append("\"").append(cell.method).append("\"");
+  else
+    text.append(nlohmann::json(cell.method).dump());
+  text.append(",\"seed\":").append(std::to_string(cell.seed));
+  if (stop.accepted > 0) text.append(",\"target_accepted\":").append(std::to_string(stop.accepted));
   if (stop.standard_error > 0)
-    text += ",\"target_standard_error\":" + nlohmann::json(stop.standard_error).dump();
-  return text + "}";
+    text.append(",\"target_standard_error\":").append(nlohmann::json(stop.standard_error).dump());
+  text.append("}");
 }
 
 jobs::NewTask PlannedCell::task() const {
@@ -95,27 +111,45 @@ jobs::NewTask PlannedCell::task() const {
 }
 
 PlannedCell PlannedCell::parse(const std::string& parameters) {
+  return PlannedCellReader().read(parameters);
+}
+
+const PlannedCell& PlannedCellReader::read(const std::string& parameters) {
   try {
-    PlannedCell planned;
+    const std::string& last = planned_.cell.parameters;
+    const std::string_view rest =
+        std::string_view(parameters).substr(std::min(parameters.size(), kCellKey.size()));
+    // The object that begins with all of a whole object is that object.
+    const bool same = parameters.starts_with(kCellKey) && rest.starts_with(last) &&
+                      rest.size() > last.size() && rest[last.size()] == ',';
+    const size_t end = same ? kCellKey.size() + last.size() : cell_end(parameters);
     nlohmann::json object;
-    if (const size_t end = cell_end(parameters); end != std::string::npos) {
-      planned.cell.parameters = parameters.substr(kCellKey.size(), end - kCellKey.size());
-      if (read_plain_rest(std::string_view(parameters).substr(end), planned)) return planned;
+    if (end != std::string::npos) {
+      if (!same) planned_.cell.parameters = shared(rest.substr(0, end - kCellKey.size()));
+      if (read_plain_rest(std::string_view(parameters).substr(end), planned_)) return planned_;
       object = nlohmann::json::parse("{" + parameters.substr(end + 1));
     } else {
       object = nlohmann::json::parse(parameters);
-      planned.cell.parameters = object.at("cell").dump();
+      planned_.cell.parameters = shared(object.at("cell").dump());
     }
-    object.at("method").get_to(planned.cell.method);
-    object.at("seed").get_to(planned.cell.seed);
-    planned.guesses = object.value("guesses", int64_t{0});
-    planned.stop.accepted = object.value("target_accepted", int64_t{0});
-    planned.stop.standard_error = object.value("target_standard_error", 0.0);
-    return planned;
+    object.at("method").get_to(planned_.cell.method);
+    object.at("seed").get_to(planned_.cell.seed);
+    planned_.guesses = object.value("guesses", int64_t{0});
+    planned_.stop.accepted = object.value("target_accepted", int64_t{0});
+    planned_.stop.standard_error = object.value("target_standard_error", 0.0);
+    return planned_;
   } catch (const nlohmann::json::exception& error) {
     throw DataError(fmt::format("wanted the parameters of a sweep's cell, found `{}`: {}",
                                 parameters.substr(0, 80), error.what()));
   }
+}
+
+const SharedText& PlannedCellReader::shared(std::string_view text) {
+  constexpr size_t kMost = 1 << 16;
+  if (known_.size() >= kMost) known_.clear();
+  const auto [known, added] = known_.try_emplace(std::string(text));
+  if (added) known->second = SharedText(known->first);
+  return known->second;
 }
 
 int64_t checkpoint_begin(int64_t block) {
@@ -160,11 +194,23 @@ std::vector<int64_t> chosen_seeds(const std::vector<int64_t>& named, int64_t num
 }
 
 // Sums of hashes: the order of the cells does not count, and a million of them need no sorting.
-std::string SweepPlan::name() const {
+std::string SweepPlan::digest() const {
   std::array<uint64_t, 4> sum{};
+  // Neighbours mostly begin alike: what they have in common is hashed once.
+  const Cell* last = nullptr;
+  Sha256 begun;
+  std::string rest;
   for (const PlannedCell& planned : cells) {
-    Sha256 hash;
-    hash.update(planned.parameters());
+    if (last == nullptr || !last->parameters.shares(planned.cell.parameters)) {
+      begun = Sha256();
+      begun.update(kCellKey);
+      begun.update(planned.cell.parameters.str());
+    }
+    last = &planned.cell;
+    rest.clear();
+    planned.append_rest(rest);
+    Sha256 hash = begun;
+    hash.update(rest);
     const auto digest = hash.digest();
     for (size_t word = 0; word < sum.size(); ++word) {
       uint64_t part = 0;
@@ -175,7 +221,11 @@ std::string SweepPlan::name() const {
   Sha256 hash;
   hash.update(workload);
   hash.update(std::as_bytes(std::span(sum)));
-  return fmt::format("{}-{}", label, hash.hex().substr(0, 12));
+  return hash.hex();
+}
+
+std::string SweepPlan::name_of(const std::string& digest) const {
+  return fmt::format("{}-{}", label, digest.substr(0, 12));
 }
 
 std::vector<std::string> SweepPlan::methods() const {

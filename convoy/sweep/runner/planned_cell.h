@@ -5,6 +5,8 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "convoy/jobs/task.h"
@@ -30,9 +32,23 @@ struct PlannedCell {
   int64_t priority = 0;  // higher goes first; no part of the identity
 
   std::string parameters() const;  // canonical
+  // What parameters() has behind the text of the cell.
+  void append_rest(std::string& text) const;
   jobs::NewTask task() const;
   static PlannedCell parse(const std::string& parameters);  // throws DataError
   bool operator==(const PlannedCell&) const = default;
+};
+
+// PlannedCell::parse of many: cells of equal parameters share their text, which is most of them.
+class PlannedCellReader {
+ public:
+  const PlannedCell& read(const std::string& parameters);  // valid until the next call
+
+ private:
+  const SharedText& shared(std::string_view text);
+
+  PlannedCell planned_;
+  std::unordered_map<std::string, SharedText> known_;
 };
 
 // The checkpoints of a cell with a stop rule: block b holds the guesses [checkpoint_begin(b), checkpoint_begin(b + 1)).
@@ -56,9 +72,12 @@ struct SweepPlan {
   std::string version;
   std::vector<PlannedCell> cells;  // distinct
 
-  // Label and a hash of all that is planned but the version. A plan changes with each axis value; what is computed does
-  // not change with the plan.
-  std::string name() const;
+  // Of all that is planned but the version, the order of the cells aside; hexadecimal.
+  std::string digest() const;
+  // Label and the beginning of the digest. A plan changes with each axis value; what is computed does not change with
+  // the plan.
+  std::string name() const { return name_of(digest()); }
+  std::string name_of(const std::string& digest) const;
   std::vector<std::string> methods() const;  // in order of first use
 };
 

@@ -86,8 +86,8 @@ TEST(SsmDescent, KeepsDifferencesOfWeightsWhenOnlyTheirSumIsSeen) {
           for (const double weight : weights) s += std::pow(weight - mean + 0.5 / d, m);
           loss += s * s;
         }
-        EXPECT_LT(outcomes[at].train_loss, 1e-6) << cells[at].parameters;
-        EXPECT_NEAR(outcomes[at].loss, loss, 1e-4) << cells[at].parameters;
+        EXPECT_LT(outcomes[at].train_loss, 1e-6) << cells[at].parameters.str();
+        EXPECT_NEAR(outcomes[at].loss, loss, 1e-4) << cells[at].parameters.str();
         EXPECT_EQ(outcomes[at].steps, 9990);
       }
     }

@@ -89,10 +89,10 @@ TEST_P(EachPrecisionOfGuesses, GiveTheSameBitsAtEveryLevel) {
           fmt::format(R"("sequence_length": {}, "student_dim": {}, "eps_train": 0.5)", length, dim),
           length);
       const Tally wanted = tally_of(cell, 3, 700, GetParam(), CpuLevel::Scalar);
-      EXPECT_GT(wanted.accepted, 0) << cell.parameters;
+      EXPECT_GT(wanted.accepted, 0) << cell.parameters.str();
       for (const CpuLevel level : usable_cpu_levels())
         EXPECT_EQ(tally_of(cell, 3, 700, GetParam(), level), wanted)
-            << cpu_level_name(level) << cell.parameters;
+            << cpu_level_name(level) << cell.parameters.str();
     }
   }
 }

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A text that many cells have in common and that is kept once: copies share it. It never changes, so threads may read
+// copies of one at the same time. Stands for a std::string wherever one is read.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace convoy::sweep {
+
+class SharedText {
+ public:
+  SharedText() = default;  // empty
+  SharedText(std::string text) : text_(std::make_shared<const std::string>(std::move(text))) {}
+  SharedText(const char* text) : SharedText(std::string(text)) {}
+
+  const std::string& str() const { return text_ ? *text_ : empty(); }
+  operator const std::string&() const { return str(); }
+  bool shares(const SharedText& other) const { return text_ == other.text_; }
+
+  friend bool operator==(const SharedText& left, const SharedText& right) {
+    return left.shares(right) || left.str() == right.str();
+  }
+  friend bool operator==(const SharedText& left, std::string_view right) {
+    return left.str() == right;
+  }
+
+ private:
+  static const std::string& empty() {
+    static const std::string none;
+    return none;
+  }
+
+  std::shared_ptr<const std::string> text_;
+};
+
+}  // namespace convoy::sweep
