@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <ostream>
 #include <thread>
 
 #include "launch/launch_process.h"
@@ -22,7 +23,7 @@ class TwoNodes : public LaunchTest {
   std::unique_ptr<LaunchProcess> start_node(int node, const std::string& script,
                                             std::map<std::string, std::string> variables = {}) {
     LaunchStart what = shell(1, script,
-                             {"--nnodes", "2", "--node-rank", std::to_string(node),
+                             {"--nnodes", nodes_, "--node-rank", std::to_string(node),
                               "--rdzv-endpoint", "127.0.0.1:" + port_, "--rdzv-id", "two"});
     what.environment = std::move(variables);
     return start(what);
@@ -52,6 +53,7 @@ class TwoNodes : public LaunchTest {
   }
 
   const std::string port_ = std::to_string(20'000 + ::getpid() % 10'000);
+  const char* nodes_ = "2";
   std::unique_ptr<LaunchProcess> node_0_, node_1_;
 };
 
@@ -114,14 +116,16 @@ TEST_F(TwoNodes, L18_NodeWhoseClockIsOffIsNamedOnceAndTheJobGoesOn) {
 
 struct UserSignalCase {
   const char* name;
-  int fast_node;          // leaves at once; the other one needs a second to save
-  std::vector<int> told;  // launchers that get USR1, in this order
+  int fast_node;            // leaves at once; the other one needs a second to save
+  std::vector<int> told;    // launchers that get USR1, in this order
+  const char* nodes = "2";  // --nnodes
 };
 
 class UserSignalOfTwoNodes : public TwoNodes, public ::testing::WithParamInterface<UserSignalCase> {
  protected:
   // A program as SLURM's --signal=USR1 wants it: it knows that signal only, and any other one ends it in the middle of a save.
   void start_savers() {
+    nodes_ = GetParam().nodes;
     for (const int node : {0, 1})
       (node == 0 ? node_0_ : node_1_) = start_node(
           node, fmt::format("trap 'echo got >> $HERE/got; {}echo saved >> $HERE/saved; exit 75' "
@@ -154,7 +158,10 @@ const UserSignalCase kUserSignalCases[] = {
     {"OnlyTheFirstWhichIsSlow", 1, {0}},
     {"OnlyTheSecond", 1, {1}},
     {"OnlyTheSecondWhichIsSlow", 0, {1}},
+    {"ElasticBothFirstIsFast", 0, {1, 0}, "1:2"},
+    {"ElasticBothSecondIsFast", 1, {0, 1}, "1:2"},
 };
+void PrintTo(const UserSignalCase& one, std::ostream* out) { *out << one.name; }
 INSTANTIATE_TEST_SUITE_P(TwoNodes, UserSignalOfTwoNodes, ::testing::ValuesIn(kUserSignalCases),
                          [](const auto& test) { return std::string(test.param.name); });
 
