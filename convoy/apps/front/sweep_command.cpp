@@ -130,8 +130,8 @@ int say_how_it_ended(const Context& context, const sweep::RunReport& report,
     if (first == nullptr && cell.state == sweep::CellState::Failed) first = &cell;
   throw Error(ExitCode::Numeric, "failed_cells",
               first == nullptr ? line
-                               : fmt::format("{}. The first: {}: {}", line, first->failure.kind,
-                                             first->failure.message),
+                               : fmt::format("{}. The first: {}: {}", line, first->failure->kind,
+                                             first->failure->message),
               {.hint = "`convoy sweep show` lists them"});
 }
 

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <limits>
 #include <map>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -34,7 +35,7 @@ struct CellResult {
   Tally tally;                                              // of guesses that count
   DescentOutcome descent;
   Theory theory;
-  jobs::Failure failure;  // the last one, where state is Failed
+  std::shared_ptr<const jobs::Failure> failure;  // the last one where state is Failed, or null
   int64_t attempts = 0;
   double seconds = 0;  // of all workers together
   SharedText device;

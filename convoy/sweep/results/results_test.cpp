@@ -38,7 +38,8 @@ SweepResults example() {
       cell_of("gnc", 150, 3, CellState::Value, 0.25), cell_of("gnc", 150, 1, CellState::Censored),
       cell_of("gnc", 300, 3, CellState::Failed),      cell_of("gnc", 300, 1, CellState::Partial),
       cell_of("gd", 150, 3, CellState::Value, 1e-5),  cell_of("gd", 300, 1, CellState::Value, 2)};
-  results.cells[2].failure = {.kind = "crash", .message = "it \"fell\", twice", .attempt = 2};
+  results.cells[2].failure = std::make_shared<jobs::Failure>(
+      jobs::Failure{.kind = "crash", .message = "it \"fell\", twice", .attempt = 2});
   return results;
 }
 

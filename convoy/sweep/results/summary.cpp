@@ -158,8 +158,8 @@ std::string remark(const CellResult& cell) {
       return fmt::format("0 of {} guesses passed: P < {:.2e} at 95 %", cell.tally.guesses,
                          cell.share_bound());
     case CellState::Failed:
-      return fmt::format("{}: {} (attempt {})", cell.failure.kind, one_line(cell.failure.message),
-                         cell.failure.attempt);
+      return fmt::format("{}: {} (attempt {})", cell.failure->kind, one_line(cell.failure->message),
+                         cell.failure->attempt);
     case CellState::Partial:
       return cell.planned_guesses > 0
                  ? fmt::format("{} of {} guesses", cell.tally.guesses, cell.planned_guesses)

@@ -57,11 +57,11 @@ void add_outcome(ordered_json& row, const CellResult& cell) {
 void add_effort(ordered_json& row, const CellResult& cell) {
   const bool failed = cell.state == CellState::Failed;
   row["attempts"] = cell.attempts > 0 ? ordered_json(cell.attempts) : ordered_json(nullptr);
-  row["failure_kind"] = text_or_null(failed ? cell.failure.kind : "");
-  row["failure_message"] = text_or_null(failed ? cell.failure.message : "");
-  row["failure_signal"] = failed && cell.failure.signal != 0 ? ordered_json(cell.failure.signal)
-                                                             : ordered_json(nullptr);
-  row["failure_stderr"] = readable_or_null(failed ? cell.failure.stderr_tail : "");
+  row["failure_kind"] = text_or_null(failed ? cell.failure->kind : "");
+  row["failure_message"] = text_or_null(failed ? cell.failure->message : "");
+  row["failure_signal"] = failed && cell.failure->signal != 0 ? ordered_json(cell.failure->signal)
+                                                              : ordered_json(nullptr);
+  row["failure_stderr"] = readable_or_null(failed ? cell.failure->stderr_tail : "");
   row["seconds"] = cell.seconds > 0 ? ordered_json(cell.seconds) : ordered_json(nullptr);
   row["guesses_per_second"] =
       cell.seconds > 0 && cell.tally.guesses > 0

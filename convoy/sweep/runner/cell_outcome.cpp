@@ -151,8 +151,8 @@ CellResult cell_result(const PlannedCell& planned, const jobs::TaskRecord& recor
   if (!record.result) return cell;
   if (record.result->kind == jobs::ResultKind::Failed) {
     cell.state = CellState::Failed;
-    cell.failure = record.result->failure;
-    cell.attempts = cell.failure.attempt;
+    cell.failure = std::make_shared<const jobs::Failure>(record.result->failure);
+    cell.attempts = cell.failure->attempt;
     return cell;
   }
   cell.device = likely_device;

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convoy/sweep/runner/sweep_store.h"
 
-#include <sys/mman.h>
-
 #include <algorithm>
 
 #include "convoy/base/error.h"
@@ -66,15 +64,6 @@ std::vector<jobs::Lease> all_leases(jobs::JobStore& store, const StoredSweep& sw
   for (const Group& group : sweep.groups)
     for (jobs::Lease& lease : store.leases(group.number)) all.push_back(std::move(lease));
   return all;
-}
-
-// A million results take 350 MB: faults of small pages were a fifth of the time to read them. A wish, not a need.
-void ask_for_large_pages(void* memory, size_t num_bytes) {
-  constexpr uintptr_t kPageBytes = 1 << 21;
-  const auto begin = reinterpret_cast<uintptr_t>(memory);
-  const uintptr_t first = (begin + kPageBytes - 1) / kPageBytes * kPageBytes;
-  const uintptr_t end = (begin + num_bytes) / kPageBytes * kPageBytes;
-  if (first < end) ::madvise(reinterpret_cast<void*>(first), end - first, MADV_HUGEPAGE);
 }
 
 jobs::TaskList tasks_of(const SweepPlan& plan, const std::string& method,
@@ -192,7 +181,6 @@ SweepResults read_results(jobs::JobStore& store, const StoredSweep& sweep,
     num_cells += counts.open + counts.done + counts.failed;
   }
   results.cells.reserve(static_cast<size_t>(num_cells));
-  ask_for_large_pages(results.cells.data(), results.cells.capacity() * sizeof(CellResult));
   PlannedCellReader reader;
   SharedText device;
   for (const Group& group : sweep.groups)

@@ -77,8 +77,8 @@ TEST_F(SweepWorker, ACellThatThrowsFailsAloneAndIsNoZero) {
       {2, {"numeric", 3}}, {4, {"memory", 3}}, {5, {"non_finite", 1}}};
   for (const auto& [seed, how] : failed) {
     EXPECT_EQ(by_seed[seed]->state, CellState::Failed) << seed;
-    EXPECT_EQ(by_seed[seed]->failure.kind, how.first);
-    EXPECT_EQ(by_seed[seed]->failure.attempt, how.second);
+    EXPECT_EQ(by_seed[seed]->failure->kind, how.first);
+    EXPECT_EQ(by_seed[seed]->failure->attempt, how.second);
     EXPECT_TRUE(std::isnan(by_seed[seed]->value));
   }
   EXPECT_EQ(retry_failed(*store_, sweep_), 3);
