@@ -132,8 +132,8 @@ class JobStore {
   virtual int64_t reopen_failed(int64_t group) = 0;
 
   virtual Counts counts(int64_t group) = 0;
-  // The first of the counts alone, in less time where few tasks are open.
-  virtual int64_t count_open(int64_t group) = 0;
+  // Open tasks, but no more than `at_most`: takes no time that grows with the group.
+  virtual int64_t count_open(int64_t group, int64_t at_most) = 0;
   // Every task of the group in the order of add().
   virtual void for_each_task(int64_t group,
                              const std::function<void(const TaskRecord&)>& visit) = 0;

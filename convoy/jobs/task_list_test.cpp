@@ -60,14 +60,15 @@ TEST_P(EachStoreOfLists, AnotherListOrGroupOrNoDigestIsLookedThrough) {
 }
 
 TEST_P(EachStoreOfLists, OpenTasksAreCountedAsAmongAllCounts) {
-  EXPECT_EQ(store_->count_open(group_), 0);
+  EXPECT_EQ(store_->count_open(group_, 10), 0);
   add(3, "one");
-  EXPECT_EQ(store_->count_open(group_), 3);
+  EXPECT_EQ(store_->count_open(group_, 10), 3);
   const Lease lease = store_->claim({.group = group_, .worker = "w"}).at(0);
   const Completion done{
       .lease = lease, .payload = "1", .count = 0, .result = Result{.payload = "1"}};
   store_->complete({&done, 1}, {});
-  EXPECT_EQ(store_->count_open(group_), 2);
+  EXPECT_EQ(store_->count_open(group_, 10), 2);
+  EXPECT_EQ(store_->count_open(group_, 1), 1);
   EXPECT_EQ(store_->counts(group_).open, 2);
 }
 

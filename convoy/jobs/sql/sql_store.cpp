@@ -255,10 +255,12 @@ int64_t SqlStore::add_missing(int64_t group_number, const TaskList& tasks) {
   return num_added;
 }
 
-int64_t SqlStore::count_open(int64_t group) {
+int64_t SqlStore::count_open(int64_t group, int64_t at_most) {
   const std::vector<SqlRow> rows = read([&] {
-    return session_->run("SELECT count(*) FROM convoy_tasks WHERE group_number = $1 AND state = 0",
-                         {group});
+    return session_->run(
+        "SELECT count(*) FROM (SELECT 1 FROM convoy_tasks WHERE group_number = $1 AND state = 0 "
+        "LIMIT $2) AS open_tasks",
+        {group, at_most});
   });
   return integer_at(rows.at(0), 0, session_->name());
 }

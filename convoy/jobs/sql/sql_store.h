@@ -40,7 +40,7 @@ class SqlStore : public JobStore {
   std::vector<bool> finish(std::span<const Finish> results) override;
   int64_t reopen_failed(int64_t group) override;
   Counts counts(int64_t group) override;
-  int64_t count_open(int64_t group) override;
+  int64_t count_open(int64_t group, int64_t at_most) override;
   void for_each_task(int64_t group, const std::function<void(const TaskRecord&)>& visit) override;
   void for_each_task_ahead(int64_t group,
                            const std::function<void(const TaskRecord&)>& visit) override;

@@ -31,8 +31,9 @@ constexpr milliseconds kFinishEvery{250};     // looks for finished cells in the
 constexpr milliseconds kReleaseEvery{1'000};  // looks for workers that ended with their runner
 constexpr std::chrono::seconds kSayWaitingEvery{60};
 constexpr milliseconds kStopGrace{
-    5'000};                     // what a worker computes when told to stop is short, or lost
-constexpr int kIdleDeaths = 5;  // in a row, of workers that had begun nothing
+    5'000};  // what a worker computes when told to stop is short, or lost
+constexpr int64_t kMostWorkers = 4096;  // as the flag has it
+constexpr int kIdleDeaths = 5;          // in a row, of workers that had begun nothing
 
 class Coordinator {
  public:
@@ -180,7 +181,9 @@ class Coordinator {
     if (open_ >= 0 && Clock::now() < next_count_) return open_ == 0;
     next_count_ = Clock::now() + kFinishEvery;
     open_ = 0;
-    for (const jobs::Group& group : sweep_.groups) open_ += store_->count_open(group.number);
+    // As many as there may be workers for.
+    const int64_t most = std::max(kMostWorkers, options_.workers);
+    for (const jobs::Group& group : sweep_.groups) open_ += store_->count_open(group.number, most);
     return open_ == 0;
   }
 

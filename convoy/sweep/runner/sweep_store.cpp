@@ -30,7 +30,7 @@ bool contains(const std::vector<Group>& groups, const Group& group) {
 std::map<std::string, int64_t> open_tasks(jobs::JobStore& store, const StoredSweep& sweep) {
   std::map<std::string, int64_t> open;
   for (const Group& group : sweep.groups) {
-    if (store.count_open(group.number) == 0) continue;
+    if (store.count_open(group.number, 1) == 0) continue;
     store.for_each_task(group.number, [&](const TaskRecord& task) {
       if (task.state == jobs::TaskState::Open) open[task.id] = task.number;
     });
