@@ -254,7 +254,7 @@ std::vector<SqlRow> SqliteSession::run_many(std::string_view sql,
   return rows;
 }
 
-// SQLite is asked for the type of no value: that and two calls for each took a quarter of a long listing.
+// SQLite is asked for the type of no value: that took a tenth of a long listing.
 void SqliteSession::run_into(std::string_view sql, std::span<const SqlValue> parameters,
                              std::string_view kinds, RowPage& page) {
   const Statement& statement = prepared(sql);
