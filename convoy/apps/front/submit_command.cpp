@@ -15,6 +15,7 @@
 #include "convoy/launch/rendezvous/job_token.h"
 #include "convoy/launch/submit/engine_tool.h"
 #include "convoy/launch/submit/job_text.h"
+#include "convoy/launch/submit/submitted_command.h"
 
 namespace convoy::apps {
 namespace {
@@ -64,8 +65,7 @@ void check_environment(const Context& context, const SubmitSettings& settings) {
   for (const launch::TravellingVariable& variable : launch::travelling_variables(settings)) {
     if (variable.has_value || std::getenv(variable.name.c_str()) != nullptr) continue;
     const std::string found = fmt::format("--env names {}, which is not set here", variable.name);
-    if (settings.go)
-      throw ConfigError(found, {.key = "env", .hint = "set it, or give NAME=VALUE"});
+    if (settings.go) throw ConfigError(found, {.key = "env", .hint = "set it, or give NAME=VALUE"});
     context.log().warning(found);
   }
 }
@@ -103,6 +103,8 @@ int run_submit(Context& context, const std::vector<std::string>& arguments) {
       settings.name += "-" + launch::JobToken::new_secret().substr(0, 6);
   }
   check_environment(context, settings);
+  for (const std::string& warning : launch::submit_warnings(settings, command))
+    context.log().warning(warning);
   const std::string text = job_text(settings, command);
   if (!settings.output.empty() && settings.output != "-")
     write_job(settings.output, settings, text);

@@ -98,6 +98,23 @@ TEST_F(SubmitCommand, AnMpiJobRunsUnderTheTerminalAndItsCodeIsOurs) {
   EXPECT_EQ(end.code, 16);
 }
 
+TEST_F(SubmitCommand, WhatTheFlagsDoNotSuggestIsSaid) {
+  const testing::ScriptEnd alone =
+      submit("--engine slurm --nproc-per-node 8 -- python train.py 2>&1 >/dev/null");
+  EXPECT_EQ(alone.code, 0);
+  EXPECT_NE(alone.out.find("`python` is started once on each node"), std::string::npos)
+      << alone.out;
+  const testing::ScriptEnd hosts =
+      submit("--engine mpi --hostfile /nonexist -- convoy launch x 2>&1 >/dev/null");
+  EXPECT_EQ(hosts.code, 0);
+  EXPECT_NE(hosts.out.find("--hostfile /nonexist: there is no such file"), std::string::npos)
+      << hosts.out;
+  const testing::ScriptEnd plain =
+      submit("--engine slurm --no-requeue --signal-before 0 --time 10 -- torchrun x.py");
+  EXPECT_EQ(plain.code, 0) << plain.out;
+  EXPECT_EQ(plain.out.find("--signal"), std::string::npos) << plain.out;
+}
+
 TEST_F(SubmitCommand, RefusalsNameTheFlag) {
   for (const auto& [arguments, word] : std::vector<std::pair<std::string, std::string>>{
            {"-- true", "--engine"},
@@ -107,7 +124,9 @@ TEST_F(SubmitCommand, RefusalsNameTheFlag) {
            {"--engine slurm --nods 3 -- true", "--nodes"},
            {"--engine slurm --nodes 0 -- true", "--nodes"},
            {"--engine kubernetes -- true", "--image"},
-           {"--engine slurm --env NOT_SET_X --go -- true", "NOT_SET_X"}}) {
+           {"--engine slurm --env NOT_SET_X --go -- true", "NOT_SET_X"},
+           {"--engine slurm -- torchrun x.py", "convoy launch"},
+           {"--engine mpi -- python -m torch.distributed.run x.py", "convoy launch"}}) {
     const testing::ScriptEnd end = submit(arguments);
     EXPECT_EQ(end.code, 2) << arguments;
     EXPECT_NE(end.out.find(word), std::string::npos) << arguments << ": " << end.out;

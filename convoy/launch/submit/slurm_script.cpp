@@ -50,7 +50,8 @@ std::string directives(const SubmitSettings& settings) {
   list.add("qos", settings.qos);
   list.add("output", fmt::format("\"{}/%j.log\"", settings.log_dir));
   list.add("open-mode", "append");
-  list.add("signal", fmt::format("B:USR1@{}", signal_before_seconds(settings)));
+  if (signal_before_seconds(settings) > 0)
+    list.add("signal", fmt::format("B:USR1@{}", signal_before_seconds(settings)));
   list.add_line(max_requeues(settings) > 0 ? "--requeue" : "--no-requeue");
   std::string names = "PATH";
   for (const TravellingVariable& variable : travelling_variables(settings))

@@ -14,6 +14,7 @@
 #include "convoy/config/describe.h"
 #include "convoy/config/field_list.h"
 #include "convoy/launch/submit/quoting.h"
+#include "convoy/launch/submit/submitted_command.h"
 
 namespace convoy::launch {
 namespace {
@@ -293,6 +294,7 @@ void check_submit_settings(const SubmitSettings& settings,
   }
   claimed_volumes(settings);
   travelling_variables(settings);
+  refuse_foreign_launcher(settings, command);
 }
 
 }  // namespace convoy::launch

@@ -48,9 +48,10 @@ struct SubmitSettings {
     visit("name", name, "job name; empty = convoy, with a random end where names must be new")
         .alias("job_name");
     visit("nodes", nodes, "nodes; the command is started once on each").at_least(1);
-    visit("nproc_per_node", nproc_per_node,
-          "ranks per node, for `convoy launch`, `convoy train` or torchrun as the command: auto, "
-          "gpu, cpu or a number");
+    visit(
+        "nproc_per_node", nproc_per_node,
+        "ranks per node, for `convoy launch` or `convoy train` as the command: auto, gpu, cpu or a "
+        "number");
     visit("task_per_rank", task_per_rank,
           "the engine starts every rank itself and the command finds its place (slurm, mpi)");
     visit("gpus_per_node", gpus_per_node, "GPUs asked for on each node (slurm, kubernetes)")
@@ -75,8 +76,8 @@ struct SubmitSettings {
     visit("no_requeue", no_requeue, "never start again");
     visit("max_requeues", max_requeues, "times the job is started again; auto = 3").at_least(0);
     visit("signal_before", signal_before,
-          "seconds before the time limit at which ranks are told to save and stop; auto = 90 "
-          "(slurm, kubernetes)")
+          "seconds before the time limit at which ranks are told to save and stop; auto = 90, 0 = "
+          "not ahead of it (slurm, kubernetes)")
         .at_least(0);
     visit("port", port, "port of the first node on which launchers meet; auto = by the job's id")
         .at_least(1)
@@ -100,7 +101,7 @@ struct TravellingVariable {
 };
 
 // Checks everything that can be known before the engine is asked. Throws ConfigError that names the flag: a value that is
-// no such thing, and a flag that this engine cannot honour.
+// no such thing, a flag that this engine cannot honour, a launcher that cannot be told to save.
 void check_submit_settings(const SubmitSettings& settings, const std::vector<std::string>& command);
 
 // The lists, taken apart. Throw ConfigError.
