@@ -111,8 +111,8 @@ bool Attempt::any_running() const {
 int Attempt::wait_limit_ms() const {
   std::optional<Clock::time_point> first;
   for (const auto& deadline :
-       {fail_at_, kill_at_, give_up_at_, logs_.next_deadline(), health_.next_deadline(),
-        timers_ ? timers_->next_deadline() : std::nullopt})
+       {early_exit_told_at_, fail_at_, kill_at_, give_up_at_, logs_.next_deadline(),
+        health_.next_deadline(), timers_ ? timers_->next_deadline() : std::nullopt})
     if (deadline && (!first || *deadline < *first)) first = deadline;
   const bool held = std::any_of(ranks_.begin(), ranks_.end(),
                                 [](const Rank& rank) { return rank.running && rank.held; });
@@ -230,6 +230,7 @@ void Attempt::handle_peers() {
 void Attempt::begin_stopping() {
   phase_ = Phase::Stopping;
   fail_at_.reset();
+  early_exit_told_at_.reset();
   kill_at_ = Clock::now() + plan_.stop_grace;
 }
 
@@ -261,6 +262,8 @@ void Attempt::kill_all() {
 
 void Attempt::handle_deadlines() {
   const auto now = Clock::now();
+  if (phase_ == Phase::Running && fail_at_ && early_exit_told_at_ && now >= *early_exit_told_at_)
+    tell_early_exit();
   if (fail_at_ && now >= *fail_at_) {
     report_.ended_early = std::all_of(
         report_.ends.begin(), report_.ends.end(),

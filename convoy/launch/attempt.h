@@ -56,6 +56,7 @@ class Attempt {
   void handle_peers();
   void begin_stopping();
   void leave_for(int signal);
+  void tell_early_exit();
   void handle_health();
   void handle_timers();
   std::optional<int> rank_of(pid_t pid) const;
@@ -98,9 +99,10 @@ class Attempt {
       0;  // USR1 or USR2 that came here last: ranks that leave with 75 may do so for it
   int peers_signal_ =
       0;  // by which ranks elsewhere were asked to stop; one copy of it may come here too
-  std::optional<Clock::time_point> fail_at_;     // then the others are asked to end
-  std::optional<Clock::time_point> kill_at_;     // then they are killed
-  std::optional<Clock::time_point> give_up_at_;  // then they are not waited for
+  std::optional<Clock::time_point> early_exit_told_at_;  // then people hear of ranks that run on
+  std::optional<Clock::time_point> fail_at_;             // then the others are asked to end
+  std::optional<Clock::time_point> kill_at_;             // then they are killed
+  std::optional<Clock::time_point> give_up_at_;          // then they are not waited for
 };
 
 }  // namespace convoy::launch

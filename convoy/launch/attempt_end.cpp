@@ -12,6 +12,7 @@
 #include "convoy/launch/attempt.h"
 #include "convoy/launch/error_file.h"
 #include "convoy/launch/health/collective_verdict.h"
+#include "convoy/launch/verdict.h"
 
 namespace convoy::launch {
 namespace {
@@ -22,6 +23,8 @@ constexpr int kStopped = static_cast<int>(ExitCode::Stopped);
 constexpr std::chrono::milliseconds kPeerLostWait{400};
 // Output of a rank that has ended is in the pipe already; what keeps the pipe open longer is not waited for.
 constexpr std::chrono::milliseconds kOutputWait{200};
+// Ranks do not end in the same instant; later than this people want to know what is waited for.
+constexpr std::chrono::milliseconds kEarlyExitNotice{10'000};
 
 }  // namespace
 
@@ -45,6 +48,7 @@ RankEnd Attempt::describe_end(int local_rank, int status) {
   end.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
   end.exit_code = WIFSIGNALED(status) ? 128 + end.signal : WEXITSTATUS(status);
   end.after_first_failure = phase_ == Phase::Failing || phase_ == Phase::Killing;
+  end.after_stop = phase_ == Phase::Stopping;
   end.last_lines = logs_.last_lines(local_rank);
   end.log_file = logs_.file(local_rank);
   ErrorFile error = read_error_file(ranks_[static_cast<size_t>(local_rank)].error_file);
@@ -53,6 +57,7 @@ RankEnd Attempt::describe_end(int local_rank, int status) {
     end.error_file = ranks_[static_cast<size_t>(local_rank)].error_file;
   end.sentence = std::move(error.sentence);
   end.json_line = std::move(error.json_line);
+  end.error_text = std::move(error.text);
   if (end.signal == SIGKILL && !end.after_first_failure && memory_kills_.happened()) {
     end.exit_code = static_cast<int>(ExitCode::Resources);
     end.out_of_memory = true;
@@ -88,20 +93,36 @@ void Attempt::fail_no_later_than(Clock::time_point time) {
 
 void Attempt::after_end(const RankEnd& end) {
   if (phase_ == Phase::Failing || phase_ == Phase::Killing) return;
-  const bool stopped =
-      end.exit_code == kStopped || (phase_ == Phase::Stopping && end.signal != 0 &&
-                                    (end.signal == SIGTERM || end.signal == report_.stop_signal));
   const auto now = Clock::now();
   if (end.exit_code == kStopped && user_signal_ != 0 && report_.stop_signal == 0)
     leave_for(user_signal_);
-  if (stopped || end.exit_code == 0) {
-    // The others should be about to end as well. While stopping, the stop's own grace bounds them.
-    if (plan_.early_exit_is_failure && phase_ == Phase::Running && any_running())
+  if (ended_as_asked(end, report_)) {
+    // The others should be about to end as well.
+    if (plan_.early_exit_is_failure && phase_ == Phase::Running && any_running()) {
+      if (!fail_at_)
+        early_exit_told_at_ = now + std::min(kEarlyExitNotice, plan_.early_exit_wait / 2);
       fail_no_later_than(now + plan_.early_exit_wait);
+    }
     return;
   }
   note_failure(end);
-  if (any_running()) fail_no_later_than(end.exit_code == kPeerLost ? now + kPeerLostWait : now);
+  // Those who were asked to stop may be saving: the stop's own grace bounds them.
+  if (phase_ == Phase::Running && any_running())
+    fail_no_later_than(end.exit_code == kPeerLost ? now + kPeerLostWait : now);
+}
+
+void Attempt::tell_early_exit() {
+  early_exit_told_at_.reset();
+  std::string running;
+  for (size_t local_rank = 0; local_rank < ranks_.size(); ++local_rank)
+    if (ranks_[local_rank].running)
+      running += fmt::format("{}{}", running.empty() ? "" : ", ",
+                             plan_.job.first_rank + static_cast<int>(local_rank));
+  const auto left = std::chrono::ceil<std::chrono::seconds>(*fail_at_ - Clock::now());
+  Log().warning(
+      fmt::format("rank {} has ended and others run on ({}): in {} s that counts as a failure "
+                  "(--early-exit-timeout; 0 = never)",
+                  report_.ends.front().rank, running, left.count()));
 }
 
 // A rank that saved and left because of a signal that was only passed on: that was a request to stop after all.
@@ -147,6 +168,7 @@ void Attempt::keep_flights() {
 void Attempt::begin_failing(Clock::time_point now) {
   phase_ = Phase::Failing;
   fail_at_.reset();
+  early_exit_told_at_.reset();
   kill_at_ = now + plan_.failure_grace;
   signal_all(SIGTERM);
 }

@@ -46,7 +46,20 @@ ErrorFile read_error_file(const std::filesystem::path& path) {
   }
   const auto convoy = file.find("convoy");
   if (convoy != file.end() && convoy->is_object()) found.json_line = convoy->dump();
+  found.text = std::move(text);
   return found;
+}
+
+bool hand_on_error_file(const std::filesystem::path& path, const std::string& text, int exit_code) {
+  auto file = nlohmann::ordered_json::parse(text);
+  const auto message = file.find("message");
+  if (message != file.end() && message->is_object()) (*message)["errorCode"] = exit_code;
+  try {
+    write_file_atomic(path, file.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+    return true;
+  } catch (const IoError&) {
+    return false;
+  }
 }
 
 }  // namespace convoy::launch

@@ -18,7 +18,12 @@ bool write_error_file(const std::filesystem::path& path, const Error& error);
 struct ErrorFile {
   std::string sentence;   // empty: there is no file, or it is not readable
   std::string json_line;  // empty unless a Convoy program wrote it
+  std::string text;       // the whole file; empty unless it is a JSON object
 };
 ErrorFile read_error_file(const std::filesystem::path& path);
+
+// A launcher that is itself a rank hands the root cause's file on, as torchrun does: `text` goes to `path` with the exit code as
+// message.errorCode. Returns false when it can not be written.
+bool hand_on_error_file(const std::filesystem::path& path, const std::string& text, int exit_code);
 
 }  // namespace convoy::launch

@@ -361,6 +361,8 @@ JobPlan plan_job(const SetupRequest& request, const JobSetup& setup, LaunchPlan 
                            ? std::chrono::milliseconds(static_cast<int64_t>(timeout * 1000))
                        : request.own_program ? kOwnGrace
                                              : kForeignGrace;
+  attempt.failure_grace =
+      std::chrono::milliseconds(static_cast<int64_t>(request.members.failure_grace * 1000));
   if (is_under(setup.place, "srun")) attempt.stop_repeat = kSlurmStopRepeat;
   const std::string role = attempt.job.role;
   if (setup.adopted()) attempt.job = adopted_place(setup.place);

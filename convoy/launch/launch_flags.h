@@ -30,6 +30,7 @@ struct MemberFlags {
   std::string env_source;
   int64_t max_restarts = 0;
   double shutdown_timeout = -1;
+  double failure_grace = 1;
   std::string numa_binding;
 
   template <class Visitor>
@@ -60,6 +61,9 @@ struct MemberFlags {
     visit("shutdown_timeout", shutdown_timeout,
           "seconds between a request to stop and SIGKILL; -1 = 30, or 60 for own ranks")
         .at_least(-1);
+    visit("failure_grace", failure_grace,
+          "seconds that the other ranks have between a rank's failure and SIGKILL")
+        .at_least(0);
     visit("numa_binding", numa_binding, "keep each rank on CPUs near its GPU")
         .one_of({"", "node", "socket", "exclusive", "core-complex"});
   }

@@ -26,14 +26,16 @@ struct RankEnd {
   int signal = 0;
   std::string sentence;            // the rank's own error, from its error file; else empty
   std::string json_line;           // the same for scripts; else empty
+  std::string error_text;          // that file, whole
   std::string last_lines;          // the last lines it wrote
   std::filesystem::path log_file;  // empty: there is none
   std::filesystem::path
       error_file;  // kept with the logs; empty: the rank left none, or logs are not kept
   bool after_first_failure = false;  // by then it had been told to end
-  bool out_of_memory = false;        // the kernel killed it for its memory: exit_code is 12
-  bool silent = false;               // it had not ended: its heartbeat had, and `sentence` says so
-  bool timed_out = false;  // it had not ended: a timer of its own had, and `sentence` says so
+  bool after_stop = false;  // by then it had been asked to stop, or to make way for other members
+  bool out_of_memory = false;  // the kernel killed it for its memory: exit_code is 12
+  bool silent = false;         // it had not ended: its heartbeat had, and `sentence` says so
+  bool timed_out = false;      // it had not ended: a timer of its own had, and `sentence` says so
 
   bool still_ran() const { return silent || timed_out; }
 };
@@ -42,8 +44,10 @@ struct RankEnd {
 struct PeerOrder {
   enum class Kind { Fail, Resize, Stop };
   Kind kind = Kind::Fail;
-  int exit_code = 0;     // Fail: the job's
-  std::string sentence;  // Fail: the root cause, with node and rank
+  int exit_code = 0;       // Fail: the job's
+  std::string sentence;    // Fail: the root cause, with node and rank
+  int rank = -1;           // Fail: that failed; -1 = none, or unknown
+  std::string last_lines;  // Fail: of that rank
   int signal = 0;  // Stop, Resize: by which ranks there were asked to save and leave; 0 = TERM
 };
 

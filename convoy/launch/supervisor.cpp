@@ -21,20 +21,28 @@ class LinkedPeers : public Peers {
   std::optional<PeerOrder> next() override {
     const std::optional<Notice> notice = link_.next();
     if (!notice) return std::nullopt;
+    PeerOrder order;
+    order.exit_code = notice->exit_code;
     switch (notice->kind) {
       case Notice::Kind::StopForResize:
-        return PeerOrder{PeerOrder::Kind::Resize, 0, "", notice->signal};
       case Notice::Kind::StopRequested:
-        return PeerOrder{PeerOrder::Kind::Stop, 0, "", notice->signal};
+        order.kind = notice->kind == Notice::Kind::StopForResize ? PeerOrder::Kind::Resize
+                                                                 : PeerOrder::Kind::Stop;
+        order.signal = notice->signal;
+        break;
       case Notice::Kind::StopForFailure:
       case Notice::Kind::PeerNodeLost:
-        return PeerOrder{PeerOrder::Kind::Fail, notice->exit_code, notice->cause.text(), 0};
+        order.sentence = notice->cause.text();
+        order.rank = notice->cause.rank;
+        order.last_lines = notice->cause.last_lines;
+        break;
       case Notice::Kind::ShutDown:
       case Notice::Kind::CoordinatorLost:
       case Notice::Kind::Refused:
+        order.sentence = notice->words;
         break;
     }
-    return PeerOrder{PeerOrder::Kind::Fail, notice->exit_code, notice->words, 0};
+    return order;
   }
 
   void report_failure(const RankEnd& end) override { link_.report_failure(cause_of(end)); }
@@ -45,10 +53,19 @@ class LinkedPeers : public Peers {
     cause.exit_code = end.exit_code;
     cause.rank = end.rank;
     cause.sentence = end.sentence;
+    cause.last_lines = end_of_text(end.last_lines);
     return cause;
   }
 
  private:
+  // Whole lines, as far as they fit.
+  static std::string end_of_text(const std::string& lines) {
+    constexpr size_t kMostBytes = 4 << 10;
+    if (lines.size() <= kMostBytes) return lines;
+    const size_t begin = lines.find('\n', lines.size() - kMostBytes);
+    return lines.substr(begin == std::string::npos ? lines.size() - kMostBytes : begin + 1);
+  }
+
   NodeLink& link_;
 };
 
@@ -106,8 +123,11 @@ LaunchReport concluded(LaunchReport report, const Notice& end) {
   if (!end.verdict.empty()) report.verdict = end.verdict;
   // Ranks that saved and left on request, here or elsewhere, have not failed.
   if (end.exit_code != 0 && end.exit_code != kStopped && report.root_cause < 0 &&
-      !report.peer_failure && report.stop_signal == 0)
-    report.peer_failure = PeerOrder{PeerOrder::Kind::Fail, end.exit_code, end.words, 0};
+      !report.peer_failure && report.stop_signal == 0) {
+    report.peer_failure.emplace();
+    report.peer_failure->exit_code = end.exit_code;
+    report.peer_failure->sentence = end.words;
+  }
   return report;
 }
 

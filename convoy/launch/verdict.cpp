@@ -19,21 +19,26 @@ constexpr int kOwnError = 3;
 // How likely this end is the cause of the others; 0 = it is no failure. An error of a rank's own beats the loss of a peer,
 // whenever it was seen: both ends of a broken connection fail at once. What a rank does after it was told to end (that is,
 // after the first failure) counts only if it left an error of its own.
-int blame(const RankEnd& end, bool stopping, int stop_signal) {
-  if (end.exit_code == 0 || end.exit_code == kStopped) return 0;
-  if (stopping && end.signal != 0 && (end.signal == SIGTERM || end.signal == stop_signal)) return 0;
+int blame(const RankEnd& end, const LaunchReport& report) {
+  if (ended_as_asked(end, report)) return 0;
   if (end.still_ran()) return kOwnError;
   const bool own_error = !end.json_line.empty() && end.exit_code != kPeerLost;
   if (end.after_first_failure) return own_error ? kOwnError : 1;
   return end.exit_code == kPeerLost ? 2 : 4;
 }
 
+// Programs that handle the signal often leave with the code that a shell gives for it.
+bool ended_by_stop_signal(const RankEnd& end, const LaunchReport& report) {
+  return end.exit_code == 128 + SIGTERM ||
+         (report.stop_signal != 0 && end.exit_code == 128 + report.stop_signal);
+}
+
 int stop_code(const LaunchReport& report) {
   if (report.killed_by_stop) return 128 + report.stop_signal;
   int code = 0;
   for (const RankEnd& end : report.ends) {
-    if (end.signal == SIGTERM || (end.signal != 0 && end.signal == report.stop_signal))
-      return 128 + (report.stop_signal != 0 ? report.stop_signal : end.signal);
+    if (ended_by_stop_signal(end, report))
+      return report.stop_signal != 0 ? 128 + report.stop_signal : end.exit_code;
     if (end.exit_code == kStopped) code = kStopped;
   }
   return code;
@@ -81,6 +86,13 @@ std::string cause_text(const LaunchReport& report) {
   return text;
 }
 
+// The same of another node's rank; its log is there.
+std::string peer_text(const PeerOrder& peer) {
+  if (peer.last_lines.empty()) return {};
+  return fmt::format("rank {} failed first; its last lines:\n{}", peer.rank,
+                     indented(peer.last_lines));
+}
+
 // What the root cause is in one line.
 std::string cause_sentence(const LaunchReport& report) {
   if (report.root_cause < 0) return report.peer_failure->sentence;
@@ -107,11 +119,18 @@ std::string peer_json(const LaunchReport& report) {
   line["code"] = report.exit_code;
   line["kind"] = "node";
   for (const char* unknown : {"rank", "step", "file", "hint"}) line[unknown] = nullptr;
+  if (report.peer_failure->rank >= 0) line["rank"] = report.peer_failure->rank;
   line["message"] = report.peer_failure->sentence;
   return rendered(std::move(line), report);
 }
 
 }  // namespace
+
+bool ended_as_asked(const RankEnd& end, const LaunchReport& report) {
+  if (end.exit_code == 0 || end.exit_code == kStopped) return true;
+  if (report.resized && end.after_stop) return true;
+  return (report.stop_signal != 0 || report.resized) && ended_by_stop_signal(end, report);
+}
 
 void conclude(LaunchReport& report) {
   report.root_cause = -1;
@@ -121,14 +140,13 @@ void conclude(LaunchReport& report) {
     return;
   }
   int most = 0;
-  const bool stopping = report.stop_signal != 0 || report.resized;
-  if (!report.killed_by_stop) {
-    for (size_t index = 0; index < report.ends.size(); ++index) {
-      const int found = blame(report.ends[index], stopping, report.stop_signal);
-      if (found <= most) continue;
-      most = found;
-      report.root_cause = static_cast<int>(index);
-    }
+  for (size_t index = 0; index < report.ends.size(); ++index) {
+    const RankEnd& end = report.ends[index];
+    if (report.killed_by_stop && end.after_first_failure) continue;  // killed, and that says enough
+    const int found = blame(end, report);
+    if (found <= most) continue;
+    most = found;
+    report.root_cause = static_cast<int>(index);
   }
   // What happened elsewhere first is the cause, unless a rank here left an error of its own.
   if (report.peer_failure && most < kOwnError) report.root_cause = -1;
@@ -141,7 +159,7 @@ void conclude(LaunchReport& report) {
 std::string failure_text(const LaunchReport& report) {
   if (!report.failed()) return {};
   std::string text;
-  if (report.root_cause >= 0) text += cause_text(report);
+  text += report.root_cause >= 0 ? cause_text(report) : peer_text(*report.peer_failure);
   if (!report.verdict.empty()) text += report.verdict + "\n";
   for (size_t index = 0; index < report.ends.size(); ++index) {
     const RankEnd& end = report.ends[index];

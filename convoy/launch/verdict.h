@@ -11,4 +11,8 @@ namespace convoy::launch {
 // well, as with torchrun.
 void conclude(LaunchReport& report);
 
+// Whether that end is no failure: the rank ended well, or as it was asked to. What it says when it makes way for other members
+// does not count: it starts again.
+bool ended_as_asked(const RankEnd& end, const LaunchReport& report);
+
 }  // namespace convoy::launch

@@ -67,6 +67,31 @@ TEST_F(FailureModes, L01_WorkerIsKilled) {
   EXPECT_TRUE(nothing_left(milliseconds(0)));
 }
 
+TEST_F(FailureModes, L01_RanksThatRunOnAfterOthersAreNamedBeforeTheyAreEnded) {
+  const LaunchEnd end =
+      run(shell(2, kAllReady + "[ $RANK = 0 ] && exit 0; sleep 1.5; echo x >> $HERE/done",
+                {"--early-exit-timeout", "1"}));
+  EXPECT_EQ(end.status, 13) << end.errors;
+  EXPECT_EQ(file("done"), "");
+  EXPECT_NE(
+      end.errors.find("rank 0 has ended and others run on (1): in 1 s that counts as a failure"),
+      std::string::npos)
+      << end.errors;
+}
+
+TEST_F(FailureModes, L05_ErrorOfTheRootCauseIsHandedToTheLauncherAround) {
+  LaunchStart what = shell(2,
+                           "[ $RANK = 1 ] && sleep 60; echo '{\"message\":{\"message\":\"no such "
+                           "data\",\"extraInfo\":{\"timestamp\":\"1\"}}}' "
+                           "> $TORCHELASTIC_ERROR_FILE; exit 9");
+  what.environment["TORCHELASTIC_ERROR_FILE"] = path("outer.json");
+  EXPECT_EQ(run(what).status, 9);
+  const auto handed = nlohmann::json::parse(file("outer.json"), nullptr, false);
+  ASSERT_TRUE(handed.is_object()) << file("outer.json");
+  EXPECT_EQ(handed["message"]["message"], "no such data");
+  EXPECT_EQ(handed["message"]["errorCode"], 9);
+}
+
 TEST_F(FailureModes, L01_WorkerExitsZeroEarly) {
   const LaunchEnd end = run(
       shell(2, kAllReady + "[ $RANK = 0 ] && exit 0; sleep 60", {"--early-exit-timeout", "0.3"}));

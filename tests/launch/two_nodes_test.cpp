@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <nlohmann/json.hpp>
 #include <ostream>
 #include <thread>
 
@@ -56,6 +57,49 @@ class TwoNodes : public LaunchTest {
   const char* nodes_ = "2";
   std::unique_ptr<LaunchProcess> node_0_, node_1_;
 };
+
+TEST_F(TwoNodes, L12_WhatRanksSayWhenTheyMakeWayForANewNodeIsNoFailure) {
+  for (const int code : {128 + SIGTERM, 1}) {
+    for (const char* name : {"saved", "worlds"}) std::filesystem::remove(path(name));
+    // One of the ranks that are there needs a while, and the other leaves at once.
+    const std::string script = fmt::format(
+        "trap '[ $LOCAL_RANK = 1 ] && {{ sleep 1; echo saved >> $HERE/saved; }}; exit {}' TERM; "
+        "echo $WORLD_SIZE >> $HERE/worlds; "
+        "while [ $(grep -c 4 $HERE/worlds) -lt 4 ]; do sleep 0.05; done; trap '' TERM",
+        code);
+    const auto start_elastic = [&] {
+      return start(shell(2, script,
+                         {"--nnodes", "1:2", "--rdzv-endpoint", "127.0.0.1:" + port_, "--rdzv-id",
+                          "grow", "--rdzv-conf", "last_call_timeout=1"}));
+    };
+    node_0_ = start_elastic();
+    ASSERT_TRUE(wait_for_lines("worlds", 2)) << node_0_->errors();
+    node_1_ = start_elastic();
+    const LaunchEnd end_0 = node_0_->wait();
+    const LaunchEnd end_1 = node_1_->wait();
+    EXPECT_EQ(end_0.status, 0) << end_0.errors;
+    EXPECT_EQ(end_1.status, 0) << end_1.errors;
+    EXPECT_EQ(file("worlds"), "2\n2\n4\n4\n4\n4\n");
+    EXPECT_EQ(file("saved"), "saved\n");
+  }
+}
+
+TEST_F(TwoNodes, ReportOfEachLeadsWithTheLastLinesOfTheRankThatFailed) {
+  node_0_ = start_node(0, "echo x >> $HERE/ready; " + kWait);
+  node_1_ = start_node(1,
+                       "echo x >> $HERE/ready; while [ $(wc -l < $HERE/ready) -lt 2 ]; do sleep "
+                       "0.02; done; echo 'no such data' >&2; exit 6");
+  for (LaunchProcess* const node : {node_0_.get(), node_1_.get()}) {
+    const LaunchEnd end = node->wait();
+    EXPECT_EQ(end.status, 6) << end.errors;
+    const size_t report =
+        end.errors.find("convoy: rank 1 failed first; its last lines:\n  | no such data\n");
+    EXPECT_NE(report, std::string::npos) << end.errors;
+    const auto line = nlohmann::json::parse(end.last_line(), nullptr, false);
+    ASSERT_TRUE(line.is_object()) << end.errors;
+    EXPECT_EQ(line["rank"], 1);
+  }
+}
 
 TEST_F(TwoNodes, L06_StopAfterTheOwnRanksHaveEndedWaitsForTheOthersToSave) {
   // A job system signals every process: a rank may be gone before its launcher hears of it.

@@ -3,11 +3,28 @@
 
 #include <unistd.h>
 
+#include <cstdlib>
+
 #include "convoy/apps/front/standard_streams.h"
+#include "convoy/launch/error_file.h"
 
 namespace convoy::apps {
+namespace {
+
+// To the launcher around this one, if there is one.
+void hand_on_error(const Context& context, const launch::LaunchReport& report) {
+  const char* const path = std::getenv("TORCHELASTIC_ERROR_FILE");
+  if (path == nullptr || *path == '\0' || report.root_cause < 0) return;
+  const launch::RankEnd& cause = report.ends[static_cast<size_t>(report.root_cause)];
+  if (cause.error_text.empty()) return;
+  if (!launch::hand_on_error_file(path, cause.error_text, cause.exit_code))
+    context.log().warning(fmt::format("the error could not be handed on in {}", path));
+}
+
+}  // namespace
 
 int say_how_it_ended(const Context& context, const launch::LaunchReport& report) {
+  hand_on_error(context, report);
   if (report.failed()) {
     std::string text = "convoy: " + launch::failure_text(report);
     if (context.common.json || ::isatty(STDERR_FILENO) == 0)

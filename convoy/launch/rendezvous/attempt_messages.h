@@ -49,7 +49,8 @@ struct FailureCause {
   int node_rank = -1;  // the coordinator fills in node_rank and host
   std::string host = {};
   int rank = -1;              // global
-  std::string sentence = {};  // the rank's own words
+  std::string sentence = {};    // the rank's own words
+  std::string last_lines = {};  // the last lines it wrote, some kilobytes at most
 
   // "rank 3 on node 1 (host-b): out of memory (exit code 12)".
   std::string text() const;

@@ -10,7 +10,7 @@ namespace convoy::launch {
 namespace {
 
 // The digit is the version of everything that follows.
-constexpr std::string_view kMagic = "CONVOY1\n";
+constexpr std::string_view kMagic = "CONVOY2\n";
 constexpr std::string_view kWelcome = "WELCOME\n";
 constexpr std::string_view kRefused = "REFUSED\n";
 static_assert(kMagic.size() == kMagicBytes && kWelcome.size() == kMagicBytes &&

@@ -150,11 +150,9 @@ Assignment read_assignment(const Json& json) {
 }
 
 Json to_json(const FailureCause& cause) {
-  return {{"exit_code", cause.exit_code},
-          {"node_rank", cause.node_rank},
-          {"host", cause.host},
-          {"rank", cause.rank},
-          {"sentence", cause.sentence}};
+  return {{"exit_code", cause.exit_code}, {"node_rank", cause.node_rank},
+          {"host", cause.host},           {"rank", cause.rank},
+          {"sentence", cause.sentence},   {"last_lines", cause.last_lines}};
 }
 
 FailureCause read_cause(const Json& json) {
@@ -162,7 +160,8 @@ FailureCause read_cause(const Json& json) {
           .node_rank = read_int(json, "node_rank"),
           .host = read_text(json, "host"),
           .rank = read_int(json, "rank"),
-          .sentence = read_text(json, "sentence")};
+          .sentence = read_text(json, "sentence"),
+          .last_lines = read_text(json, "last_lines")};
 }
 
 Json to_json(const AttemptEnd& end) {
