@@ -39,11 +39,7 @@ class PlaceResolver {
 
   void adopt(const RankSource& source, const std::vector<RankSource>& seen) {
     const bool is_node = is_node_task(source, options_);
-    CONVOY_CHECK(is_node || options_.nproc_per_node <= 1, ConfigError,
-                 "{} already started {} ranks here ({}), so --nproc-per-node {} would start ranks "
-                 "below ranks; leave it out, or start one task per node",
-                 source.name, source.local_world_size.number, source.local_world_size.text(),
-                 options_.nproc_per_node);
+    if (!is_node && options_.nproc_per_node > 1) refuse_ranks_below(source);
     check_bounds(source);
     place_.kind = is_node ? PlaceKind::Node : PlaceKind::Rank;
     place_.source = source.name;
@@ -57,6 +53,23 @@ class PlaceResolver {
     HostOfRankZero zero;
     if (!with_hosts.hosts.empty()) zero = {with_hosts.hosts[0], with_hosts.hosts_variable};
     resolve_master(variables_, options_, zero, place_);
+  }
+
+  [[noreturn]] void refuse_ranks_below(const RankSource& source) const {
+    const std::string by = source.level == SourceLevel::Torchrun
+                               ? "torchrun or convoy launch"  // ranks of both look alike
+                               : source.name;
+    throw ConfigError(
+        fmt::format("{} already started {} ranks here ({}), so --nproc-per-node {} would start "
+                    "ranks below ranks",
+                    by, source.local_world_size.number, source.local_world_size.text(),
+                    options_.nproc_per_node),
+        {.key = "nproc_per_node",
+         .hint = fmt::format("start one task per node{}; or give --env-source none, and each task "
+                             "is a job of its own; without --nproc-per-node this process is rank "
+                             "{} of {}",
+                             source.name == "srun" ? " (srun --ntasks-per-node=1)" : "",
+                             source.rank.number, source.world_size.number)});
   }
 
   static void check_bounds(const RankSource& source) {
@@ -91,9 +104,9 @@ class PlaceResolver {
             fmt::format("{}{} ({})", overrode.empty() ? "" : ", ", other.name, other.seen());
     }
     if (describes_node()) place_.outer_sources.emplace_back("kubernetes");
-    place_.origins.push_back({"source", chosen.name,
-                              options_.env_source.empty() ? chosen.rank.variable : "--env-source",
-                              overrode});
+    place_.origins.push_back(
+        {"source", chosen.name,
+         options_.env_source.empty() ? chosen.rank.variable : options_.env_source_flag, overrode});
   }
 
   // What the plain variables say otherwise, for the column "overrode".
@@ -187,7 +200,7 @@ class PlaceResolver {
     place_.origins.push_back({"source", place_.source,
                               options_.env_source.empty()
                                   ? node.known() ? node.variable : nodes.variable
-                                  : "--env-source",
+                                  : options_.env_source_flag,
                               ""});
     add_row("node_rank", node, "RANK");
     if (!overrode.empty()) place_.origins.back().overrode = overrode;
@@ -202,7 +215,8 @@ class PlaceResolver {
           fmt::format("{}{} ({})", overrode.empty() ? "" : ", ", source.name, source.seen());
     place_.origins.push_back(
         {"source", "none",
-         options_.env_source.empty() ? "nobody placed this process" : "--env-source", overrode});
+         options_.env_source.empty() ? "nobody placed this process" : options_.env_source_flag,
+         overrode});
     add_row("node_rank", {0, "default"}, "GROUP_RANK");
     add_row("nnodes", {1, "default"}, "GROUP_WORLD_SIZE");
   }

@@ -25,10 +25,12 @@ enum class PlaceKind {
 struct ResolveOptions {
   bool nproc_per_node_given = false;  // by flag or PET_NPROC_PER_NODE
   int nproc_per_node = 1;             // the number it means here (rank_count)
-  int num_nodes = 0;  // of the flag (MAX of MIN:MAX); 0 = not given: PET_NNODES counts
+  int num_nodes = 0;   // of the flag (MAX of MIN:MAX); 0 = not given: PET_NNODES counts
+  int node_rank = -1;  // of the flag; -1 = not given. With both, a bare RANK describes nothing
   std::string env_source =
       {};  // --env-source: torchrun, env, openmpi, mpich, mvapich, jsrun, srun,
            // kubernetes, none; empty = decide
+  std::string env_source_flag = "--env-source";  // that said so
   std::string master_addr = {};  // of --master-addr or --rdzv-endpoint; empty = not given
   int master_port = 0;           // 0 = not given
 };
@@ -72,6 +74,12 @@ std::string explain_text(const ResolvedPlace& place, const std::vector<Origin>& 
 
 // {"kind","source","outer_sources",...,"origins":[...],"notes":[...]} on one line.
 std::string explain_json(const ResolvedPlace& place, const std::vector<Origin>& flags = {});
+
+// The same when resolve_place() refused: `problem`, then every variable it reads that is set, and `flags`.
+std::string explain_refusal_text(const Environment& environment, const std::string& problem,
+                                 const std::vector<Origin>& flags = {});
+std::string explain_refusal_json(const Environment& environment, const std::string& problem,
+                                 const std::vector<Origin>& flags = {});  // "kind": "refused"
 
 std::string_view name_of(PlaceKind kind);  // "nothing", "node", "rank"
 

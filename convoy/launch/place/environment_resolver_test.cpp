@@ -204,7 +204,8 @@ TEST(Resolver, OneTaskPerNodeAndRanksAskedForIsANode) {
 
 TEST(Resolver, RanksBelowRanksAreRefused) {
   EXPECT_TRUE(contains(failure(kTask, {.nproc_per_node_given = true, .nproc_per_node = 2}),
-                       {"srun", "SLURM_STEP_TASKS_PER_NODE=2", "--nproc-per-node 2"}));
+                       {"srun", "SLURM_STEP_TASKS_PER_NODE=2", "--nproc-per-node 2",
+                        "srun --ntasks-per-node=1", "--env-source none", "rank 5 of 7"}));
   EXPECT_EQ(resolve_place(kTask, {.nproc_per_node_given = true}).kind, PlaceKind::Rank);
   // The last node has one task, the job as a whole has more than one per node.
   const Environment last =
@@ -212,7 +213,7 @@ TEST(Resolver, RanksBelowRanksAreRefused) {
   EXPECT_TRUE(
       contains(failure(last, {.nproc_per_node_given = true, .nproc_per_node = 2}), {"srun"}));
   EXPECT_TRUE(contains(failure(kTorchrun, {.nproc_per_node_given = true, .nproc_per_node = 8}),
-                       {"torchrun"}));
+                       {"torchrun or convoy launch already started 2 ranks"}));
 }
 
 TEST(Resolver, OpenMpiAcrossNodesNeedsAnAddress) {
@@ -356,7 +357,8 @@ TEST(Resolver, DeepSpeedHasLocalSize) {
 
 TEST(Resolver, HalfSetSourcesNameWhatIsThereAndWhatIsNot) {
   EXPECT_TRUE(contains(failure({{"RANK", "1"}, {"WORLD_SIZE", "2"}}),
-                       {"RANK=1, WORLD_SIZE=2 is set", "LOCAL_RANK, LOCAL_WORLD_SIZE is not"}));
+                       {"RANK=1, WORLD_SIZE=2 are set", "LOCAL_RANK, LOCAL_WORLD_SIZE are not"}));
+  EXPECT_TRUE(contains(failure({{"RANK", "1"}}), {"RANK=1 is set", "LOCAL_WORLD_SIZE are not"}));
   EXPECT_TRUE(contains(failure(without(kOpenMpi, {"OMPI_COMM_WORLD_LOCAL_SIZE"})),
                        {"OMPI_COMM_WORLD_LOCAL_SIZE"}));
   EXPECT_TRUE(
@@ -366,6 +368,25 @@ TEST(Resolver, HalfSetSourcesNameWhatIsThereAndWhatIsNot) {
   EXPECT_EQ(resolve_place({{"WORLD_SIZE", "8"}, {"MASTER_ADDR", "a"}, {"RANK", ""}}).kind,
             PlaceKind::Nothing);
   EXPECT_EQ(resolve_place({{"RANK", "0"}, {"WORLD_SIZE", "1"}}).kind, PlaceKind::Rank);
+}
+
+TEST(Resolver, FlagsThatSayWhichNodeBeatABareRank) {
+  const Environment pod = {
+      {"RANK", "0"}, {"WORLD_SIZE", "2"}, {"MASTER_ADDR", "127.0.0.1"}, {"MASTER_PORT", "29740"}};
+  ResolveOptions flags;
+  flags.nproc_per_node_given = true;
+  flags.nproc_per_node = 2;
+  flags.num_nodes = 2;
+  EXPECT_TRUE(contains(failure(pod, flags), {"by half"})) << "without a node rank nobody decides";
+  flags.node_rank = 0;
+  const ResolvedPlace place = resolve_place(pod, flags);
+  EXPECT_EQ(place.kind, PlaceKind::Nothing);
+  ASSERT_EQ(place.notes.size(), 1U);
+  EXPECT_TRUE(contains(place.notes[0], {"RANK=0, WORLD_SIZE=2", "--nnodes 2", "--node-rank 0"}));
+  EXPECT_EQ(row(place, "source").overrode, "env (RANK=0, WORLD_SIZE=2)");
+  // A whole description is a rank all the same.
+  EXPECT_TRUE(contains(failure(with(pod, {{"LOCAL_RANK", "0"}, {"LOCAL_WORLD_SIZE", "2"}}), flags),
+                       {"already started 2 ranks here"}));
 }
 
 TEST(Resolver, NonsenseIsNamed) {
@@ -442,6 +463,18 @@ TEST(Explain, FlagsAreLaidOverTheEnvironment) {
   EXPECT_EQ(json["rank"], 5);
   EXPECT_EQ(json["origins"][0]["field"], "source");
   EXPECT_EQ(explain_json(place).find('\n'), std::string::npos);
+}
+
+TEST(Explain, WhatIsRefusedIsShownWithWhatWasFound) {
+  const Environment both = with(kTask, {{"RANK", "1"}, {"UNRELATED", "x"}});
+  const std::vector<Origin> flags = {{"nnodes", "2", "--nnodes", ""}};
+  const std::string text = explain_refusal_text(both, "two things", flags);
+  EXPECT_TRUE(contains(text, {"nothing would be started: two things", "SLURM_PROCID", "RANK",
+                              "the environment", "--nnodes"}));
+  EXPECT_EQ(text.find("UNRELATED"), std::string::npos);
+  const auto json = nlohmann::json::parse(explain_refusal_json(both, "two things", flags));
+  EXPECT_EQ(json["kind"], "refused");
+  EXPECT_EQ(json["origins"][0]["field"], "RANK");
 }
 
 }  // namespace

@@ -25,6 +25,18 @@ std::string sentence(const ResolvedPlace& place) {
   throw StateError("a kind of place without a sentence");
 }
 
+// Every variable that counts and is set, as rows below the flags.
+std::vector<Origin> rows_found(const Environment& environment, const std::vector<Origin>& flags) {
+  std::vector<Origin> rows;
+  for (const std::string& name : resolver_variables()) {
+    const auto found = environment.find(name);
+    if (found != environment.end() && !found->second.empty())
+      rows.push_back({name, found->second, "the environment", ""});
+  }
+  rows.insert(rows.end(), flags.begin(), flags.end());
+  return rows;
+}
+
 }  // namespace
 
 std::string_view name_of(PlaceKind kind) {
@@ -67,6 +79,21 @@ std::string explain_json(const ResolvedPlace& place, const std::vector<Origin>& 
   json["job_id"] = place.job_id;
   json["origins"] = nlohmann::ordered_json::parse(origin_json(merge_origins(place.origins, flags)));
   json["notes"] = place.notes;
+  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+std::string explain_refusal_text(const Environment& environment, const std::string& problem,
+                                 const std::vector<Origin>& flags) {
+  return fmt::format("nothing would be started: {}\n\n{}", problem,
+                     origin_table(rows_found(environment, flags)));
+}
+
+std::string explain_refusal_json(const Environment& environment, const std::string& problem,
+                                 const std::vector<Origin>& flags) {
+  nlohmann::ordered_json json;
+  json["kind"] = "refused";
+  json["problem"] = problem;
+  json["origins"] = nlohmann::ordered_json::parse(origin_json(rows_found(environment, flags)));
   return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 

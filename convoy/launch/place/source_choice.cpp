@@ -18,9 +18,16 @@ const std::vector<std::string>& source_names() {
 
 void check_complete(const RankSource& source) {
   if (source.missing.empty()) return;
-  throw ConfigError(fmt::format("the environment describes a rank by half: {} is set, {} is not",
-                                source.seen(), fmt::join(source.missing, ", ")),
-                    {.hint = "set the missing ones, unset all of them, or give --env-source none"});
+  const std::string seen = source.seen();
+  throw ConfigError(
+      fmt::format("the environment describes a rank by half: {} {} set, {} {} not", seen,
+                  seen.find(',') == std::string::npos ? "is" : "are",
+                  fmt::join(source.missing, ", "), source.missing.size() == 1 ? "is" : "are"),
+      {.hint = is_plain(source)
+                   ? "set the missing ones, unset all of them, give --env-source none, "
+                     "or say --nnodes and --node-rank"
+                   : "set the missing ones, unset all of them, or give --env-source "
+                     "none"});
 }
 
 void compare(const Fact& one, const Fact& two, const RankSource& chosen, const RankSource& other) {
@@ -55,6 +62,7 @@ SourceChoice::SourceChoice(const Variables& variables, const ResolveOptions& opt
         {.hint = fmt::format("one of {}", fmt::join(source_names(), ", "))});
   read();
   chosen_ = choose();
+  if (chosen_ < 0 && options.env_source.empty() && flags_say_which_node()) note_bare_ranks();
 }
 
 const RankSource* SourceChoice::chosen() const {
@@ -111,7 +119,22 @@ int SourceChoice::innermost() const {
 // prepare for others, and Kubeflow's RANK is the number of the pod.
 bool SourceChoice::describes_rank(const RankSource& source) const {
   if (source.local_rank.known()) return true;
+  if (flags_say_which_node()) return false;
   return source.rank.known() && !variables_.has("PET_NNODES") && !variables_.has("PET_NODE_RANK");
+}
+
+// Operators of clusters number their pods by RANK and WORLD_SIZE, and users hand these on as flags.
+bool SourceChoice::flags_say_which_node() const {
+  return options_.num_nodes > 0 && options_.node_rank >= 0;
+}
+
+void SourceChoice::note_bare_ranks() {
+  for (const RankSource& source : sources_)
+    if (is_plain(source) && source.rank.known() && !variables_.has("PET_NODE_RANK"))
+      notes_.push_back(
+          fmt::format("{} without LOCAL_RANK {} no rank: --nnodes {} and --node-rank {} decide",
+                      source.seen(), source.world_size.known() ? "describe" : "describes",
+                      options_.num_nodes, options_.node_rank));
 }
 
 void SourceChoice::check_agreement(const RankSource& chosen) const {

@@ -32,6 +32,8 @@ class SourceChoice {
   int by_name(const std::string& wanted) const;
   int innermost() const;
   bool describes_rank(const RankSource& source) const;
+  bool flags_say_which_node() const;
+  void note_bare_ranks();
   void check_agreement(const RankSource& chosen) const;
   std::string text_of_seen() const;
 
