@@ -29,7 +29,8 @@ class JobToken {
   bool guessable() const { return guessable_; }
   static constexpr std::string_view kGuessableWarning =
       "no job token is set (CONVOY_JOB_TOKEN or CONVOY_JOB_TOKEN_FILE): whoever reaches the "
-      "rendezvous port and guesses the run id can join this job";
+      "rendezvous port can join this job by its run id, which is `none` unless --rdzv-id or the "
+      "scheduler says another";
 
   // The key of HMAC-SHA256: 32 bytes.
   const std::string& key() const { return key_; }
