@@ -17,10 +17,14 @@ constexpr rlim_t kOthers = 32;
 
 }  // namespace
 
+rlim_t DescriptorLimit::needed(int num_ranks) {
+  return kOthers + kOfARank * static_cast<rlim_t>(num_ranks);
+}
+
 DescriptorLimit::DescriptorLimit(int num_ranks) {
   CONVOY_CHECK(::getrlimit(RLIMIT_NOFILE, &before_) == 0, IoError,
                "the limit of open files could not be read: {}", std::strerror(errno));
-  const rlim_t wanted = kOthers + kOfARank * static_cast<rlim_t>(num_ranks);
+  const rlim_t wanted = needed(num_ranks);
   if (before_.rlim_max < wanted)
     throw IoError(fmt::format("{} ranks need {} open files, found a limit of {}", num_ranks, wanted,
                               before_.rlim_max),

@@ -121,14 +121,8 @@ void refuse_what_is_not_there(const MemberFlags& members) {
 
 void note_overridden(const SetupRequest& request, JobSetup& setup) {
   if (!request.standalone) return;
-  const MemberFlags& members = request.members;
-  for (const auto& [flag, given] :
-       std::map<std::string, bool>{{"--nnodes", !members.nnodes.empty()},
-                                   {"--node-rank", members.node_rank >= 0},
-                                   {"--rdzv-endpoint", !members.rdzv_endpoint.empty()},
-                                   {"--rdzv-id", !members.rdzv_id.empty()},
-                                   {"--master-addr", !members.master_addr.empty()}})
-    if (given) setup.notes.push_back(fmt::format("--standalone overrides {}", flag));
+  for (const Origin& row : standalone_origins(request.members))
+    setup.notes.push_back(fmt::format("--standalone overrides {}", flag_name(row.field)));
 }
 
 ResolveOptions resolve_options(const SetupRequest& request, int num_local_ranks) {
@@ -137,7 +131,9 @@ ResolveOptions resolve_options(const SetupRequest& request, int num_local_ranks)
   options.nproc_per_node_given = !members.nproc_per_node.empty();
   options.nproc_per_node = num_local_ranks;
   options.num_nodes = members.nnodes.empty() ? 0 : nodes_of(members.nnodes).most;
+  options.node_rank = static_cast<int>(members.node_rank);
   options.env_source = request.standalone ? "none" : members.env_source;
+  if (request.standalone) options.env_source_flag = "--standalone";
   options.master_addr = members.master_addr;
   if (!members.rdzv_endpoint.empty())
     options.master_addr =
@@ -215,15 +211,29 @@ RestartLimits restart_limits(const SetupRequest& request) {
   return limits;
 }
 
-// What the user says about the place where nodes meet is, on one node, where the ranks do.
-void set_master_of_one_node(const SetupRequest& request, JobPlace& job) {
+// What the user says about the place where nodes meet is, on one node, where the ranks do. Empty host, port 0: not said.
+Endpoint master_of_one_node(const SetupRequest& request) {
   const MemberFlags& members = request.members;
-  job.master_port = static_cast<int>(members.master_port);
-  if (!members.master_addr.empty()) job.master_address = members.master_addr;
-  if (request.standalone || members.rdzv_endpoint.empty() || members.rdzv_backend == "c10d") return;
-  const Endpoint endpoint = parse_endpoint(members.rdzv_endpoint, kStaticPort, "--rdzv-endpoint");
-  job.master_address = endpoint.host;
-  job.master_port = endpoint.port;
+  Endpoint master{"", static_cast<int>(members.master_port)};
+  if (request.standalone) return master;
+  if (!members.rdzv_endpoint.empty() && members.rdzv_backend != "c10d")
+    return parse_endpoint(members.rdzv_endpoint, kStaticPort, "--rdzv-endpoint");
+  master.host = members.master_addr;
+  return master;
+}
+
+void set_master_of_one_node(const SetupRequest& request, JobPlace& job) {
+  const Endpoint master = master_of_one_node(request);
+  job.master_port = master.port;
+  if (!master.host.empty()) job.master_address = master.host;
+}
+
+// Rank 0 would find it taken, and each attempt after that.
+void refuse_taken_port(const JobSetup& setup) {
+  if (setup.fixed_port == 0) return;
+  const Finding port = port_finding("", setup.fixed_port);
+  if (port.severity == Severity::Error)
+    throw PortTakenError(port.found, {.key = "master_port", .hint = port.to_do});
 }
 
 void add_others(const SetupRequest& request, const JobSetup& setup, const Log& log, JobPlan& plan) {
@@ -311,7 +321,14 @@ JobSetup set_up_job(const SetupRequest& request, const Environment& environment)
       setup.hosts_endpoint = conf.is_host.value_or(
           node_rank >= 0 ? node_rank == 0 : is_this_host(setup.endpoint.host));
       setup.may_join_endpoint = !conf.is_host && node_rank < 0;
+      if (setup.hosts_endpoint && !setup.may_join_endpoint && !is_this_host(setup.endpoint.host)) {
+        const Finding foreign = foreign_address(setup.endpoint.host, setup.endpoint.port);
+        setup.notes.push_back(fmt::format("{}: {}", foreign.found, foreign.to_do));
+      }
       for (const std::string& note : conf.notes) setup.notes.push_back(note);
+    } else {
+      const Endpoint master = master_of_one_node(request);
+      if (master.host.empty() || is_this_host(master.host)) setup.fixed_port = master.port;
     }
   }
   PlacementRequest placement;
@@ -331,20 +348,6 @@ JobSetup set_up_job(const SetupRequest& request, const Environment& environment)
   setup.placement = plan_placement(placement, devices, machine);
   setup.visible_devices = devices.cuda_visible_devices.value_or("");
   return setup;
-}
-
-std::vector<Finding> check_job(const JobSetup& setup, const std::filesystem::path& log_folder) {
-  PreflightRequest request;
-  request.num_ranks = setup.num_local_ranks;
-  request.uses_gpus =
-      !setup.placement.ranks.empty() && !setup.placement.ranks[0].device_uuid.empty();
-  if (setup.hosts_endpoint && !setup.may_join_endpoint) {
-    request.endpoint_addr = setup.endpoint.host;
-    request.endpoint_port = setup.endpoint.port;
-  }
-  request.scratch_folder = std::filesystem::temp_directory_path();
-  request.log_folder = log_folder;
-  return preflight(request);
 }
 
 JobPlan plan_job(const SetupRequest& request, const JobSetup& setup, LaunchPlan attempt,
@@ -372,7 +375,10 @@ JobPlan plan_job(const SetupRequest& request, const JobSetup& setup, LaunchPlan 
   if (!setup.adopted()) {
     attempt.job.num_local_ranks = setup.num_local_ranks;
     attempt.job.world_size = setup.num_local_ranks;
-    if (!setup.several_nodes()) set_master_of_one_node(request, attempt.job);
+    if (!setup.several_nodes()) {
+      refuse_taken_port(setup);
+      set_master_of_one_node(request, attempt.job);
+    }
   }
   plan.attempt = std::move(attempt);
   if (setup.several_nodes()) add_others(request, setup, log, plan);

@@ -40,7 +40,8 @@ struct JobSetup {
   std::optional<std::string> found_devices;  // CUDA_VISIBLE_DEVICES as it is
   std::string visible_devices;               // CUDA_VISIBLE_DEVICES of the ranks; empty = as it is
   Endpoint endpoint;                         // where the nodes meet; empty host = one node
-  bool hosts_endpoint = false;               // here
+  int fixed_port = 0;           // of one node: where rank 0 shall listen, by the user's word
+  bool hosts_endpoint = false;  // here
   bool may_join_endpoint =
       false;  // only its address says so: another launcher of this host may hold it
   std::string run_id = "none";
@@ -55,10 +56,21 @@ struct JobSetup {
 // Throws ConfigError naming flag or variable.
 JobSetup set_up_job(const SetupRequest& request, const Environment& environment);
 
-// The ports, limits and folders that this node's part needs.
-std::vector<Finding> check_job(const JobSetup& setup, const std::filesystem::path& log_folder);
+// Empty = not checked.
+struct CheckedFiles {
+  std::filesystem::path log_folder = {};
+  std::string program = {};  // that ranks become
+  std::string script = {};   // that it reads
+};
 
-// `attempt` holds program, logs and signals; the rest is filled in. Throws ConfigError, IoError.
+// Program, ports, limits and folders that this node's part needs.
+std::vector<Finding> check_job(const JobSetup& setup, const CheckedFiles& files);
+
+// The flags that --standalone beats, as rows of --explain with what counts instead.
+std::vector<Origin> standalone_origins(const MemberFlags& members);
+
+// `attempt` holds program, logs and signals; the rest is filled in. Throws ConfigError, IoError; PortTakenError for the port of one node
+// or of the rendezvous.
 JobPlan plan_job(const SetupRequest& request, const JobSetup& setup, LaunchPlan attempt,
                  const Log& log);
 

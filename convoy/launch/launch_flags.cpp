@@ -5,6 +5,7 @@
 #include <cctype>
 
 #include "convoy/base/error.h"
+#include "convoy/base/suggest.h"
 #include "convoy/config/describe.h"
 #include "convoy/config/document.h"
 #include "convoy/config/value.h"
@@ -19,12 +20,6 @@ std::string pet_name(const std::string& field) {
   return name;
 }
 
-std::string flag_name(const std::string& field) {
-  std::string name = "--" + field;
-  std::replace(name.begin(), name.end(), '_', '-');
-  return name;
-}
-
 // As a person would type it.
 std::string plain_text(const config::Field& field) {
   if (const auto* text = std::get_if<std::string*>(&field.value)) return **text;
@@ -32,6 +27,28 @@ std::string plain_text(const config::Field& field) {
 }
 
 }  // namespace
+
+std::string flag_name(const std::string& field) {
+  std::string name = "--" + field;
+  std::replace(name.begin(), name.end(), '_', '-');
+  return name;
+}
+
+std::vector<std::string> misspelt_pet_variables(
+    const std::vector<config::Section>& lists,
+    const std::map<std::string, std::string>& environment) {
+  std::vector<std::string> known, found;
+  for (const config::Section& list : lists)
+    for (const config::Field& field : list.fields) known.push_back(pet_name(field.name));
+  for (const auto& [name, value] : environment) {
+    if (!name.starts_with("PET_") || std::count(known.begin(), known.end(), name) > 0) continue;
+    // One that resembles nothing may be somebody else's.
+    const std::string meant = did_you_mean(name, known);
+    if (!meant.empty())
+      found.push_back(fmt::format("the variable {} is no flag and is not read{}", name, meant));
+  }
+  return found;
+}
 
 void read_pet_variables(const std::vector<config::Section>& lists,
                         const std::map<std::string, std::string>& environment) {

@@ -137,6 +137,13 @@ struct LaunchFlags {
 void read_pet_variables(const std::vector<config::Section>& lists,
                         const std::map<std::string, std::string>& environment);
 
+// One sentence for each variable PET_... that is no field of `lists` but looks like one.
+std::vector<std::string> misspelt_pet_variables(
+    const std::vector<config::Section>& lists,
+    const std::map<std::string, std::string>& environment);
+
+std::string flag_name(const std::string& field);  // "--node-rank" of "node_rank"
+
 // Rows for --explain: what differs between the defaults, after PET_*, and at the end. All lists come from the same struct types in
 // the same order.
 std::vector<Origin> flag_origins(const std::vector<config::Section>& defaults,

@@ -34,14 +34,69 @@ TEST_F(FailureModes, L08_PortTakenAfterItWasChosenIsAnotherOneAtTheNextAttempt) 
   EXPECT_TRUE(nothing_left(milliseconds(0)));
 }
 
-TEST_F(FailureModes, L08_TakenPortOfTheRendezvousIsNamed) {
+// A socket that listens, and its port.
+std::pair<int, int> listener_of_others() {
   const int listener = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  ASSERT_EQ(::listen(listener, 1), 0);  // the kernel chooses a port
+  EXPECT_EQ(::listen(listener, 1), 0);  // the kernel chooses a port
   sockaddr_storage address{};
   socklen_t size = sizeof(address);
   ::getsockname(listener, reinterpret_cast<sockaddr*>(&address), &size);
   const auto* const bytes = reinterpret_cast<const unsigned char*>(&address);
-  const int port = bytes[2] * 256 + bytes[3];
+  return {listener, bytes[2] * 256 + bytes[3]};
+}
+
+TEST_F(FailureModes, L08_TakenPortOfOneNodeIsNamedBeforeRanksStart) {
+  const auto [listener, port] = listener_of_others();
+  const std::string number = std::to_string(port);
+  const LaunchEnd end = run(shell(1, "echo started > $HERE/started", {"--master-port", number}));
+  const LaunchEnd dry = run(shell(1, "true", {"--master-port", number, "--dry-run"}));
+  ::close(listener);
+  EXPECT_EQ(end.status, 2) << end.errors;
+  EXPECT_NE(end.errors.find("port " + number + " is taken"), std::string::npos) << end.errors;
+  EXPECT_EQ(file("started"), "");
+  EXPECT_EQ(dry.status, 2);
+  EXPECT_NE(dry.output.find("port " + number + " is taken"), std::string::npos) << dry.output;
+  EXPECT_EQ(run(shell(1, "true", {"--master-port", number})).status, 0);
+}
+
+TEST_F(FailureModes, L08_MeetingAddressThatIsNotThisHostsIsSaidAtOnce) {
+  // TEST-NET-2: nobody's. It may be a service's, so the node waits for the others all the same.
+  const std::vector<std::string> flags = {
+      "--nnodes",       "2",           "--node-rank",   "0", "--rdzv-endpoint",
+      "198.51.100.7:0", "--rdzv-conf", "join_timeout=1"};
+  const LaunchEnd end = run(shell(1, "true", flags));
+  EXPECT_EQ(end.status, 13) << end.errors;
+  EXPECT_NE(end.errors.find("198.51.100.7:0 is not an address of this host"), std::string::npos)
+      << end.errors;
+}
+
+TEST_F(FailureModes, L19_FlagsThatSayWhichNodeBeatTheNumbersOfAPod) {
+  LaunchStart what = shell(2, "echo $RANK $WORLD_SIZE > $HERE/place.$LOCAL_RANK",
+                           {"--nnodes", "1", "--node-rank", "0"});
+  what.environment = {{"RANK", "0"}, {"WORLD_SIZE", "2"}};
+  const LaunchEnd end = run(what);
+  EXPECT_EQ(end.status, 0) << end.errors;
+  EXPECT_EQ(file("place.1"), "1 2\n");
+  EXPECT_NE(end.errors.find("RANK=0, WORLD_SIZE=2 without LOCAL_RANK"), std::string::npos)
+      << end.errors;
+}
+
+TEST_F(FailureModes, L19_ExplainShowsWhatContradictsItselfAndWhatStandaloneBeats) {
+  LaunchStart what = shell(2, "true", {"--explain"});
+  what.environment = {{"RANK", "0"}, {"WORLD_SIZE", "2"}};
+  const LaunchEnd refused = run(what);
+  EXPECT_EQ(refused.status, 2);
+  EXPECT_NE(refused.output.find("describes a rank by half"), std::string::npos) << refused.output;
+  EXPECT_NE(refused.output.find("the environment"), std::string::npos) << refused.output;
+  const LaunchEnd alone = run({"--standalone", "--nnodes", "4", "--explain", "true"});
+  EXPECT_EQ(alone.status, 0);
+  EXPECT_NE(alone.output.find("nnodes      1      --standalone  --nnodes 4"), std::string::npos)
+      << alone.output;
+  EXPECT_EQ(alone.output.find("--env-source"), std::string::npos) << alone.output;
+}
+
+TEST_F(FailureModes, L08_TakenPortOfTheRendezvousIsNamed) {
+  const auto [listener, port] = listener_of_others();
   const LaunchEnd end = run(shell(
       1, "echo started > $HERE/started",
       {"--nnodes", "2", "--node-rank", "0", "--rdzv-endpoint", fmt::format("127.0.0.1:{}", port)}));

@@ -6,6 +6,8 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <algorithm>
+
 #include "launch/launch_process.h"
 
 namespace convoy::testing {
@@ -46,6 +48,7 @@ TEST_F(HostileUse, BadValuesNameTheFlag) {
       {"--early-exit-timeout", "soon"},
       {"--env-source", "nobody"},
       {"--start-method", "teleport"},
+      {"--rdzv-conf", "keep_alive_interval=soon"},
   };
   for (std::vector<std::string> arguments : bad) {
     SCOPED_TRACE(arguments[0] + " " + arguments[1]);
@@ -153,6 +156,41 @@ TEST_F(HostileUse, WordsOfTheRendezvousThatMeanNothingAreRefusedOnOneNodeToo) {
         << end.errors;
     EXPECT_EQ(file("started"), "");
   }
+}
+
+TEST_F(HostileUse, LocalRanksThatAreNowhereAreRefused) {
+  for (const std::vector<std::string>& flag : std::vector<std::vector<std::string>>{
+           {"--local-ranks-filter", "7"}, {"--tee", "9:3"}, {"--redirects", "0:1,2:3"}}) {
+    const LaunchEnd end = run(shell(2, "echo started > $HERE/started", flag));
+    EXPECT_EQ(end.status, 2) << end.errors;
+    EXPECT_NE(end.errors.find(flag[0] + " names local rank"), std::string::npos) << end.errors;
+    EXPECT_NE(end.errors.find("local ranks 0 to 1"), std::string::npos) << end.errors;
+    EXPECT_EQ(file("started"), "");
+  }
+}
+
+TEST_F(HostileUse, MisspeltVariableIsSaid) {
+  LaunchStart what = shell(1, "true");
+  what.environment = {{"PET_NPROC_PER_NOD", "2"}, {"PET_SHOP", "dogs"}};
+  const LaunchEnd end = run(what);
+  EXPECT_EQ(end.status, 0);
+  EXPECT_NE(end.errors.find("did you mean `PET_NPROC_PER_NODE`"), std::string::npos) << end.errors;
+  EXPECT_EQ(end.errors.find("PET_SHOP"), std::string::npos) << end.errors;
+}
+
+TEST_F(HostileUse, DryRunSaysWhatTheStartWouldRefuse) {
+  const LaunchEnd program = run({"--dry-run", "./nothing_there"});
+  EXPECT_EQ(program.status, 2);
+  EXPECT_NE(program.output.find("`./nothing_there` could not be started"), std::string::npos);
+  EXPECT_EQ(run({"--dry-run", "nothing_there.py"}).status, 2);
+  LaunchStart few = shell(40, "true", {"--dry-run"});
+  few.before = {"sh", "-c", "ulimit -n 200; exec \"$@\"", "sh"};
+  const LaunchEnd files = run(few);
+  EXPECT_EQ(files.status, 2) << files.output;
+  EXPECT_NE(files.output.find("at most 200, the launcher of 40 ranks needs 272"), std::string::npos)
+      << files.output;
+  few.arguments.erase(std::find(few.arguments.begin(), few.arguments.end(), "--dry-run"));
+  EXPECT_EQ(run(few).status, 12) << "the real start";
 }
 
 }  // namespace

@@ -72,8 +72,9 @@ std::vector<std::string> command_of(const LaunchFlags& flags,
   return command;
 }
 
+// What the flags say, without files yet.
 launch::LogOptions log_options(const Context& context, const LaunchFlags& flags,
-                               const std::string& run_id, const Environment& environment) {
+                               const Environment& environment) {
   launch::LogOptions logs;
   logs.prefix = launch::LinePrefix::HostRank;
   logs.timestamps = true;
@@ -87,9 +88,24 @@ launch::LogOptions log_options(const Context& context, const LaunchFlags& flags,
       launch::parse_line_filters(flags.duplicate_stderr_filters, "--duplicate-stderr-filters");
   logs.fold = flags.fold;
   logs.color = context.use_color(STDOUT_FILENO);
+  return logs;
+}
+
+// A rank that is nowhere is a slip of the finger; but nodes with different numbers of ranks may share a command line.
+void check_local_ranks(const Context& context, const launch::LogOptions& logs,
+                       const launch::JobSetup& setup) {
+  const int num_ranks = setup.adopted() ? setup.place.local_world_size : setup.num_local_ranks;
+  for (const std::string& sentence : launch::absent_local_ranks(logs, num_ranks)) {
+    if (!setup.several_nodes()) throw ConfigError(sentence);
+    context.log().warning(sentence);
+  }
+}
+
+void open_log_folder(const Context& context, const LaunchFlags& flags, const std::string& run_id,
+                     launch::LogOptions& logs) {
   const bool wants_files = !flags.log_dir.empty() || !logs.redirects.empty() || !logs.tee.empty() ||
                            !logs.output_filters.empty() || !logs.errors_filters.empty();
-  if (!wants_files) return logs;
+  if (!wants_files) return;
   logs.file_for_every_stream = !flags.log_dir.empty();
   try {
     logs.folder = launch::RunLogs(flags.log_dir, run_id).path();
@@ -99,7 +115,6 @@ launch::LogOptions log_options(const Context& context, const LaunchFlags& flags,
     // As with a disk that runs full later, everything is on the console then.
     context.log().warning(fmt::format("{}; the job goes on without log files", error.sentence()));
   }
-  return logs;
 }
 
 launch::SetupRequest setup_request(const Flags& flags, const Environment& environment) {
@@ -130,8 +145,16 @@ launch::LaunchPlan launch_plan(const Flags& flags, const Environment& environmen
   return plan;
 }
 
-int print_dry_run(const Context& context, const launch::JobSetup& setup, const LaunchFlags& flags) {
-  const std::vector<launch::Finding> findings = launch::check_job(setup, flags.log_dir);
+// `program` may be empty: nobody said what to start.
+int print_dry_run(const Context& context, const launch::JobSetup& setup, const LaunchFlags& flags,
+                  const std::vector<std::string>& program, const Environment& environment) {
+  launch::CheckedFiles files;
+  files.log_folder = flags.log_dir;
+  if (!program.empty()) {
+    files.program = command_of(flags, program, environment)[0];
+    if (files.program != program[0] && !flags.module) files.script = program[0];
+  }
+  const std::vector<launch::Finding> findings = launch::check_job(setup, files);
   if (context.common.json) {
     nlohmann::ordered_json plan;
     plan["place"] = nlohmann::ordered_json::parse(launch::explain_json(setup.place));
@@ -148,27 +171,64 @@ int print_dry_run(const Context& context, const launch::JobSetup& setup, const L
                                                                              : ExitCode::Done);
 }
 
+void lay_standalone_over(const MemberFlags& members, std::vector<launch::Origin>& rows) {
+  for (const launch::Origin& beaten : launch::standalone_origins(members)) {
+    std::erase_if(rows, [&](const launch::Origin& row) { return row.field == beaten.field; });
+    rows.push_back(beaten);
+  }
+}
+
+int print_explanation(const Context& context, const launch::JobSetup& setup,
+                      const std::vector<launch::Origin>& rows) {
+  launch::ResolvedPlace place = setup.place;
+  place.notes = setup.notes;  // those of the flags too
+  fmt::print("{}", context.common.json ? launch::explain_json(place, rows) + "\n"
+                                       : launch::explain_text(place, rows));
+  return static_cast<int>(ExitCode::Done);
+}
+
+// What was found is shown also where it contradicts itself.
+launch::JobSetup set_up(const Context& context, const Invocation& invocation,
+                        const launch::SetupRequest& request, const Environment& environment) {
+  try {
+    return launch::set_up_job(request, environment);
+  } catch (const ConfigError& error) {
+    const std::string problem = error.sentence();
+    const std::vector<launch::Origin>& rows = invocation.origins;
+    if (invocation.flags.launch.explain)
+      fmt::print("{}", context.common.json
+                           ? launch::explain_refusal_json(environment, problem, rows) + "\n"
+                           : launch::explain_refusal_text(environment, problem, rows));
+    throw;
+  }
+}
+
 int run_launch(Context& context, const std::vector<std::string>& arguments) {
   const Environment environment = launch::process_environment();
   Invocation found = read_command_line(context, arguments, environment);
   const LaunchFlags& flags = found.flags.launch;
+  std::erase_if(found.origins, [](const launch::Origin& row) { return row.field == "explain"; });
   const launch::SetupRequest request = setup_request(found.flags, environment);
-  const launch::JobSetup setup = launch::set_up_job(request, environment);
+  launch::JobSetup setup = set_up(context, found, request, environment);
+  for (const std::string& sentence :
+       launch::misspelt_pet_variables(found.flags.lists(), environment))
+    setup.notes.push_back(sentence);
   if (flags.explain) {
-    std::erase_if(found.origins, [](const launch::Origin& row) { return row.field == "explain"; });
-    fmt::print("{}", context.common.json ? launch::explain_json(setup.place, found.origins) + "\n"
-                                         : launch::explain_text(setup.place, found.origins));
-    return 0;
+    if (flags.standalone) lay_standalone_over(request.members, found.origins);
+    return print_explanation(context, setup, found.origins);
   }
   for (const std::string& note : setup.notes) context.log().warning(note);
   for (const std::string& note : setup.placement.notes) context.log().warning(note);
-  if (flags.dry_run) return print_dry_run(context, setup, flags);
+  launch::LogOptions logs = log_options(context, flags, environment);
+  check_local_ranks(context, logs, setup);
+  if (flags.dry_run) return print_dry_run(context, setup, flags, found.program, environment);
   if (found.program.empty())
     throw ConfigError("launch wants a program",
                       {.hint = "convoy launch --nproc-per-node 2 train.py"});
   launch::LaunchPlan plan = launch_plan(found.flags, environment);
   plan.program = command_of(flags, found.program, environment);
-  plan.logs = log_options(context, flags, setup.run_id, environment);
+  open_log_folder(context, flags, setup.run_id, logs);
+  plan.logs = std::move(logs);
   if (plan.logs.layout == launch::LogLayout::Torchrun) plan.flight_folder = plan.logs.folder;
   const launch::JobPlan job = launch::plan_job(request, setup, std::move(plan), context.log());
   return say_how_it_ended(context, launch::run_job(job));

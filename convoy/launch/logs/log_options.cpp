@@ -83,6 +83,30 @@ bool StreamSelection::empty() const {
                                          [](const auto& entry) { return entry.second == 0; });
 }
 
+std::vector<int> StreamSelection::named_ranks() const {
+  std::vector<int> ranks;
+  for (const auto& [rank, bits] : by_rank_) ranks.push_back(rank);
+  return ranks;
+}
+
+std::vector<std::string> absent_local_ranks(const LogOptions& options, int num_local_ranks) {
+  std::vector<std::string> found;
+  const auto look = [&](const std::string& flag, const std::vector<int>& named) {
+    for (const int rank : named) {
+      if (rank < num_local_ranks) continue;
+      found.push_back(fmt::format("{} names local rank {}, this host has {}", flag, rank,
+                                  num_local_ranks == 1
+                                      ? std::string("only local rank 0")
+                                      : fmt::format("local ranks 0 to {}", num_local_ranks - 1)));
+      return;
+    }
+  };
+  look("--redirects", options.redirects.named_ranks());
+  look("--tee", options.tee.named_ranks());
+  look("--local-ranks-filter", options.shown_local_ranks);
+  return found;
+}
+
 std::vector<int> parse_local_ranks_filter(std::string_view text) {
   std::vector<int> ranks;
   if (text.empty()) return ranks;

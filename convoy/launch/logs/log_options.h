@@ -45,6 +45,7 @@ class StreamSelection {
 
   bool contains(int local_rank, Stream stream) const;
   bool empty() const;  // nothing selected
+  std::vector<int> named_ranks() const;
 
  private:
   int every_rank_ = 0;
@@ -57,6 +58,10 @@ std::vector<int> parse_local_ranks_filter(std::string_view text);
 // --duplicate-stdout-filters "apple,a,,b": the strings `apple` and `a,b`. Empty text = none.
 // Throws ConfigError for an empty string among others: it would match every line.
 std::vector<std::string> parse_line_filters(std::string_view text, std::string_view flag);
+
+// One sentence for each of redirects, tee and the filter that names a local rank from `num_local_ranks` on.
+struct LogOptions;
+std::vector<std::string> absent_local_ranks(const LogOptions& options, int num_local_ranks);
 
 struct LogOptions {
   Console console = Console::Prefixed;

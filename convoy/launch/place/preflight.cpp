@@ -2,21 +2,17 @@
 #include "convoy/launch/place/preflight.h"
 
 #include <fcntl.h>
-#include <netdb.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
 #include <fstream>
-#include <memory>
-#include <optional>
 
 #include "convoy/base/error.h"
 #include "convoy/launch/descriptor.h"
-#include "convoy/launch/place/port_holder.h"
+#include "convoy/launch/descriptor_limit.h"
 
 namespace convoy::launch {
 namespace {
@@ -32,42 +28,6 @@ std::string bytes_text(int64_t bytes) {
 
 Finding ok(const std::string& check, const std::string& found) {
   return {Severity::Ok, check, found, ""};
-}
-
-// 0 when the port could be bound and listened on, else errno; -1: the address is no address.
-int try_port(const std::string& address, int port) {
-  addrinfo hints{};
-  hints.ai_socktype = SOCK_STREAM;
-  hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
-  addrinfo* found = nullptr;
-  if (::getaddrinfo(address.c_str(), std::to_string(port).c_str(), &hints, &found) != 0) return -1;
-  const std::unique_ptr<addrinfo, void (*)(addrinfo*)> owner(found, ::freeaddrinfo);
-  const Descriptor probe(::socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  const int on = 1;
-  // As the real listener does: a port whose last connections linger is free.
-  ::setsockopt(probe.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-  const bool free = probe.open() && ::bind(probe.get(), found->ai_addr, found->ai_addrlen) == 0 &&
-                    ::listen(probe.get(), 1) == 0;
-  return free ? 0 : errno;
-}
-
-Finding check_port(const PreflightRequest& request) {
-  const std::string place = fmt::format("{}:{}", request.endpoint_addr, request.endpoint_port);
-  const int failure = try_port(request.endpoint_addr, request.endpoint_port);
-  if (failure == 0) return ok("port", place + " is free");
-  if (failure == EADDRINUSE) {
-    const std::string holder = port_holder(request.endpoint_port, request.proc);
-    return {Severity::Error, "port",
-            fmt::format("{} is taken{}", place,
-                        holder.empty() ? " by another user's process" : " by " + holder),
-            "give another port in --rdzv-endpoint or --master-port, or end that process"};
-  }
-  if (failure == EADDRNOTAVAIL || failure == -1)
-    return {Severity::Error, "port", fmt::format("{} is not an address of this host", place),
-            "node rank 0 must hold the address of --rdzv-endpoint or --master-addr"};
-  return {Severity::Error, "port",
-          fmt::format("{} can not be bound: {}", place, std::strerror(failure)),
-          failure == EACCES ? "choose a port from 1024 on" : "choose another address or port"};
 }
 
 struct LimitNeed {
@@ -90,10 +50,18 @@ Finding check_limit(const LimitNeed& need) {
 }
 
 Finding check_open_files(const PreflightRequest& request) {
-  // Of the launcher: pipes, pidfds and log files of each rank, and connections; of a rank: sockets to its peers.
-  constexpr rlim_t kOwn = 128, kPerRank = 12;
-  return check_limit({"open_files", "open files", RLIMIT_NOFILE,
-                      kOwn + kPerRank * static_cast<rlim_t>(request.num_ranks),
+  rlimit limit{};
+  ::getrlimit(RLIMIT_NOFILE, &limit);
+  const rlim_t needed = DescriptorLimit::needed(request.num_ranks);
+  if (limit.rlim_max < needed)
+    return {Severity::Error, "open_files",
+            fmt::format("open files: at most {}, the launcher of {} ranks needs {}", limit.rlim_max,
+                        request.num_ranks, needed),
+            "raise it (ulimit -n, LimitNOFILE), or start fewer ranks here"};
+  // The launcher raises its own limit. Ranks keep this one: files of their own and a socket to each peer.
+  constexpr rlim_t kOfARank = 128;
+  return check_limit({"open_files", "open files of a rank", RLIMIT_NOFILE,
+                      kOfARank + static_cast<rlim_t>(request.num_ranks),
                       "raise it: ulimit -n 65536"});
 }
 
@@ -152,7 +120,8 @@ Finding check_shared_memory(const PreflightRequest& request) {
   const std::string found =
       fmt::format("{} has {} free of {}", name, bytes_text(free), bytes_text(size));
   // NCCL's buffers of one rank on a host of eight, measured by others at 10 to 30 MiB; containers give 64 MiB to all.
-  const int64_t needed = request.num_ranks > 1 ? 32 * kMiB * request.num_ranks : 0;
+  // A rank alone needs room too: data loaders of Python programs pass batches there.
+  const int64_t needed = 32 * kMiB * request.num_ranks;
   if (free >= needed) return ok("shared_memory", found);
   return {Severity::Warning, "shared_memory",
           fmt::format("{}, about {} are needed", found, bytes_text(needed)),
@@ -222,7 +191,10 @@ Finding check_core_files(const PreflightRequest& request) {
 
 std::vector<Finding> preflight(const PreflightRequest& request) {
   std::vector<Finding> findings;
-  if (request.endpoint_port > 0) findings.push_back(check_port(request));
+  if (!request.program.empty())
+    findings.push_back(program_finding(request.program, request.script));
+  if (request.endpoint_port > 0)
+    findings.push_back(port_finding(request.endpoint_addr, request.endpoint_port, request.proc));
   findings.push_back(check_open_files(request));
   findings.push_back(check_processes(request));
   findings.push_back(check_cgroup_pids(request));

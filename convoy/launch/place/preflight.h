@@ -25,8 +25,10 @@ struct Finding {
 struct PreflightRequest {
   int num_ranks = 1;  // of this host
   bool uses_gpus = false;
-  std::string endpoint_addr = {};  // bound here when this node hosts it; empty = no fixed port
-  int endpoint_port = 0;
+  std::string endpoint_addr = {};  // bound here when this node hosts it; empty = every address
+  int endpoint_port = 0;           // 0 = no fixed port
+  std::string program = {};        // that ranks become; empty = not checked
+  std::string script = {};         // that it reads; empty = none
   std::filesystem::path scratch_folder = {};  // empty = not checked
   std::filesystem::path log_folder = {};      // empty = no log files
   std::filesystem::path shared_memory = "/dev/shm";
@@ -36,6 +38,16 @@ struct PreflightRequest {
 
 // Never throws for what it finds.
 std::vector<Finding> preflight(const PreflightRequest& request);
+
+// Whether this host can listen there now; an empty address means every one. An address that is not this host's is a
+// warning: a service or a router may lead it here, and the rendezvous then listens on every interface.
+Finding port_finding(const std::string& address, int port,
+                     const std::filesystem::path& proc = "/proc");
+// The sentence and the advice of that warning.
+Finding foreign_address(const std::string& address, int port);
+
+// Whether a rank could become `program`, as execvp looks for it, and read `script` (empty = none).
+Finding program_finding(const std::string& program, const std::string& script);
 
 // One answer to "what time is it there": wall clocks in nanoseconds since 1970.
 struct ClockSample {

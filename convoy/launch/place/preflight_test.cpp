@@ -2,6 +2,7 @@
 #include "convoy/launch/place/preflight.h"
 
 #include <arpa/inet.h>
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <sys/resource.h>
@@ -58,13 +59,46 @@ TEST(Preflight, TakenPortNamesItsHolder) {
             Severity::Ok);
 }
 
-TEST(Preflight, ForeignAddressIsRefused) {
+TEST(Preflight, PortAloneIsTriedOnEveryAddress) {
+  Listener listener;
+  const Finding taken = find({.endpoint_port = listener.port}, "port");
+  EXPECT_EQ(taken.severity, Severity::Error);
+  EXPECT_TRUE(has(taken.found, fmt::format("port {} is taken by process", listener.port)))
+      << taken.found;
+  listener.socket.reset();
+  EXPECT_EQ(find({.endpoint_port = listener.port}, "port").severity, Severity::Ok);
+}
+
+TEST(Preflight, ProgramsThatCanNotStartAreErrors) {
+  const testing::TemporaryFolder root;
+  std::ofstream(root / "plain") << "#!/bin/sh\n";
+  std::ofstream(root / "lost") << "#! /nowhere/sh -e\n";
+  fs::permissions(root / "lost", fs::perms::owner_all);
+  for (const std::string& program :
+       {std::string("./nothing_there"), std::string("no-such-program-in-path"),
+        (root / "plain").string(), (root / "lost").string(), root.path().string(),
+        std::string(5'000, 'x')}) {
+    const Finding finding = find({.program = program}, "program");
+    EXPECT_EQ(finding.severity, Severity::Error) << finding.found;
+    EXPECT_TRUE(has(finding.found, "could not be started")) << finding.found;
+  }
+  EXPECT_EQ(find({.program = "true"}, "program").severity, Severity::Ok);
+  EXPECT_EQ(find({.program = "sh", .script = "/nowhere/x.py"}, "program").severity,
+            Severity::Error);
+  EXPECT_EQ(find({.program = "sh", .script = root / "plain"}, "program").severity, Severity::Ok);
+}
+
+TEST(Preflight, ForeignAddressIsAWarning) {
   // TEST-NET-2: never ours.
   const Finding foreign = find({.endpoint_addr = "198.51.100.7", .endpoint_port = 29400}, "port");
-  EXPECT_EQ(foreign.severity, Severity::Error);
+  EXPECT_EQ(foreign.severity, Severity::Warning);
   EXPECT_TRUE(has(foreign.found, "not an address of this host"));
   EXPECT_EQ(find({.endpoint_addr = "not a host", .endpoint_port = 29400}, "port").severity,
-            Severity::Error);
+            Severity::Warning);
+  Listener listener;
+  EXPECT_EQ(
+      find({.endpoint_addr = "198.51.100.7", .endpoint_port = listener.port}, "port").severity,
+      Severity::Error);
 }
 
 TEST(Preflight, NoEndpointNoPortFinding) {
@@ -75,14 +109,20 @@ TEST(Preflight, FewOpenFilesAreAWarning) {
   rlimit before{};
   ::getrlimit(RLIMIT_NOFILE, &before);
   rlimit low = before;
-  low.rlim_cur = 200;
+  low.rlim_cur = 150;
   ::setrlimit(RLIMIT_NOFILE, &low);
   const Finding few = find({.num_ranks = 64}, "open_files");
   const Finding enough = find({.num_ranks = 2}, "open_files");
   ::setrlimit(RLIMIT_NOFILE, &before);
   EXPECT_EQ(few.severity, Severity::Warning);
-  EXPECT_TRUE(has(few.found, "at most 200, about 896 are needed")) << few.found;
+  EXPECT_TRUE(has(few.found, "at most 150, about 192 are needed")) << few.found;
   EXPECT_EQ(enough.severity, Severity::Ok);
+}
+
+TEST(Preflight, MoreRanksThanTheLauncherCanServeAreAnError) {
+  const Finding far_too_many = find({.num_ranks = 100'000'000}, "open_files");
+  EXPECT_EQ(far_too_many.severity, Severity::Error);
+  EXPECT_TRUE(has(far_too_many.found, "needs 600000032")) << far_too_many.found;
 }
 
 TEST(Preflight, CgroupLimitOnProcesses) {
@@ -107,6 +147,9 @@ TEST(Preflight, SharedMemory) {
   EXPECT_EQ(small.severity, Severity::Warning);
   EXPECT_TRUE(has(small.to_do, "--shm-size"));
   EXPECT_EQ(find({.num_ranks = 1, .shared_memory = "/"}, "shared_memory").severity, Severity::Ok);
+  // No space at all.
+  EXPECT_EQ(find({.num_ranks = 1, .shared_memory = "/proc"}, "shared_memory").severity,
+            Severity::Warning);
 }
 
 TEST(Preflight, FoldersAreWrittenForAMomentAndLeftClean) {

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <netdb.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <cerrno>
+#include <cstring>
+#include <memory>
+
+#include "convoy/base/error.h"
+#include "convoy/launch/descriptor.h"
+#include "convoy/launch/place/port_holder.h"
+#include "convoy/launch/place/preflight.h"
+
+namespace convoy::launch {
+namespace {
+
+// 0 when it could be bound and listened on, else errno.
+int try_address(const addrinfo& address) {
+  const Descriptor probe(::socket(address.ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  if (!probe.open()) return errno;
+  const int on = 1;
+  // As real listeners do: a port whose last connections linger is free.
+  ::setsockopt(probe.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+  if (address.ai_family == AF_INET6)
+    ::setsockopt(probe.get(), IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof(on));
+  const bool free = ::bind(probe.get(), address.ai_addr, address.ai_addrlen) == 0 &&
+                    ::listen(probe.get(), 1) == 0;
+  return free ? 0 : errno;
+}
+
+// The same for an address or a name, every interface of both families when it is empty; -1: it is no address.
+int try_port(const std::string& address, int port) {
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
+  addrinfo* found = nullptr;
+  const char* const name = address.empty() ? nullptr : address.c_str();
+  if (::getaddrinfo(name, std::to_string(port).c_str(), &hints, &found) != 0) return -1;
+  const std::unique_ptr<addrinfo, void (*)(addrinfo*)> owner(found, ::freeaddrinfo);
+  if (!address.empty()) return try_address(*found);
+  int failure = 0;
+  for (const addrinfo* next = found; next != nullptr && failure == 0; next = next->ai_next) {
+    failure = try_address(*next);
+    // A host without IPv6 has no such port to take.
+    if (failure == EAFNOSUPPORT || failure == EADDRNOTAVAIL) failure = 0;
+  }
+  return failure;
+}
+
+std::string place_of(const std::string& address, int port) {
+  return address.empty() ? fmt::format("port {}", port) : fmt::format("{}:{}", address, port);
+}
+
+}  // namespace
+
+Finding foreign_address(const std::string& address, int port) {
+  return {Severity::Warning, "port",
+          fmt::format("{} is not an address of this host", place_of(address, port)),
+          "node rank 0 must hold the address of --rdzv-endpoint or --master-addr, unless a service "
+          "or a router leads it here"};
+}
+
+Finding port_finding(const std::string& address, int port, const std::filesystem::path& proc) {
+  const std::string place = place_of(address, port);
+  int failure = try_port(address, port);
+  const bool foreign = failure == EADDRNOTAVAIL || failure == -1;
+  if (foreign) failure = try_port("", port);
+  if (failure == EADDRINUSE) {
+    const std::string holder = port_holder(port, proc);
+    return {Severity::Error, "port",
+            fmt::format("{} is taken{}", place,
+                        holder.empty() ? " by another user's process" : " by " + holder),
+            "give another port in --rdzv-endpoint or --master-port, or end that process"};
+  }
+  if (failure != 0)
+    return {Severity::Error, "port",
+            fmt::format("{} can not be bound: {}", place, std::strerror(failure)),
+            failure == EACCES ? "choose a port from 1024 on" : "choose another address or port"};
+  if (foreign) return foreign_address(address, port);
+  return {Severity::Ok, "port", place + " is free", ""};
+}
+
+}  // namespace convoy::launch
