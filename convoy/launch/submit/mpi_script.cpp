@@ -8,6 +8,7 @@
 // - No MPI says which host has rank 0, so it is asked.
 #include <fmt/format.h>
 
+#include "convoy/launch/submit/bash_text.h"
 #include "convoy/launch/submit/job_text.h"
 #include "convoy/launch/submit/quoting.h"
 
@@ -123,29 +124,21 @@ task='
 )sh";
 
 constexpr std::string_view kStart = R"sh(
-tasks='' interrupted=0 asked=0
-ask_to_stop() {
-  interrupted=1
-  [ -n "$tasks" ] || exit 143
-  asked=$((asked + 1))
-  if [ "$asked" = 1 ]; then kill -USR1 "$tasks"; else kill -TERM "$tasks"; fi
+tasks='' asked=0 told=0
+pass_on() {  # the first request is for saving; also of those that came before there was anybody to tell
+  [ -n "$tasks" ] || return 0
+  while [ "$told" -lt "$asked" ]; do
+    told=$((told + 1))
+    if [ "$told" = 1 ]; then kill -USR1 "$tasks"; else kill -TERM "$tasks"; fi
+  done
 }
-trap ask_to_stop TERM INT HUP USR1
+trap 'asked=$((asked + 1)); pass_on' TERM INT HUP USR1
 set -m  # a process group of its own: Ctrl-C reaches this script alone
 mpirun "${where[@]}" "${travels[@]}" "${extra[@]}" -np $((nodes * per_node)) \
   bash -c "$task" task "${command[@]}" </dev/null &
 )sh";
 
-constexpr std::string_view kEnding = R"sh(tasks=$!
-wait "$tasks"
-code=$?
-while [ "$interrupted" = 1 ]; do  # a trap ends `wait` early
-  interrupted=0
-  wait "$tasks"
-  next=$?
-  [ "$next" = 127 ] || code=$next  # 127: it was waited for already
-done
-[ "$code" != 0 ] || [ ! -e "$stopped" ] || code=75
+constexpr std::string_view kEnding = R"sh([ "$code" != 0 ] || [ ! -e "$stopped" ] || code=75
 exit "$code"
 )sh";
 
@@ -161,6 +154,7 @@ std::string mpi_script(const SubmitSettings& settings, const std::vector<std::st
   text += kTravel;
   text += kTask;
   text += kStart;
+  text += "tasks=$!\nset +m\npass_on\n" + wait_for("tasks");
   text += kEnding;
   return text;
 }

@@ -11,6 +11,7 @@
 
 #include <filesystem>
 
+#include "convoy/launch/submit/bash_text.h"
 #include "convoy/launch/submit/job_text.h"
 #include "convoy/launch/submit/quoting.h"
 
@@ -109,23 +110,19 @@ trap 'rm -f "$CONVOY_JOB_TOKEN_FILE"' EXIT
 )sh";
 
 constexpr std::string_view kSignals = R"sh(
-step='' interrupted=0 slurm_ends_it=0
+step='' warned=0 told=0 slurm_ends_it=0
+tell_step() {  # once, however early the warning came
+  [ -n "$step" ] && [ "$warned" = 1 ] && [ "$told" = 0 ] || return 0
+  told=1
+  kill -USR1 "$step"
+}
 # Ahead of the time limit: the ranks save and leave with 75.
-trap 'interrupted=1; [ -z "$step" ] || kill -USR1 "$step"' USR1
+trap 'warned=1; tell_step' USR1
 # Cancelled, preempted or over the limit: SLURM tells the step itself; stay until it has saved.
-trap 'interrupted=1; slurm_ends_it=1' TERM
+trap 'slurm_ends_it=1' TERM
 )sh";
 
-constexpr std::string_view kEnding = R"sh(step=$!
-wait "$step"
-code=$?
-while [ "$interrupted" = 1 ]; do  # a trap ends `wait` early
-  interrupted=0
-  wait "$step"
-  next=$?
-  [ "$next" = 127 ] || code=$next  # 127: the step was waited for already
-done
-
+constexpr std::string_view kEnding = R"sh(
 case $code in
   75) reason='stopped on request, state saved' ;;
   13) reason='a peer was lost' ;;
@@ -155,6 +152,7 @@ std::string slurm_script(const SubmitSettings& settings, const std::vector<std::
   text += launch_variables(settings);
   text += kSignals;
   text += "\n" + step(settings, command) + "\n";
+  text += "step=$!\ntell_step\n" + wait_for("step");
   text += kEnding;
   return text;
 }

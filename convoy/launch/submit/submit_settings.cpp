@@ -13,7 +13,6 @@
 #include "convoy/base/error.h"
 #include "convoy/config/describe.h"
 #include "convoy/config/field_list.h"
-#include "convoy/launch/submit/quoting.h"
 #include "convoy/launch/submit/submitted_command.h"
 
 namespace convoy::launch {
@@ -249,14 +248,6 @@ std::vector<TravellingVariable> travelling_variables(const SubmitSettings& setti
     variables.push_back(std::move(variable));
   }
   return variables;
-}
-
-std::string shell_exports(const SubmitSettings& settings) {
-  std::string text;
-  for (const TravellingVariable& variable : travelling_variables(settings))
-    if (variable.has_value)
-      text += fmt::format("export {}={}\n", variable.name, shell_word(variable.value));
-  return text;
 }
 
 void check_submit_settings(const SubmitSettings& settings,

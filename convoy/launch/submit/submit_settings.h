@@ -107,8 +107,6 @@ void check_submit_settings(const SubmitSettings& settings, const std::vector<std
 // The lists, taken apart. Throw ConfigError.
 std::vector<ClaimedVolume> claimed_volumes(const SubmitSettings& settings);
 std::vector<TravellingVariable> travelling_variables(const SubmitSettings& settings);
-// Lines of a shell script, for the variables that have a value.
-std::string shell_exports(const SubmitSettings& settings);
 
 // 0 = never.
 int64_t max_requeues(const SubmitSettings& settings);

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/launch/submit/bash_text.h"
+
+#include <fmt/format.h>
+
+#include "convoy/launch/submit/quoting.h"
+
+namespace convoy::launch {
+
+std::string shell_exports(const SubmitSettings& settings) {
+  std::string text;
+  for (const TravellingVariable& variable : travelling_variables(settings))
+    if (variable.has_value)
+      text += fmt::format("export {}={}\n", variable.name, shell_word(variable.value));
+  return text;
+}
+
+std::string wait_for(const std::string& process) {
+  // A `wait` that a trap interrupts, for whatever process, loses the code of one that ends in the same moment (bash 5.2: every
+  // later wait gives -1), and with it the 75 that a job is requeued by. A command in the foreground is not interrupted.
+  return fmt::format(R"sh(while kill -0 "${0}" 2>/dev/null; do
+  sleep 0.5
+done
+wait "${0}"
+code=$?
+)sh",
+                     process);
+}
+
+}  // namespace convoy::launch
