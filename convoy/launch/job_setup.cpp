@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <sstream>
 
 #include "convoy/base/error.h"
 #include "convoy/launch/place/machine.h"
@@ -16,11 +15,6 @@ namespace {
 
 constexpr int kStaticPort = 29'500;   // torchrun's
 constexpr int kDynamicPort = 29'400;  // torchrun's for c10d
-constexpr std::chrono::milliseconds kForeignGrace{30'000};
-constexpr std::chrono::milliseconds kOwnGrace{60'000};
-// SLURM tells a step to end twice, by slurmd and by srun; in between lies a message to the controller.
-constexpr std::chrono::milliseconds kSlurmStopRepeat{5'000};
-
 std::string this_host() {
   char name[256] = "localhost";
   ::gethostname(name, sizeof(name) - 1);
@@ -142,75 +136,6 @@ ResolveOptions resolve_options(const SetupRequest& request, int num_local_ranks)
   return options;
 }
 
-// The rank's entry of CUDA_VISIBLE_DEVICES, as torchrun takes it, where the devices themselves are not known: there are GPUs that
-// NVML knows nothing of.
-std::string named_device(const std::optional<std::string>& list, int local_rank) {
-  if (!list) return std::to_string(local_rank);
-  std::istringstream entries(*list);
-  std::string entry;
-  for (int position = 0; std::getline(entries, entry, ','); ++position)
-    if (position == local_rank) return entry;
-  throw ConfigError(
-      fmt::format(
-          "--virtual-local-rank wants a device for each rank, found CUDA_VISIBLE_DEVICES={} "
-          "and no device for local rank {}",
-          *list, local_rank),
-      {.key = "virtual_local_rank"});
-}
-
-std::vector<RankSetup> rank_setups(const SetupRequest& request, const JobSetup& setup,
-                                   const std::string& visible) {
-  std::vector<RankSetup> ranks;
-  for (const RankPlacement& placement : setup.placement.ranks) {
-    RankSetup rank;
-    std::string devices = placement.visible_device.empty() ? visible : placement.visible_device;
-    if (request.virtual_local_rank && placement.visible_device.empty())
-      devices = named_device(setup.found_devices, placement.local_rank);
-    if (!devices.empty()) rank.environment["CUDA_VISIBLE_DEVICES"] = devices;
-    // Also for MIG: CUDA shows a process only one instance, as device 0.
-    if (request.virtual_local_rank || !placement.visible_device.empty())
-      rank.environment.emplace("LOCAL_RANK", "0");
-    if (placement.threads > 0)
-      rank.environment["OMP_NUM_THREADS"] = std::to_string(placement.threads);
-    if (placement.bind) rank.cpus = placement.cpus;
-    ranks.push_back(std::move(rank));
-  }
-  return ranks;
-}
-
-// A rank that another launcher placed: it is started here alone, as what it is.
-JobPlace adopted_place(const ResolvedPlace& place) {
-  JobPlace job;
-  job.node_rank = std::max(0, place.node_rank);
-  job.num_nodes = std::max(1, place.num_nodes);
-  job.first_rank = place.rank;
-  job.first_local_rank = place.local_rank;
-  job.local_world_size = place.local_world_size;
-  job.world_size = place.world_size;
-  if (!place.master_addr.empty()) job.master_address = place.master_addr;
-  job.master_port = place.master_port;
-  return job;
-}
-
-NodeOffer offer_of(const SetupRequest& request, const JobSetup& setup) {
-  NodeOffer offer;
-  offer.run_id = setup.run_id;
-  offer.min_nodes = setup.nodes.least;
-  offer.max_nodes = setup.nodes.most;
-  offer.node_rank = node_rank_of(request.members, setup.place);
-  offer.num_local_ranks = setup.num_local_ranks;
-  offer.host_name = setup.host;
-  offer.address = request.members.local_addr;
-  return offer;
-}
-
-RestartLimits restart_limits(const SetupRequest& request) {
-  RestartLimits limits;
-  limits.max_restarts = static_cast<int>(request.members.max_restarts);
-  if (request.own_program) limits.final_codes = final_codes_of_worker();
-  return limits;
-}
-
 // What the user says about the place where nodes meet is, on one node, where the ranks do. Empty host, port 0: not said.
 Endpoint master_of_one_node(const SetupRequest& request) {
   const MemberFlags& members = request.members;
@@ -222,64 +147,42 @@ Endpoint master_of_one_node(const SetupRequest& request) {
   return master;
 }
 
-void set_master_of_one_node(const SetupRequest& request, JobPlace& job) {
-  const Endpoint master = master_of_one_node(request);
-  job.master_port = master.port;
-  if (!master.host.empty()) job.master_address = master.host;
-}
-
-// Rank 0 would find it taken, and each attempt after that.
-void refuse_taken_port(const JobSetup& setup) {
-  if (setup.fixed_port == 0) return;
-  const Finding port = port_finding("", setup.fixed_port);
-  if (port.severity == Severity::Error)
-    throw PortTakenError(port.found, {.key = "master_port", .hint = port.to_do});
-}
-
-void add_others(const SetupRequest& request, const JobSetup& setup, const Log& log, JobPlan& plan) {
-  const RendezvousConf conf = parse_rendezvous_conf(request.members.rdzv_conf);
-  JobToken token = JobToken::from_environment(setup.run_id);
-  if (token.guessable()) log.warning(JobToken::kGuessableWarning);
-  Endpoint endpoint = setup.endpoint;
-  if (setup.hosts_endpoint) {
-    CoordinatorOptions options;
-    options.run_id = setup.run_id;
-    options.min_nodes = setup.nodes.least;
-    options.max_nodes = setup.nodes.most;
-    options.restarts = plan.restarts;
-    options.join_timeout = conf.join_timeout;
-    options.last_call_timeout = conf.last_call_timeout;
-    options.heartbeat = conf.heartbeat;
-    options.silence_limit = conf.silence_limit;
-    if (request.own_program)
-      options.early_exit_limit = std::chrono::seconds(30);
-    else if (plan.attempt.early_exit_is_failure)
-      options.early_exit_limit = plan.attempt.early_exit_wait;
-    options.log = log;
-    try {
-      BoundListener listener = listen_on(endpoint.host, endpoint.port);
-      endpoint = listener.endpoint;  // what others resolve may lead nowhere from here
-      plan.coordinator = std::make_shared<Coordinator>(options, token, std::move(listener));
-    } catch (const PortTakenError&) {
-      if (!setup.may_join_endpoint) throw;
-      log.info(fmt::format("port {} is held here already: this is a further node of that job",
-                           endpoint.port));
-    }
+void find_meeting_point(const SetupRequest& request, const RendezvousConf& conf, JobSetup& setup) {
+  setup.endpoint = endpoint_of(request.members, setup.place);
+  const int node_rank = setup.wanted_node_rank;
+  if (node_rank >= setup.nodes.most)
+    throw ConfigError(fmt::format("wanted a node rank from 0 to {} in a job of {} nodes, found {}",
+                                  setup.nodes.most - 1, setup.nodes.most, node_rank),
+                      {.key = "node_rank"});
+  setup.hosts_endpoint =
+      conf.is_host.value_or(node_rank >= 0 ? node_rank == 0 : is_this_host(setup.endpoint.host));
+  setup.may_join_endpoint = !conf.is_host && node_rank < 0;
+  if (setup.hosts_endpoint && !setup.may_join_endpoint && !is_this_host(setup.endpoint.host)) {
+    const Finding foreign = foreign_address(setup.endpoint.host, setup.endpoint.port);
+    setup.notes.push_back(fmt::format("{}: {}", foreign.found, foreign.to_do));
   }
-  NodeLinkOptions link;
-  link.coordinator = endpoint;
-  link.offer = offer_of(request, setup);
-  link.offer.hosts_coordinator = plan.coordinator != nullptr;
-  link.join_timeout = conf.join_timeout;
-  link.heartbeat = conf.heartbeat;
-  link.silence_limit = conf.silence_limit;
-  link.log = log;
-  plan.join = JoinPlan{std::move(link), std::move(token)};
+  for (const std::string& note : conf.notes) setup.notes.push_back(note);
 }
 
-bool is_under(const ResolvedPlace& place, std::string_view source) {
-  const std::vector<std::string>& outer = place.outer_sources;
-  return place.source == source || std::find(outer.begin(), outer.end(), source) != outer.end();
+// What this node's ranks get, as far as it is known before the nodes have met.
+void place_ranks(const SetupRequest& request, const Environment& environment,
+                 const DeviceSelection& devices, const Machine& machine, JobSetup& setup) {
+  PlacementRequest placement;
+  placement.host = setup.host;
+  placement.num_ranks = setup.num_local_ranks;
+  // Of several nodes the first rank is known when they have met; until then each is taken to start as many.
+  placement.first_rank = setup.adopted() ? setup.place.rank
+                                         : std::max(0, setup.wanted_node_rank) *
+                                               (setup.several_nodes() ? setup.num_local_ranks : 0);
+  if (!request.members.numa_binding.empty())
+    placement.binding = numa_binding_of(request.members.numa_binding);
+  placement.threads = request.own_program ? ThreadRule::OwnWorker : ThreadRule::Torchrun;
+  placement.omp_num_threads = value_of(environment, "OMP_NUM_THREADS");
+  placement.virtual_local_rank = request.virtual_local_rank;
+  if (setup.adopted())
+    placement.adopted = AdoptedRank{setup.place.local_rank, setup.place.local_world_size};
+  setup.placement = plan_placement(placement, devices, machine);
+  setup.visible_devices = devices.cuda_visible_devices.value_or("");
 }
 
 }  // namespace
@@ -302,6 +205,7 @@ JobSetup set_up_job(const SetupRequest& request, const Environment& environment)
   for (const std::string& note : setup.place.notes) setup.notes.push_back(note);
   for (const std::string& note : devices.notes) setup.notes.push_back(note);
   note_overridden(request, setup);
+  setup.wanted_node_rank = node_rank_of(request.members, setup.place);
   setup.run_id = run_id_of(request, setup.place, environment);
   if (setup.adopted()) {
     setup.num_local_ranks = 1;
@@ -311,78 +215,15 @@ JobSetup set_up_job(const SetupRequest& request, const Environment& environment)
       setup.timer_pipe = value_of(environment, "TORCHELASTIC_TIMER_FILE");
     setup.nodes = range_of(request, setup.place);
     if (setup.several_nodes()) {
-      setup.endpoint = endpoint_of(request.members, setup.place);
-      const int node_rank = node_rank_of(request.members, setup.place);
-      if (node_rank >= setup.nodes.most)
-        throw ConfigError(
-            fmt::format("wanted a node rank from 0 to {} in a job of {} nodes, found {}",
-                        setup.nodes.most - 1, setup.nodes.most, node_rank),
-            {.key = "node_rank"});
-      setup.hosts_endpoint = conf.is_host.value_or(
-          node_rank >= 0 ? node_rank == 0 : is_this_host(setup.endpoint.host));
-      setup.may_join_endpoint = !conf.is_host && node_rank < 0;
-      if (setup.hosts_endpoint && !setup.may_join_endpoint && !is_this_host(setup.endpoint.host)) {
-        const Finding foreign = foreign_address(setup.endpoint.host, setup.endpoint.port);
-        setup.notes.push_back(fmt::format("{}: {}", foreign.found, foreign.to_do));
-      }
-      for (const std::string& note : conf.notes) setup.notes.push_back(note);
+      find_meeting_point(request, conf, setup);
     } else {
-      const Endpoint master = master_of_one_node(request);
-      if (master.host.empty() || is_this_host(master.host)) setup.fixed_port = master.port;
+      setup.master = master_of_one_node(request);
+      if (setup.master.host.empty() || is_this_host(setup.master.host))
+        setup.fixed_port = setup.master.port;
     }
   }
-  PlacementRequest placement;
-  placement.host = setup.host;
-  placement.num_ranks = setup.num_local_ranks;
-  // Of several nodes the first rank is known when they have met; until then each is taken to start as many.
-  placement.first_rank = setup.adopted() ? setup.place.rank
-                                         : std::max(0, node_rank_of(request.members, setup.place)) *
-                                               (setup.several_nodes() ? setup.num_local_ranks : 0);
-  if (!request.members.numa_binding.empty())
-    placement.binding = numa_binding_of(request.members.numa_binding);
-  placement.threads = request.own_program ? ThreadRule::OwnWorker : ThreadRule::Torchrun;
-  placement.omp_num_threads = value_of(environment, "OMP_NUM_THREADS");
-  placement.virtual_local_rank = request.virtual_local_rank;
-  if (setup.adopted())
-    placement.adopted = AdoptedRank{setup.place.local_rank, setup.place.local_world_size};
-  setup.placement = plan_placement(placement, devices, machine);
-  setup.visible_devices = devices.cuda_visible_devices.value_or("");
+  place_ranks(request, environment, devices, machine, setup);
   return setup;
-}
-
-JobPlan plan_job(const SetupRequest& request, const JobSetup& setup, LaunchPlan attempt,
-                 const Log& log) {
-  JobPlan plan;
-  plan.log = log;
-  plan.own_program = request.own_program;
-  plan.restarts = restart_limits(request);
-  attempt.ranks = rank_setups(request, setup, setup.visible_devices);
-  attempt.logs.host = setup.host;
-  attempt.timer_pipe = setup.timer_pipe;
-  const double timeout = request.members.shutdown_timeout;
-  attempt.stop_grace = timeout >= 0
-                           ? std::chrono::milliseconds(static_cast<int64_t>(timeout * 1000))
-                       : request.own_program ? kOwnGrace
-                                             : kForeignGrace;
-  attempt.failure_grace =
-      std::chrono::milliseconds(static_cast<int64_t>(request.members.failure_grace * 1000));
-  if (is_under(setup.place, "srun")) attempt.stop_repeat = kSlurmStopRepeat;
-  const std::string role = attempt.job.role;
-  if (setup.adopted()) attempt.job = adopted_place(setup.place);
-  attempt.job.role = role;
-  attempt.job.run_id = setup.run_id;
-  attempt.job.max_restarts = plan.restarts.max_restarts;
-  if (!setup.adopted()) {
-    attempt.job.num_local_ranks = setup.num_local_ranks;
-    attempt.job.world_size = setup.num_local_ranks;
-    if (!setup.several_nodes()) {
-      refuse_taken_port(setup);
-      set_master_of_one_node(request, attempt.job);
-    }
-  }
-  plan.attempt = std::move(attempt);
-  if (setup.several_nodes()) add_others(request, setup, log, plan);
-  return plan;
 }
 
 }  // namespace convoy::launch

@@ -40,6 +40,8 @@ struct JobSetup {
   std::optional<std::string> found_devices;  // CUDA_VISIBLE_DEVICES as it is
   std::string visible_devices;               // CUDA_VISIBLE_DEVICES of the ranks; empty = as it is
   Endpoint endpoint;                         // where the nodes meet; empty host = one node
+  int wanted_node_rank = -1;                 // -1 = any that is free
+  Endpoint master;              // of one node, by the user's word; empty host, port 0 = not said
   int fixed_port = 0;           // of one node: where rank 0 shall listen, by the user's word
   bool hosts_endpoint = false;  // here
   bool may_join_endpoint =

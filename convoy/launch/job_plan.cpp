@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <sstream>
+
+#include "convoy/base/error.h"
+#include "convoy/launch/job_setup.h"
+#include "convoy/launch/rendezvous/rdzv_conf.h"
+
+namespace convoy::launch {
+namespace {
+
+constexpr std::chrono::milliseconds kForeignGrace{30'000};
+constexpr std::chrono::milliseconds kOwnGrace{60'000};
+// SLURM tells a step to end twice, by slurmd and by srun; in between lies a message to the controller.
+constexpr std::chrono::milliseconds kSlurmStopRepeat{5'000};
+
+// The rank's entry of CUDA_VISIBLE_DEVICES, as torchrun takes it, where the devices themselves are not known: there are GPUs that
+// NVML knows nothing of.
+std::string named_device(const std::optional<std::string>& list, int local_rank) {
+  if (!list) return std::to_string(local_rank);
+  std::istringstream entries(*list);
+  std::string entry;
+  for (int position = 0; std::getline(entries, entry, ','); ++position)
+    if (position == local_rank) return entry;
+  throw ConfigError(
+      fmt::format(
+          "--virtual-local-rank wants a device for each rank, found CUDA_VISIBLE_DEVICES={} "
+          "and no device for local rank {}",
+          *list, local_rank),
+      {.key = "virtual_local_rank"});
+}
+
+std::vector<RankSetup> rank_setups(const SetupRequest& request, const JobSetup& setup,
+                                   const std::string& visible) {
+  std::vector<RankSetup> ranks;
+  for (const RankPlacement& placement : setup.placement.ranks) {
+    RankSetup rank;
+    std::string devices = placement.visible_device.empty() ? visible : placement.visible_device;
+    if (request.virtual_local_rank && placement.visible_device.empty())
+      devices = named_device(setup.found_devices, placement.local_rank);
+    if (!devices.empty()) rank.environment["CUDA_VISIBLE_DEVICES"] = devices;
+    // Also for MIG: CUDA shows a process only one instance, as device 0.
+    if (request.virtual_local_rank || !placement.visible_device.empty())
+      rank.environment.emplace("LOCAL_RANK", "0");
+    if (placement.threads > 0)
+      rank.environment["OMP_NUM_THREADS"] = std::to_string(placement.threads);
+    if (placement.bind) rank.cpus = placement.cpus;
+    ranks.push_back(std::move(rank));
+  }
+  return ranks;
+}
+
+// A rank that another launcher placed: it is started here alone, as what it is.
+JobPlace adopted_place(const ResolvedPlace& place) {
+  JobPlace job;
+  job.node_rank = std::max(0, place.node_rank);
+  job.num_nodes = std::max(1, place.num_nodes);
+  job.first_rank = place.rank;
+  job.first_local_rank = place.local_rank;
+  job.local_world_size = place.local_world_size;
+  job.world_size = place.world_size;
+  if (!place.master_addr.empty()) job.master_address = place.master_addr;
+  job.master_port = place.master_port;
+  return job;
+}
+
+NodeOffer offer_of(const SetupRequest& request, const JobSetup& setup) {
+  NodeOffer offer;
+  offer.run_id = setup.run_id;
+  offer.min_nodes = setup.nodes.least;
+  offer.max_nodes = setup.nodes.most;
+  offer.node_rank = setup.wanted_node_rank;
+  offer.num_local_ranks = setup.num_local_ranks;
+  offer.host_name = setup.host;
+  offer.address = request.members.local_addr;
+  return offer;
+}
+
+RestartLimits restart_limits(const SetupRequest& request) {
+  RestartLimits limits;
+  limits.max_restarts = static_cast<int>(request.members.max_restarts);
+  if (request.own_program) limits.final_codes = final_codes_of_worker();
+  return limits;
+}
+
+// Rank 0 would find it taken, and each attempt after that.
+void refuse_taken_port(const JobSetup& setup) {
+  if (setup.fixed_port == 0) return;
+  const Finding port = port_finding("", setup.fixed_port);
+  if (port.severity == Severity::Error)
+    throw PortTakenError(port.found, {.key = "master_port", .hint = port.to_do});
+}
+
+void add_others(const SetupRequest& request, const JobSetup& setup, const Log& log, JobPlan& plan) {
+  const RendezvousConf conf = parse_rendezvous_conf(request.members.rdzv_conf);
+  JobToken token = JobToken::from_environment(setup.run_id);
+  if (token.guessable()) log.warning(JobToken::kGuessableWarning);
+  Endpoint endpoint = setup.endpoint;
+  if (setup.hosts_endpoint) {
+    CoordinatorOptions options;
+    options.run_id = setup.run_id;
+    options.min_nodes = setup.nodes.least;
+    options.max_nodes = setup.nodes.most;
+    options.restarts = plan.restarts;
+    options.join_timeout = conf.join_timeout;
+    options.last_call_timeout = conf.last_call_timeout;
+    options.heartbeat = conf.heartbeat;
+    options.silence_limit = conf.silence_limit;
+    if (request.own_program)
+      options.early_exit_limit = std::chrono::seconds(30);
+    else if (plan.attempt.early_exit_is_failure)
+      options.early_exit_limit = plan.attempt.early_exit_wait;
+    options.log = log;
+    try {
+      BoundListener listener = listen_on(endpoint.host, endpoint.port);
+      endpoint = listener.endpoint;  // what others resolve may lead nowhere from here
+      plan.coordinator = std::make_shared<Coordinator>(options, token, std::move(listener));
+    } catch (const PortTakenError&) {
+      if (!setup.may_join_endpoint) throw;
+      log.info(fmt::format("port {} is held here already: this is a further node of that job",
+                           endpoint.port));
+    }
+  }
+  NodeLinkOptions link;
+  link.coordinator = endpoint;
+  link.offer = offer_of(request, setup);
+  link.offer.hosts_coordinator = plan.coordinator != nullptr;
+  link.join_timeout = conf.join_timeout;
+  link.heartbeat = conf.heartbeat;
+  link.silence_limit = conf.silence_limit;
+  link.log = log;
+  plan.join = JoinPlan{std::move(link), std::move(token)};
+}
+
+bool is_under(const ResolvedPlace& place, std::string_view source) {
+  const std::vector<std::string>& outer = place.outer_sources;
+  return place.source == source || std::find(outer.begin(), outer.end(), source) != outer.end();
+}
+
+}  // namespace
+
+JobPlan plan_job(const SetupRequest& request, const JobSetup& setup, LaunchPlan attempt,
+                 const Log& log) {
+  JobPlan plan;
+  plan.log = log;
+  plan.own_program = request.own_program;
+  plan.restarts = restart_limits(request);
+  attempt.ranks = rank_setups(request, setup, setup.visible_devices);
+  attempt.logs.host = setup.host;
+  attempt.timer_pipe = setup.timer_pipe;
+  const double timeout = request.members.shutdown_timeout;
+  attempt.stop_grace = timeout >= 0
+                           ? std::chrono::milliseconds(static_cast<int64_t>(timeout * 1000))
+                       : request.own_program ? kOwnGrace
+                                             : kForeignGrace;
+  attempt.failure_grace =
+      std::chrono::milliseconds(static_cast<int64_t>(request.members.failure_grace * 1000));
+  if (is_under(setup.place, "srun")) attempt.stop_repeat = kSlurmStopRepeat;
+  const std::string role = attempt.job.role;
+  if (setup.adopted()) attempt.job = adopted_place(setup.place);
+  attempt.job.role = role;
+  attempt.job.run_id = setup.run_id;
+  attempt.job.max_restarts = plan.restarts.max_restarts;
+  if (!setup.adopted()) {
+    attempt.job.num_local_ranks = setup.num_local_ranks;
+    attempt.job.world_size = setup.num_local_ranks;
+    if (!setup.several_nodes()) {
+      refuse_taken_port(setup);
+      attempt.job.master_port = setup.master.port;
+      if (!setup.master.host.empty()) attempt.job.master_address = setup.master.host;
+    }
+  }
+  plan.attempt = std::move(attempt);
+  if (setup.several_nodes()) add_others(request, setup, log, plan);
+  return plan;
+}
+
+}  // namespace convoy::launch
