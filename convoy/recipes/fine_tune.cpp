@@ -278,8 +278,8 @@ ExitCode FineTune::run() {
   device::share_cpu_threads(environment_.local_world);
   flight_.set_phase("load");
   load_base();
-  group_ = comm::join_group(environment_, std::chrono::seconds(settings_.parallel.timeout_s),
-                            &flight_);
+  group_ =
+      comm::join_group(environment_, std::chrono::seconds(settings_.parallel.timeout_s), &flight_);
   flight_.set_phase("data");
   // The first rank of a host encodes, the others then find its token cache.
   if (environment_.local_rank == 0) encode_data();

@@ -48,7 +48,7 @@ struct FailureCause {
   int exit_code = 0;   // of the rank: 128 + n for signal n
   int node_rank = -1;  // the coordinator fills in node_rank and host
   std::string host = {};
-  int rank = -1;              // global
+  int rank = -1;                // global
   std::string sentence = {};    // the rank's own words
   std::string last_lines = {};  // the last lines it wrote, some kilobytes at most
 

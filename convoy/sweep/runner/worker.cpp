@@ -165,9 +165,9 @@ class Worker {
     pending_accepted_ += range.total().accepted;
     add(std::move(completion), begin);
     if (planned.stop.any()) finish_by_rule(lease);
-    note("{} {} seed {}: guesses {} to {}, {} accepted, {:.3g} guesses/s", planned.cell.parameters.str(),
-         planned.cell.method, planned.cell.seed, lease.first, lease.first + done,
-         range.total().accepted, rate_);
+    note("{} {} seed {}: guesses {} to {}, {} accepted, {:.3g} guesses/s",
+         planned.cell.parameters.str(), planned.cell.method, planned.cell.seed, lease.first,
+         lease.first + done, range.total().accepted, rate_);
   }
 
   // Before anybody computes more of the cell.

@@ -9,7 +9,6 @@ namespace {
 
 #include "convoy/sweep/random/descent_lanes.inl"
 
-
 CONVOY_INLINE void load(Doubles& to, const double* from) { std::memcpy(&to, from, sizeof to); }
 CONVOY_INLINE void store(double* to, const Doubles& from) { std::memcpy(to, &from, sizeof from); }
 
