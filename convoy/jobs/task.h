@@ -115,6 +115,8 @@ struct Counts {
   int64_t open = 0;
   int64_t done = 0;
   int64_t failed = 0;
+
+  int64_t all() const { return open + done + failed; }
 };
 
 }  // namespace convoy::jobs

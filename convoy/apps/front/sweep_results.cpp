@@ -93,22 +93,17 @@ std::string time_text(int64_t milliseconds) {
   return text;
 }
 
-int64_t num_cells(jobs::JobStore& store, const sweep::SweepName& name) {
-  int64_t sum = 0;
-  for (const jobs::Group& group : sweep::stored_sweep(store, name).groups) {
-    const jobs::Counts counts = store.counts(group.number);
-    sum += counts.open + counts.done + counts.failed;
-  }
-  return sum;
-}
-
 nlohmann::ordered_json list_row(jobs::JobStore& store, const sweep::SweepName& one) {
   // A second of reading or so.
   constexpr int64_t kMostReadCells = 200'000;
-  nlohmann::ordered_json row = {{"name", one.name},       {"workload", one.workload},
-                                {"version", one.version}, {"cells", num_cells(store, one)},
-                                {"created", nullptr},     {"last_run", nullptr},
-                                {"problem", nullptr}};
+  nlohmann::ordered_json row = {
+      {"name", one.name},
+      {"workload", one.workload},
+      {"version", one.version},
+      {"cells", sweep::count_cells(store, sweep::stored_sweep(store, one))},
+      {"created", nullptr},
+      {"last_run", nullptr},
+      {"problem", nullptr}};
   if (one.created_ms != 0) row["created"] = time_text(one.created_ms);
   if (one.last_run_ms != 0) row["last_run"] = time_text(one.last_run_ms);
   SweepResults results;

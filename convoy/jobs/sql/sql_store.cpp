@@ -115,24 +115,31 @@ std::vector<Group> SqlStore::groups() {
   });
 }
 
-// Times are rows of the table of names and values, which every schema has: older stores need no migration, and older
-// Convoys can still read.
+// Rows of the table of names and values, which every schema has: older stores need no migration, and older Convoys can
+// still read.
+std::vector<SqlRow> SqlStore::note(const std::string& key, const std::string& value) {
+  return session_->run(
+      "INSERT INTO convoy_meta(key, value) VALUES($1, $2) "
+      "ON CONFLICT(key) DO UPDATE SET value = excluded.value",
+      {key, value});
+}
+
+std::vector<SqlRow> SqlStore::noted(const std::string& key) {
+  return session_->run("SELECT value FROM convoy_meta WHERE key = $1", {key});
+}
+
 void SqlStore::note_run(int64_t group, bool is_new) {
   std::vector<Group> known(1);
   known[0].number = group;
   read_times(known);
   known[0].last_run_ms = session_->now_ms();
   if (is_new) known[0].created_ms = known[0].last_run_ms;
-  session_->run(
-      "INSERT INTO convoy_meta(key, value) VALUES($1, $2) "
-      "ON CONFLICT(key) DO UPDATE SET value = excluded.value",
-      {times_key(group), encode_times(known[0])});
+  note(times_key(group), encode_times(known[0]));
 }
 
 void SqlStore::read_times(std::vector<Group>& groups) {
   for (Group& group : groups) {
-    const std::vector<SqlRow> rows =
-        session_->run("SELECT value FROM convoy_meta WHERE key = $1", {times_key(group.number)});
+    const std::vector<SqlRow> rows = noted(times_key(group.number));
     if (!rows.empty()) decode_times(rows[0], group, session_->name());
   }
 }
@@ -150,7 +157,7 @@ SqlStore::IdSet SqlStore::known_ids(int64_t group, const std::vector<TaskId>& wa
   // One scan of the index beats a look-up each unless the group is far larger than the list.
   constexpr int64_t kLookUpCost = 20;
   const Counts total = counts(group);
-  const int64_t stored = total.open + total.done + total.failed;
+  const int64_t stored = total.all();
   const bool scan = stored < kLookUpCost * static_cast<int64_t>(wanted.size());
   IdSet known;
   known.reserve(scan ? static_cast<size_t>(stored) : 0);
@@ -191,30 +198,19 @@ int64_t JobStore::add(int64_t group, std::span<const NewTask> tasks) {
                       .task = [&](int64_t index) { return tasks[static_cast<size_t>(index)]; }});
 }
 
-// The note is a row of the table of names and values, which every schema has.
 int64_t SqlStore::add(int64_t group_number, const TaskList& tasks) {
   if (tasks.count == 0 || has_list(group_number, tasks)) return 0;
   const int64_t added = add_missing(group_number, tasks);
-  if (!tasks.digest.empty())
-    write(0, [&] {
-      return session_->run(
-          "INSERT INTO convoy_meta(key, value) VALUES($1, $2) "
-          "ON CONFLICT(key) DO UPDATE SET value = excluded.value",
-          {list_key(group_number), tasks.digest});
-    });
+  if (!tasks.digest.empty()) write(0, [&] { return note(list_key(group_number), tasks.digest); });
   return added;
 }
 
 // Tasks taken out by hand are missed by their number.
 bool SqlStore::has_list(int64_t group, const TaskList& tasks) {
   if (tasks.digest.empty()) return false;
-  const std::vector<SqlRow> rows = read([&] {
-    return session_->run("SELECT value FROM convoy_meta WHERE key = $1 AND value = $2",
-                         {list_key(group), tasks.digest});
-  });
-  if (rows.empty()) return false;
-  const Counts total = counts(group);
-  return total.open + total.done + total.failed >= tasks.count;
+  const std::vector<SqlRow> rows = read([&] { return noted(list_key(group)); });
+  if (rows.empty() || rows[0].at(0) != SqlValue(tasks.digest)) return false;
+  return counts(group).all() >= tasks.count;
 }
 
 int64_t SqlStore::add_missing(int64_t group_number, const TaskList& tasks) {

@@ -75,6 +75,8 @@ class SqlStore : public JobStore {
   void wait_or_give_up(const RetryTransaction& error,
                        std::chrono::steady_clock::time_point deadline);
 
+  std::vector<SqlRow> note(const std::string& key, const std::string& value);
+  std::vector<SqlRow> noted(const std::string& key);  // one value, or no row
   void note_run(int64_t group, bool is_new);
   void read_times(std::vector<Group>& groups);
   Group group(int64_t number);

@@ -110,8 +110,7 @@ SweepPlan plan_command(const CommandFlags& flags, const std::vector<std::string>
   const nlohmann::json environment = environment_of(flags);
   check_placeholders(command, environment, flags.persistent ? std::vector<Axis>{} : axes,
                      !flags.persistent);
-  double num_cells = static_cast<double>(
-      flags.seeds.empty() ? flags.num_seeds : static_cast<int64_t>(flags.seeds.size()));
+  auto num_cells = static_cast<double>(num_chosen_seeds(flags.seeds, flags.num_seeds));
   for (const Axis& axis : axes) num_cells *= static_cast<double>(axis.values.size());
   check_cell_count(num_cells);
   const std::vector<int64_t> seeds = chosen_seeds(flags.seeds, flags.num_seeds);

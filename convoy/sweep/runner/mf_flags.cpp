@@ -151,8 +151,7 @@ SweepPlan plan_mf(const MfFlags& flags) {
     throw ConfigError("wanted widths or depths, found both", {.key = "depths"});
   const std::vector<int64_t> axis = axis_of(flags);
   check_distinct(axis, flags.over_depths() ? "depths" : "widths");
-  const auto num_seeds = static_cast<double>(
-      flags.seeds.empty() ? flags.num_seeds : static_cast<int64_t>(flags.seeds.size()));
+  const auto num_seeds = static_cast<double>(num_chosen_seeds(flags.seeds, flags.num_seeds));
   check_cell_count(static_cast<double>(axis.size()) * num_seeds * (flags.gnc && flags.gd ? 2 : 1));
   const std::vector<int64_t> seeds = chosen_seeds(flags.seeds, flags.num_seeds);
   SweepPlan plan{.label = flags.over_depths() ? "mf-depth" : "mf-width",

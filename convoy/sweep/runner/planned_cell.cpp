@@ -183,6 +183,10 @@ void check_distinct(const std::vector<int64_t>& values, const std::string& key) 
                     {.key = key});
 }
 
+int64_t num_chosen_seeds(const std::vector<int64_t>& named, int64_t num_seeds) {
+  return named.empty() ? num_seeds : static_cast<int64_t>(named.size());
+}
+
 std::vector<int64_t> chosen_seeds(const std::vector<int64_t>& named, int64_t num_seeds) {
   if (!named.empty()) {
     check_distinct(named, "seeds");

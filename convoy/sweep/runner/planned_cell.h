@@ -64,6 +64,8 @@ void check_distinct(const std::vector<int64_t>& values, const std::string& key);
 
 // The seeds that a person names, or 0 to num_seeds - 1 where none is named. Throws ConfigError for one named twice.
 std::vector<int64_t> chosen_seeds(const std::vector<int64_t>& named, int64_t num_seeds);
+// As many, without making them.
+int64_t num_chosen_seeds(const std::vector<int64_t>& named, int64_t num_seeds);
 
 struct SweepPlan {
   std::string label;  // of the sweep, as people name it: "ssm"

@@ -236,8 +236,7 @@ std::vector<std::string> ssm_warnings(const SsmFlags& flags) {
 
 SweepPlan plan_ssm(const SsmFlags& flags) {
   CONVOY_CHECK(flags.gnc || flags.gd, ConfigError, "nothing to do with --no-gnc and without --gd");
-  const auto num_seeds = static_cast<double>(
-      flags.seeds.empty() ? flags.num_seeds : static_cast<int64_t>(flags.seeds.size()));
+  const auto num_seeds = static_cast<double>(num_chosen_seeds(flags.seeds, flags.num_seeds));
   check_cell_count(static_cast<double>(flags.student_dims.size() * flags.teacher_ranks.size()) *
                    num_seeds * (flags.gnc && flags.gd ? 2 : 1));
   const std::vector<int64_t> seeds = seeds_of(flags);

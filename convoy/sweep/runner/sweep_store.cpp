@@ -175,12 +175,7 @@ SweepResults read_results(jobs::JobStore& store, const StoredSweep& sweep,
                        .version = sweep.groups.front().version,
                        .cells = {}};
   std::vector<std::pair<size_t, int64_t>> begun;
-  int64_t num_cells = 0;
-  for (const Group& group : sweep.groups) {
-    const jobs::Counts counts = store.counts(group.number);
-    num_cells += counts.open + counts.done + counts.failed;
-  }
-  results.cells.reserve(static_cast<size_t>(num_cells));
+  results.cells.reserve(static_cast<size_t>(count_cells(store, sweep)));
   PlannedCellReader reader;
   SharedText device;
   for (const Group& group : sweep.groups)
@@ -239,6 +234,12 @@ std::vector<SweepName> find_sweeps(jobs::JobStore& store, const std::string& nam
                                                  did_you_mean(name, names)),
                       {.hint = "`convoy sweep show --list` names them"});
   return found;
+}
+
+int64_t count_cells(jobs::JobStore& store, const StoredSweep& sweep) {
+  int64_t num_cells = 0;
+  for (const Group& group : sweep.groups) num_cells += store.counts(group.number).all();
+  return num_cells;
 }
 
 StoredSweep stored_sweep(jobs::JobStore& store, const SweepName& name) {

@@ -54,5 +54,6 @@ std::vector<SweepName> stored_sweeps(jobs::JobStore& store);
 // least. Throws ConfigError when there is none.
 std::vector<SweepName> find_sweeps(jobs::JobStore& store, const std::string& name);
 StoredSweep stored_sweep(jobs::JobStore& store, const SweepName& name);
+int64_t count_cells(jobs::JobStore& store, const StoredSweep& sweep);
 
 }  // namespace convoy::sweep
