@@ -21,12 +21,6 @@ std::string underscored(std::string_view text) {
   return name;
 }
 
-std::string dashed(std::string_view text) {
-  std::string name(text);
-  std::replace(name.begin(), name.end(), '_', '-');
-  return name;
-}
-
 bool is_bool(const Field& field) { return std::holds_alternative<bool*>(field.value); }
 
 bool is_number_list(const Field& field) {
@@ -204,6 +198,12 @@ std::string flag_spelling(const Field& field) {
 }
 
 }  // namespace
+
+std::string dashed(std::string_view name) {
+  std::string text(name);
+  std::replace(text.begin(), text.end(), '_', '-');
+  return text;
+}
 
 std::vector<std::string> parse_flags(const std::vector<Section>& lists,
                                      const std::vector<std::string>& arguments,

@@ -24,6 +24,9 @@ std::vector<std::string> parse_flags(const std::vector<Section>& lists,
                                      const std::vector<std::string>& arguments,
                                      Positionals positionals = Positionals::Anywhere);
 
+// "node-rank" of "node_rank": how flags and commands are spelt.
+std::string dashed(std::string_view name);
+
 // One line per flag: spelling, kind of value, help, default.
 std::string flag_table(const Section& list);
 

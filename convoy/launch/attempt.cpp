@@ -262,8 +262,7 @@ void Attempt::kill_all() {
 
 void Attempt::handle_deadlines() {
   const auto now = Clock::now();
-  if (phase_ == Phase::Running && fail_at_ && early_exit_told_at_ && now >= *early_exit_told_at_)
-    tell_early_exit();
+  if (early_exit_told_at_ && now >= *early_exit_told_at_) tell_early_exit();
   if (fail_at_ && now >= *fail_at_) {
     report_.ended_early = std::all_of(
         report_.ends.begin(), report_.ends.end(),

@@ -3,6 +3,7 @@
 #include <sstream>
 
 #include "convoy/base/error.h"
+#include "convoy/base/milliseconds.h"
 #include "convoy/launch/job_setup.h"
 #include "convoy/launch/rendezvous/rdzv_conf.h"
 
@@ -92,7 +93,7 @@ void refuse_taken_port(const JobSetup& setup) {
 }
 
 void add_others(const SetupRequest& request, const JobSetup& setup, const Log& log, JobPlan& plan) {
-  const RendezvousConf conf = parse_rendezvous_conf(request.members.rdzv_conf);
+  const RendezvousConf& conf = setup.rendezvous;
   JobToken token = JobToken::from_environment(setup.run_id);
   if (token.guessable()) log.warning(JobToken::kGuessableWarning);
   Endpoint endpoint = setup.endpoint;
@@ -149,12 +150,10 @@ JobPlan plan_job(const SetupRequest& request, const JobSetup& setup, LaunchPlan 
   attempt.logs.host = setup.host;
   attempt.timer_pipe = setup.timer_pipe;
   const double timeout = request.members.shutdown_timeout;
-  attempt.stop_grace = timeout >= 0
-                           ? std::chrono::milliseconds(static_cast<int64_t>(timeout * 1000))
+  attempt.stop_grace = timeout >= 0          ? milliseconds_of(timeout)
                        : request.own_program ? kOwnGrace
                                              : kForeignGrace;
-  attempt.failure_grace =
-      std::chrono::milliseconds(static_cast<int64_t>(request.members.failure_grace * 1000));
+  attempt.failure_grace = milliseconds_of(request.members.failure_grace);
   if (is_under(setup.place, "srun")) attempt.stop_repeat = kSlurmStopRepeat;
   const std::string role = attempt.job.role;
   if (setup.adopted()) attempt.job = adopted_place(setup.place);

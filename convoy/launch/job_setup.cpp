@@ -147,7 +147,8 @@ Endpoint master_of_one_node(const SetupRequest& request) {
   return master;
 }
 
-void find_meeting_point(const SetupRequest& request, const RendezvousConf& conf, JobSetup& setup) {
+void find_meeting_point(const SetupRequest& request, JobSetup& setup) {
+  const RendezvousConf& conf = setup.rendezvous;
   setup.endpoint = endpoint_of(request.members, setup.place);
   const int node_rank = setup.wanted_node_rank;
   if (node_rank >= setup.nodes.most)
@@ -189,9 +190,9 @@ void place_ranks(const SetupRequest& request, const Environment& environment,
 
 JobSetup set_up_job(const SetupRequest& request, const Environment& environment) {
   refuse_what_is_not_there(request.members);
-  // A word that means nothing is an error also where there is only one node to meet.
-  const RendezvousConf conf = parse_rendezvous_conf(request.members.rdzv_conf);
   JobSetup setup;
+  // A word that means nothing is an error also where there is only one node to meet.
+  setup.rendezvous = parse_rendezvous_conf(request.members.rdzv_conf);
   setup.host = this_host();
   if (environment.contains("CUDA_VISIBLE_DEVICES"))
     setup.found_devices = environment.at("CUDA_VISIBLE_DEVICES");
@@ -215,7 +216,7 @@ JobSetup set_up_job(const SetupRequest& request, const Environment& environment)
       setup.timer_pipe = value_of(environment, "TORCHELASTIC_TIMER_FILE");
     setup.nodes = range_of(request, setup.place);
     if (setup.several_nodes()) {
-      find_meeting_point(request, conf, setup);
+      find_meeting_point(request, setup);
     } else {
       setup.master = master_of_one_node(request);
       if (setup.master.host.empty() || is_this_host(setup.master.host))

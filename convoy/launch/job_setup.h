@@ -15,6 +15,7 @@
 #include "convoy/launch/place/environment_resolver.h"
 #include "convoy/launch/place/placement.h"
 #include "convoy/launch/place/preflight.h"
+#include "convoy/launch/rendezvous/rdzv_conf.h"
 #include "convoy/launch/supervisor.h"
 
 namespace convoy::launch {
@@ -39,6 +40,7 @@ struct JobSetup {
   Placement placement;
   std::optional<std::string> found_devices;  // CUDA_VISIBLE_DEVICES as it is
   std::string visible_devices;               // CUDA_VISIBLE_DEVICES of the ranks; empty = as it is
+  RendezvousConf rendezvous;                 // of --rdzv-conf
   Endpoint endpoint;                         // where the nodes meet; empty host = one node
   int wanted_node_rank = -1;                 // -1 = any that is free
   Endpoint master;              // of one node, by the user's word; empty host, port 0 = not said

@@ -8,6 +8,7 @@
 #include "convoy/base/suggest.h"
 #include "convoy/config/describe.h"
 #include "convoy/config/document.h"
+#include "convoy/config/flags.h"
 #include "convoy/config/value.h"
 
 namespace convoy::launch {
@@ -28,11 +29,7 @@ std::string plain_text(const config::Field& field) {
 
 }  // namespace
 
-std::string flag_name(const std::string& field) {
-  std::string name = "--" + field;
-  std::replace(name.begin(), name.end(), '_', '-');
-  return name;
-}
+std::string flag_name(const std::string& field) { return "--" + config::dashed(field); }
 
 std::vector<std::string> misspelt_pet_variables(
     const std::vector<config::Section>& lists,

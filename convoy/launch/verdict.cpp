@@ -73,24 +73,20 @@ std::string who_failed(const LaunchReport& report) {
   return fmt::format("rank {}", report.ends[static_cast<size_t>(report.root_cause)].rank);
 }
 
+std::string last_lines_text(int rank, const std::string& lines) {
+  if (lines.empty()) return {};
+  return fmt::format("rank {} failed first; its last lines:\n{}", rank, indented(lines));
+}
+
 // Where the root cause's own words are, most telling first.
 std::string cause_text(const LaunchReport& report) {
   const RankEnd& cause = report.ends[static_cast<size_t>(report.root_cause)];
   std::string text;
   const bool alone = report.ends.size() == 1;
-  if ((!alone || cause.sentence.empty()) && !cause.last_lines.empty())
-    text += fmt::format("rank {} failed first; its last lines:\n{}", cause.rank,
-                        indented(cause.last_lines));
+  if (!alone || cause.sentence.empty()) text += last_lines_text(cause.rank, cause.last_lines);
   if (!cause.error_file.empty()) text += fmt::format("error file: {}\n", cause.error_file.string());
   if (!cause.log_file.empty()) text += fmt::format("log: {}\n", cause.log_file.string());
   return text;
-}
-
-// The same of another node's rank; its log is there.
-std::string peer_text(const PeerOrder& peer) {
-  if (peer.last_lines.empty()) return {};
-  return fmt::format("rank {} failed first; its last lines:\n{}", peer.rank,
-                     indented(peer.last_lines));
 }
 
 // What the root cause is in one line.
@@ -159,7 +155,10 @@ void conclude(LaunchReport& report) {
 std::string failure_text(const LaunchReport& report) {
   if (!report.failed()) return {};
   std::string text;
-  text += report.root_cause >= 0 ? cause_text(report) : peer_text(*report.peer_failure);
+  // Of another node's rank there are its lines alone: its files are there.
+  text += report.root_cause >= 0
+              ? cause_text(report)
+              : last_lines_text(report.peer_failure->rank, report.peer_failure->last_lines);
   if (!report.verdict.empty()) text += report.verdict + "\n";
   for (size_t index = 0; index < report.ends.size(); ++index) {
     const RankEnd& end = report.ends[index];

@@ -11,6 +11,7 @@
 #include "convoy/apps/front/command.h"
 #include "convoy/apps/front/job_end.h"
 #include "convoy/base/error.h"
+#include "convoy/base/milliseconds.h"
 #include "convoy/launch/job_setup.h"
 #include "convoy/launch/launch_flags.h"
 #include "convoy/launch/logs/run_logs.h"
@@ -140,8 +141,7 @@ launch::LaunchPlan launch_plan(const Flags& flags, const Environment& environmen
   plan.pass_stop_signal = true;
   plan.first_rank_reads = true;
   plan.early_exit_is_failure = flags.launch.early_exit_timeout > 0;
-  plan.early_exit_wait =
-      std::chrono::milliseconds(static_cast<int64_t>(flags.launch.early_exit_timeout * 1000));
+  plan.early_exit_wait = milliseconds_of(flags.launch.early_exit_timeout);
   return plan;
 }
 

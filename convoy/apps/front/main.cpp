@@ -32,8 +32,7 @@ std::vector<std::string> own_arguments(const std::vector<std::string>& arguments
 }
 
 const Command& find_command(const std::string& name) {
-  std::string spelling = name;
-  std::replace(spelling.begin(), spelling.end(), '_', '-');
+  const std::string spelling = config::dashed(name);
   std::vector<std::string> names;
   for (const Command& command : commands()) {
     if (command.name == spelling) return command;

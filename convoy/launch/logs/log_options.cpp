@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "convoy/base/error.h"
+#include "convoy/base/trimmed.h"
 
 namespace convoy::launch {
 namespace {
@@ -14,15 +15,9 @@ constexpr int kOutputBit = 1;
 constexpr int kErrorsBit = 2;
 constexpr int kBothBits = kOutputBit | kErrorsBit;
 
-std::string_view trimmed(std::string_view text) {
-  while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
-  while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
-  return text;
-}
-
 // A whole number >= 0 and nothing else.
 std::optional<int> whole_number(std::string_view text) {
-  text = trimmed(text);
+  text = trimmed(text, " ");
   int number = -1;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc{} || end != text.data() + text.size() || number < 0) return std::nullopt;

@@ -12,6 +12,7 @@
 
 #include "convoy/base/error.h"
 #include "convoy/base/hash.h"
+#include "convoy/base/trimmed.h"
 #include "convoy/launch/descriptor.h"
 #include "convoy/launch/rendezvous/random_bytes.h"
 
@@ -30,12 +31,7 @@ std::string environment_text(const char* name) {
   return value == nullptr ? std::string() : std::string(value);
 }
 
-std::string_view trimmed(std::string_view text) {
-  constexpr std::string_view kSpace = " \t\r\n";
-  const size_t first = text.find_first_not_of(kSpace);
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(kSpace) - first + 1);
-}
+constexpr std::string_view kSpace = " \t\r\n";
 
 int hex_digit(char letter) {
   if (letter >= '0' && letter <= '9') return letter - '0';
@@ -94,7 +90,7 @@ JobToken JobToken::from_file(const std::filesystem::path& path) {
   if (static_cast<size_t>(count) > kMostSecretBytes)
     throw fail(fmt::format("is larger than {} bytes", kMostSecretBytes), kHowToMakeOne);
   text.resize(static_cast<size_t>(count));
-  return from_secret(trimmed(text));
+  return from_secret(trimmed(text, kSpace));
 }
 
 JobToken JobToken::from_run_id(std::string_view run_id) {
@@ -103,7 +99,7 @@ JobToken JobToken::from_run_id(std::string_view run_id) {
 
 JobToken JobToken::from_environment(std::string_view run_id) {
   const std::string secret = environment_text("CONVOY_JOB_TOKEN");
-  if (!secret.empty()) return from_secret(trimmed(secret));
+  if (!secret.empty()) return from_secret(trimmed(secret, kSpace));
   const std::string file = environment_text("CONVOY_JOB_TOKEN_FILE");
   if (!file.empty()) return from_file(file);
   return from_run_id(run_id);

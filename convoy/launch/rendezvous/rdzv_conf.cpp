@@ -10,7 +10,9 @@
 #include <sstream>
 
 #include "convoy/base/error.h"
+#include "convoy/base/milliseconds.h"
 #include "convoy/base/suggest.h"
+#include "convoy/base/trimmed.h"
 
 namespace convoy::launch {
 namespace {
@@ -33,7 +35,7 @@ std::chrono::milliseconds seconds_of(const std::string& key, const std::string& 
   const auto [stop, error] = std::from_chars(value.data(), end, seconds);
   if (error != std::errc() || stop != end || !(seconds > 0) || seconds > 1e7)
     refuse(key, "a number of seconds above 0", value);
-  return std::chrono::milliseconds(static_cast<int64_t>(seconds * 1000));
+  return milliseconds_of(seconds);
 }
 
 int count_of(const std::string& key, const std::string& value) {
@@ -55,12 +57,6 @@ bool truth_of(const std::string& key, std::string value) {
   for (const char* const no : {"0", "false", "f", "no", "n"})
     if (value == no) return false;
   refuse(key, "true or false", found);
-}
-
-std::string_view trimmed(std::string_view text) {
-  const size_t first = text.find_first_not_of(' ');
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(' ') - first + 1);
 }
 
 struct Heartbeats {
@@ -113,9 +109,9 @@ RendezvousConf parse_rendezvous_conf(std::string_view text) {
   std::istringstream entries{std::string(text)};
   for (std::string entry; std::getline(entries, entry, ',');) {
     const size_t equals = std::min(entry.find('='), entry.size());
-    const std::string key(trimmed(std::string_view(entry).substr(0, equals)));
+    const std::string key(trimmed(std::string_view(entry).substr(0, equals), " "));
     const std::string value(
-        equals == entry.size() ? "" : trimmed(std::string_view(entry).substr(equals + 1)));
+        equals == entry.size() ? "" : trimmed(std::string_view(entry).substr(equals + 1), " "));
     if (key.empty() || value.empty())
       throw ConfigError(fmt::format("{} wants key=value pairs, found `{}`", kFlag, entry),
                         {.key = "rdzv_conf"});

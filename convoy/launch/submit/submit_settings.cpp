@@ -13,6 +13,7 @@
 #include "convoy/base/error.h"
 #include "convoy/config/describe.h"
 #include "convoy/config/field_list.h"
+#include "convoy/config/flags.h"
 #include "convoy/launch/submit/submitted_command.h"
 
 namespace convoy::launch {
@@ -54,12 +55,6 @@ bool contains(const List& list, std::string_view word) {
   return std::find(std::begin(list), std::end(list), word) != std::end(list);
 }
 
-std::string dashed(std::string_view name) {
-  std::string text(name);
-  std::replace(text.begin(), text.end(), '_', '-');
-  return text;
-}
-
 void check_engine(SubmitSettings settings) {
   if (settings.engine.empty())
     throw ConfigError("submit wants --engine slurm, kubernetes or mpi", {.key = "engine"});
@@ -78,8 +73,8 @@ void check_engine(SubmitSettings settings) {
     for (const EngineFlags& other : engine_flags())
       if (contains(other.honoured, field.name)) others.push_back(other.engine);
     throw ConfigError(
-        fmt::format("--engine {} cannot honour --{}", settings.engine, dashed(field.name)),
-        {.key = dashed(field.name),
+        fmt::format("--engine {} cannot honour --{}", settings.engine, config::dashed(field.name)),
+        {.key = config::dashed(field.name),
          .hint = fmt::format("it belongs to {}; leave it out", fmt::join(others, " and "))});
   }
 }

@@ -8,6 +8,7 @@
 
 #include "convoy/base/counted.h"
 #include "convoy/base/error.h"
+#include "convoy/base/milliseconds.h"
 #include "convoy/launch/memory_kills.h"
 #include "convoy/launch/signals.h"
 #include "convoy/sweep/runner/program_watch.h"
@@ -108,9 +109,7 @@ class Coordinator {
     return all;
   }
 
-  milliseconds lease() const {
-    return milliseconds(static_cast<int64_t>(1000 * options_.lease_seconds));
-  }
+  milliseconds lease() const { return milliseconds_of(options_.lease_seconds); }
 
   // A server that went away may come back; workers wait for it too, and then hand in what they have.
   bool keep_waiting(milliseconds left) {

@@ -8,6 +8,7 @@
 #include <cstdlib>
 
 #include "convoy/base/error.h"
+#include "convoy/base/milliseconds.h"
 #include "convoy/launch/signals.h"
 #include "convoy/sweep/runner/cell_outcome.h"
 #include "convoy/sweep/runner/server_wait.h"
@@ -51,7 +52,7 @@ void run_worker_process(const WorkerFlags& flags, const std::function<WorkerEqui
     options.groups.push_back({flags.groups[at], flags.cells_per_claim[at]});
   options.first_range_guesses = flags.first_range;
   options.max_attempts = static_cast<int>(flags.max_attempts);
-  options.lease = std::chrono::milliseconds(static_cast<int64_t>(1000 * flags.lease));
+  options.lease = milliseconds_of(flags.lease);
   options.device = device_name();
   options.gpu = equipment.gpu;
   options.notes = flags.notes;
