@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <cstdlib>
 
 #include "convoy/base/error.h"
@@ -107,6 +108,21 @@ TEST(Group, RankThatThrowsEndsAtOnceAndItsPeersFollow) {
     EXPECT_LT(results[rank].seconds, 8);
     EXPECT_NE(results[rank].output.find("\"kind\":\"comm\""), std::string::npos);
   }
+}
+
+RANK_BODY(OneWritesAfterTheEnd) {
+  const auto group = join();
+  struct sigaction broken_pipe {};
+  sigaction(SIGPIPE, nullptr, &broken_pipe);
+  EXPECT_EQ(broken_pipe.sa_handler, SIG_DFL);  // the program's own handling is its own
+  std::vector<std::unique_ptr<Work>> under_way;
+  for (int index = 0; index < 20; ++index)
+    under_way.push_back(group->start_all_reduce_sum(at::ones({1'000'000})));
+  group->abort();
+  EXPECT_THROW(group->all_reduce_sum(at::ones({1'000'000})), CommError);
+}
+TEST(Group, WritesToAClosedConnectionAreErrorsNotSignals) {
+  expect_all_well(start_ranks(2, "OneWritesAfterTheEnd"));
 }
 
 RANK_BODY(OneDies) {

@@ -13,6 +13,7 @@
 
 #include "convoy/base/error.h"
 #include "convoy/comm/control_store/control_store.h"
+#include "convoy/comm/gloo/broken_pipes.h"
 #include "convoy/comm/gloo/passage.h"
 #include "convoy/comm/gloo/sockets.h"
 #include "convoy/launch/rendezvous/endpoint.h"
@@ -86,6 +87,7 @@ std::string listening_address(const RankEnvironment& environment) {
 c10::intrusive_ptr<c10d::ProcessGroupGloo> connect(const RankEnvironment& environment,
                                                    std::chrono::milliseconds timeout) {
   using Gloo = c10d::ProcessGroupGloo;
+  const BlockedBrokenPipes blocked;  // inherited by every thread that c10d and Gloo start here
   auto options = Gloo::Options::create(timeout);
   options->devices.push_back(environment.one_host() || environment.gloo_interface.empty()
                                  ? Gloo::createDeviceForHostname(listening_address(environment))
