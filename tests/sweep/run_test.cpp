@@ -64,6 +64,15 @@ TEST_F(SweepRun, EachFailureIsWhatItIsAndTheRestGoesOn) {
   EXPECT_EQ(last["kind"], "failed_cells");
 }
 
+TEST_F(SweepRun, AnAnswerIsFoundBeforeMuchOtherOutput) {
+  write("program.sh",
+        "echo '{\"loss\": 1}'; echo ' {\"loss\": 2.5}'; yes 'epoch {1}' | head -c 5000000\n"
+        "head -c 3000000 /dev/zero; printf '\\n{\"other\": 7}'\n");
+  const SweepEnd end = run({"run", "--result", "loss", "--json", "--", "sh", "program.sh"});
+  EXPECT_EQ(end.status, 0) << end.errors;
+  EXPECT_EQ(json::parse(end.output)[0]["value"], 2.5) << end.output;
+}
+
 TEST_F(SweepRun, AFailedCellIsTriedAgainByTheSameCommand) {
   write("program.sh", "test -e ready || exit 1\necho '{\"loss\": '$1'}'\n");
   const std::vector<std::string> command = {"run", "--grid",   "x=1,2",      "--num-seeds",

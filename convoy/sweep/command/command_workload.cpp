@@ -70,11 +70,11 @@ CellCommand command_of(const Cell& cell) {
 
 // NaN where the program says so.
 double value_of(const std::string& key, const ProgramEnd& end) {
-  size_t stop = end.output.size();
+  size_t stop = end.object_lines.size();
   while (stop > 0) {
-    const size_t before = end.output.rfind('\n', stop - 1);
+    const size_t before = end.object_lines.rfind('\n', stop - 1);
     const size_t begin = before == std::string::npos ? 0 : before + 1;
-    const auto line = json_line(end.output.substr(begin, stop - begin));
+    const auto line = json_line(end.object_lines.substr(begin, stop - begin));
     if (const auto* const value = line ? find_key(*line, key) : nullptr)
       return number_of(*value, key);
     stop = before == std::string::npos ? 0 : before;

@@ -8,7 +8,9 @@
 #include <array>
 #include <cerrno>
 #include <chrono>
+#include <string_view>
 
+#include "convoy/base/trimmed.h"
 #include "convoy/launch/rank_process.h"
 
 namespace convoy::sweep {
@@ -16,6 +18,18 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 constexpr size_t kOutputBytes = 1 << 20;
+
+// Moves whole lines that begin with '{' to `kept` and drops the others: what a program prints after its answer, however much, does not push it out.
+void keep_object_lines(std::string& output, std::string& kept) {
+  size_t begin = 0;
+  for (size_t end = output.find('\n'); end != std::string::npos; end = output.find('\n', begin)) {
+    const std::string_view line = std::string_view(output).substr(begin, end + 1 - begin);
+    if (trimmed(line, " \t").starts_with('{')) kept += line;
+    begin = end + 1;
+  }
+  output.erase(0, begin);
+  if (kept.size() > kOutputBytes) kept.erase(0, kept.size() - kOutputBytes);
+}
 
 double seconds_since(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
@@ -31,7 +45,7 @@ int wait_milliseconds(Clock::time_point begin, double timeout_seconds) {
 }  // namespace
 
 void drain_program(launch::Descriptor& from, std::string& kept, size_t limit, int pass_on) {
-  constexpr int kMostReads = 1024;
+  constexpr int kMostReads = 16;
   std::array<char, 65536> buffer;
   for (int turn = 0; from.open() && turn < kMostReads; ++turn) {
     const ssize_t received = ::read(from.get(), buffer.data(), buffer.size());
@@ -59,6 +73,7 @@ ProgramEnd run_program(const std::vector<std::string>& program,
   const auto begin = Clock::now();
   launch::RankProcess process = launch::start_rank(start);
   ProgramEnd end;
+  std::string output;
   for (bool exited = false; !exited;) {
     std::array<pollfd, 3> polled = {{{.fd = process.exited.get(), .events = POLLIN, .revents = 0},
                                      {.fd = process.output.get(), .events = POLLIN, .revents = 0},
@@ -70,9 +85,11 @@ ProgramEnd run_program(const std::vector<std::string>& program,
       end.timed_out = true;
       launch::signal_group(process.pid, SIGKILL);
     }
-    drain_program(process.output, end.output, kOutputBytes, -1);
+    drain_program(process.output, output, 2 * kOutputBytes, -1);
+    keep_object_lines(output, end.object_lines);
     drain_program(process.errors, end.errors_tail, kProgramTailBytes, STDERR_FILENO);
   }
+  keep_object_lines(output += '\n', end.object_lines);  // a last line without its end
   end.seconds = seconds_since(begin);
   launch::signal_group(process.pid, SIGKILL);
   int status = 0;

@@ -16,14 +16,14 @@ struct ProgramEnd {
   int signal = 0;          // 0 = it ended by itself
   bool timed_out = false;  // it was killed for its time
   double seconds = 0;
-  std::string output;  // the last MiB of stdout
+  std::string object_lines;  // of stdout those that begin with '{', the last MiB of them
   std::string errors_tail;
 };
 
 constexpr size_t kProgramTailBytes = 2048;  // of stderr that is kept
 
-// Appends what can be read now to `kept`, of which the last `limit` bytes stay, and to `pass_on` unless that is negative.
-// Closes the descriptor at its end. A program that writes faster than this reads does not hold it.
+// Appends what can be read now to `kept`, of which the last `limit` bytes stay, and to `pass_on` unless that is negative: 1 MiB
+// at most, so that a program that writes faster than this reads does not hold it. Closes the descriptor at its end.
 void drain_program(launch::Descriptor& from, std::string& kept, size_t limit, int pass_on);
 
 // Runs `program` (argv; looked up in PATH unless it has a '/') in a session of its own, without a stdin, and passes its

@@ -7,6 +7,7 @@
 
 #include <cerrno>
 #include <fstream>
+#include <utility>
 
 #include "convoy/sweep/runner/worker.h"
 
@@ -15,17 +16,20 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 constexpr size_t kTailBytes = 2048;
+constexpr size_t kLongestLineBytes = 64 << 10;
 
-// Everything that can be read now.
+// What can be read now; of a writer that does not stop, one MiB.
 std::string read_available(int descriptor) {
+  constexpr size_t kMostBytes = 1 << 20;
   std::string text;
   char buffer[16384];
-  while (true) {
+  while (text.size() < kMostBytes) {
     const ssize_t received = ::read(descriptor, buffer, sizeof(buffer));
     if (received > 0) text.append(buffer, static_cast<size_t>(received));
     if (received < 0 && errno == EINTR) continue;
-    if (received <= 0) return text;
+    if (received <= 0) break;
   }
+  return text;
 }
 
 // Cuts whole lines off the front of `text`.
@@ -129,6 +133,9 @@ void WorkerPool::read_errors(size_t number, PoolNews& news) {
   worker.errors += text;
   for (std::string& line : take_lines(worker.errors))
     news.lines.push_back({number, std::move(line)});
+  // Of a line that does not end its pieces are lines, so that it is neither kept whole nor searched again and again.
+  if (worker.errors.size() > kLongestLineBytes)
+    news.lines.push_back({number, std::exchange(worker.errors, {})});
 }
 
 void WorkerPool::reap(size_t number, PoolNews& news) {
