@@ -211,6 +211,24 @@ std::vector<std::string> parse_flags(const std::vector<Section>& lists,
   return FlagParser(lists).parse(arguments, positionals);
 }
 
+std::vector<std::string> flags_that_differ(const Section& flags, const Section& defaults) {
+  std::vector<std::string> arguments;
+  for (size_t at = 0; at < flags.fields.size(); ++at) {
+    const Field& field = flags.fields[at];
+    const std::string value = value_yaml(field);
+    if (value == value_yaml(defaults.fields[at])) continue;
+    const std::string flag = dashed(field.name);
+    if (is_bool(field)) {
+      arguments.push_back((value == "true" ? "--" : "--no-") + flag);
+      continue;
+    }
+    const auto* text = std::get_if<std::string*>(&field.value);
+    arguments.push_back("--" + flag);
+    arguments.push_back(text != nullptr ? **text : value);
+  }
+  return arguments;
+}
+
 std::string flag_table(const Section& list) {
   std::string table;
   for (const Field& field : list.fields) {

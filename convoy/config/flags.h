@@ -27,6 +27,10 @@ std::vector<std::string> parse_flags(const std::vector<Section>& lists,
 // "node-rank" of "node_rank": how flags and commands are spelt.
 std::string dashed(std::string_view name);
 
+// The arguments that set what differs between `flags` and `defaults`, lists of the same struct type, of plain values only:
+// {"--nproc-per-node", "2"}. parse_flags() of them gives `flags` again.
+std::vector<std::string> flags_that_differ(const Section& flags, const Section& defaults);
+
 // One line per flag: spelling, kind of value, help, default.
 std::string flag_table(const Section& list);
 

@@ -130,6 +130,21 @@ TEST(Flags, ErrorsSayWhatWasMeant) {
   EXPECT_EQ(error_of({"--no-model"}), "unknown flag --no-model, did you mean --model?");
 }
 
+TEST(Flags, WhatDiffersIsWrittenAsItIsRead) {
+  Flags flags, defaults;
+  flags.model = "a b";
+  flags.temperature = 0.5;
+  flags.render = true;
+  flags.shuffle = false;
+  flags.nproc = AutoOr<int64_t>(3);
+  const std::vector<std::string> written =
+      flags_that_differ(list_fields(flags), list_fields(defaults));
+  EXPECT_EQ(written, (std::vector<std::string>{"--model", "a b", "--temperature", "0.5", "--render",
+                                               "--no-shuffle", "--nproc", "3"}));
+  EXPECT_TRUE(parse(defaults, written).empty());
+  EXPECT_TRUE(flags_that_differ(list_fields(flags), list_fields(defaults)).empty());
+}
+
 TEST(Flags, TableShowsSpellingKindAndDefault) {
   const std::string table = flag_table_of<Flags>();
   EXPECT_NE(table.find("--max-new-tokens integer"), std::string::npos);

@@ -102,4 +102,11 @@ int64_t BatchPlan::total_tokens(StepPosition position) const {
   return count;
 }
 
+int64_t BatchPlan::num_rows(StepPosition position) const {
+  int64_t count = 0;
+  for (const int64_t unit : global_batch(position))
+    count += static_cast<int64_t>(blocks_[static_cast<size_t>(unit)].size());
+  return count;
+}
+
 }  // namespace convoy::data

@@ -45,6 +45,7 @@ class BatchPlan {
   // Supervised tokens of the whole global batch: every rank, every micro-batch. The divisor of the loss.
   int64_t supervised_tokens(StepPosition position) const;
   int64_t total_tokens(StepPosition position) const;
+  int64_t num_rows(StepPosition position) const;
 
   const TokenDataset& dataset() const { return dataset_; }
   const BatchPlanConfig& config() const { return config_; }

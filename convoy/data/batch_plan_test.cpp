@@ -175,17 +175,20 @@ TEST(BatchPlan, WithoutShuffleRowsComeInOrder) {
   EXPECT_EQ(plan.rows({3, 2}, 0, 0), (std::vector<int64_t>{8, 9}));
 }
 
-TEST(BatchPlan, TokenCountsAreThoseOfTheRows) {
+TEST(BatchPlan, CountsAreThoseOfTheRows) {
   const TokenDataset dataset = dataset_of_rows(11);
   const BatchPlan plan(dataset, {.batch_size = 4, .seed = 8});
   int64_t supervised = 0;
   int64_t total = 0;
+  int64_t num_rows = 0;
   for (int64_t step = 0; step < plan.steps_per_epoch(); ++step) {
     supervised += plan.supervised_tokens({0, step});
     total += plan.total_tokens({0, step});
+    num_rows += plan.num_rows({0, step});
   }
   EXPECT_EQ(supervised, dataset.total_supervised_tokens());
   EXPECT_EQ(total, dataset.total_tokens());
+  EXPECT_EQ(num_rows, dataset.num_rows());
 }
 
 TEST(BatchPlan, PackedBlocksHoldEveryRowOnce) {

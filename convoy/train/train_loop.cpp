@@ -173,6 +173,7 @@ void Loop::train_step() {
   metrics.epoch = epoch();
   metrics.learning_rate = lr;
   metrics.grad_norm = grad_norm;
+  metrics.rows = parts_.plan.num_rows(here);
   metrics.supervised_tokens = divisor_tokens;
   metrics.seconds = seconds_since(start);
   const device::ProcessMemory memory = device::process_memory();

@@ -18,6 +18,7 @@
 #include "convoy/base/files.h"
 #include "convoy/launch/job_setup.h"
 #include "convoy/launch/scratch_folder.h"
+#include "convoy/launch/submit/quoting.h"
 #include "convoy/telemetry/run_folder.h"
 
 namespace convoy::apps {
@@ -92,12 +93,29 @@ launch::LaunchPlan launch_plan(const Context& context, const TrainFlags& flags,
   return plan;
 }
 
-int conclude(const Context& context, const launch::LaunchReport& report, const fs::path& folder) {
+struct Invocation {
+  TrainFlags flags;
+  launch::SetupRequest request;
+  std::vector<std::string> rest;  // configuration and key=value pairs
+};
+
+// The run's own configuration holds its settings; ranks and nodes are asked for by flags again.
+std::string command_to_go_on(Invocation of, const settings::TrainSettings& train,
+                             const fs::path& folder) {
+  std::vector<std::string> words = {"convoy", "train", (folder / "config.yaml").string(),
+                                    "--output-dir", folder.string()};
+  launch::MemberFlags defaults;
+  for (std::string& word : config::flags_that_differ(config::list_fields(of.request.members),
+                                                     config::list_fields(defaults)))
+    words.push_back(std::move(word));
+  if (train.train.resume_from_checkpoint != "auto") words.insert(words.end(), {"--resume", "auto"});
+  return launch::shell_words(words);
+}
+
+int conclude(const Context& context, const launch::LaunchReport& report,
+             const std::string& to_go_on) {
   if (!report.failed() && report.exit_code == static_cast<int>(ExitCode::Stopped))
-    context.log().info(
-        fmt::format("stopped on request, the state is saved; go on with: convoy "
-                    "train {} --output-dir {}",
-                    (folder / "config.yaml").string(), folder.string()));
+    context.log().info("stopped on request, the state is saved; go on with: " + to_go_on);
   return say_how_it_ended(context, report);
 }
 
@@ -140,12 +158,6 @@ telemetry::RunFolder open_run_folder(const settings::TrainSettings& train,
   return folder;
 }
 
-struct Invocation {
-  TrainFlags flags;
-  launch::SetupRequest request;
-  std::vector<std::string> rest;  // configuration and key=value pairs
-};
-
 Invocation read_command_line(Context& context, const std::vector<std::string>& arguments) {
   Invocation found;
   found.request.own_program = true;
@@ -186,8 +198,7 @@ int run_train(Context& context, const std::vector<std::string>& arguments) {
     launch::ScratchFolder scratch;
     scratch.make();
     write_file_atomic(scratch.path() / "config.yaml", resolved.yaml());
-    return conclude(context, run(alone, launch_plan(context, flags, scratch.path())),
-                    scratch.path());
+    return conclude(context, run(alone, launch_plan(context, flags, scratch.path())), "");
   }
   const telemetry::RunFolder folder = open_run_folder(train, resolved, setup);
   context.log().info(fmt::format("run folder {}", folder.path().string()));
@@ -195,7 +206,8 @@ int run_train(Context& context, const std::vector<std::string>& arguments) {
   plan.logs.layout = launch::LogLayout::Convoy;
   plan.logs.folder = folder.logs_folder();
   plan.flight_folder = folder.logs_folder();
-  return conclude(context, run(setup, std::move(plan)), folder.path());
+  return conclude(context, run(setup, std::move(plan)),
+                  command_to_go_on(found, train, folder.path()));
 }
 
 std::string flag_tables() {

@@ -109,7 +109,17 @@ TEST_F(TrainCommand, StopWithStateSavedSaysHowToGoOn) {
       "trap 'exit 75' TERM; [ $RANK = 0 ] && { sleep 0.3; kill -TERM $PPID; }\n"
       "while :; do sleep 0.05; done";
   EXPECT_EQ(train("sums.yaml --nproc 2 --output-dir out", script), 75);
-  EXPECT_NE(output_.find("go on with: convoy train"), std::string::npos) << output_;
+  const std::string out = (folder_ / "out").string();
+  EXPECT_NE(output_.find(fmt::format("go on with: convoy train {0}/config.yaml --output-dir {0} "
+                                     "--nproc-per-node 2\n",
+                                     out)),
+            std::string::npos)
+      << output_;
+}
+
+TEST_F(TrainCommand, RunThatBeganAnewGoesOnFromItsOwnCheckpoints) {
+  EXPECT_EQ(train("sums.yaml --output-dir 'an out' --resume never", "exit 75"), 75);
+  EXPECT_NE(output_.find("/an out' --resume auto\n"), std::string::npos) << output_;
 }
 
 TEST_F(TrainCommand, DryRunLeavesNoRunFolder) {
