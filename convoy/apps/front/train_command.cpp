@@ -74,20 +74,26 @@ std::string run_name(const settings::TrainSettings& train,
   return flags.preset.empty() ? "run" : flags.preset;
 }
 
-launch::LaunchPlan launch_plan(const Context& context, const TrainFlags& flags,
-                               const fs::path& folder) {
-  launch::LaunchPlan plan;
-  plan.program = {worker_program(context).string(), "train", "--run-folder", folder.string()};
+std::vector<std::string> worker_command(const Context& context, const TrainFlags& flags,
+                                        const fs::path& folder) {
+  std::vector<std::string> words = {worker_program(context).string(), "train", "--run-folder",
+                                    folder.string()};
   for (const std::string& field : flags.force_stamp.names) {
-    plan.program.push_back("--force-stamp");
-    plan.program.push_back(field);
+    words.push_back("--force-stamp");
+    words.push_back(field);
   }
-  if (flags.dry_run) plan.program.push_back("--dry-run");
-  if (context.common.quiet) plan.program.push_back("--quiet");
-  if (context.common.verbose) plan.program.push_back("--verbose");
-  if (context.common.json) plan.program.push_back("--json");
-  plan.program.push_back("--color");
-  plan.program.push_back(context.use_color(STDERR_FILENO) ? "always" : "never");
+  if (flags.dry_run) words.push_back("--dry-run");
+  if (context.common.quiet) words.push_back("--quiet");
+  if (context.common.verbose) words.push_back("--verbose");
+  if (context.common.json) words.push_back("--json");
+  words.push_back("--color");
+  words.push_back(context.use_color(STDERR_FILENO) ? "always" : "never");
+  return words;
+}
+
+// All but what is known when the run folder is: command, logs.
+launch::LaunchPlan worker_plan(const Context& context) {
+  launch::LaunchPlan plan;
   plan.environment = worker_environment(context);
   plan.logs.console = launch::Console::RankZeroPlain;
   return plan;
@@ -119,10 +125,11 @@ int conclude(const Context& context, const launch::LaunchReport& report,
   return say_how_it_ended(context, report);
 }
 
-// Rank 0's launcher makes the run folder and holds its lock; the others take part in it.
-bool owns_run_folder(const launch::JobSetup& setup) {
+// Rank 0's launcher makes the run folder and holds its lock; the others take part in it. Which of two launchers on one host that is, only
+// the port where the nodes meet decides.
+bool owns_run_folder(const launch::JobSetup& setup, const launch::JobPlan& job) {
   if (setup.adopted()) return setup.place.rank == 0;
-  return !setup.several_nodes() || setup.hosts_endpoint;
+  return !setup.several_nodes() || job.coordinator != nullptr;
 }
 
 // Every node resolves the same configuration by itself; what rank 0's launcher has written must be that.
@@ -147,9 +154,8 @@ telemetry::RunFolder join_run_folder(const fs::path& folder, const std::string& 
 }
 
 telemetry::RunFolder open_run_folder(const settings::TrainSettings& train,
-                                     const config::Resolved& resolved,
-                                     const launch::JobSetup& setup) {
-  if (!owns_run_folder(setup)) return join_run_folder(train.train.output_dir, resolved.yaml());
+                                     const config::Resolved& resolved, bool own) {
+  if (!own) return join_run_folder(train.train.output_dir, resolved.yaml());
   telemetry::RunFolder folder =
       telemetry::RunFolder::create(train.train.output_dir, train.run_name);
   std::map<std::string, std::string> origins;
@@ -186,9 +192,6 @@ int run_train(Context& context, const std::vector<std::string>& arguments) {
     resolved.decided("run_name", "name of the config file");
   }
   for (const std::string& note : setup.notes) context.log().warning(note);
-  const auto run = [&](const launch::JobSetup& here, launch::LaunchPlan plan) {
-    return launch::run_job(launch::plan_job(found.request, here, std::move(plan), context.log()));
-  };
   if (flags.dry_run) {
     // What the ranks of this node would do is tried here alone: other nodes are not waited for.
     launch::JobSetup alone = setup;
@@ -198,16 +201,19 @@ int run_train(Context& context, const std::vector<std::string>& arguments) {
     launch::ScratchFolder scratch;
     scratch.make();
     write_file_atomic(scratch.path() / "config.yaml", resolved.yaml());
-    return conclude(context, run(alone, launch_plan(context, flags, scratch.path())), "");
+    launch::JobPlan trial =
+        launch::plan_job(found.request, alone, worker_plan(context), context.log());
+    trial.attempt.program = worker_command(context, flags, scratch.path());
+    return conclude(context, launch::run_job(trial), "");
   }
-  const telemetry::RunFolder folder = open_run_folder(train, resolved, setup);
+  launch::JobPlan job = launch::plan_job(found.request, setup, worker_plan(context), context.log());
+  const telemetry::RunFolder folder = open_run_folder(train, resolved, owns_run_folder(setup, job));
   context.log().info(fmt::format("run folder {}", folder.path().string()));
-  launch::LaunchPlan plan = launch_plan(context, flags, folder.path());
-  plan.logs.layout = launch::LogLayout::Convoy;
-  plan.logs.folder = folder.logs_folder();
-  plan.flight_folder = folder.logs_folder();
-  return conclude(context, run(setup, std::move(plan)),
-                  command_to_go_on(found, train, folder.path()));
+  job.attempt.program = worker_command(context, flags, folder.path());
+  job.attempt.logs.layout = launch::LogLayout::Convoy;
+  job.attempt.logs.folder = folder.logs_folder();
+  job.attempt.flight_folder = folder.logs_folder();
+  return conclude(context, launch::run_job(job), command_to_go_on(found, train, folder.path()));
 }
 
 std::string flag_tables() {

@@ -3,7 +3,10 @@
 // `convoy train` with a script in place of the worker: what the ranks are given, and what becomes of how they end.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <array>
 #include <cstdio>
@@ -18,6 +21,18 @@ namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
+
+int free_port() {
+  const int listener = ::socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t length = sizeof(address);
+  ::bind(listener, reinterpret_cast<sockaddr*>(&address), length);
+  ::getsockname(listener, reinterpret_cast<sockaddr*>(&address), &length);
+  ::close(listener);
+  return ntohs(address.sin_port);
+}
 
 class TrainCommand : public ::testing::Test {
  protected:
@@ -136,6 +151,25 @@ TEST_F(TrainCommand, TwoJobsDoNotShareARunFolder) {
       std::getenv("CONVOY_BIN_DIR"));
   EXPECT_EQ(train("sums.yaml --output-dir out", script), 0) << output_;
   EXPECT_NE(output_.find("in use by process"), std::string::npos) << output_;
+}
+
+// Without node ranks either may become node 0; the other takes part in its run folder.
+TEST_F(TrainCommand, TwoLaunchersOfOneHostShareTheRunFolderOfTheirJob) {
+  const std::string folder = (folder_ / "out").string();
+  const std::string node = fmt::format(
+      "sums.yaml --nnodes 2 --rdzv-endpoint 127.0.0.1:{} --rdzv-conf join_timeout=30 "
+      "--output-dir {}",
+      free_port(), folder);
+  const std::string both = fmt::format(
+      "{0} > {1}/other 2>&1 & cd {1} && CONVOY_WORKER={1}/worker {2}/convoy train {0}; "
+      "code=$?; wait $! && cat other && exit $code",
+      node, folder_.path().string(), std::getenv("CONVOY_BIN_DIR"));
+  EXPECT_EQ(train(both, "echo $RANK of $WORLD_SIZE: $*"), 0) << output_;
+  for (const int rank : {0, 1})
+    EXPECT_NE(read_file(folder_ / fmt::format("out/logs/rank-0{}.log", rank))
+                  .find(fmt::format("{} of 2: train --run-folder {}", rank, folder)),
+              std::string::npos)
+        << output_;
 }
 
 TEST_F(TrainCommand, WrongUseIsExitTwo) {
