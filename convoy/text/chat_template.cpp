@@ -60,13 +60,21 @@ struct Compiled {
   std::string file;
 };
 
+[[noreturn]] void fail(ConvoyText error, int64_t line, const std::string& file) {
+  const std::string message = take_text(error);
+  if (line == CONVOY_TEMPLATE_NO_THREAD)
+    throw IoError("the system gives no thread for the chat template: " + message,
+                  {.hint = "raise the limits of memory and processes (ulimit -v, -u)"});
+  throw DataError("chat template: " + message, {.file = file, .line = line});
+}
+
 Compiled compile(const Source& source) {
   ConvoyTemplate* handle = nullptr;
   ConvoyText error{};
   int64_t line = 0;
   if (convoy_template_create(bytes_of(source.text), source.text.size(), &handle, &line, &error) !=
       0)
-    throw DataError("chat template: " + take_text(error), {.file = source.file, .line = line});
+    fail(error, line, source.file);
   return {RustTemplate(handle), source.file};
 }
 
@@ -153,7 +161,7 @@ RenderedChat ChatTemplate::render(const ordered_json& messages, const ordered_js
   int64_t line = 0;
   if (convoy_template_render(used.handle.get(), bytes_of(text), text.size(), &render, &line,
                              &error) != 0)
-    throw DataError("chat template: " + take_text(error), {.file = used.file, .line = line});
+    fail(error, line, used.file);
   RenderedChat chat;
   chat.text.assign(reinterpret_cast<const char*>(render.text.data), render.text.size);
   for (size_t span = 0; span < render.num_spans; ++span)

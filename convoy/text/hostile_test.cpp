@@ -2,6 +2,7 @@
 //
 // Broken tokenizers and hostile templates: an error in time, never a crash.
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -245,6 +246,36 @@ TEST(HostileTemplate, ErrorsNameFileAndLine) {
   }
   EXPECT_THROW(chat_template->render(ordered_json::array(), nullptr, false), DataError);
   EXPECT_THROW(chat_template->render({{{"content", "\xff"}}}, nullptr, false), DataError);
+}
+
+// Renders with no memory left for a thread, then with some again. 0 = both as they should.
+int render_when_memory_is_short(const ChatTemplate& chat_template) {
+  const ordered_json messages = {{{"role", "user"}, {"content", "hi"}}};
+  rlimit before{};
+  ::getrlimit(RLIMIT_AS, &before);
+  const rlimit tight{.rlim_cur = 1 << 20, .rlim_max = before.rlim_max};
+  ::setrlimit(RLIMIT_AS, &tight);
+  ExitCode code = ExitCode::Done;
+  try {
+    chat_template.render(messages, nullptr, false);
+  } catch (const Error& error) {
+    code = error.code();
+  }
+  ::setrlimit(RLIMIT_AS, &before);
+  if (code != ExitCode::Resources) return 1;
+  return chat_template.render(messages, nullptr, false).text == "hi" ? 0 : 2;
+}
+
+TEST(ChatTemplate, NoThreadIsTheSystemsFaultAndPasses) {
+#ifdef __SANITIZE_ADDRESS__
+  GTEST_SKIP() << "AddressSanitizer needs its own memory";
+#endif
+  // A program of its own: a forked one finds stacks of this one's threads to use again.
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const Folder folder;
+  folder.write("chat_template.jinja", "{{ messages[0].content }}");
+  const auto chat_template = ChatTemplate::load(folder.path());
+  EXPECT_EXIT(_exit(render_when_memory_is_short(*chat_template)), ::testing::ExitedWithCode(0), "");
 }
 
 TEST(ChatTemplate, MarksInTheConversationDoNotMoveSpans) {

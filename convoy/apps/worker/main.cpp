@@ -11,6 +11,7 @@
 #include <functional>
 #include <map>
 #include <new>
+#include <system_error>
 
 #include "convoy/apps/worker/worker_command.h"
 #include "convoy/base/error.h"
@@ -45,6 +46,21 @@ int report(Error error, bool json) {
   return static_cast<int>(error.code());
 }
 
+IoError out_of_memory() {
+  return IoError("out of memory", {.hint = "lower train.batch_size or model.max_seq_len"});
+}
+
+// c10::alloc_cpu throws a plain error: "not enough memory" in some versions, "can't allocate memory" in others.
+bool is_out_of_memory(const std::string& message) {
+  return message.find("DefaultCPUAllocator") != std::string::npos ||
+         message.find("not enough memory") != std::string::npos;
+}
+
+StateError bug(const std::string& message) {
+  return StateError(fmt::format("a bug in Convoy: {}", message),
+                    {.hint = "please report it with the command line"});
+}
+
 int run(const Arguments& arguments) {
   bool json = false;
   for (const std::string& argument : arguments) json = json || argument == "--json";
@@ -53,23 +69,18 @@ int run(const Arguments& arguments) {
   } catch (const Error& error) {
     return report(error, json);
   } catch (const std::bad_alloc&) {
-    return report(IoError("out of memory", {.hint = "lower train.batch_size or model.max_seq_len"}),
-                  json);
+    return report(out_of_memory(), json);
   } catch (const c10::OutOfMemoryError&) {
-    return report(IoError("out of memory", {.hint = "lower train.batch_size or model.max_seq_len"}),
-                  json);
+    return report(out_of_memory(), json);
   } catch (const c10::Error& error) {
     const std::string message = error.what_without_backtrace();
-    if (message.find("not enough memory") != std::string::npos)
-      return report(
-          IoError("out of memory", {.hint = "lower train.batch_size or model.max_seq_len"}), json);
-    return report(StateError(fmt::format("a bug in Convoy: {}", message),
-                             {.hint = "please report it with the command line"}),
+    return report(is_out_of_memory(message) ? Error(out_of_memory()) : bug(message), json);
+  } catch (const std::system_error& error) {
+    return report(IoError(fmt::format("the system refused: {}", error.what()),
+                          {.hint = "raise the limits of memory and processes (ulimit -v, -u)"}),
                   json);
   } catch (const std::exception& error) {
-    return report(StateError(fmt::format("a bug in Convoy: {}", error.what()),
-                             {.hint = "please report it with the command line"}),
-                  json);
+    return report(bug(error.what()), json);
   }
 }
 

@@ -77,8 +77,15 @@ fn processor_time(clock: libc::clockid_t) -> Duration {
     Duration::new(now.tv_sec as u64, now.tv_nsec as u32)
 }
 
-/// Runs `work` within the limits. The error says which limit was passed.
-pub fn run<T, F>(work: F) -> Result<T, String>
+pub enum Refusal {
+    /// The work passed a limit, which the text names.
+    Limit(String),
+    /// The system gave no thread; another time it may.
+    NoThread(String),
+}
+
+/// Runs `work` within the limits.
+pub fn run<T, F>(work: F) -> Result<T, Refusal>
 where
     T: Send + 'static,
     F: FnOnce() -> T + Send + 'static,
@@ -97,25 +104,25 @@ where
         GAUGE.with(|gauge| gauge.set(std::ptr::null()));
         let _ = send.send(outcome);
     });
-    let thread = thread.map_err(|error| format!("no thread for the template: {error}"))?;
+    let thread = thread.map_err(|error| Refusal::NoThread(error.to_string()))?;
     let clock = receive_clock.recv().ok().flatten();
     let start = Instant::now();
     loop {
         match receive.recv_timeout(Duration::from_millis(20)) {
             Ok(outcome) => {
                 let _ = thread.join();
-                return outcome;
+                return outcome.map_err(Refusal::Limit);
             }
-            Err(RecvTimeoutError::Disconnected) => return Err("the template's thread ended early".into()),
+            Err(RecvTimeoutError::Disconnected) => return Err(Refusal::Limit("the template's thread ended early".into())),
             Err(RecvTimeoutError::Timeout) => {}
         }
         if gauge.over.load(Ordering::Relaxed) {
-            return Err(format!("the template uses more than {} MB of memory", MEMORY_BYTES >> 20));
+            return Err(Refusal::Limit(format!("the template uses more than {} MB of memory", MEMORY_BYTES >> 20)));
         }
         let spent = clock.map_or(Duration::ZERO, processor_time);
         if spent > PROCESSOR_TIME || start.elapsed() > WALL_TIME {
             gauge.over.store(true, Ordering::Relaxed);
-            return Err("the template takes more than 1 s".into());
+            return Err(Refusal::Limit("the template takes more than 1 s".into()));
         }
     }
 }

@@ -9,7 +9,8 @@ use minijinja::{AutoEscape, Environment, Error, ErrorKind, Output, State, Undefi
 
 use crate::abi::{bytes, give, guard, take, Text};
 use crate::generation::{collect, rewrite, Marks};
-use crate::{budget, python};
+use crate::budget::{self, Refusal};
+use crate::python;
 
 const FUEL_STEPS: u64 = 1_000_000;
 const RECURSION: usize = 200;
@@ -32,7 +33,10 @@ pub struct Render {
     num_spans: usize,
 }
 
+const NO_THREAD: i64 = -1;
+
 struct Failure {
+    /// NO_THREAD: the system is at fault, no line of the template.
     line: i64,
     message: String,
 }
@@ -40,6 +44,15 @@ struct Failure {
 impl Failure {
     fn new(message: impl Into<String>) -> Failure {
         Failure { line: 0, message: message.into() }
+    }
+}
+
+impl From<Refusal> for Failure {
+    fn from(refusal: Refusal) -> Failure {
+        match refusal {
+            Refusal::Limit(message) => Failure::new(message),
+            Refusal::NoThread(message) => Failure { line: NO_THREAD, message },
+        }
     }
 }
 
@@ -125,7 +138,7 @@ fn create(source: &[u8]) -> Result<Handle, Failure> {
         environment.add_template_owned(NAME, rewritten.source).map_err(Failure::from)?;
         Ok::<_, Failure>(environment)
     })
-    .map_err(Failure::new)??;
+    .map_err(Failure::from)??;
     Ok(Handle { environment: Arc::new(environment), has_generation, refused: AtomicBool::new(false) })
 }
 
@@ -153,9 +166,9 @@ fn render(handle: &Handle, context: &[u8]) -> Result<(String, Vec<i64>), Failure
     });
     match outcome {
         Ok(result) => result,
-        Err(limit) => {
-            handle.refused.store(true, Ordering::Relaxed);
-            Err(Failure::new(limit))
+        Err(refusal) => {
+            handle.refused.store(matches!(refusal, Refusal::Limit(_)), Ordering::Relaxed);
+            Err(refusal.into())
         }
     }
 }
