@@ -7,12 +7,47 @@
 #include "convoy/base/error.h"
 #include "convoy/base/files.h"
 #include "convoy/base/hash.h"
+#include "convoy/base/json_depth.h"
+#include "convoy/base/json_member.h"
+#include "convoy/base/milliseconds.h"
 #include "convoy/base/suggest.h"
 
 namespace convoy {
 namespace {
 
 namespace fs = std::filesystem;
+
+TEST(JsonDepth, CountsBracketsOutsideOfTexts) {
+  EXPECT_FALSE(nested_deeper("", 0));
+  EXPECT_FALSE(nested_deeper("[{}]", 2));
+  EXPECT_TRUE(nested_deeper("[{}]", 1));
+  EXPECT_FALSE(nested_deeper(R"(["[[[\"[[[\\", {}, {}, []])", 2));
+  EXPECT_TRUE(nested_deeper(R"(["[[[\"[[[\\", [[]]])", 2));
+  EXPECT_TRUE(nested_deeper("]]]][[[", 2));
+  EXPECT_TRUE(nested_deeper(std::string(kMostJsonLevels + 1, '[')));
+  EXPECT_FALSE(nested_deeper("[\"\\", 1));
+}
+
+TEST(JsonMember, OfAnotherTypeIsAsIfItWereNotThere) {
+  const auto object = nlohmann::json::parse(R"({"n": 3, "x": 0.5, "w": "word", "b": true})");
+  EXPECT_EQ(member_or(object, "n", int64_t{-1}), 3);
+  EXPECT_EQ(member_or(object, "n", -1.0), 3.0);
+  EXPECT_EQ(member_or(object, "x", int64_t{-1}), -1);
+  EXPECT_EQ(member_or(object, "w", std::string("?")), "word");
+  EXPECT_EQ(member_or(object, "n", std::string("?")), "?");
+  EXPECT_EQ(member_or(object, "b", false), true);
+  EXPECT_EQ(member_or(object, "w", false), false);
+  EXPECT_EQ(member_or(object, "absent", 2.0), 2.0);
+}
+
+TEST(Milliseconds, AreBoundedByWhatADeadlineCanHold) {
+  EXPECT_EQ(milliseconds_of(1.5).count(), 1500);
+  EXPECT_EQ(milliseconds_of(-1.5).count(), -1500);
+  EXPECT_EQ(milliseconds_of(1e300).count(), 1'000'000'000'000);
+  EXPECT_EQ(milliseconds_of(-1e300).count(), -1'000'000'000'000);
+  EXPECT_GT(std::chrono::steady_clock::now() + milliseconds_of(1e300),
+            std::chrono::steady_clock::now());
+}
 
 TEST(Sha256, KnownAnswersOfFips180) {
   EXPECT_EQ(sha256_hex(""), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");

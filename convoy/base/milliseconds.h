@@ -3,14 +3,18 @@
 // Flags are seconds, with fractions; clocks here count milliseconds.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 
 namespace convoy {
 
-// What is left of a millisecond is dropped.
+// What is left of a millisecond is dropped. More than thirty years, either way, are thirty years: a deadline of steady_clock, which
+// counts nanoseconds in 64 bits, can be made of them.
 inline std::chrono::milliseconds milliseconds_of(double seconds) {
-  return std::chrono::milliseconds(static_cast<int64_t>(seconds * 1000));
+  constexpr double kLongest = 1e9;
+  return std::chrono::milliseconds(
+      static_cast<int64_t>(std::clamp(seconds, -kLongest, kLongest) * 1000));
 }
 
 }  // namespace convoy

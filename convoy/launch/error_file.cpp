@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "convoy/base/files.h"
+#include "convoy/base/json_depth.h"
 
 namespace convoy::launch {
 
@@ -35,6 +36,7 @@ ErrorFile read_error_file(const std::filesystem::path& path) {
   } catch (const DataError&) {
     return found;  // most ranks leave none
   }
+  if (nested_deeper(text)) return found;
   const auto file = nlohmann::ordered_json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!file.is_object()) return found;
   const auto message = file.find("message");

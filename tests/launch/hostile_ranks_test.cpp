@@ -39,7 +39,10 @@ TEST_F(HostileUse, ErrorFileThatIsNoErrorFile) {
   for (const char* content :
        {"head -c 3000000 /dev/zero", "echo '[1,2]'", "echo '{\"message\": 3}'",
         "printf '{\"message\": {\"message\": \"a\\\\u0000b\\\\nc\"}}'",
-        "yes '[' | head -n 100000 | tr -d '\\n'"}) {
+        "yes '[' | head -n 100000 | tr -d '\\n'",
+        "{ printf '{\"message\": {\"message\": '; yes '[' | head -n 200000 | tr -d '\\n'; yes ']' "
+        "| "
+        "head -n 200000 | tr -d '\\n'; printf '}}'; }"}) {
     SCOPED_TRACE(content);
     const LaunchEnd end =
         run(shell(1, std::string(content) + " > $TORCHELASTIC_ERROR_FILE; exit 8"));

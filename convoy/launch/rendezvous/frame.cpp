@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "convoy/base/error.h"
+#include "convoy/base/json_depth.h"
 
 namespace convoy::launch {
 namespace {
@@ -19,26 +20,6 @@ size_t read_length(std::string_view bytes) {
   for (size_t byte = 0; byte < 4; ++byte)
     length |= static_cast<size_t>(static_cast<uint8_t>(bytes[byte])) << (8 * byte);
   return length;
-}
-
-// The parser recurses; brackets are counted before it sees the text.
-bool too_deep(std::string_view text) {
-  size_t depth = 0;
-  bool in_string = false;
-  for (size_t at = 0; at < text.size(); ++at) {
-    const char letter = text[at];
-    if (in_string) {
-      if (letter == '\\') ++at;
-      if (letter == '"') in_string = false;
-    } else if (letter == '"') {
-      in_string = true;
-    } else if (letter == '{' || letter == '[') {
-      if (++depth > kMaxHeadDepth) return true;
-    } else if (letter == '}' || letter == ']') {
-      if (depth > 0) --depth;
-    }
-  }
-  return false;
 }
 
 }  // namespace
@@ -68,7 +49,8 @@ std::optional<Frame> FrameReader::next() {
   const size_t frame_bytes = kLengthsBytes + head_bytes + payload_bytes;
   if (left.size() < frame_bytes) return std::nullopt;
   const std::string_view text = left.substr(kLengthsBytes, head_bytes);
-  CONVOY_CHECK(!too_deep(text), CommError, "a message is nested deeper than {}", kMaxHeadDepth);
+  CONVOY_CHECK(!nested_deeper(text, kMaxHeadDepth), CommError, "a message is nested deeper than {}",
+               kMaxHeadDepth);
   Frame frame;
   frame.head = Json::parse(text, nullptr, /*allow_exceptions=*/false);
   CONVOY_CHECK(frame.head.is_object(), CommError, "a message is no JSON object");
