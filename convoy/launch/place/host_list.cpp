@@ -11,6 +11,7 @@ namespace convoy::launch {
 namespace {
 
 constexpr size_t kMaxEntries = 100'000;
+constexpr size_t kMaxNameBytes = 253;  // of the domain name system
 
 class HostListParser {
  public:
@@ -75,7 +76,10 @@ class HostListParser {
       check_size(made.size() * choices.size());
       std::vector<std::string> longer;
       for (const std::string& begin : made)
-        for (const std::string& choice : choices) longer.push_back(begin + choice);
+        for (const std::string& choice : choices) {
+          if (begin.size() + choice.size() > kMaxNameBytes) fail("a name of more than 253 bytes");
+          longer.push_back(begin + choice);
+        }
       made = std::move(longer);
     }
     return made;
@@ -93,6 +97,7 @@ class HostListParser {
         continue;
       }
       if (*high < *low) fail("a range that runs backwards");
+      if (dash > kMaxNameBytes) fail("a name of more than 253 bytes");
       check_size(choices.size() + static_cast<size_t>(*high - *low));
       for (int64_t value = *low; value <= *high; ++value)
         choices.push_back(fmt::format("{:0{}}", value, dash));  // as wide as the first was written

@@ -39,6 +39,17 @@ TEST(HostList, BadListsNameTheVariable) {
   }
 }
 
+// A hundred thousand names of a hundred thousand zeros would fill the memory.
+TEST(HostList, NamesAreNoLongerThanNamesOfHosts) {
+  const std::string zeros(100'000, '0');
+  for (const std::string& bad : {"n[" + zeros + "-99999]", "n" + zeros, "n[" + zeros + "]"})
+    EXPECT_THROW(hosts(bad), ConfigError) << bad.substr(0, 10);
+  std::string groups = "n[1-900]";
+  for (int group = 0; group < 1'000; ++group) groups += "[1]";
+  EXPECT_THROW(hosts(groups), ConfigError);
+  EXPECT_EQ(hosts(std::string(253, 'n')).front().size(), 253u);
+}
+
 TEST(Counts, ExpandRepeats) {
   EXPECT_EQ(expand_counts("2(x3),1", "C"), (std::vector<int>{2, 2, 2, 1}));
   EXPECT_EQ(expand_counts("4", "C"), (std::vector<int>{4}));

@@ -108,6 +108,9 @@ bool KeyValueTable::put(ClientId client, const std::string& key, std::string val
 
 void KeyValueTable::wait(ClientId client, std::vector<std::string> keys, bool wants_value,
                          const Json& head, TimePoint now) {
+  constexpr int64_t kLongestMs = int64_t{30} * 24 * 3600 * 1000;
+  // Before anything is noted down: it throws, and put() relies on a waiter behind every entry of waiting_for_.
+  const int64_t timeout_ms = std::clamp<int64_t>(read_number(head, "timeout_ms"), 0, kLongestMs);
   Waiter waiter;
   waiter.wants_value = wants_value;
   const std::unordered_set<std::string> distinct(keys.begin(), keys.end());
@@ -118,8 +121,6 @@ void KeyValueTable::wait(ClientId client, std::vector<std::string> keys, bool wa
   }
   waiter.keys = std::move(keys);
   if (waiter.num_missing == 0) return complete(client, waiter);
-  constexpr int64_t kLongestMs = int64_t{30} * 24 * 3600 * 1000;
-  const int64_t timeout_ms = std::clamp<int64_t>(read_number(head, "timeout_ms"), 0, kLongestMs);
   waiter.deadline = now + std::chrono::milliseconds(timeout_ms);
   waiters_[client] = std::move(waiter);
 }

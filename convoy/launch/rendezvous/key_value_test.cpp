@@ -61,6 +61,18 @@ TEST(KeyValueTable, NonsenseIsRefused) {
   EXPECT_THROW(table.handle(1, {{{"type", "set"}, {"key_bytes", "a"}}, "a"}, {}), CommError);
 }
 
+// put() counts down the waiters of its key: one that was refused must not be among them.
+TEST(KeyValueTable, ARefusedWaitLeavesNothingBehind) {
+  KeyValueTable table(1000);
+  EXPECT_THROW(table.handle(1, {{{"type", "wait"}, {"key_bytes", {1}}}, "a"}, {}), CommError);
+  table.forget(1);
+  table.handle(2, request("set", "a", "value"), {});
+  const auto answers = table.take_answers();
+  ASSERT_EQ(answers.size(), 1U);
+  EXPECT_EQ(answers[0].to, 2U);
+  EXPECT_EQ(answers[0].head["type"], "ok");
+}
+
 class KeyValueTest : public ::testing::Test {
  protected:
   KeyValueTest() : token_(JobToken::from_secret("a secret of sixteen or more")) {

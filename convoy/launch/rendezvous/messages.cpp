@@ -69,6 +69,14 @@ std::vector<int> read_runs(const Json& json, const char* key) {
   return numbers;
 }
 
+telemetry::RankFlight read_flight(const std::string& text) {
+  try {
+    return telemetry::parse_flight_json(text);
+  } catch (const DataError& error) {
+    throw CommError(error.sentence());
+  }
+}
+
 std::vector<int> read_ints(const Json& json, const char* key) {
   const Json& list = member(json, key);
   CONVOY_CHECK(list.is_array(), CommError, "`{}` of a message is no list", key);
@@ -181,7 +189,7 @@ AttemptEnd read_attempt_end(const Json& json) {
   if (json.contains("flights") && json["flights"].is_array())
     for (const Json& flight : json["flights"])
       if (flight.is_string())
-        end.flights.push_back(telemetry::parse_flight_json(flight.get_ref<const std::string&>()));
+        end.flights.push_back(read_flight(flight.get_ref<const std::string&>()));
   return end;
 }
 

@@ -22,6 +22,7 @@ constexpr std::array kKeys = {
     "join_timeout",  "last_call_timeout", "keep_alive_interval", "keep_alive_max_attempt",
     "is_host",       "store_type",        "use_libuv",           "timeout",
     "close_timeout", "heartbeat_timeout", "read_timeout"};
+constexpr double kMostSeconds = 1e7;
 constexpr int kHeartbeatsOfTorchrun = 3;  // its default for keep_alive_max_attempt
 
 [[noreturn]] void refuse(const std::string& key, const char* wanted, const std::string& value) {
@@ -33,7 +34,7 @@ std::chrono::milliseconds seconds_of(const std::string& key, const std::string& 
   double seconds = 0;
   const char* const end = value.data() + value.size();
   const auto [stop, error] = std::from_chars(value.data(), end, seconds);
-  if (error != std::errc() || stop != end || !(seconds > 0) || seconds > 1e7)
+  if (error != std::errc() || stop != end || !(seconds > 0) || seconds > kMostSeconds)
     refuse(key, "a number of seconds above 0", value);
   return milliseconds_of(seconds);
 }
@@ -70,7 +71,8 @@ void set_heartbeats(const Heartbeats& wanted, RendezvousConf& conf) {
   if (!wanted.interval && !wanted.most_missed) return;
   const std::chrono::milliseconds usual = conf.silence_limit;
   conf.heartbeat = wanted.interval.value_or(conf.heartbeat);
-  conf.silence_limit = conf.heartbeat * wanted.most_missed.value_or(kHeartbeatsOfTorchrun);
+  conf.silence_limit = std::min(conf.heartbeat * wanted.most_missed.value_or(kHeartbeatsOfTorchrun),
+                                milliseconds_of(kMostSeconds));
   if (!wanted.interval || !wanted.most_missed)
     conf.silence_limit = std::max(usual, conf.silence_limit);
   if (conf.silence_limit < 2 * conf.heartbeat)

@@ -51,6 +51,14 @@ TEST(RendezvousConf, EachHeartbeatKeyIsTakenAlone) {
       milliseconds(2'000));
 }
 
+// Deadlines count nanoseconds in 64 bits.
+TEST(RendezvousConf, TheLongestSilenceStillMakesADeadline) {
+  const RendezvousConf conf =
+      parse_rendezvous_conf("keep_alive_interval=1e5,keep_alive_max_attempt=1000000");
+  EXPECT_EQ(conf.heartbeat, milliseconds(100'000'000));
+  EXPECT_EQ(conf.silence_limit, milliseconds(10'000'000'000));
+}
+
 TEST(RendezvousConf, BadValuesNameTheirKey) {
   for (const auto& [text, word] : std::vector<std::pair<std::string, std::string>>{
            {"keep_alive_interval=5,keep_alive_max_attempt=1", "keep_alive_max_attempt=1"},
