@@ -12,6 +12,8 @@
 
 #include "convoy/base/error.h"
 #include "convoy/base/files.h"
+#include "convoy/base/json_depth.h"
+#include "convoy/base/json_member.h"
 
 namespace convoy::telemetry {
 namespace {
@@ -34,7 +36,8 @@ bool is_event(const ordered_json& row) {
 
 ordered_json parse_row(std::string_view line) {
   // The JSON parser takes a zero for the end of its input; after a power loss it is torn text.
-  if (line.find('\0') != std::string_view::npos) return ordered_json::value_t::discarded;
+  if (line.find('\0') != std::string_view::npos || nested_deeper(line))
+    return ordered_json::value_t::discarded;
   return ordered_json::parse(line, nullptr, /*allow_exceptions=*/false);
 }
 
@@ -131,7 +134,7 @@ std::vector<ordered_json> read_events(const fs::path& path) {
       throw DataError("wanted one JSON object with \"event\" per line",
                       {.file = path.string(), .line = line_number});
     if (row["event"] == "start") {
-      const int64_t resume_step = row.value("resume_step", int64_t{-1});
+      const int64_t resume_step = member_or(row, "resume_step", int64_t{-1});
       for (auto entry = current.begin(); entry != current.end();) {
         if (std::get<1>(entry->first) > resume_step) {
           rows[entry->second].reset();
@@ -142,7 +145,7 @@ std::vector<ordered_json> read_events(const fs::path& path) {
       }
     } else if (belongs_to_step(row)) {
       const auto key = std::make_tuple(row["event"].get<std::string>(), row["step"].get<int64_t>(),
-                                       row.value("split", std::string()));
+                                       member_or(row, "split", std::string()));
       const auto [entry, fresh] = current.try_emplace(key, rows.size());
       if (!fresh) rows[std::exchange(entry->second, rows.size())].reset();
     }

@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "convoy/base/json_member.h"
 #include "convoy/telemetry/progress.h"
 
 namespace convoy::telemetry {
@@ -18,20 +19,22 @@ namespace {
 
 using nlohmann::ordered_json;
 
-double number(const ordered_json& row, const char* key) {
-  const auto found = row.find(key);
-  return found != row.end() && found->is_number() ? found->get<double>() : -1;
-}
+double number(const ordered_json& row, const char* key) { return member_or(row, key, -1.0); }
 
 std::string word(const ordered_json& row, const char* key) {
-  const auto found = row.find(key);
-  return found != row.end() && found->is_string() ? found->get<std::string>() : "";
+  return member_or(row, key, std::string());
+}
+
+// What a row says may be too large for a whole number.
+int64_t whole(double number) {
+  constexpr double kMost = 0x1p53;
+  return static_cast<int64_t>(std::clamp(number, -kMost, kMost));
 }
 
 std::string clock_text(double seconds) {
-  const auto whole = static_cast<std::time_t>(seconds);
+  const std::time_t since_1970 = whole(seconds);
   std::tm parts{};
-  ::localtime_r(&whole, &parts);
+  ::localtime_r(&since_1970, &parts);
   return fmt::format("{:02}:{:02}:{:02}", parts.tm_hour, parts.tm_min, parts.tm_sec);
 }
 
@@ -45,7 +48,7 @@ std::string step_text(const ordered_json& row) {
   if (number(row, "tokens_per_second") >= 0)
     text += fmt::format("  {} tokens/s", count_text(number(row, "tokens_per_second")));
   if (number(row, "peak_memory_bytes") >= 0)
-    text += "  " + bytes_text(static_cast<int64_t>(number(row, "peak_memory_bytes")));
+    text += "  " + bytes_text(whole(number(row, "peak_memory_bytes")));
   return text;
 }
 
@@ -93,7 +96,7 @@ std::string event_text(const ordered_json& row) {
     return text + fmt::format("  {} loss {:.4f}  perplexity {:.4g}", word(row, "split"),
                               number(row, "loss"), number(row, "perplexity"));
   if (kind == "checkpoint")
-    return text + "  " + word(row, "path") + (row.value("best", false) ? "  (best)" : "");
+    return text + "  " + word(row, "path") + (member_or(row, "best", false) ? "  (best)" : "");
   if (kind == "end") return text + "  " + word(row, "status");
   return text + "  " + word(row, "message");
 }

@@ -21,6 +21,8 @@
 
 #include "convoy/base/error.h"
 #include "convoy/base/files.h"
+#include "convoy/base/json_depth.h"
+#include "convoy/base/json_member.h"
 
 namespace convoy::telemetry {
 namespace {
@@ -75,8 +77,9 @@ std::string holder_text(const fs::path& lock_path) {
   try {
     const json holder = json::parse(read_file(lock_path, 4096), nullptr, false);
     if (holder.is_object())
-      return fmt::format("process {} on {} since {}", holder.value("pid", int64_t{-1}),
-                         holder.value("host", "unknown host"), holder.value("since", "?"));
+      return fmt::format("process {} on {} since {}", member_or(holder, "pid", int64_t{-1}),
+                         member_or(holder, "host", std::string("unknown host")),
+                         member_or(holder, "since", std::string("?")));
   } catch (const Error&) {
     // The lock is what counts; its holder stays unnamed.
   }
@@ -113,8 +116,9 @@ int take_lock(const fs::path& folder) {
 json read_object(const fs::path& path) {
   std::error_code missing;
   if (!fs::exists(path, missing)) return json::object();
-  json value = json::parse(read_file(path), nullptr, false);
-  return value.is_object() ? value : json::object();
+  const std::string text = read_file(path);
+  json value = json::parse(text, nullptr, false);
+  return value.is_object() && !nested_deeper(text) ? value : json::object();
 }
 
 }  // namespace
@@ -168,6 +172,7 @@ void RunFolder::write_identity(const RunIdentity& identity) const {
   const std::string now = utc_text("%Y-%m-%dT%H:%M:%SZ");
   const json before = read_object(identity_path());
   json starts = before.value("starts", json::array());
+  if (!starts.is_array()) starts = json::array();
   starts.push_back({{"time", now},
                     {"resume_step", identity.resume_step},
                     {"world_size", identity.world_size},
@@ -181,7 +186,7 @@ void RunFolder::write_identity(const RunIdentity& identity) const {
       {"version", CONVOY_VERSION},
       {"name", identity.name},
       {"task", identity.task},
-      {"created", before.value("created", now)},
+      {"created", member_or(before, "created", now)},
       {"starts", starts},
       {"world_size", identity.world_size},
       {"hosts", identity.hosts},

@@ -6,6 +6,7 @@
 #include <system_error>
 
 #include "convoy/base/error.h"
+#include "convoy/base/json_member.h"
 #include "convoy/base/suggest.h"
 #include "convoy/telemetry/event_log.h"
 #include "convoy/telemetry/run_folder.h"
@@ -37,7 +38,7 @@ void add_step(RunHistory& run, const ordered_json& row) {
 }
 
 RunState ended_state(const ordered_json& row) {
-  const std::string status = row.value("status", "");
+  const std::string status = member_or(row, "status", std::string());
   if (status == "stopped") return RunState::Stopped;
   return status == "failed" ? RunState::Failed : RunState::Finished;
 }
@@ -45,20 +46,20 @@ RunState ended_state(const ordered_json& row) {
 // What the rows say; a run whose rows just stop is still running or has died, which its lock tells.
 void add_event(RunHistory& run, const ordered_json& row) {
   const auto& word = row["event"].get_ref<const std::string&>();
-  run.updated_seconds = row.value("time", run.updated_seconds);
+  run.updated_seconds = member_or(row, "time", run.updated_seconds);
   if (run.created_seconds == 0) run.created_seconds = run.updated_seconds;
   const bool has_step = row.contains("step") && row["step"].is_number_integer();
   if (word == "start") {
     run.state = RunState::Running;
-    run.total_steps = row.value("total_steps", int64_t{0});
+    run.total_steps = member_or(row, "total_steps", int64_t{0});
     run.failure.clear();
   } else if (word == "step" && has_step) {
     add_step(run, row);
-  } else if (word == "eval" && has_step && row.value("split", "eval") == "eval") {
+  } else if (word == "eval" && has_step && member_or(row, "split", std::string("eval")) == "eval") {
     add_point(run.eval_loss, row, "loss");
   } else if (word == "failure") {
     run.state = RunState::Failed;
-    run.failure = row.value("message", "");
+    run.failure = member_or(row, "message", std::string());
   } else if (word == "end") {
     run.state = ended_state(row);
   }

@@ -141,7 +141,7 @@ int list(const Context& context, const RunsFlags& flags) {
   if (context.common.json) {
     json records = json::array();
     for (const RunHistory& run : runs) records.push_back(record_of(run));
-    fmt::print("{}\n", records.dump(2));
+    fmt::print("{}\n", records.dump(2, ' ', false, json::error_handler_t::replace));
     return 0;
   }
   if (runs.empty()) {
@@ -178,7 +178,7 @@ int show(const Context& context, const RunsFlags& flags, const std::string& word
     json record = record_of(run);
     record["identity"] = identity;
     record["metrics"] = metrics;
-    fmt::print("{}\n", record.dump(2));
+    fmt::print("{}\n", record.dump(2, ' ', false, json::error_handler_t::replace));
     return 0;
   }
   const json record = record_of(run);

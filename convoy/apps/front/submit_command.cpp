@@ -85,7 +85,7 @@ int submit_now(const Context& context, const SubmitSettings& settings, const std
   if (context.common.json) {
     const nlohmann::ordered_json answer = {
         {"engine", settings.engine}, {"name", settings.name}, {"job", job}};
-    fmt::print("{}\n", answer.dump());
+    fmt::print("{}\n", answer.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
   } else {
     fmt::print("{}\n", job);
   }
