@@ -7,6 +7,7 @@
 
 #include "convoy/base/error.h"
 #include "convoy/base/hash.h"
+#include "convoy/base/json_depth.h"
 
 namespace convoy::jobs {
 
@@ -37,8 +38,8 @@ std::string task_id(std::string_view workload, std::string_view version,
 
 std::string canonical_parameters(std::string_view json) {
   const nlohmann::json parsed = nlohmann::json::parse(json, nullptr, false);
-  CONVOY_CHECK(parsed.is_object(), ConfigError, "task parameters: wanted a JSON object, found '{}'",
-               json.substr(0, 200));
+  CONVOY_CHECK(parsed.is_object() && !nested_deeper(json), ConfigError,
+               "task parameters: wanted a JSON object, found '{}'", json.substr(0, 200));
   return parsed.dump();
 }
 

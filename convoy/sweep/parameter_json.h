@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "convoy/base/error.h"
+#include "convoy/base/json_depth.h"
 
 namespace convoy::sweep {
 
@@ -121,8 +122,8 @@ class ParameterWriter {
 template <class Parameters>
 void read_parameters(const std::string& json, const char* workload, Parameters& parameters) {
   const auto object = nlohmann::json::parse(json, nullptr, false);
-  CONVOY_CHECK(object.is_object(), ConfigError, "wanted parameters as a JSON object, found `{}`",
-               json.substr(0, 80));
+  CONVOY_CHECK(object.is_object() && !nested_deeper(json), ConfigError,
+               "wanted parameters as a JSON object, found `{}`", json.substr(0, 80));
   ParameterReader reader(object);
   each_field(parameters, reader);
   if (reader.read_count() == object.size()) return;

@@ -83,6 +83,18 @@ void check_placeholders(const std::vector<std::string>& command, const nlohmann:
     fill_placeholders(value.get<std::string>(), names, names);
 }
 
+SharedText text_of(const nlohmann::json& parameters) {
+  try {
+    return parameters.dump();
+  } catch (const nlohmann::json::type_error&) {
+    throw ConfigError(
+        "a sweep keeps its cells as UTF-8 text, and a word of the command, a value or a variable "
+        "is "
+        "none",
+        {.hint = "pass such bytes in a file"});
+  }
+}
+
 // Every choice of one value per axis; the last axis turns fastest.
 std::vector<std::map<std::string, std::string>> choices(const std::vector<Axis>& axes) {
   std::vector<std::map<std::string, std::string>> all = {{}};
@@ -128,7 +140,7 @@ SweepPlan plan_command(const CommandFlags& flags, const std::vector<std::string>
     if (flags.persistent) parameters["persistent"] = true;
     parameters["values"] = nlohmann::json(values);
     if (values.empty()) parameters["values"] = nlohmann::json::object();
-    const SharedText text = parameters.dump();
+    const SharedText text = text_of(parameters);
     for (const int64_t seed : seeds) {
       PlannedCell planned;
       planned.cell = {.method = "run", .seed = seed, .parameters = text};

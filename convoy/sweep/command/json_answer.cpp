@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
+#include "convoy/base/json_depth.h"
 #include "convoy/sweep/runner/task_failure.h"
 
 namespace convoy::sweep {
@@ -35,7 +36,7 @@ std::string with_nulls(const std::string& line) {
 }  // namespace
 
 std::optional<nlohmann::json> json_line(const std::string& line) {
-  if (line.find('{') == std::string::npos) return std::nullopt;
+  if (line.find('{') == std::string::npos || nested_deeper(line)) return std::nullopt;
   auto object = nlohmann::json::parse(with_nulls(line), nullptr, false);
   return object.is_object() ? std::optional(std::move(object)) : std::nullopt;
 }

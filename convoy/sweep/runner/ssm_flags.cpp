@@ -2,11 +2,13 @@
 #include "convoy/sweep/runner/ssm_flags.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
 
 #include "convoy/base/error.h"
 #include "convoy/base/files.h"
+#include "convoy/base/json_depth.h"
 #include "convoy/sweep/random/stream.h"
 #include "convoy/sweep/runner/workload_registry.h"
 #include "convoy/sweep/ssm/ssm_parameters.h"
@@ -45,7 +47,7 @@ DataEntry read_entry(const nlohmann::json& entry, const std::string& file) {
 
 std::vector<DataEntry> read_entries(const std::string& text, const std::string& file) {
   const auto list = nlohmann::json::parse(text, nullptr, false);
-  if (!list.is_array() || list.empty())
+  if (!list.is_array() || list.empty() || nested_deeper(text))
     throw DataError("wanted a JSON list of pairs of a teacher and its data, found none",
                     {.file = file});
   std::vector<DataEntry> entries;
@@ -94,7 +96,11 @@ void read_schedule_parameters(const std::string& text, SsmDescent& descent) {
     CONVOY_CHECK(value.is_number(), ConfigError, "--gd-scheduler-params: `{}` wants a number",
                  name);
     if (name == "step_size") {
-      descent.step_size = value.get<int64_t>();
+      const auto epochs = value.get<double>();
+      CONVOY_CHECK(epochs == std::floor(epochs) && epochs >= 1 && epochs < 0x1p53, ConfigError,
+                   "--gd-scheduler-params: step_size wants a whole number from 1 on, found {}",
+                   epochs);
+      descent.step_size = static_cast<int64_t>(epochs);
     } else if (name == "step_gamma" || (name == "gamma" && descent.schedule == SsmSchedule::Step)) {
       descent.step_gamma = value.get<double>();
     } else if (name == "exp_gamma" || name == "gamma") {

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a sweep reads of others, spoilt: rows of a store, answers and last words of programs, data files, parameters. Each is read, or
+// refused as an error of Convoy's own kinds or as the failure of one cell.
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "convoy/base/error.h"
+#include "convoy/sweep/command/command_grid.h"
+#include "convoy/sweep/command/json_answer.h"
+#include "convoy/sweep/mf/mf_parameters.h"
+#include "convoy/sweep/runner/cell_outcome.h"
+#include "convoy/sweep/runner/planned_cell.h"
+#include "convoy/sweep/runner/range_tally.h"
+#include "convoy/sweep/runner/ssm_flags.h"
+#include "convoy/sweep/runner/task_failure.h"
+#include "convoy/sweep/runner/worker_failure.h"
+#include "convoy/sweep/runner/worker_message.h"
+#include "convoy/sweep/ssm/ssm_parameters.h"
+#include "files/mutated_texts.h"
+#include "files/temporary_folder.h"
+
+namespace convoy::sweep {
+namespace {
+
+using convoy::testing::MutatedTexts;
+using convoy::testing::TemporaryFolder;
+
+struct Outcome {
+  int read = 0, refused = 0;
+};
+
+template <class Reading>
+void count(Outcome& outcome, const Reading& reading) {
+  try {
+    reading();
+    ++outcome.read;
+  } catch (const Error&) {
+    ++outcome.refused;
+  } catch (const TaskFailure&) {
+    ++outcome.refused;
+  }
+}
+
+std::string nested(size_t levels) { return std::string(levels, '[') + std::string(levels, ']'); }
+
+Tally tally() {
+  Tally tally;
+  tally.guesses = 1000;
+  tally.accepted = 3;
+  tally.loss.add(0.5);
+  tally.loss_squared.add(0.25);
+  return tally;
+}
+
+TEST(MutatedRows, OfAStoreAreReadOrRefused) {
+  PlannedCell planned;
+  planned.cell = {.method = "gnc", .seed = 3, .parameters = SharedText("{\"student_dim\":150}")};
+  planned.guesses = 1000;
+  PlannedCell more = planned;
+  more.cell.method = "a \"method\"";
+  more.stop = {.standard_error = 0.5, .accepted = 7};
+  RangeTally range;
+  range.add(0, tally());
+  range.add(1, tally());
+  range.add_gpu("a GPU");
+  const Effort effort{.microseconds = 5, .attempts = 1, .device = "a CPU"};
+  MutatedTexts cells({planned.parameters(), more.parameters()}), ranges({range.text()});
+  MutatedTexts results(
+      {guess_result(tally(), effort).payload,
+       descent_result({.loss = 0.5, .train_loss = 0.25, .steps = 10}, effort).payload});
+  PlannedCellReader reader;
+  Outcome outcome;
+  for (int round = 0; round < 2000; ++round) {
+    count(outcome, [&] { reader.read(cells.next()); });
+    count(outcome, [&] { RangeTally::parse(ranges.next()).text(); });
+    jobs::TaskRecord record;
+    record.result = jobs::Result{.payload = results.next()};
+    for (const int64_t guesses : {0, 1000}) {
+      planned.guesses = guesses;
+      count(outcome, [&] { cell_result(planned, record); });
+    }
+  }
+  EXPECT_GT(outcome.read, 200);
+  EXPECT_GT(outcome.refused, 500);
+}
+
+TEST(MutatedRows, AnswersAndLastWordsOfPrograms) {
+  MutatedTexts answers(
+      {R"({"loss": 0.5, "final": {"loss": NaN, "why": "a \"text\""}, "error": null})"});
+  MutatedTexts lines({"begin 1 2 3", "computed 1 2 3 4 5", "stored 1 2 3", "note words", "idle"});
+  MutatedTexts words(
+      {R"({"code":10,"kind":"data","rank":null,"file":"a.db","hint":"b","message":"c"})"});
+  Outcome outcome;
+  int told = 0;
+  for (int round = 0; round < 3000; ++round) {
+    count(outcome, [&] {
+      const auto answer = json_line(answers.next());
+      if (!answer) throw DataError("no line of JSON");
+      for (const std::string key : {"loss", "final.loss", "error"})
+        if (const auto* const value = find_key(*answer, key)) number_of(*value, key);
+    });
+    WorkerMessage::parse(lines.next());
+    WorkerDeath death;
+    death.exit_code = 10;
+    death.stderr_tail = "a line\n" + words.next() + "\n";
+    told += own_error(death) ? 1 : 0;
+  }
+  EXPECT_GT(outcome.read, 100);
+  EXPECT_GT(outcome.refused, 100);
+  EXPECT_GT(told, 100);
+}
+
+TEST(MutatedRows, LastWordsOfOtherTypesAreNoReasonToEnd) {
+  WorkerDeath death;
+  death.exit_code = 10;
+  death.stderr_tail = R"({"code":"10"})";
+  EXPECT_FALSE(own_error(death));
+  death.stderr_tail = R"({"code":10,"kind":3,"message":[],"file":{},"hint":null})";
+  ASSERT_TRUE(own_error(death));
+  EXPECT_EQ(static_cast<int>(own_error(death)->code()), 10);
+}
+
+// dump() and copies of what is nested a hundred thousand times deep would end the process.
+TEST(MutatedRows, NestedTextsAreRefused) {
+  const std::string deep = nested(300'000);
+  EXPECT_FALSE(json_line("{\"loss\": " + deep + "}"));
+  EXPECT_TRUE(json_line("{\"loss\": " + nested(100) + "}"));
+  EXPECT_THROW(SsmParameters::parse("{\"alpha\": " + deep + "}"), ConfigError);
+  EXPECT_THROW(MfParameters::parse("{\"truth\": " + deep + "}"), ConfigError);
+  EXPECT_THROW(jobs::canonical_parameters("{\"a\": " + deep + "}"), ConfigError);
+  const TemporaryFolder folder;
+  SsmFlags flags;
+  flags.data_file = folder / "data.json";
+  std::ofstream(flags.data_file) << "[{\"alpha\": " << deep << "}]";
+  EXPECT_THROW(plan_ssm(flags), DataError);
+}
+
+TEST(MutatedRows, DataFilesAndParameters) {
+  const TemporaryFolder folder;
+  MutatedTexts data(
+      {R"([{"alpha": 0.5, "w": [0, 0, 0, 1]}, {"alpha": 0.25, "w_sequences": [[1, 0, 0, 0]]}])"});
+  MutatedTexts ssm(
+      {R"({"student_dim": 20, "alpha": 0.5, "w": [[0, 0, 0, 1]], "gd_optimizer": "adam", "input_e1": false})"});
+  MutatedTexts mf(
+      {R"({"n_rows": 5, "width": 3, "activation": "Tanh", "truth": [1, 2], "measurements": [[1, 2], [3, 4]]})"});
+  MutatedTexts schedules({R"({"step_size": 100, "gamma": 0.5})"});
+  Outcome outcome;
+  SsmFlags flags;
+  flags.num_seeds = 2;
+  flags.student_dims = {20};
+  flags.gd = true;
+  flags.gd_scheduler = "step";
+  flags.data_file = folder / "data.json";
+  for (int round = 0; round < 400; ++round) {
+    std::ofstream(flags.data_file, std::ios::trunc) << data.next();
+    flags.gd_scheduler_params = schedules.next();
+    count(outcome, [&] { plan_ssm(flags); });
+    count(outcome, [&] { SsmParameters::parse(ssm.next()).json(); });
+    count(outcome, [&] { MfParameters::parse(mf.next()).json(); });
+  }
+  EXPECT_GT(outcome.read, 10);
+  EXPECT_GT(outcome.refused, 200);
+}
+
+TEST(CommandGrid, WordsThatAreNoUtf8AreRefused) {
+  EXPECT_THROW(plan_command({}, {"./train", "\xff"}), ConfigError);
+  EXPECT_EQ(plan_command({}, {"./train", "\xc3\xa9"}).cells.size(), 1u);
+}
+
+}  // namespace
+}  // namespace convoy::sweep
