@@ -8,32 +8,10 @@ source=$1 programs=$2
 source "$source/tests/files/packages.sh"
 require_programs "openmpi-bin" mpirun
 
-work=$(mktemp -d)
+source "$source/tests/files/frame.sh"
 job=
-finish() {
-  local code=$?
-  trap - EXIT
-  # The job's script answers a second request by ending mpirun, and mpirun ends its tasks.
-  [ -z "$job" ] || { kill -TERM "$job"; sleep 0.2; kill -TERM "$job"; wait "$job"; } 2>/dev/null
-  rm -rf "$work"
-  exit "$code"
-}
-trap finish EXIT
-trap 'exit 130' INT TERM HUP
-
-fail() {
-  printf 'FAILED: %s\n' "$*" >&2
-  exit 1
-}
-say() { printf '%s %s\n' "$(date +%T)" "$*"; }
-wait_until() {  # SECONDS COMMAND...
-  local end=$((SECONDS + $1))
-  shift
-  until "$@"; do
-    [ "$SECONDS" -lt "$end" ] || return 1
-    sleep 0.1
-  done
-}
+# The job's script answers a second request by ending mpirun, and mpirun ends its tasks.
+end_started() { [ -z "$job" ] || { kill -TERM "$job"; sleep 0.2; kill -TERM "$job"; wait "$job"; } 2>/dev/null; }
 
 cd "$work" || exit 1
 export PATH=$programs:$PATH

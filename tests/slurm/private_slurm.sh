@@ -1,5 +1,5 @@
 # A real SLURM of this host's packages for one test: munge, a controller and two nodes, all on loopback, with configuration,
-# state, sockets and logs in one folder. To be sourced; the caller sets a trap on stop_slurm.
+# state, sockets and logs in one folder. To be sourced, with tests/files/frame.sh; the caller's end_started() calls stop_slurm.
 #   start_slurm FOLDER     exports SLURM_CONF; returns when both nodes are idle
 #   stop_slurm             ends what was started, with whatever jobs still run
 
@@ -59,15 +59,6 @@ PartitionName=low Nodes=ALL Default=YES PriorityTier=1 MaxTime=10 State=UP
 PartitionName=graced Nodes=ALL PriorityTier=1 GraceTime=20 MaxTime=10 State=UP
 PartitionName=high Nodes=ALL PriorityTier=10 MaxTime=10 State=UP
 END
-}
-
-wait_until() {  # SECONDS COMMAND...
-  local end=$((SECONDS + $1))
-  shift
-  until "$@"; do
-    [ "$SECONDS" -lt "$end" ] || return 1
-    sleep 0.2
-  done
 }
 
 nodes_are_idle() { [ "$(sinfo -h -p low -t idle -o %D 2>/dev/null)" = 2 ]; }

@@ -11,27 +11,11 @@ source "$here/private_slurm.sh"
 require_root
 require_programs "slurmctld slurmd slurm-client munge procps" slurmctld slurmd sbatch munged pgrep
 
-work=$(mktemp -d)
-kept_logs=
-finish() {
-  local code=$?
-  trap - EXIT
-  stop_slurm
-  [ "$code" = 0 ] || [ -z "$kept_logs" ] || tail -n 40 "$work"/slurm/*.log "$work"/jobs/logs/* 2>/dev/null
-  rm -rf "$work"
-  exit "$code"
-}
-trap finish EXIT
-trap 'exit 130' INT TERM HUP
+source "$source/tests/files/frame.sh"
+end_started() { stop_slurm; }
+show_logs() { tail -n 40 "$work"/slurm/*.log "$work"/jobs/logs/* 2>/dev/null; }
 
-fail() {
-  printf 'FAILED: %s\n' "$*" >&2
-  kept_logs=yes
-  exit 1
-}
-say() { printf '%s %s\n' "$(date +%T)" "$*"; }
-
-start_slurm "$work/slurm" || { kept_logs=yes; fail "SLURM did not start here: $(tail -n 3 "$work"/slurm/*.out)"; }
+start_slurm "$work/slurm" || fail "SLURM did not start here: $(tail -n 3 "$work"/slurm/*.out)"
 say "SLURM $(slurmd -V | cut -d' ' -f2) is up: $(sinfo -h -o '%D nodes %N')"
 mkdir "$work/jobs"
 cd "$work/jobs" || exit 1

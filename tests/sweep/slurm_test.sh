@@ -12,23 +12,12 @@ require_root
 require_programs "slurmctld slurmd slurm-client munge procps" slurmctld slurmd sbatch munged pgrep
 start_private_postgres
 
-work=$(mktemp -d)
-finish() {
-  local code=$?
-  trap - EXIT
+source "$source/tests/files/frame.sh"
+end_started() {
   stop_slurm
   stop_private_postgres
-  rm -rf "$work"
-  exit "$code"
 }
-trap finish EXIT
-trap 'exit 130' INT TERM HUP
-
-fail() {
-  printf 'FAILED: %s\n' "$*" >&2
-  tail -n 20 "$work"/jobs/*.log >&2
-  exit 1
-}
+show_logs() { tail -n 20 "$work"/jobs/*.log; }
 
 start_slurm "$work/slurm" || fail "SLURM did not start here: $(tail -n 3 "$work"/slurm/*.out)"
 mkdir "$work/jobs"
