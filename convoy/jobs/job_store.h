@@ -98,6 +98,7 @@ class JobStore {
   // Makes the group when it is new. Idempotent.
   virtual GroupRegistration register_group(const std::string& name, const std::string& workload,
                                            const std::string& version) = 0;
+  // One with a damaged row has its `problem` and hides no other.
   virtual std::vector<Group> groups() = 0;
 
   // Adds the tasks that the group lacks and returns how many those are; 1e5 in about a second. Transactions of many

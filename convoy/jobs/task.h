@@ -25,6 +25,8 @@ struct Group {
   // times.
   int64_t created_ms = 0;
   int64_t last_run_ms = 0;
+  // Why what is said of it can not be trusted: a row of it is damaged. Empty = it can.
+  std::string problem = {};
 };
 
 // Lower-case hexadecimal SHA-256 over workload, version, parameters and count of units: never a position. The

@@ -7,6 +7,7 @@
 #include <regex>
 
 #include "convoy/jobs/job_store.h"
+#include "convoy/jobs/sqlite/sqlite_session.h"
 #include "sweep/sweep_process.h"
 
 namespace convoy::testing {
@@ -83,6 +84,27 @@ TEST_F(SweepStore, ADamagedSweepHidesNoOther) {
   EXPECT_TRUE(list[0]["problem"].is_null()) << list.dump();
   EXPECT_NE(list[1]["problem"].dump().find("damaged"), std::string::npos) << list.dump();
   EXPECT_EQ(run({"show", "--name", list[1]["name"]}).status, 10);
+}
+
+TEST_F(SweepStore, ADamagedNameHidesNoOtherSweep) {
+  ASSERT_EQ(run(small({})).status, 0);
+  const std::string table = run({"export"}).output;
+  ASSERT_EQ(run(small({"--gnc-num-samples", "123457"})).status, 0);
+  jobs::SqliteSession(path("results/sweep.db"), {})
+      .run(
+          "UPDATE convoy_groups SET name = 'x' || name WHERE number = "
+          "(SELECT MAX(number) FROM convoy_groups)",
+          {});
+  const json list = json::parse(run({"show", "--list", "--json"}).output);
+  ASSERT_EQ(list.size(), 2u) << list.dump();
+  EXPECT_TRUE(list.back()["problem"].is_null()) << list.dump();
+  EXPECT_NE(list[0]["problem"].dump().find("damaged"), std::string::npos) << list.dump();
+  const SweepEnd shown = run({"export", "--name", list.back()["name"]});
+  EXPECT_EQ(shown.status, 0) << shown.errors;
+  EXPECT_EQ(shown.output, table);
+  EXPECT_NE(shown.errors.find("another may lack cells of it"), std::string::npos) << shown.errors;
+  EXPECT_EQ(run({"export"}).status, 0);
+  EXPECT_EQ(run({"show", "--name", list[0]["name"]}).status, 10);
 }
 
 // Of an older build, or of one to come.

@@ -39,6 +39,9 @@ SweepReadFlags read_flags(Context& context, const std::vector<std::string>& argu
 }
 
 SweepResults read_one(jobs::JobStore& store, const sweep::SweepName& name) {
+  if (!name.problem.empty())
+    throw DataError(name.problem, {.file = store.name(),
+                                   .hint = "`convoy sweep show --list` names the other sweeps"});
   // Of a function in a program of somebody's there is nothing to ask but the store.
   const auto workload =
       sweep::make_workload(name.workload.starts_with("function:") ? "run" : name.workload,
@@ -59,9 +62,17 @@ std::string read_if_possible(jobs::JobStore& store, const sweep::SweepName& name
   }
 }
 
-// Without --name the last one that can be read; those passed over are named.
+std::string problem_words(const sweep::SweepName& name, const std::string& problem) {
+  return fmt::format("sweep {}@{} can not be read: {}", name.name, name.version, problem);
+}
+
+// Without --name the last one that can be read; those passed over are named. What has a damaged name is told of in any
+// case: it may be a part of what is shown.
 SweepResults read(const Context& context, jobs::JobStore& store, const SweepReadFlags& flags) {
   const std::vector<sweep::SweepName> sweeps = sweep::find_sweeps(store, flags.name);
+  for (const sweep::SweepName& one : sweep::stored_sweeps(store))
+    if (!one.problem.empty())
+      context.log().warning(problem_words(one, one.problem) + "; another may lack cells of it");
   const size_t num_tried = flags.name.empty() ? sweeps.size() : 1;
   std::vector<std::string> passed_over;
   for (size_t tried = 0; num_tried > 1 && tried < num_tried; ++tried) {
@@ -69,12 +80,11 @@ SweepResults read(const Context& context, jobs::JobStore& store, const SweepRead
     SweepResults results;
     const std::string why_not = read_if_possible(store, name, results);
     if (!why_not.empty()) {
-      passed_over.push_back(
-          fmt::format("sweep {}@{} can not be read: {}", name.name, name.version, why_not));
+      if (name.problem.empty()) passed_over.push_back(problem_words(name, why_not));
       continue;
     }
     for (const std::string& line : passed_over) context.log().warning(line);
-    if (!passed_over.empty())
+    if (tried > 0)
       context.log().warning(
           fmt::format("this is sweep {}@{}, which was run before", name.name, name.version));
     return results;
@@ -107,9 +117,10 @@ nlohmann::ordered_json list_row(jobs::JobStore& store, const sweep::SweepName& o
   if (one.created_ms != 0) row["created"] = time_text(one.created_ms);
   if (one.last_run_ms != 0) row["last_run"] = time_text(one.last_run_ms);
   SweepResults results;
-  if (row["cells"] <= kMostReadCells)
-    if (const std::string why_not = read_if_possible(store, one, results); !why_not.empty())
-      row["problem"] = why_not;
+  std::string problem = one.problem;
+  if (problem.empty() && row["cells"] <= kMostReadCells)
+    problem = read_if_possible(store, one, results);
+  if (!problem.empty()) row["problem"] = problem;
   return row;
 }
 

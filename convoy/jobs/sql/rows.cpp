@@ -203,15 +203,13 @@ int64_t crc_of(int64_t task, const Part& part) {
   return Checksum().add(task).add(part.first).add(part.count).add(part.payload).value();
 }
 
-Group decode_group(const SqlRow& row, const std::string& store) {
+void decode_group(const SqlRow& row, const std::string& store, Group& group) {
   Reader reader(row, store);
-  Group group;
   group.number = reader.integer();
   group.name = reader.text();
   group.workload = reader.text();
   group.version = reader.text();
   reader.verify(crc_of(group), "group", group.number);
-  return group;
 }
 
 template <class Row>

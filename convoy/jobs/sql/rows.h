@@ -57,7 +57,8 @@ int64_t crc_of(const RangeRow& range);
 int64_t crc_of(int64_t task, const Part& part);
 
 // Each throws DataError naming `store` when the row is damaged. `row` may hold more columns after those read.
-Group decode_group(const SqlRow& row, const std::string& store);
+// What was read before the throw stays in `group`.
+void decode_group(const SqlRow& row, const std::string& store, Group& group);
 // Column: the text of encode_times.
 void decode_times(const SqlRow& row, Group& group, const std::string& store);
 TaskRow decode_task(const SqlRow& row, const std::string& store);

@@ -85,11 +85,11 @@ GroupRegistration SqlStore::register_group(const std::string& name, const std::s
         {name});
     std::vector<Group> groups;
     for (const SqlRow& row : rows) {
-      groups.push_back(decode_group(row, session_->name()));
-      if (groups.back().workload == workload && groups.back().version == version)
-        note_run(groups.back().number, is_new);
+      Group& group = groups.emplace_back();
+      decode_group(row, session_->name(), group);
+      if (group.workload == workload && group.version == version) note_run(group.number, is_new);
+      read_times(group);
     }
-    read_times(groups);
     return groups;
   });
   GroupRegistration registration;
@@ -104,13 +104,23 @@ GroupRegistration SqlStore::register_group(const std::string& name, const std::s
   return registration;
 }
 
-std::vector<Group> SqlStore::groups() {
+std::vector<Group> SqlStore::groups() { return read_groups(Damage::Note); }
+
+std::vector<Group> SqlStore::read_groups(Damage damage) {
   return read([&] {
     const std::vector<SqlRow> rows = session_->run(
         "SELECT number, name, workload, version, crc FROM convoy_groups ORDER BY number", {});
     std::vector<Group> groups;
-    for (const SqlRow& row : rows) groups.push_back(decode_group(row, session_->name()));
-    read_times(groups);
+    for (const SqlRow& row : rows) {
+      Group& group = groups.emplace_back();
+      try {
+        decode_group(row, session_->name(), group);
+        read_times(group);
+      } catch (const DataError& error) {
+        if (damage == Damage::Throw) throw;
+        group.problem = error.what();
+      }
+    }
     return groups;
   });
 }
@@ -129,25 +139,24 @@ std::vector<SqlRow> SqlStore::noted(const std::string& key) {
 }
 
 void SqlStore::note_run(int64_t group, bool is_new) {
-  std::vector<Group> known(1);
-  known[0].number = group;
+  Group known;
+  known.number = group;
   read_times(known);
-  known[0].last_run_ms = session_->now_ms();
-  if (is_new) known[0].created_ms = known[0].last_run_ms;
-  note(times_key(group), encode_times(known[0]));
+  known.last_run_ms = session_->now_ms();
+  if (is_new) known.created_ms = known.last_run_ms;
+  note(times_key(group), encode_times(known));
 }
 
-void SqlStore::read_times(std::vector<Group>& groups) {
-  for (Group& group : groups) {
-    const std::vector<SqlRow> rows = noted(times_key(group.number));
-    if (!rows.empty()) decode_times(rows[0], group, session_->name());
-  }
+void SqlStore::read_times(Group& group) {
+  const std::vector<SqlRow> rows = noted(times_key(group.number));
+  if (!rows.empty()) decode_times(rows[0], group, session_->name());
 }
 
 Group SqlStore::group(int64_t number) {
   const auto known = groups_.find(number);
   if (known != groups_.end()) return known->second;
-  for (const Group& found : groups()) groups_[found.number] = found;
+  for (const Group& found : groups())
+    if (found.problem.empty()) groups_[found.number] = found;
   CONVOY_INVARIANT(groups_.contains(number), "group {} was never registered", number);
   return groups_[number];
 }

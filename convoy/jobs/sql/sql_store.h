@@ -78,7 +78,9 @@ class SqlStore : public JobStore {
   std::vector<SqlRow> note(const std::string& key, const std::string& value);
   std::vector<SqlRow> noted(const std::string& key);  // one value, or no row
   void note_run(int64_t group, bool is_new);
-  void read_times(std::vector<Group>& groups);
+  enum class Damage { Throw, Note };
+  std::vector<Group> read_groups(Damage damage);
+  void read_times(Group& group);
   Group group(int64_t number);
   IdSet known_ids(int64_t group, const std::vector<TaskId>& wanted);
   int64_t add_missing(int64_t group, const TaskList& tasks);

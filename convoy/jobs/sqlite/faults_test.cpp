@@ -106,6 +106,35 @@ TEST(SqliteFaults, EveryFlippedByteIsFoundOrHarmless) {
   EXPECT_GT(num_found, 150);  // the rest of the pages is empty
 }
 
+TEST(SqliteFaults, ADamagedGroupHidesNoOther) {
+  for (const char* damage :
+       {"UPDATE convoy_groups SET version = 'other' WHERE number = 1",
+        "UPDATE convoy_groups SET workload = 7.5 WHERE number = 1",
+        "UPDATE convoy_groups SET crc = crc + 1 WHERE number = 1",
+        "UPDATE convoy_meta SET value = '1 2 3' WHERE key = 'group_times_1'"}) {
+    const TemporaryFolder folder;
+    const fs::path path = folder / "store.db";
+    fill(path);
+    {
+      const auto store = open_store(path.string());
+      add_tasks(*store, store->register_group("second", "w", "1").group.number, 5);
+    }
+    SqliteSession(path, {}).run(damage, {});
+    const auto store = open_store(path.string(), {.access = Access::ReadOnly});
+    const std::vector<Group> groups = store->groups();
+    ASSERT_EQ(groups.size(), 2u) << damage;
+    EXPECT_EQ(groups[0].number, 1) << damage;
+    EXPECT_NE(groups[0].problem.find("damaged"), std::string::npos) << groups[0].problem;
+    EXPECT_EQ(groups[1].name, "second") << damage;
+    EXPECT_EQ(groups[1].problem, "") << damage;
+    int num_tasks = 0;
+    store->for_each_task(groups[1].number, [&](const TaskRecord&) { ++num_tasks; });
+    EXPECT_EQ(num_tasks, 5) << damage;
+    // Who writes refuses it as before.
+    EXPECT_THROW(open_store(path.string()), DataError) << damage;
+  }
+}
+
 TEST(SqliteFaults, AFlippedPayloadOfALargeStoreIsFoundWhenRead) {
   const TemporaryFolder folder;
   const fs::path path = folder / "store.db";

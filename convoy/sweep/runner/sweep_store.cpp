@@ -43,7 +43,8 @@ int64_t take_over_finished(jobs::JobStore& store, const StoredSweep& sweep) {
   std::vector<Group> others;
   for (const Group& group : store.groups())
     if (group.workload == sweep.groups.front().workload &&
-        group.version == sweep.groups.front().version && !contains(sweep.groups, group))
+        group.version == sweep.groups.front().version && group.problem.empty() &&
+        !contains(sweep.groups, group))
       others.push_back(group);
   if (others.empty()) return 0;
   const std::map<std::string, int64_t> wanted = open_tasks(store, sweep);
@@ -203,11 +204,13 @@ std::vector<SweepName> stored_sweeps(jobs::JobStore& store) {
       return one.name == name && one.version == group.version && one.workload == group.workload;
     });
     if (known == sweeps.end()) {
-      sweeps.push_back({name, group.workload, group.version, group.created_ms, group.last_run_ms});
+      sweeps.push_back({name, group.workload, group.version, group.created_ms, group.last_run_ms,
+                        group.problem});
       continue;
     }
     known->created_ms = std::min(known->created_ms, group.created_ms);
     known->last_run_ms = std::max(known->last_run_ms, group.last_run_ms);
+    if (known->problem.empty()) known->problem = group.problem;
   }
   // Those without a time are older than any, in the order in which they were made.
   std::stable_sort(sweeps.begin(), sweeps.end(), [](const SweepName& left, const SweepName& right) {

@@ -48,6 +48,7 @@ struct SweepName {
   std::string version;
   int64_t created_ms = 0;  // jobs::Group
   int64_t last_run_ms = 0;
+  std::string problem = {};  // jobs::Group: then it may be no sweep's name, and another lacks cells
 };
 std::vector<SweepName> stored_sweeps(jobs::JobStore& store);
 // `name`: "ssm-1a2b3c4d5e6f", those that begin with "ssm-", either with "@VERSION"; "" = all. In the same order, one at
