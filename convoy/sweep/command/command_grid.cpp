@@ -4,12 +4,10 @@
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <optional>
-#include <set>
 
 #include "convoy/base/error.h"
 #include "convoy/sweep/command/command_workload.h"
-#include "convoy/sweep/results/cell_result.h"
+#include "convoy/sweep/command/grid_values.h"
 
 namespace convoy::sweep {
 namespace {
@@ -29,20 +27,6 @@ std::vector<std::string> comma_separated(const std::string& text) {
   return parts;
 }
 
-// Tables and figures go by numbers: two spellings of one would be rows that nobody can tell apart.
-void check_values(const std::string& grid, const std::vector<std::string>& values) {
-  std::set<std::string> texts;
-  std::map<double, std::string> numbers;
-  for (const std::string& value : values) {
-    CONVOY_CHECK(texts.insert(value).second, ConfigError, "--grid: `{}` holds a value twice", grid);
-    const std::optional<double> number = number_in(value);
-    if (!number) continue;
-    const auto [known, added] = numbers.emplace(*number, value);
-    CONVOY_CHECK(added, ConfigError, "--grid: `{}` holds one number twice, as {} and as {}", grid,
-                 known->second, value);
-  }
-}
-
 std::vector<Axis> axes_of_flags(const CommandFlags& flags) {
   std::vector<Axis> axes;
   for (const std::string& text : flags.grid.names) {
@@ -56,7 +40,8 @@ std::vector<Axis> axes_of_flags(const CommandFlags& flags) {
                  "--grid: `{}` is given already; seeds are --num-seeds or --seeds", axis.name);
     CONVOY_CHECK(axis.name != "cell", ConfigError,
                  "--grid: `cell` is the name of a cell's number; choose another");
-    check_values(text, axis.values);
+    check_grid_values(axis.name,
+                      std::vector<nlohmann::json>(axis.values.begin(), axis.values.end()));
     axes.push_back(std::move(axis));
   }
   return axes;

@@ -9,6 +9,7 @@
 #include "convoy/base/error.h"
 #include "convoy/config/flags.h"
 #include "convoy/launch/signals.h"
+#include "convoy/sweep/command/grid_values.h"
 #include "convoy/sweep/runner/worker_process.h"
 
 namespace convoy::sweep {
@@ -39,27 +40,10 @@ class FunctionWorkload : public Workload {
   const FunctionSweep& sweep_;
 };
 
-// As tables see it: a text that is a number is that number.
-nlohmann::json shown_value(const nlohmann::json& value) {
-  if (!value.is_string()) return value;
-  const std::optional<double> number = number_in(value.get_ref<const std::string&>());
-  return number ? nlohmann::json(*number) : value;
-}
-
-void check_values(const std::string& name, const std::vector<nlohmann::json>& values) {
-  CONVOY_CHECK(!values.empty(), ConfigError, "the grid has no value of `{}`", name);
-  std::map<nlohmann::json, nlohmann::json> known;
-  for (const nlohmann::json& value : values) {
-    const auto [first, added] = known.emplace(shown_value(value), value);
-    CONVOY_CHECK(added, ConfigError, "the grid has a value of `{}` twice, as {} and as {}", name,
-                 first->second.dump(), value.dump());
-  }
-}
-
 std::vector<nlohmann::json> choices_of(const FunctionSweep& sweep) {
   std::vector<nlohmann::json> choices = {nlohmann::json::object()};
   for (const auto& [name, values] : sweep.grid) {
-    check_values(name, values);
+    check_grid_values(name, values);
     std::vector<nlohmann::json> longer;
     for (const nlohmann::json& chosen : choices)
       for (const nlohmann::json& value : values) {

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The values that a person gives one name of a grid, of a command as of a function. Pure.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+namespace convoy::sweep {
+
+// Throws ConfigError for no value, and for one that is there twice. Tables and figures go by numbers, and two spellings of one would be
+// rows that nobody can tell apart: 1, 1.0 and the text "1" are one.
+void check_grid_values(const std::string& name, const std::vector<nlohmann::json>& values);
+
+}  // namespace convoy::sweep
