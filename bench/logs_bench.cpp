@@ -18,7 +18,7 @@
 #include <string>
 #include <vector>
 
-#include "convoy/launch/descriptor.h"
+#include "convoy/base/descriptor.h"
 #include "convoy/launch/logs/log_router.h"
 
 namespace convoy::launch {

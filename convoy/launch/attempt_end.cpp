@@ -138,8 +138,7 @@ void Attempt::note_failure(const RankEnd& end) {
   if (report_.flights.empty()) {
     read_flights();
     const Verdict verdict = collective_verdict(report_.flights);
-    // Where nobody waits, nothing is added to what the ranks say themselves.
-    if (verdict.kind != VerdictKind::AllIdle) report_.verdict = verdict.text;
+    report_.verdict = words_of_blame(verdict);
     report_.verdict_json = verdict_json(verdict);
     keep_flights();
   }

@@ -10,7 +10,7 @@
 #include <filesystem>
 #include <string>
 
-#include "convoy/launch/descriptor.h"
+#include "convoy/base/descriptor.h"
 
 namespace convoy::launch {
 

@@ -4,8 +4,9 @@
 
 #include "convoy/base/error.h"
 #include "convoy/base/milliseconds.h"
+#include "convoy/launch/health/collective_verdict.h"
 #include "convoy/launch/job_setup.h"
-#include "convoy/launch/rendezvous/rdzv_conf.h"
+#include "convoy/launch/rdzv_conf.h"
 
 namespace convoy::launch {
 namespace {
@@ -65,8 +66,8 @@ JobPlace adopted_place(const ResolvedPlace& place) {
   return job;
 }
 
-NodeOffer offer_of(const SetupRequest& request, const JobSetup& setup) {
-  NodeOffer offer;
+rendezvous::NodeOffer offer_of(const SetupRequest& request, const JobSetup& setup) {
+  rendezvous::NodeOffer offer;
   offer.run_id = setup.run_id;
   offer.min_nodes = setup.nodes.least;
   offer.max_nodes = setup.nodes.most;
@@ -77,10 +78,10 @@ NodeOffer offer_of(const SetupRequest& request, const JobSetup& setup) {
   return offer;
 }
 
-RestartLimits restart_limits(const SetupRequest& request) {
-  RestartLimits limits;
+rendezvous::RestartLimits restart_limits(const SetupRequest& request) {
+  rendezvous::RestartLimits limits;
   limits.max_restarts = static_cast<int>(request.members.max_restarts);
-  if (request.own_program) limits.final_codes = final_codes_of_worker();
+  if (request.own_program) limits.final_codes = rendezvous::final_codes_of_worker();
   return limits;
 }
 
@@ -89,16 +90,16 @@ void refuse_taken_port(const JobSetup& setup) {
   if (setup.fixed_port == 0) return;
   const Finding port = port_finding("", setup.fixed_port);
   if (port.severity == Severity::Error)
-    throw PortTakenError(port.found, {.key = "master_port", .hint = port.to_do});
+    throw rendezvous::PortTakenError(port.found, {.key = "master_port", .hint = port.to_do});
 }
 
 void add_others(const SetupRequest& request, const JobSetup& setup, const Log& log, JobPlan& plan) {
-  const RendezvousConf& conf = setup.rendezvous;
-  JobToken token = JobToken::from_environment(setup.run_id);
-  if (token.guessable()) log.warning(JobToken::kGuessableWarning);
-  Endpoint endpoint = setup.endpoint;
+  const RendezvousConf& conf = setup.rdzv_conf;
+  rendezvous::JobToken token = rendezvous::JobToken::from_environment(setup.run_id);
+  if (token.guessable()) log.warning(rendezvous::JobToken::kGuessableWarning);
+  rendezvous::Endpoint endpoint = setup.endpoint;
   if (setup.hosts_endpoint) {
-    CoordinatorOptions options;
+    rendezvous::CoordinatorOptions options;
     options.run_id = setup.run_id;
     options.min_nodes = setup.nodes.least;
     options.max_nodes = setup.nodes.most;
@@ -111,18 +112,22 @@ void add_others(const SetupRequest& request, const JobSetup& setup, const Log& l
       options.early_exit_limit = std::chrono::seconds(30);
     else if (plan.attempt.early_exit_is_failure)
       options.early_exit_limit = plan.attempt.early_exit_wait;
+    options.judge = [](const std::vector<telemetry::RankFlight>& flights) {
+      return words_of_blame(collective_verdict(flights));
+    };
     options.log = log;
     try {
-      BoundListener listener = listen_on(endpoint.host, endpoint.port);
+      rendezvous::BoundListener listener = rendezvous::listen_on(endpoint.host, endpoint.port);
       endpoint = listener.endpoint;  // what others resolve may lead nowhere from here
-      plan.coordinator = std::make_shared<Coordinator>(options, token, std::move(listener));
-    } catch (const PortTakenError&) {
+      plan.coordinator =
+          std::make_shared<rendezvous::Coordinator>(options, token, std::move(listener));
+    } catch (const rendezvous::PortTakenError&) {
       if (!setup.may_join_endpoint) throw;
       log.info(fmt::format("port {} is held here already: this is a further node of that job",
                            endpoint.port));
     }
   }
-  NodeLinkOptions link;
+  rendezvous::NodeLinkOptions link;
   link.coordinator = endpoint;
   link.offer = offer_of(request, setup);
   link.offer.hosts_coordinator = plan.coordinator != nullptr;

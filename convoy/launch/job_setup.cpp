@@ -8,7 +8,7 @@
 
 #include "convoy/base/error.h"
 #include "convoy/launch/place/machine.h"
-#include "convoy/launch/rendezvous/rdzv_conf.h"
+#include "convoy/launch/rdzv_conf.h"
 
 namespace convoy::launch {
 namespace {
@@ -73,12 +73,12 @@ NodesRange range_of(const SetupRequest& request, const ResolvedPlace& place) {
   return {found, found};
 }
 
-Endpoint endpoint_of(const MemberFlags& members, const ResolvedPlace& place) {
+rendezvous::Endpoint endpoint_of(const MemberFlags& members, const ResolvedPlace& place) {
   if (!members.rdzv_endpoint.empty())
-    return parse_endpoint(members.rdzv_endpoint,
-                          members.rdzv_backend == "c10d" ? kDynamicPort : kStaticPort,
-                          "--rdzv-endpoint");
-  Endpoint endpoint;
+    return rendezvous::parse_endpoint(members.rdzv_endpoint,
+                                      members.rdzv_backend == "c10d" ? kDynamicPort : kStaticPort,
+                                      "--rdzv-endpoint");
+  rendezvous::Endpoint endpoint;
   endpoint.host = members.master_addr.empty() ? place.master_addr : members.master_addr;
   endpoint.port = static_cast<int>(members.master_port);
   if (endpoint.port == 0) endpoint.port = place.master_port;
@@ -131,34 +131,35 @@ ResolveOptions resolve_options(const SetupRequest& request, int num_local_ranks)
   options.master_addr = members.master_addr;
   if (!members.rdzv_endpoint.empty())
     options.master_addr =
-        parse_endpoint(members.rdzv_endpoint, kStaticPort, "--rdzv-endpoint").host;
+        rendezvous::parse_endpoint(members.rdzv_endpoint, kStaticPort, "--rdzv-endpoint").host;
   options.master_port = static_cast<int>(members.master_port);
   return options;
 }
 
 // What the user says about the place where nodes meet is, on one node, where the ranks do. Empty host, port 0: not said.
-Endpoint master_of_one_node(const SetupRequest& request) {
+rendezvous::Endpoint master_of_one_node(const SetupRequest& request) {
   const MemberFlags& members = request.members;
-  Endpoint master{"", static_cast<int>(members.master_port)};
+  rendezvous::Endpoint master{"", static_cast<int>(members.master_port)};
   if (request.standalone) return master;
   if (!members.rdzv_endpoint.empty() && members.rdzv_backend != "c10d")
-    return parse_endpoint(members.rdzv_endpoint, kStaticPort, "--rdzv-endpoint");
+    return rendezvous::parse_endpoint(members.rdzv_endpoint, kStaticPort, "--rdzv-endpoint");
   master.host = members.master_addr;
   return master;
 }
 
 void find_meeting_point(const SetupRequest& request, JobSetup& setup) {
-  const RendezvousConf& conf = setup.rendezvous;
+  const RendezvousConf& conf = setup.rdzv_conf;
   setup.endpoint = endpoint_of(request.members, setup.place);
   const int node_rank = setup.wanted_node_rank;
   if (node_rank >= setup.nodes.most)
     throw ConfigError(fmt::format("wanted a node rank from 0 to {} in a job of {} nodes, found {}",
                                   setup.nodes.most - 1, setup.nodes.most, node_rank),
                       {.key = "node_rank"});
-  setup.hosts_endpoint =
-      conf.is_host.value_or(node_rank >= 0 ? node_rank == 0 : is_this_host(setup.endpoint.host));
+  setup.hosts_endpoint = conf.is_host.value_or(
+      node_rank >= 0 ? node_rank == 0 : rendezvous::is_this_host(setup.endpoint.host));
   setup.may_join_endpoint = !conf.is_host && node_rank < 0;
-  if (setup.hosts_endpoint && !setup.may_join_endpoint && !is_this_host(setup.endpoint.host)) {
+  if (setup.hosts_endpoint && !setup.may_join_endpoint &&
+      !rendezvous::is_this_host(setup.endpoint.host)) {
     const Finding foreign = foreign_address(setup.endpoint.host, setup.endpoint.port);
     setup.notes.push_back(fmt::format("{}: {}", foreign.found, foreign.to_do));
   }
@@ -192,7 +193,7 @@ JobSetup set_up_job(const SetupRequest& request, const Environment& environment)
   refuse_what_is_not_there(request.members);
   JobSetup setup;
   // A word that means nothing is an error also where there is only one node to meet.
-  setup.rendezvous = parse_rendezvous_conf(request.members.rdzv_conf);
+  setup.rdzv_conf = parse_rendezvous_conf(request.members.rdzv_conf);
   setup.host = this_host();
   if (environment.contains("CUDA_VISIBLE_DEVICES"))
     setup.found_devices = environment.at("CUDA_VISIBLE_DEVICES");
@@ -219,7 +220,7 @@ JobSetup set_up_job(const SetupRequest& request, const Environment& environment)
       find_meeting_point(request, setup);
     } else {
       setup.master = master_of_one_node(request);
-      if (setup.master.host.empty() || is_this_host(setup.master.host))
+      if (setup.master.host.empty() || rendezvous::is_this_host(setup.master.host))
         setup.fixed_port = setup.master.port;
     }
   }

@@ -15,7 +15,7 @@
 #include "convoy/launch/place/environment_resolver.h"
 #include "convoy/launch/place/placement.h"
 #include "convoy/launch/place/preflight.h"
-#include "convoy/launch/rendezvous/rdzv_conf.h"
+#include "convoy/launch/rdzv_conf.h"
 #include "convoy/launch/supervisor.h"
 
 namespace convoy::launch {
@@ -40,10 +40,10 @@ struct JobSetup {
   Placement placement;
   std::optional<std::string> found_devices;  // CUDA_VISIBLE_DEVICES as it is
   std::string visible_devices;               // CUDA_VISIBLE_DEVICES of the ranks; empty = as it is
-  RendezvousConf rendezvous;                 // of --rdzv-conf
-  Endpoint endpoint;                         // where the nodes meet; empty host = one node
+  RendezvousConf rdzv_conf;                  // of --rdzv-conf
+  rendezvous::Endpoint endpoint;             // where the nodes meet; empty host = one node
   int wanted_node_rank = -1;                 // -1 = any that is free
-  Endpoint master;              // of one node, by the user's word; empty host, port 0 = not said
+  rendezvous::Endpoint master;  // of one node, by the user's word; empty host, port 0 = not said
   int fixed_port = 0;           // of one node: where rank 0 shall listen, by the user's word
   bool hosts_endpoint = false;  // here
   bool may_join_endpoint =
@@ -73,7 +73,7 @@ std::vector<Finding> check_job(const JobSetup& setup, const CheckedFiles& files)
 // The flags that --standalone beats, as rows of --explain with what counts instead.
 std::vector<Origin> standalone_origins(const MemberFlags& members);
 
-// `attempt` holds program, logs and signals; the rest is filled in. Throws ConfigError, IoError; PortTakenError for the port of one node
+// `attempt` holds program, logs and signals; the rest is filled in. Throws ConfigError, IoError; rendezvous::PortTakenError for the port of one node
 // or of the rendezvous.
 JobPlan plan_job(const SetupRequest& request, const JobSetup& setup, LaunchPlan attempt,
                  const Log& log);

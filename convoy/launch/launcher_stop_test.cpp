@@ -8,8 +8,8 @@
 
 #include <thread>
 
+#include "convoy/base/descriptor.h"
 #include "convoy/base/error.h"
-#include "convoy/launch/descriptor.h"
 #include "convoy/launch/launcher_fixture.h"
 #include "convoy/launch/signals.h"
 

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "convoy/launch/descriptor.h"
+#include "convoy/base/descriptor.h"
 
 namespace convoy::launch {
 

@@ -6,7 +6,7 @@
 // outgoing connections and for binds to port 0.
 #pragma once
 
-#include "convoy/launch/descriptor.h"
+#include "convoy/base/descriptor.h"
 
 namespace convoy::launch {
 

@@ -7,7 +7,7 @@
 
 #include <filesystem>
 
-#include "convoy/launch/descriptor.h"
+#include "convoy/base/descriptor.h"
 
 namespace convoy::launch {
 

@@ -9,6 +9,14 @@
 namespace convoy::launch {
 namespace {
 
+using rendezvous::Assignment;
+using rendezvous::AttemptEnd;
+using rendezvous::FailureCause;
+using rendezvous::NodeLink;
+using rendezvous::NodeOffer;
+using rendezvous::Notice;
+using rendezvous::Turn;
+
 constexpr int kStopped = static_cast<int>(ExitCode::Stopped);
 
 // The other nodes as an attempt's loop sees them.
@@ -197,7 +205,7 @@ LaunchReport run_with_others(const JobPlan& plan) {
 
 LaunchReport run_alone(const JobPlan& plan) {
   SignalStream signals(plan.attempt.stop_signals);
-  RestartPolicy policy(plan.restarts);
+  rendezvous::RestartPolicy policy(plan.restarts);
   LaunchPlan attempt = plan.attempt;
   attempt.job.max_restarts = plan.restarts.max_restarts;
   while (true) {
@@ -205,7 +213,7 @@ LaunchReport run_alone(const JobPlan& plan) {
     LaunchReport report = run_ranks(attempt, signals, nullptr);
     if (!report.failed() || report.stop_signal != 0 || plan.restarts.max_restarts == 0)
       return report;
-    const RestartDecision decision =
+    const rendezvous::RestartDecision decision =
         policy.record_failure(report.exit_code, progress_of(plan, report));
     report.exit_code = decision.exit_code;
     if (!decision.restart()) {

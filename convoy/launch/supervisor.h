@@ -9,25 +9,25 @@
 
 #include "convoy/base/log.h"
 #include "convoy/launch/launcher.h"
-#include "convoy/launch/rendezvous/coordinator.h"
-#include "convoy/launch/rendezvous/node_link.h"
-#include "convoy/launch/rendezvous/restart_policy.h"
+#include "convoy/rendezvous/coordinator.h"
+#include "convoy/rendezvous/node_link.h"
+#include "convoy/rendezvous/restart_policy.h"
 
 namespace convoy::launch {
 
 // How this node finds the others.
 struct JoinPlan {
-  NodeLinkOptions link;
-  JobToken token;
+  rendezvous::NodeLinkOptions link;
+  rendezvous::JobToken token;
 };
 
 struct JobPlan {
   LaunchPlan
       attempt;  // what is known before the job's members are; `job` is filled in when they are
-  RestartLimits
+  rendezvous::RestartLimits
       restarts;  // of a job on this node alone; the coordinator holds those of several nodes
-  std::optional<JoinPlan> join;              // several nodes
-  std::shared_ptr<Coordinator> coordinator;  // on the node that hosts it
+  std::optional<JoinPlan> join;                          // several nodes
+  std::shared_ptr<rendezvous::Coordinator> coordinator;  // on the node that hosts it
   bool own_program = false;  // the ranks are convoy-workers: they report progress, and on several
                              // nodes they get the job's key-value store
   Log log;

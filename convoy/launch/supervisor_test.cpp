@@ -58,10 +58,10 @@ TEST_F(Restarts, EndWithTheFailureWhenNoneIsLeft) {
 }
 
 TEST_F(Restarts, NoneForCodesThatARestartCanNotCure) {
-  EXPECT_EQ(
-      run("[ $RANK = 1 ] && sleep 60; echo x >> $HERE/attempts; exit 2", 5, final_codes_of_worker())
-          .exit_code,
-      2);
+  EXPECT_EQ(run("[ $RANK = 1 ] && sleep 60; echo x >> $HERE/attempts; exit 2", 5,
+                rendezvous::final_codes_of_worker())
+                .exit_code,
+            2);
   EXPECT_EQ(file("attempts"), "x\n");
 }
 

@@ -101,6 +101,20 @@ TEST_F(TwoNodes, ReportOfEachLeadsWithTheLastLinesOfTheRankThatFailed) {
   }
 }
 
+TEST_F(TwoNodes, EachNamesTheRankOfTheOtherThatDidNotEnterACollective) {
+  const std::string probe =
+      fmt::format("{}/launch_collective_probe ", std::getenv("CONVOY_BIN_DIR"));
+  node_0_ = start_node(0, "exec " + probe + "waits");
+  node_1_ = start_node(1, "exec " + probe + "idles");
+  for (LaunchProcess* const node : {node_0_.get(), node_1_.get()}) {
+    const LaunchEnd end = node->wait();
+    EXPECT_EQ(end.status, 6) << end.errors;
+    EXPECT_NE(end.errors.find("rank 1 never entered all_reduce #1 on group world"),
+              std::string::npos)
+        << end.errors;
+  }
+}
+
 TEST_F(TwoNodes, L06_StopAfterTheOwnRanksHaveEndedWaitsForTheOthersToSave) {
   // A job system signals every process: a rank may be gone before its launcher hears of it.
   start_both();

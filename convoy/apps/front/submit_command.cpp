@@ -12,10 +12,10 @@
 #include "convoy/apps/front/command.h"
 #include "convoy/base/error.h"
 #include "convoy/base/files.h"
-#include "convoy/launch/rendezvous/job_token.h"
 #include "convoy/launch/submit/engine_tool.h"
 #include "convoy/launch/submit/job_text.h"
 #include "convoy/launch/submit/submitted_command.h"
+#include "convoy/rendezvous/job_token.h"
 
 namespace convoy::apps {
 namespace {
@@ -26,7 +26,7 @@ using launch::SubmitSettings;
 std::string job_text(const SubmitSettings& settings, const std::vector<std::string>& command) {
   if (settings.engine == "slurm") return launch::slurm_script(settings, command);
   if (settings.engine == "mpi") return launch::mpi_script(settings, command);
-  return launch::kubernetes_manifest(settings, command, launch::JobToken::new_secret());
+  return launch::kubernetes_manifest(settings, command, rendezvous::JobToken::new_secret());
 }
 
 // Files made while this lives are for their owner alone.
@@ -100,7 +100,7 @@ int run_submit(Context& context, const std::vector<std::string>& arguments) {
   if (settings.name.empty()) {
     settings.name = "convoy";
     if (settings.engine == "kubernetes")
-      settings.name += "-" + launch::JobToken::new_secret().substr(0, 6);
+      settings.name += "-" + rendezvous::JobToken::new_secret().substr(0, 6);
   }
   check_environment(context, settings);
   for (const std::string& warning : launch::submit_warnings(settings, command))

@@ -14,7 +14,7 @@ std::vector<uint8_t> bytes_of(const std::string& text) { return {text.begin(), t
 
 }  // namespace
 
-ControlStore::ControlStore(launch::KeyValueOptions options, launch::JobToken token,
+ControlStore::ControlStore(rendezvous::KeyValueOptions options, rendezvous::JobToken token,
                            std::chrono::milliseconds timeout)
     : c10d::Store(timeout),
       options_(std::move(options)),

@@ -8,7 +8,7 @@
 #include <memory>
 #include <torch/csrc/distributed/c10d/Store.hpp>
 
-#include "convoy/launch/rendezvous/key_value_client.h"
+#include "convoy/rendezvous/key_value_client.h"
 
 namespace convoy::comm {
 
@@ -16,7 +16,7 @@ namespace convoy::comm {
 class ControlStore : public c10d::Store {
  public:
   // Blocks. Throws ConfigError for a wrong token, CommError when the store can not be reached.
-  ControlStore(launch::KeyValueOptions options, launch::JobToken token,
+  ControlStore(rendezvous::KeyValueOptions options, rendezvous::JobToken token,
                std::chrono::milliseconds timeout);
 
   c10::intrusive_ptr<c10d::Store> clone() override;  // over a connection of its own
@@ -36,9 +36,9 @@ class ControlStore : public c10d::Store {
             const std::chrono::milliseconds& timeout) override;
 
  private:
-  launch::KeyValueOptions options_;
-  launch::JobToken token_;
-  launch::KeyValueClient client_;
+  rendezvous::KeyValueOptions options_;
+  rendezvous::JobToken token_;
+  rendezvous::KeyValueClient client_;
 };
 
 }  // namespace convoy::comm

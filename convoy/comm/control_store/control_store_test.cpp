@@ -11,7 +11,7 @@
 
 #include "convoy/base/error.h"
 #include "convoy/comm/gloo/gloo_group.h"
-#include "convoy/launch/rendezvous/coordinator.h"
+#include "convoy/rendezvous/coordinator.h"
 
 namespace convoy::comm {
 namespace {
@@ -20,19 +20,19 @@ using namespace std::chrono_literals;
 
 class ControlStoreTest : public ::testing::Test {
  protected:
-  ControlStoreTest() : token_(launch::JobToken::from_secret("a secret of sixteen or more")) {
-    launch::CoordinatorOptions options;
+  ControlStoreTest() : token_(rendezvous::JobToken::from_secret("a secret of sixteen or more")) {
+    rendezvous::CoordinatorOptions options;
     options.run_id = "run";
-    coordinator_ =
-        std::make_unique<launch::Coordinator>(options, token_, launch::listen_on("127.0.0.1", 0));
+    coordinator_ = std::make_unique<rendezvous::Coordinator>(options, token_,
+                                                             rendezvous::listen_on("127.0.0.1", 0));
   }
 
-  launch::KeyValueOptions options(int rank) const {
+  rendezvous::KeyValueOptions options(int rank) const {
     return {.store = coordinator_->endpoint(), .run_id = "run", .attempt = 0, .rank = rank};
   }
 
-  launch::JobToken token_;
-  std::unique_ptr<launch::Coordinator> coordinator_;
+  rendezvous::JobToken token_;
+  std::unique_ptr<rendezvous::Coordinator> coordinator_;
 };
 
 TEST_F(ControlStoreTest, IsAStoreAsC10dKnowsIt) {

@@ -16,7 +16,7 @@
 #include "convoy/comm/gloo/broken_pipes.h"
 #include "convoy/comm/gloo/passage.h"
 #include "convoy/comm/gloo/sockets.h"
-#include "convoy/launch/rendezvous/endpoint.h"
+#include "convoy/rendezvous/endpoint.h"
 
 namespace convoy::comm {
 namespace {
@@ -42,12 +42,12 @@ c10::intrusive_ptr<c10d::Store> open_store(const RankEnvironment& environment,
   c10::intrusive_ptr<c10d::Store> store;
   if (!environment.store_address.empty()) {
     store = c10::make_intrusive<ControlStore>(
-        launch::KeyValueOptions{
-            .store = launch::parse_endpoint(environment.store_address, 0, "CONVOY_STORE_ADDRESS"),
-            .run_id = environment.run_id,
-            .attempt = environment.restart_count,
-            .rank = environment.rank},
-        launch::JobToken::from_environment(environment.run_id), timeout);
+        rendezvous::KeyValueOptions{.store = rendezvous::parse_endpoint(environment.store_address,
+                                                                        0, "CONVOY_STORE_ADDRESS"),
+                                    .run_id = environment.run_id,
+                                    .attempt = environment.restart_count,
+                                    .rank = environment.rank},
+        rendezvous::JobToken::from_environment(environment.run_id), timeout);
   } else if (!environment.store_file.empty()) {
     store = c10::make_intrusive<c10d::FileStore>(environment.store_file, environment.world);
   } else {
@@ -70,10 +70,11 @@ c10::intrusive_ptr<c10d::Store> open_store(const RankEnvironment& environment,
 std::string listening_address(const RankEnvironment& environment) {
   if (environment.one_host()) return "127.0.0.1";
   if (!environment.own_address.empty()) return environment.own_address;
-  const std::string found = launch::address_towards(environment.master_address);
-  const bool usable = !found.empty() && (!launch::is_loopback_address(found) ||
-                                         launch::is_loopback_address(environment.master_address) ||
-                                         environment.master_address == "localhost");
+  const std::string found = rendezvous::address_towards(environment.master_address);
+  const bool usable =
+      !found.empty() && (!rendezvous::is_loopback_address(found) ||
+                         rendezvous::is_loopback_address(environment.master_address) ||
+                         environment.master_address == "localhost");
   if (!usable)
     throw ConfigError(
         fmt::format("the ranks are on several hosts, but this one reaches MASTER_ADDR {} from {}, "

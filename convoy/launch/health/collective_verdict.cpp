@@ -337,6 +337,10 @@ Verdict collective_verdict(const std::vector<RankFlight>& flights) {
   return Judge(flights).verdict();
 }
 
+std::string words_of_blame(const Verdict& verdict) {
+  return verdict.kind == VerdictKind::AllIdle ? std::string() : verdict.text;
+}
+
 std::string verdict_json(const Verdict& verdict) {
   if (verdict.kind == VerdictKind::NothingRecorded) return "";
   constexpr const char* kWords[] = {"nothing_recorded", "all_idle", "missing",   "ended_early",

@@ -5,7 +5,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include "convoy/base/error.h"
 #include "convoy/launch/health/verdict_text.h"
+#include "files/mutated_texts.h"
 
 namespace convoy::launch {
 namespace {
@@ -230,6 +232,34 @@ TEST(CollectiveVerdict, NothingRecordedSaysNothing) {
     EXPECT_EQ(collective_verdict(flights).text, "");
     EXPECT_EQ(verdict_json(collective_verdict(flights)), "");
   }
+}
+
+// Ranks write them, and other hosts send them.
+TEST(CollectiveVerdict, IsGivenWhateverTheRecordsSay) {
+  std::vector<std::string> whole;
+  for (const RankFlight& one : one_missing()) whole.push_back(telemetry::flight_json(one));
+  testing::MutatedTexts texts(whole);
+  std::vector<RankFlight> flights;
+  int judged = 0;
+  for (int round = 0; round < 4000; ++round) {
+    try {
+      flights.push_back(telemetry::parse_flight_json(texts.next()));
+    } catch (const DataError&) {
+      continue;
+    }
+    if (flights.size() < 4) continue;
+    words_of_blame(collective_verdict(flights));
+    flights.clear();
+    ++judged;
+  }
+  EXPECT_GT(judged, 200);
+}
+
+TEST(CollectiveVerdict, WordsOfBlameSayNothingWhereNobodyWaits) {
+  EXPECT_NE(words_of_blame(collective_verdict(one_missing())), "");
+  const Verdict idle = collective_verdict({flight(0, {done(record("barrier", 0, kSecond))})});
+  EXPECT_EQ(idle.kind, VerdictKind::AllIdle);
+  EXPECT_EQ(words_of_blame(idle), "");
 }
 
 TEST(CollectiveVerdict, SixtyFourRanks) {

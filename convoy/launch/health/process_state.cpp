@@ -8,7 +8,7 @@
 #include <sstream>
 #include <string>
 
-#include "convoy/launch/descriptor.h"
+#include "convoy/base/descriptor.h"
 
 namespace convoy::launch {
 namespace {

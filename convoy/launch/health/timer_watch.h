@@ -9,9 +9,9 @@
 #include <optional>
 #include <vector>
 
-#include "convoy/launch/descriptor.h"
+#include "convoy/base/descriptor.h"
+#include "convoy/base/wall_clock.h"
 #include "convoy/launch/health/file_timers.h"
-#include "convoy/launch/wall_clock.h"
 
 namespace convoy::launch {
 

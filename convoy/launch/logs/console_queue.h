@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "convoy/launch/descriptor.h"
+#include "convoy/base/descriptor.h"
 
 namespace convoy::launch {
 

@@ -12,9 +12,9 @@
 #include "convoy/launch/place/environment_resolver.h"
 #include "convoy/launch/place/host_list.h"
 #include "convoy/launch/place/variables.h"
-#include "convoy/launch/rendezvous/endpoint.h"
-#include "convoy/launch/rendezvous/rdzv_conf.h"
+#include "convoy/launch/rdzv_conf.h"
 #include "convoy/launch/signals.h"
+#include "convoy/rendezvous/endpoint.h"
 #include "files/mutated_texts.h"
 
 namespace convoy::launch {
@@ -105,7 +105,7 @@ TEST(MutatedEnvironment, ListsOfHostsAndValuesOfFlags) {
     count(outcome, [&] { EXPECT_LE(expand_host_list(text, "LIST").size(), 100'000u); });
     count(outcome, [&] { EXPECT_LE(expand_counts(text, "LIST").size(), 100'000u); });
     count(outcome, [&] {
-      const Endpoint endpoint = parse_endpoint(text, 29500, "the endpoint");
+      const rendezvous::Endpoint endpoint = rendezvous::parse_endpoint(text, 29500, "the endpoint");
       EXPECT_TRUE(endpoint.port >= 0 && endpoint.port <= 65535 && !endpoint.host.empty());
     });
     count(outcome, [&] { EXPECT_GT(parse_rendezvous_conf(text).silence_limit.count(), 0); });

@@ -10,8 +10,8 @@
 #include <cstring>
 #include <fstream>
 
+#include "convoy/base/descriptor.h"
 #include "convoy/base/error.h"
-#include "convoy/launch/descriptor.h"
 #include "convoy/launch/descriptor_limit.h"
 
 namespace convoy::launch {

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What can be known to be wrong before a rank starts: ports, limits, shared memory, disk, clocks. Read-only but for
+// What can be known to be wrong before a rank starts: ports, limits, shared memory, disk. Read-only but for
 // a port that is bound for a moment and a file made and removed in each folder.
 #pragma once
 
-#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <string_view>
@@ -48,18 +47,6 @@ Finding foreign_address(const std::string& address, int port);
 
 // Whether a rank could become `program`, as execvp looks for it, and read `script` (empty = none).
 Finding program_finding(const std::string& program, const std::string& script);
-
-// One answer to "what time is it there": wall clocks in nanoseconds since 1970.
-struct ClockSample {
-  std::string host = {};
-  int64_t sent_ns = 0;      // our wall clock when asked
-  int64_t peer_ns = 0;      // the peer's wall clock when it answered
-  int64_t received_ns = 0;  // our wall clock when the answer came
-};
-
-// Judges the skew of each host by its sample with the shortest round trip: warning above 1 s, beyond what the trip
-// itself explains. Nothing here is an error: the launcher measures time by monotonic clocks only.
-std::vector<Finding> judge_clock_skew(const std::vector<ClockSample>& samples);
 
 Severity worst(const std::vector<Finding>& findings);
 std::string preflight_table(const std::vector<Finding>& findings);

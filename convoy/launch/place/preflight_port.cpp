@@ -7,8 +7,8 @@
 #include <cstring>
 #include <memory>
 
+#include "convoy/base/descriptor.h"
 #include "convoy/base/error.h"
-#include "convoy/launch/descriptor.h"
 #include "convoy/launch/place/port_holder.h"
 #include "convoy/launch/place/preflight.h"
 

@@ -12,7 +12,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "convoy/launch/descriptor.h"
+#include "convoy/base/descriptor.h"
 #include "files/temporary_folder.h"
 
 namespace convoy::launch {
@@ -162,26 +162,6 @@ TEST(Preflight, FoldersAreWrittenForAMomentAndLeftClean) {
   const PreflightRequest bad = {.scratch_folder = "/proc", .log_folder = "/proc"};
   EXPECT_EQ(find(bad, "scratch").severity, Severity::Error);
   EXPECT_EQ(find(bad, "logs").severity, Severity::Warning);
-}
-
-ClockSample sample(const std::string& host, double ahead_s, double trip_s) {
-  const auto ns = [](double seconds) { return static_cast<int64_t>(seconds * 1e9); };
-  return {host, ns(100), ns(100 + trip_s / 2 + ahead_s), ns(100 + trip_s)};
-}
-
-TEST(ClockSkew, IsJudgedByTheShortestTrip) {
-  const auto findings =
-      judge_clock_skew({sample("a", 5.0, 30.0), sample("a", 0.2, 0.01), sample("b", -3.0, 0.1)});
-  ASSERT_EQ(findings.size(), 2U);
-  EXPECT_EQ(findings[0].severity, Severity::Ok);
-  EXPECT_EQ(findings[1].severity, Severity::Warning);
-  EXPECT_TRUE(has(findings[1].found, "clock of b is 3.000 s behind")) << findings[1].found;
-  EXPECT_TRUE(judge_clock_skew({}).empty());
-}
-
-TEST(ClockSkew, SlowAnswersExplainThemselves) {
-  EXPECT_EQ(judge_clock_skew({sample("a", 5.0, 10.0)})[0].severity, Severity::Ok);
-  EXPECT_TRUE(judge_clock_skew({sample("a", 5.0, -1.0)}).empty());
 }
 
 TEST(PreflightText, TableAndJson) {

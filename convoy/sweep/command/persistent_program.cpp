@@ -64,7 +64,7 @@ PersistentProgram::PersistentProgram(std::vector<std::string> program,
 PersistentProgram::~PersistentProgram() { end(); }
 
 void PersistentProgram::start() {
-  launch::Pipe input = launch::make_pipe();
+  Pipe input = make_pipe();
   launch::RankStart start;
   start.program = program_;
   start.environment = environment_;

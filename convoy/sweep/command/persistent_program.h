@@ -46,7 +46,7 @@ class PersistentProgram {
  private:
   struct Running {
     launch::RankProcess process;
-    launch::Descriptor input;
+    Descriptor input;
     std::string output;  // after the last line
     std::string errors_tail;
     bool answered = false;      // at least once

@@ -44,7 +44,7 @@ int wait_milliseconds(Clock::time_point begin, double timeout_seconds) {
 
 }  // namespace
 
-void drain_program(launch::Descriptor& from, std::string& kept, size_t limit, int pass_on) {
+void drain_program(Descriptor& from, std::string& kept, size_t limit, int pass_on) {
   constexpr int kMostReads = 16;
   std::array<char, 65536> buffer;
   for (int turn = 0; from.open() && turn < kMostReads; ++turn) {

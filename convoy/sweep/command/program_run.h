@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "convoy/launch/descriptor.h"
+#include "convoy/base/descriptor.h"
 
 namespace convoy::sweep {
 
@@ -24,7 +24,7 @@ constexpr size_t kProgramTailBytes = 2048;  // of stderr that is kept
 
 // Appends what can be read now to `kept`, of which the last `limit` bytes stay, and to `pass_on` unless that is negative: 1 MiB
 // at most, so that a program that writes faster than this reads does not hold it. Closes the descriptor at its end.
-void drain_program(launch::Descriptor& from, std::string& kept, size_t limit, int pass_on);
+void drain_program(Descriptor& from, std::string& kept, size_t limit, int pass_on);
 
 // Runs `program` (argv; looked up in PATH unless it has a '/') in a session of its own, without a stdin, and passes its
 // stderr on. What it left in its process group is killed when it ends, or after `timeout_seconds` (0 = never). The kernel

@@ -83,7 +83,7 @@ void WorkerPool::start_missing(int64_t most) {
 PoolNews WorkerPool::wait(std::chrono::milliseconds limit, int other) {
   std::vector<pollfd> polled = {{.fd = other, .events = POLLIN, .revents = 0}};
   for (const auto& worker : workers_)
-    for (const launch::Descriptor* one :
+    for (const Descriptor* one :
          {worker ? &worker->process.exited : nullptr, worker ? &worker->process.output : nullptr,
           worker ? &worker->process.errors : nullptr})
       polled.push_back({.fd = one == nullptr ? -1 : one->get(), .events = POLLIN, .revents = 0});
