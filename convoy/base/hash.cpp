@@ -108,7 +108,9 @@ bool equal_in_constant_time(std::string_view left, std::string_view right) {
 
 std::string sha256_hex_of_file(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);
-  if (!file) throw DataError("cannot read the file", {.file = path.string()});
+  if (!file)
+    throw DataError(fmt::format("cannot read the file: {}", std::strerror(errno)),
+                    {.file = path.string()});
   Sha256 hash;
   std::string chunk(1 << 20, '\0');
   while (file) {

@@ -40,6 +40,7 @@ RankEnvironment read_rank_environment() {
   environment.world = number_of("WORLD_SIZE", 1, 1, kMost);
   environment.rank = number_of("RANK", 0, 0, environment.world - 1);
   environment.local_world = number_of("LOCAL_WORLD_SIZE", environment.world, 1, environment.world);
+  environment.full_world = number_of("CONVOY_FULL_WORLD_SIZE", environment.world, 1, kMost);
   environment.local_rank = number_of("LOCAL_RANK", environment.rank % environment.local_world, 0,
                                      environment.local_world - 1);
   environment.master_address = text_of("MASTER_ADDR", environment.master_address);

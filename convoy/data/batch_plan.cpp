@@ -28,6 +28,11 @@ BatchPlan::BatchPlan(TokenDataset dataset, BatchPlanConfig config)
                ConfigError,
                "wanted batch size, accumulation and world of at least 1, found {}, {}, {}",
                config.batch_size, config.grad_accum, config.world_size);
+  const int64_t most_at_once = config.batch_size * config.world_size;
+  if (config.global_batch > 0)
+    config_.grad_accum = (config.global_batch + most_at_once - 1) / most_at_once;
+  else
+    config_.global_batch = most_at_once * config.grad_accum;
   if (config.packing) {
     std::vector<int64_t> lengths_tokens(static_cast<size_t>(dataset_.num_rows()));
     for (size_t row = 0; row < lengths_tokens.size(); ++row)
@@ -39,19 +44,15 @@ BatchPlan::BatchPlan(TokenDataset dataset, BatchPlanConfig config)
   }
 }
 
-int64_t BatchPlan::global_batch_units() const {
-  return config_.batch_size * config_.grad_accum * config_.world_size;
-}
-
 int64_t BatchPlan::steps_per_epoch() const {
-  return (num_units() + global_batch_units() - 1) / global_batch_units();
+  return (num_units() + config_.global_batch - 1) / config_.global_batch;
 }
 
 std::vector<int64_t> BatchPlan::global_batch(StepPosition position) const {
   CONVOY_INVARIANT(position.epoch >= 0 && position.step >= 0 && position.step < steps_per_epoch(),
                    "epoch {}, step {} of {}", position.epoch, position.step, steps_per_epoch());
-  const int64_t begin = position.step * global_batch_units();
-  const int64_t end = std::min(begin + global_batch_units(), num_units());
+  const int64_t begin = position.step * config_.global_batch;
+  const int64_t end = std::min(begin + config_.global_batch, num_units());
   std::vector<int64_t> units(static_cast<size_t>(end - begin));
   if (!config_.shuffle) {
     for (int64_t unit = begin; unit < end; ++unit) units[static_cast<size_t>(unit - begin)] = unit;

@@ -16,6 +16,9 @@ struct BatchPlanConfig {
   int64_t batch_size = 1;  // rows, or blocks when packing, per micro-batch and rank
   int64_t grad_accum = 1;
   int64_t world_size = 1;
+  // Rows, or blocks, of one step over all ranks. 0 = batch_size x grad_accum x world_size; another number decides grad_accum: as few
+  // micro-batches of at most batch_size as hold it.
+  int64_t global_batch = 0;
   bool packing = false;      // best-fit decreasing into blocks of block_tokens
   int64_t block_tokens = 0;  // capacity of a block when packing
   bool shuffle = true;
@@ -48,13 +51,13 @@ class BatchPlan {
   int64_t num_rows(StepPosition position) const;
 
   const TokenDataset& dataset() const { return dataset_; }
+  // With global_batch and grad_accum as they are used.
   const BatchPlanConfig& config() const { return config_; }
 
  private:
   struct EpochOrder;
   // Units of the global batch at `position`, in shuffled order: a slice of the epoch's permutation.
   std::vector<int64_t> global_batch(StepPosition position) const;
-  int64_t global_batch_units() const;
 
   TokenDataset dataset_;
   BatchPlanConfig config_;

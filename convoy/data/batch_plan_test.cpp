@@ -152,6 +152,24 @@ TEST(BatchPlan, GlobalBatchIsTheSameHoweverItIsDealt) {
   }
 }
 
+TEST(BatchPlan, AGivenGlobalBatchIsKeptOnAnyNumberOfRanks) {
+  const TokenDataset dataset = dataset_of_rows(50);
+  const BatchPlan reference(dataset, {.batch_size = 6, .seed = 3});
+  for (const auto& [batch, world, accum] : std::vector<std::array<int64_t, 3>>{
+           {2, 1, 3}, {2, 2, 2}, {2, 3, 1}, {2, 4, 1}, {4, 1, 2}, {1, 4, 2}, {1, 7, 1}}) {
+    const BatchPlan plan(dataset,
+                         {.batch_size = batch, .world_size = world, .global_batch = 6, .seed = 3});
+    ASSERT_EQ(plan.config().grad_accum, accum);
+    ASSERT_EQ(plan.steps_per_epoch(), reference.steps_per_epoch());
+    for (int64_t step = 0; step < plan.steps_per_epoch(); ++step) {
+      EXPECT_EQ(sorted(step_rows(plan, {1, step})), sorted(step_rows(reference, {1, step})));
+      for (int64_t micro = 0; micro < accum; ++micro)
+        for (int64_t rank = 0; rank < world; ++rank)
+          EXPECT_LE(plan.rows({1, step}, micro, rank).size(), static_cast<size_t>(batch));
+    }
+  }
+}
+
 TEST(BatchPlan, AccumulationAndRanksShareTheirMicroBatches) {
   const TokenDataset dataset = dataset_of_rows(32);
   const BatchPlan one(dataset, {.batch_size = 2, .grad_accum = 4, .world_size = 1, .seed = 3});

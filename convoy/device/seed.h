@@ -12,8 +12,7 @@ struct SeedPoint {
   int64_t seed = 0;
   int64_t epoch = 0;
   int64_t step = 0;
-  int64_t micro_batch = 0;
-  int64_t rank = 0;
+  int64_t micro_batch = 0;  // of the whole step, over all ranks
 };
 
 // Seeds LibTorch's default CPU generator from `point` (dropout, initialisation). Call before each

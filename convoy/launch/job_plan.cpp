@@ -53,8 +53,11 @@ std::vector<RankSetup> rank_setups(const SetupRequest& request, const JobSetup& 
 }
 
 // A rank that another launcher placed: it is started here alone, as what it is.
-JobPlace adopted_place(const ResolvedPlace& place) {
+JobPlace adopted_place(const ResolvedPlace& place, const TorchrunAround& around) {
   JobPlace job;
+  job.restart_count = around.restart_count;
+  job.max_restarts = around.max_restarts;
+  job.agent_hosts_store = around.hosts_store;
   job.node_rank = std::max(0, place.node_rank);
   job.num_nodes = std::max(1, place.num_nodes);
   job.first_rank = place.rank;
@@ -161,11 +164,11 @@ JobPlan plan_job(const SetupRequest& request, const JobSetup& setup, LaunchPlan 
   attempt.failure_grace = milliseconds_of(request.members.failure_grace);
   if (is_under(setup.place, "srun")) attempt.stop_repeat = kSlurmStopRepeat;
   const std::string role = attempt.job.role;
-  if (setup.adopted()) attempt.job = adopted_place(setup.place);
+  if (setup.adopted()) attempt.job = adopted_place(setup.place, setup.around);
   attempt.job.role = role;
   attempt.job.run_id = setup.run_id;
-  attempt.job.max_restarts = plan.restarts.max_restarts;
   if (!setup.adopted()) {
+    attempt.job.max_restarts = plan.restarts.max_restarts;
     attempt.job.num_local_ranks = setup.num_local_ranks;
     attempt.job.world_size = setup.num_local_ranks;
     if (!setup.several_nodes()) {

@@ -106,6 +106,22 @@ std::string run_id_of(const SetupRequest& request, const ResolvedPlace& place,
   return place.job_id.empty() ? "none" : place.job_id;
 }
 
+TorchrunAround torchrun_around(const Environment& environment) {
+  const auto number = [&](const std::string& name) {
+    const std::string text = value_of(environment, name);
+    int value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (!text.empty() && (error != std::errc() || end != text.data() + text.size() || value < 0))
+      throw ConfigError(
+          fmt::format("wanted a number from 0 on in the variable {}, found `{}`", name, text),
+          {.key = name});
+    return value;
+  };
+  return {.restart_count = number("TORCHELASTIC_RESTART_COUNT"),
+          .max_restarts = number("TORCHELASTIC_MAX_RESTARTS"),
+          .hosts_store = value_of(environment, "TORCHELASTIC_USE_AGENT_STORE") == "True"};
+}
+
 void refuse_what_is_not_there(const MemberFlags& members) {
   if (members.rdzv_backend.starts_with("etcd"))
     throw ConfigError(
@@ -211,6 +227,7 @@ JobSetup set_up_job(const SetupRequest& request, const Environment& environment)
   setup.run_id = run_id_of(request, setup.place, environment);
   if (setup.adopted()) {
     setup.num_local_ranks = 1;
+    if (setup.place.source == "torchrun") setup.around = torchrun_around(environment);
   } else {
     // A rank of another launcher has that one's pipe.
     if (value_of(environment, "TORCHELASTIC_ENABLE_FILE_TIMER") == std::string(1, '1'))

@@ -33,8 +33,16 @@ struct NodesRange {
   int most = 1;
 };
 
+// What the torchrun that placed this rank told it beside its place.
+struct TorchrunAround {
+  int restart_count = 0;
+  int max_restarts = 0;
+  bool hosts_store = false;  // MASTER_PORT is its own: rank 0 must not listen there
+};
+
 struct JobSetup {
   ResolvedPlace place;
+  TorchrunAround around;  // of an adopted rank
   NodesRange nodes;
   int num_local_ranks = 1;
   Placement placement;

@@ -151,6 +151,19 @@ TEST_F(Launcher, FirstFailureEndsTheOthersAndIsReported) {
   EXPECT_EQ(line["rank"], 1);
 }
 
+TEST_F(Launcher, RanksThatEndAlikeAfterTheFirstFailureAreOneLine) {
+  const LaunchReport report = run(5,
+                                  "[ $RANK = 2 ] && { sleep 0.2; exit 7; }; [ $RANK = 4 ] && trap "
+                                  "'exit 9' TERM; sleep 60 & wait");
+  const std::string text = failure_text(report);
+  EXPECT_NE(
+      text.find("ranks 0, 1 and 3 were killed by signal 15 (Terminated) after rank 2 had failed\n"),
+      std::string::npos)
+      << text;
+  EXPECT_NE(text.find("rank 4 ended with exit code 9 after rank 2 had failed\n"), std::string::npos)
+      << text;
+}
+
 TEST_F(Launcher, ReportCutsLongLinesAndShowsNoControlBytes) {
   const std::string text = failure_text(run(2,
                                             "[ $RANK = 1 ] && sleep 60; head -c 3000 /dev/zero | "

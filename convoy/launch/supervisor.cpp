@@ -114,6 +114,10 @@ LaunchPlan plan_of(const JobPlan& plan, const Assignment& assignment) {
     attempt.environment["CONVOY_OWN_ADDRESS"] = assignment.own_address;
     attempt.environment["CONVOY_JOB_TOKEN"] = plan.join->token.for_worker();
   }
+  const NodeOffer* const offer = plan.join ? &plan.join->link.offer : nullptr;
+  if (plan.own_program && offer != nullptr && offer->min_nodes < offer->max_nodes)
+    attempt.environment["CONVOY_FULL_WORLD_SIZE"] =
+        std::to_string(offer->max_nodes * offer->num_local_ranks);
   return attempt;
 }
 
@@ -207,9 +211,8 @@ LaunchReport run_alone(const JobPlan& plan) {
   SignalStream signals(plan.attempt.stop_signals);
   rendezvous::RestartPolicy policy(plan.restarts);
   LaunchPlan attempt = plan.attempt;
-  attempt.job.max_restarts = plan.restarts.max_restarts;
   while (true) {
-    attempt.job.restart_count = policy.attempt();
+    attempt.job.restart_count = plan.attempt.job.restart_count + policy.attempt();
     LaunchReport report = run_ranks(attempt, signals, nullptr);
     if (!report.failed() || report.stop_signal != 0 || plan.restarts.max_restarts == 0)
       return report;

@@ -28,6 +28,7 @@ class Restarts : public ::testing::Test {
     plan.attempt.program = {"/bin/sh", "-c", script};
     plan.attempt.job.num_local_ranks = 2;
     plan.attempt.job.world_size = 2;
+    plan.attempt.job.max_restarts = max_restarts;
     plan.attempt.logs.console = Console::Silent;
     plan.restarts.max_restarts = max_restarts;
     plan.restarts.final_codes = std::move(final_codes);

@@ -6,8 +6,10 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 #include <sstream>
+#include <vector>
 
 #include "convoy/base/error.h"
+#include "convoy/launch/health/verdict_text.h"
 
 namespace convoy::launch {
 namespace {
@@ -73,6 +75,30 @@ std::string who_failed(const LaunchReport& report) {
   return fmt::format("rank {}", report.ends[static_cast<size_t>(report.root_cause)].rank);
 }
 
+// Each way of ending with the ranks that ended so, in the order in which they are found. A silent rank is killed in the end, which is no second
+// failure.
+std::string later_ends_text(const LaunchReport& report) {
+  std::vector<std::pair<std::string, std::vector<int>>> ways;
+  for (size_t index = 0; index < report.ends.size(); ++index) {
+    const RankEnd& end = report.ends[index];
+    if (static_cast<int>(index) == report.root_cause || report.ended_early || end.exit_code == 0)
+      continue;
+    const std::string way = way_of_ending(end);
+    const auto known = std::find_if(ways.begin(), ways.end(),
+                                    [&way](const auto& one) { return one.first == way; });
+    if (known != ways.end())
+      known->second.push_back(end.rank);
+    else
+      ways.push_back({way, {end.rank}});
+  }
+  std::string text;
+  for (auto& [way, ranks] : ways) {
+    if (ranks.size() > 1 && way.starts_with("was ")) way.replace(0, 3, "were");
+    text += fmt::format("{} {} after {} had failed\n", rank_list(ranks), way, who_failed(report));
+  }
+  return text;
+}
+
 std::string last_lines_text(int rank, const std::string& lines) {
   if (lines.empty()) return {};
   return fmt::format("rank {} failed first; its last lines:\n{}", rank, indented(lines));
@@ -103,8 +129,27 @@ std::string cause_sentence(const LaunchReport& report) {
   return fmt::format("rank {} {}", cause.rank, way_of_ending(cause));
 }
 
+// Restarts were given up: the code is theirs, the cause that of the last attempt.
+bool made_no_progress(const LaunchReport& report) {
+  constexpr auto kNoProgress = static_cast<int>(ExitCode::NoProgress);
+  const int cause_code = report.root_cause >= 0
+                             ? report.ends[static_cast<size_t>(report.root_cause)].exit_code
+                             : report.peer_failure->exit_code;
+  return report.exit_code == kNoProgress && cause_code != kNoProgress;
+}
+
+std::string last_sentence(const LaunchReport& report) {
+  return (made_no_progress(report) ? "no attempt makes progress, the last one ended so: " : "") +
+         cause_sentence(report);
+}
+
 // The line, with what was found of the collectives.
 std::string rendered(nlohmann::ordered_json line, const LaunchReport& report) {
+  if (made_no_progress(report)) {
+    line["code"] = report.exit_code;
+    line["kind"] = "no_progress";
+    line["message"] = last_sentence(report);
+  }
   if (!report.verdict_json.empty())
     line["collective"] = nlohmann::ordered_json::parse(report.verdict_json, nullptr, false);
   return line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
@@ -160,18 +205,10 @@ std::string failure_text(const LaunchReport& report) {
               ? cause_text(report)
               : last_lines_text(report.peer_failure->rank, report.peer_failure->last_lines);
   if (!report.verdict.empty()) text += report.verdict + "\n";
-  for (size_t index = 0; index < report.ends.size(); ++index) {
-    const RankEnd& end = report.ends[index];
-    // A silent rank is killed in the end, which is no second failure.
-    const bool is_cause = report.root_cause >= 0 &&
-                          end.rank == report.ends[static_cast<size_t>(report.root_cause)].rank;
-    if (is_cause || report.ended_early || end.exit_code == 0) continue;
-    text += fmt::format("rank {} {} after {} had failed\n", end.rank, way_of_ending(end),
-                        who_failed(report));
-  }
+  text += later_ends_text(report);
   for (const int rank : report.unkillable)
     text += fmt::format("rank {} could not be killed and is left behind\n", rank);
-  return text + cause_sentence(report) + "\n";
+  return text + last_sentence(report) + "\n";
 }
 
 std::string failure_sentence(const LaunchReport& report) {
@@ -199,7 +236,7 @@ std::string failure_json(const LaunchReport& report) {
   line["rank"] = cause.rank;
   line["step"] = nullptr;
   for (const telemetry::RankFlight& flight : report.flights)
-    if (flight.rank == cause.rank && flight.step >= 0) line["step"] = flight.step + 1;
+    if (flight.rank == cause.rank && flight.step >= 0) line["step"] = step_of(flight);
   line["file"] = nullptr;
   line["hint"] = nullptr;
   if (!cause.log_file.empty()) line["hint"] = fmt::format("read {}", cause.log_file.string());

@@ -24,6 +24,7 @@ struct JobPlace {
   int master_port = 0;
   int restart_count = 0;  // attempts before this one, whatever ended them
   int max_restarts = 0;
+  bool agent_hosts_store = false;  // the torchrun around this rank listens at master_port
 
   bool all_ranks_here() const { return num_local_ranks == world_size; }
 };

@@ -32,10 +32,12 @@ std::string compute_dtype(const settings::TrainSettings& settings) {
   return settings.train.bf16 ? "bf16" : "fp32";
 }
 
-data::BatchPlanConfig plan_config(const settings::TrainSettings& settings, int64_t world_size) {
+data::BatchPlanConfig plan_config(const settings::TrainSettings& settings, int64_t world_size,
+                                  int64_t global_batch) {
   return {.batch_size = settings.train.batch_size,
           .grad_accum = settings.train.grad_accum,
           .world_size = world_size,
+          .global_batch = global_batch,
           .packing = settings.train.packing,
           .block_tokens = settings.model.max_seq_len,
           .shuffle = settings.data.shuffle,
@@ -61,8 +63,9 @@ class FineTune {
   void load_base();
   void encode_data();
   void choose_parameters();
+  void find_checkpoint();
+  int64_t global_batch();
   void prepare_training();
-  void resume();
   void adopt(const checkpoint::LoadedCheckpoint& loaded);
   void open_log();
   void write_alongside(const fs::path& folder) const;
@@ -88,6 +91,7 @@ class FineTune {
   std::optional<optim::AdamW> optimizer_;
   std::optional<optim::LearningRateSchedule> schedule_;
   checkpoint::Stamp stamp_;
+  std::optional<checkpoint::LoadedCheckpoint> resumed_;  // until its state is taken over
   checkpoint::Progress start_;
   std::string resumed_trainer_state_;
   std::optional<telemetry::TrainingLog> training_log_;
@@ -134,6 +138,27 @@ void FineTune::choose_parameters() {
   parameter_group_ = "adapter_model";
 }
 
+void FineTune::find_checkpoint() {
+  const std::string& wish = settings_.train.resume_from_checkpoint;
+  if (group_->rank() == 0) checkpoints_.prepare();
+  group_->barrier();
+  if (wish == "never") return;
+  if (wish == "auto")
+    resumed_ = checkpoints_.load_newest();
+  else
+    resumed_ = checkpoint::load_checkpoint(wish);
+}
+
+// Of the job with all its nodes, so that the numbers do not depend on who is there; of rank 0's word where nodes start unlike numbers of ranks.
+int64_t FineTune::global_batch() {
+  const std::string full_world =
+      group_->all_gather_bytes(std::to_string(environment_.full_world)).front();
+  const int64_t own = settings_.train.batch_size * settings_.train.grad_accum *
+                      std::max<int64_t>(std::stoll(full_world), group_->size());
+  if (!resumed_) return own;
+  return kept_global_batch(resumed_->state.stamp, settings_, request_.forced_fields).value_or(own);
+}
+
 void FineTune::prepare_training() {
   strategy_ = parallel::make_strategy(settings_.parallel, *group_);
   std::vector<parallel::TrainableParameter> trainable;
@@ -141,7 +166,7 @@ void FineTune::prepare_training() {
     trainable.push_back({parameter.name, parameter.value});
   strategy_->prepare(std::move(trainable));
 
-  plan_.emplace(splits_.train, plan_config(settings_, group_->size()));
+  plan_.emplace(splits_.train, plan_config(settings_, group_->size(), global_batch()));
   std::vector<optim::OptimizedParameter> optimized;
   for (size_t index = 0; index < parameters_.size(); ++index)
     optimized.push_back({.name = parameters_[index].name,
@@ -156,7 +181,7 @@ void FineTune::prepare_training() {
                      std::move(optimized));
   schedule_.emplace(settings_.train.schedule, settings_.train.learning_rate,
                     train::total_steps(settings_.train, plan_->steps_per_epoch()));
-  stamp_ = train_stamp(settings_, *base_, splits_, compute_dtype(settings_), group_->size());
+  stamp_ = train_stamp(settings_, *base_, splits_, compute_dtype(settings_), plan_->config());
 }
 
 void FineTune::adopt(const checkpoint::LoadedCheckpoint& loaded) {
@@ -173,19 +198,6 @@ void FineTune::adopt(const checkpoint::LoadedCheckpoint& loaded) {
   const fs::path trainer_state = loaded.folder / "trainer_state.json";
   if (fs::exists(trainer_state)) resumed_trainer_state_ = read_file(trainer_state);
   log_.info(fmt::format("resuming at step {} from {}", start_.step, loaded.folder.string()));
-}
-
-void FineTune::resume() {
-  const std::string& wish = settings_.train.resume_from_checkpoint;
-  if (group_->rank() == 0) checkpoints_.prepare();
-  group_->barrier();
-  if (wish == "never") return;
-  if (wish == "auto") {
-    const std::optional<checkpoint::LoadedCheckpoint> newest = checkpoints_.load_newest();
-    if (newest) adopt(*newest);
-    return;
-  }
-  adopt(checkpoint::load_checkpoint(wish));
 }
 
 void FineTune::open_log() {
@@ -287,10 +299,15 @@ ExitCode FineTune::run() {
   if (environment_.local_rank != 0) encode_data();
   flight_.set_phase("prepare");
   choose_parameters();
+  if (!request_.plan_only) find_checkpoint();
   prepare_training();
   report_plan(log_, settings_, *base_, splits_, *plan_, parameters_, compute_dtype(settings_));
   if (request_.plan_only) return ExitCode::Done;
-  resume();
+  if (resumed_) adopt(*resumed_);
+  resumed_.reset();
+  const int64_t total_steps = train::total_steps(settings_.train, plan_->steps_per_epoch());
+  if (start_.step >= total_steps)
+    log_.info(fmt::format("nothing left to train: step {} of {}", start_.step, total_steps));
   if (group_->rank() == 0)
     folder_.write_identity(run_identity(settings_, folder_, splits_, stamp_, *group_, start_));
   open_log();

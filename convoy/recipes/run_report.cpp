@@ -40,11 +40,16 @@ void report_plan(const Log& log, const settings::TrainSettings& settings, const 
                        share_text(trained, total)));
   if (!splits.policy.empty()) log.info(splits.policy);
   const data::BatchPlanConfig& batch = plan.config();
+  const bool even = batch.global_batch == batch.batch_size * batch.grad_accum * batch.world_size;
   log.info(fmt::format(
-      "batch: {} {} x {} accumulation x {} ranks = {} a step; {} steps ({} an epoch)",
-      batch.batch_size, batch.packing ? "blocks" : "rows", batch.grad_accum, batch.world_size,
-      batch.batch_size * batch.grad_accum * batch.world_size,
+      "batch: {}{} {} x {} accumulation x {} ranks = {} a step; {} steps ({} an epoch)",
+      even ? "" : "up to ", batch.batch_size, batch.packing ? "blocks" : "rows", batch.grad_accum,
+      batch.world_size, batch.global_batch,
       train::total_steps(settings.train, plan.steps_per_epoch()), plan.steps_per_epoch()));
+  if (batch.global_batch < batch.world_size)
+    log.warning(fmt::format("the run's steps of {} {} leave {} of {} ranks without work",
+                            batch.global_batch, batch.packing ? "blocks" : "rows",
+                            batch.world_size - batch.global_batch, batch.world_size));
 }
 
 telemetry::RunIdentity run_identity(const settings::TrainSettings& settings,
@@ -76,7 +81,7 @@ nlohmann::json final_metrics(nlohmann::json figures, const settings::TrainSettin
   figures["supervised_tokens_seen"] = progress.supervised_tokens_seen;
   figures["per_device_train_batch_size"] = batch.batch_size;
   figures["gradient_accumulation_steps"] = batch.grad_accum;
-  figures["global_batch_size"] = batch.batch_size * batch.grad_accum * batch.world_size;
+  figures["global_batch_size"] = batch.global_batch;
   if (progress.best_metric) {
     figures["best_eval_loss"] = *progress.best_metric;
     figures["best_step"] = progress.best_step;

@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convoy/recipes/train_stamp.h"
 
+#include <charconv>
+
 #include "convoy/base/error.h"
 #include "convoy/base/hash.h"
 
 namespace convoy::recipes {
 namespace {
+
+constexpr const char* kBatchSize = "batch_size";
+constexpr const char* kGradAccum = "grad_accum";
 
 void stamp_lora(checkpoint::Stamp& stamp, const adapters::LoraConfig& lora) {
   stamp.set("lora.r", lora.r);
@@ -20,7 +25,7 @@ void stamp_lora(checkpoint::Stamp& stamp, const adapters::LoraConfig& lora) {
 
 checkpoint::Stamp train_stamp(const settings::TrainSettings& settings, const LoadedModel& base,
                               const data::EncodedSplits& splits, const std::string& dtype,
-                              int64_t world_size) {
+                              const data::BatchPlanConfig& batch) {
   checkpoint::Stamp stamp;
   stamp.set("backend", "cpu");
   stamp.set("dtype", dtype);
@@ -35,16 +40,37 @@ checkpoint::Stamp train_stamp(const settings::TrainSettings& settings, const Loa
   stamp.set("seed", settings.seed);
   stamp.set("model", model_fingerprint(base.folder));
   stamp.set("tokenizer", base.tokenizer.content_hash());
-  stamp.set("global_batch", settings.train.batch_size * settings.train.grad_accum * world_size);
+  stamp.set("global_batch", batch.global_batch);
   // A change of these is the user's right: applied, recorded and said.
-  stamp.set_informational("world_size", fmt::format("{}", world_size));
-  stamp.set_informational("grad_accum", fmt::format("{}", settings.train.grad_accum));
+  stamp.set_informational("world_size", fmt::format("{}", batch.world_size));
+  stamp.set_informational(kBatchSize, fmt::format("{}", settings.train.batch_size));
+  stamp.set_informational(kGradAccum, fmt::format("{}", settings.train.grad_accum));
   stamp.set_informational("learning_rate", fmt::format("{}", settings.train.learning_rate));
   stamp.set_informational("lr_scheduler_type", settings.train.schedule.lr_scheduler_type);
   stamp.set_informational("weight_decay", fmt::format("{}", settings.train.weight_decay));
   stamp.set_informational("epochs", fmt::format("{}", settings.train.epochs));
   stamp.set_informational("steps", fmt::format("{}", settings.train.steps));
   return stamp;
+}
+
+std::optional<int64_t> kept_global_batch(const checkpoint::Stamp& saved,
+                                         const settings::TrainSettings& settings,
+                                         const std::vector<std::string>& forced) {
+  for (const std::string& field : forced)
+    if (field == "all" || field == "global_batch") return std::nullopt;
+  const auto is = [&saved](const char* field, int64_t value) {
+    const checkpoint::StampField* const found = saved.find(field);
+    return found != nullptr && found->value == std::to_string(value);
+  };
+  const checkpoint::StampField* const global_batch = saved.find("global_batch");
+  if (global_batch == nullptr || !is(kBatchSize, settings.train.batch_size) ||
+      !is(kGradAccum, settings.train.grad_accum))
+    return std::nullopt;
+  int64_t rows = 0;
+  const std::string& text = global_batch->value;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), rows);
+  if (error != std::errc() || end != text.data() + text.size() || rows < 1) return std::nullopt;
+  return rows;
 }
 
 void restore_parameters(const std::vector<nn::NamedTensor>& parameters, const std::string& group,

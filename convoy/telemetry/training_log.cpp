@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -82,6 +83,7 @@ TrainingLog::TrainingLog(TrainingLogOptions options, const Log& log)
       events_(options_.run_folder / "events.jsonl", log, options_.resume_step),
       progress_(std::make_unique<Progress>(progress_options(options_))),
       window_(std::make_unique<Window>()) {
+  window_->shown.done = std::max<int64_t>(0, options_.resume_step);
   if (!options_.resume_state.empty()) state_ = parse_trainer_state(options_.resume_state);
   state_.max_steps = options_.total_steps;
   state_.num_train_epochs = static_cast<int64_t>(std::ceil(options_.total_epochs));
@@ -265,12 +267,14 @@ json TrainingLog::final_figures() const {
   json figures = window.eval_figures;
   figures["epoch"] = state_.epoch;
   figures["global_step"] = state_.global_step;
-  figures["train_runtime"] = runtime;
-  figures["train_samples_per_second"] = rate(static_cast<double>(window.run_rows), runtime);
-  figures["train_steps_per_second"] = rate(static_cast<double>(window.run_steps), runtime);
-  figures["train_tokens_per_second"] = rate(static_cast<double>(window.run_tokens), runtime);
-  if (window.run_steps > 0)
+  // A run that had nothing left to do keeps the figures of the one that did it.
+  if (window.run_steps > 0) {
+    figures["train_runtime"] = runtime;
+    figures["train_samples_per_second"] = rate(static_cast<double>(window.run_rows), runtime);
+    figures["train_steps_per_second"] = rate(static_cast<double>(window.run_steps), runtime);
+    figures["train_tokens_per_second"] = rate(static_cast<double>(window.run_tokens), runtime);
     figures["train_loss"] = window.run_loss_sum / static_cast<double>(window.run_steps);
+  }
   if (state_.best_metric) {
     figures["best_eval_loss"] = *state_.best_metric;
     figures["best_step"] = *state_.best_global_step;
@@ -281,7 +285,8 @@ json TrainingLog::final_figures() const {
 void TrainingLog::end(RunEnd how) {
   if (std::exchange(ended_, true)) return;
   const json figures = final_figures();
-  if (how == RunEnd::Finished || how == RunEnd::EarlyStopped) {
+  const bool trained = window_->run_steps > 0;
+  if (trained && (how == RunEnd::Finished || how == RunEnd::EarlyStopped)) {
     json entry = {
         {"epoch", state_.epoch}, {"step", state_.global_step}, {"total_flos", state_.total_flos}};
     for (const char* name :

@@ -82,16 +82,16 @@ bool Loop::is_due(const std::string& strategy, int64_t interval) const {
 double Loop::run_micro_batch(data::StepPosition position, int64_t micro_batch,
                              int64_t divisor_tokens) {
   const int64_t rank = parts_.strategy.rank();
-  const bool last = micro_batch + 1 == settings_.train.grad_accum;
+  const bool last = micro_batch + 1 == parts_.plan.config().grad_accum;
   parts_.strategy.begin_micro_batch(last ? parallel::MicroBatch::Last : parallel::MicroBatch::More);
   const std::vector<int64_t> rows = parts_.plan.rows(position, micro_batch, rank);
   if (rows.empty()) return 0;
   parts_.flight.set_phase("data");
+  // Numbered over ranks as the plan deals them: other ranks with the same micro-batches draw the same numbers for them.
   device::seed_generator({.seed = settings_.seed,
                           .epoch = position.epoch,
                           .step = position.step,
-                          .micro_batch = micro_batch,
-                          .rank = rank});
+                          .micro_batch = micro_batch * parts_.strategy.world() + rank});
   const LabelledBatch batch = assemble_batch(parts_.plan.dataset(), rows);
   parts_.flight.set_phase("forward");
   const at::Tensor hidden_TD = parts_.model.hidden_states(
@@ -131,7 +131,7 @@ void Loop::train_step() {
   const double lr = parts_.schedule.at(progress_.step);
 
   RankFigures own;
-  for (int64_t micro_batch = 0; micro_batch < settings_.train.grad_accum; ++micro_batch)
+  for (int64_t micro_batch = 0; micro_batch < parts_.plan.config().grad_accum; ++micro_batch)
     own.nll_sum += run_micro_batch(here, micro_batch, divisor_tokens);
   parts_.flight.set_phase("reduce");
   parts_.strategy.finish_gradients();

@@ -295,6 +295,31 @@ const AroundCase kAroundCases[] = {
 INSTANTIATE_TEST_SUITE_P(FailureModes, StartedByOthers, ::testing::ValuesIn(kAroundCases),
                          [](const auto& test) { return std::string(test.param.name); });
 
+// Its agent listens at MASTER_PORT and its attempts share that store: a rank that did not know would listen there, or read keys of the last.
+TEST_F(FailureModes, L19_TorchrunsAttemptAndStoreReachTheRank) {
+  LaunchStart what;
+  what.arguments = {"sh", "-c",
+                    "echo $TORCHELASTIC_RESTART_COUNT/$TORCHELASTIC_MAX_RESTARTS "
+                    "$TORCHELASTIC_USE_AGENT_STORE > $HERE/around"};
+  what.environment = {{"RANK", "0"},
+                      {"WORLD_SIZE", "2"},
+                      {"LOCAL_RANK", "0"},
+                      {"LOCAL_WORLD_SIZE", "2"},
+                      {"GROUP_RANK", "0"},
+                      {"GROUP_WORLD_SIZE", "1"},
+                      {"MASTER_ADDR", "127.0.0.1"},
+                      {"MASTER_PORT", "29511"},
+                      {"TORCHELASTIC_RUN_ID", "around"},
+                      {"TORCHELASTIC_RESTART_COUNT", "2"},
+                      {"TORCHELASTIC_MAX_RESTARTS", "3"},
+                      {"TORCHELASTIC_USE_AGENT_STORE", "True"}};
+  const LaunchEnd end = run(what);
+  EXPECT_EQ(end.status, 0) << end.errors;
+  EXPECT_EQ(file("around"), "2/3 True\n");
+  what.environment["TORCHELASTIC_RESTART_COUNT"] = "two";
+  EXPECT_EQ(run(what).status, 2);
+}
+
 TEST_F(FailureModes, L20_SourcesThatDisagreeAreShownAndNotGuessed) {
   LaunchStart what;
   what.arguments = {"sh", "-c", "echo $RANK >> $HERE/place"};

@@ -33,6 +33,11 @@ TEST_F(RestartsOfAJob, Row9_CrashLoopAtOneStepEndsWithSixteen) {
   const auto line = nlohmann::json::parse(end.last_line(), nullptr, false);
   ASSERT_TRUE(line.is_object()) << end.errors;
   EXPECT_EQ(line["code"], 16);
+  EXPECT_EQ(line["kind"], "no_progress");
+  EXPECT_NE(end.errors.find("no attempt makes progress, the last one ended so: rank 0 ended with "
+                            "exit code 7\n"),
+            std::string::npos)
+      << end.errors;
   EXPECT_LE(numbers("attempts").size(), 4U);
 }
 

@@ -6,8 +6,10 @@
 
 #include <chrono>
 #include <csignal>
+#include <nlohmann/json.hpp>
 #include <thread>
 
+#include "convoy/base/files.h"
 #include "resume/train_process.h"
 
 namespace convoy::testing {
@@ -45,6 +47,30 @@ TEST_P(StopRequest, FinishesTheStepSavesAndLosesNothing) {
 
 INSTANTIATE_TEST_SUITE_P(Ranks, StopRequest,
                          ::testing::Values(Settings{}, Settings{"--nproc", "2"}));
+
+TEST(StopRequestNot, UserSignal2EndsNothing) {
+  const TrainFixture fixture;
+  TrainProcess process = fixture.start("run", {"--nproc", "2"});
+  ASSERT_TRUE(process.wait_until([&] { return fixture.has_event("run", "step", 2); }));
+  process.signal(SIGUSR2);
+  const Ended ended = process.wait();
+  EXPECT_EQ(ended.status, 0) << ended.errors;
+}
+
+TEST(FinishedRun, StartedAgainKeepsItsFiguresAndSaysThatNothingIsLeft) {
+  const TrainFixture fixture;
+  ASSERT_EQ(fixture.run("run", {}).status, 0);
+  const auto figures = [&] {
+    return nlohmann::json::parse(read_file(fixture.run_folder("run") / "metrics.json"));
+  };
+  const nlohmann::json first = figures();
+  EXPECT_GT(first["train_samples_per_second"], 0.0);
+  const Ended again = fixture.run("run", {});
+  EXPECT_EQ(again.status, 0) << again.errors;
+  EXPECT_NE(again.errors.find("nothing left to train: step 18 of 18"), std::string::npos)
+      << again.errors;
+  EXPECT_EQ(figures(), first);
+}
 
 // A job system may signal every process of the job, and the launcher passes its own signal on: one request all the same.
 TEST(StopRequestToAll, SignalledRanksAndLauncherStopOnce) {

@@ -120,9 +120,15 @@ std::string command_to_go_on(Invocation of, const settings::TrainSettings& train
 
 int conclude(const Context& context, const launch::LaunchReport& report,
              const std::string& to_go_on) {
-  if (!report.failed() && report.exit_code == static_cast<int>(ExitCode::Stopped))
-    context.log().info("stopped on request, the state is saved; go on with: " + to_go_on);
-  return say_how_it_ended(context, report);
+  const bool saved = !report.failed() && report.exit_code == static_cast<int>(ExitCode::Stopped);
+  if (saved) context.log().info("stopped on request, the state is saved; go on with: " + to_go_on);
+  const int code = say_how_it_ended(context, report);
+  if (saved && (context.common.json || ::isatty(STDERR_FILENO) == 0))
+    write_to_stderr(
+        StopRequest("stopped on request, the state is saved", {.hint = "go on with: " + to_go_on})
+            .json_line() +
+        "\n");
+  return code;
 }
 
 // Rank 0's launcher makes the run folder and holds its lock; the others take part in it. Which of two launchers on one host that is, only

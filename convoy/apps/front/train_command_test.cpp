@@ -3,10 +3,7 @@
 // `convoy train` with a script in place of the worker: what the ranks are given, and what becomes of how they end.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include <array>
 #include <cstdio>
@@ -15,24 +12,13 @@
 
 #include "convoy/base/files.h"
 #include "files/temporary_folder.h"
+#include "ports/free_port.h"
 
 namespace convoy::apps {
 namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
-
-int free_port() {
-  const int listener = ::socket(AF_INET, SOCK_STREAM, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t length = sizeof(address);
-  ::bind(listener, reinterpret_cast<sockaddr*>(&address), length);
-  ::getsockname(listener, reinterpret_cast<sockaddr*>(&address), &length);
-  ::close(listener);
-  return ntohs(address.sin_port);
-}
 
 class TrainCommand : public ::testing::Test {
  protected:
@@ -130,6 +116,8 @@ TEST_F(TrainCommand, StopWithStateSavedSaysHowToGoOn) {
                                      out)),
             std::string::npos)
       << output_;
+  EXPECT_EQ(last_line()["code"], 75) << output_;
+  EXPECT_EQ(last_line()["kind"], "stopped");
 }
 
 TEST_F(TrainCommand, RunThatBeganAnewGoesOnFromItsOwnCheckpoints) {
@@ -159,7 +147,7 @@ TEST_F(TrainCommand, TwoLaunchersOfOneHostShareTheRunFolderOfTheirJob) {
   const std::string node = fmt::format(
       "sums.yaml --nnodes 2 --rdzv-endpoint 127.0.0.1:{} --rdzv-conf join_timeout=30 "
       "--output-dir {}",
-      free_port(), folder);
+      testing::free_port(), folder);
   const std::string both = fmt::format(
       "{0} > {1}/other 2>&1 & cd {1} && CONVOY_WORKER={1}/worker {2}/convoy train {0}; "
       "code=$?; wait $! && cat other && exit $code",
@@ -170,6 +158,16 @@ TEST_F(TrainCommand, TwoLaunchersOfOneHostShareTheRunFolderOfTheirJob) {
                   .find(fmt::format("{} of 2: train --run-folder {}", rank, folder)),
               std::string::npos)
         << output_;
+}
+
+TEST_F(TrainCommand, RanksOfAnElasticJobKnowHowManyThereMayBe) {
+  const std::string node = fmt::format(
+      "sums.yaml --nproc 2 --rdzv-endpoint 127.0.0.1:{} --rdzv-conf last_call_timeout=1 ",
+      testing::free_port());
+  EXPECT_EQ(train(node + "--nnodes 1:3", "echo of $WORLD_SIZE, of $CONVOY_FULL_WORLD_SIZE"), 0);
+  EXPECT_NE(output_.find("of 2, of 6\n"), std::string::npos) << output_;
+  EXPECT_EQ(train("sums.yaml --nproc 2", "echo of $WORLD_SIZE, of $CONVOY_FULL_WORLD_SIZE."), 0);
+  EXPECT_NE(output_.find("of 2, of .\n"), std::string::npos) << output_;
 }
 
 TEST_F(TrainCommand, WrongUseIsExitTwo) {

@@ -61,6 +61,8 @@ void handle_stop_signals() {
   action.sa_sigaction = request_stop;
   action.sa_flags = SA_SIGINFO | SA_RESTART;
   for (const int signal : {SIGTERM, SIGUSR1, SIGINT}) ::sigaction(signal, &action, nullptr);
+  // Passed on by launchers to programs that know what it is for.
+  std::signal(SIGUSR2, SIG_IGN);
 }
 
 }  // namespace

@@ -75,6 +75,17 @@ std::vector<RankFlight> one_missing() {
   return flights;
 }
 
+TEST(LastWords, WhatFollowsAStepBelongsToIt) {
+  telemetry::RankFlight flight;
+  EXPECT_EQ(step_of(flight), -1);
+  flight.step = 8;
+  for (const auto& [phase, step] : std::map<std::string, int64_t>{
+           {"forward", 9}, {"", 9}, {"evaluate", 8}, {"save", 8}, {"export", 8}}) {
+    flight.phase = phase;
+    EXPECT_EQ(step_of(flight), step) << phase;
+  }
+}
+
 TEST(CollectiveVerdict, NamesTheRankThatNeverEntered) {
   const Verdict verdict = collective_verdict(one_missing());
   EXPECT_EQ(verdict.kind, VerdictKind::Missing);

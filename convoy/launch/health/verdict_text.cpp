@@ -82,6 +82,13 @@ std::string seconds_text(int64_t microseconds) {
   return fmt::format("{:.1f} s", static_cast<double>(microseconds) / 1e6);
 }
 
+int64_t step_of(const telemetry::RankFlight& flight) {
+  if (flight.step < 0) return -1;
+  const bool follows = flight.phase == "evaluate" || flight.phase == "save" ||
+                       flight.phase == "export" || flight.phase == "end";
+  return follows ? flight.step : flight.step + 1;
+}
+
 std::string last_words(const telemetry::RankFlight& flight) {
   std::string text = flight.records.empty()
                          ? std::string("no collective at all")
@@ -89,7 +96,7 @@ std::string last_words(const telemetry::RankFlight& flight) {
                                        state_words(flight.records.back()));
   if (!flight.phase.empty()) text += fmt::format(", in phase '{}'", flight.phase);
   if (flight.step >= 0)
-    text += fmt::format("{} step {}", flight.phase.empty() ? ", in" : " of", flight.step + 1);
+    text += fmt::format("{} step {}", flight.phase.empty() ? ", in" : " of", step_of(flight));
   return text;
 }
 

@@ -97,12 +97,25 @@ def inside_torchrun():
     check(found == [("0", "2", "0"), ("1", "2", "1")], done.stdout)
 
 
+def store_of_torchruns_agent():
+    """Rank 0 must not listen where torchrun's agent does, and a later attempt must not read an earlier one's keys."""
+    for more, todo in (([], []), (["--standalone"], []), (["--max-restarts", "1"], ["fail-once"])):
+        words = [peer, "-m", "torch.distributed.run", "--nproc-per-node", "2", *more, "--no-python", convoy, "launch",
+                 peer, SCRIPT, *todo]
+        with tempfile.TemporaryDirectory() as temporary:
+            environment = dict(os.environ, TMPDIR=temporary)
+            done = subprocess.run(words, env=environment, capture_output=True, text=True, timeout=LIMIT_S)
+        check(done.returncode == 0, words, done.stderr)
+        attempt = "1" if todo else "0"
+        check(sums(done.stdout) == [("[3.0, 3.0, 3.0]", rank, "2", attempt) for rank in "01"], done.stdout, done.stderr)
+
+
 def main():
     if not peer:
         print("skipped: CONVOY_PEER_PYTHON names no Python with torch")
         return 77
     for case in (one_node, two_nodes, after_a_restart, exception_is_the_last_word, timers_of_torch,
-                 inside_torchrun):
+                 inside_torchrun, store_of_torchruns_agent):
         case()
         print("ok", case.__name__)
     return 0
