@@ -194,7 +194,9 @@ std::string flag_spelling(const Field& field) {
   text += "--" + dashed(field.name);
   if (is_bool(field)) return text;
   if (!field.choices.empty()) return fmt::format("{} {}", text, fmt::join(field.choices, "|"));
-  return fmt::format("{} {}", text, value_kind(field).substr(0, value_kind(field).find(' ')));
+  const std::string kind = value_kind(field);  // "name: number" is of {name: number, ...}
+  return fmt::format("{} {}", text,
+                     kind.starts_with("name:") ? "{...}" : kind.substr(0, kind.find(' ')));
 }
 
 }  // namespace

@@ -20,6 +20,7 @@ struct Flags {
   NameList stop;
   std::vector<int64_t> devices;
   AutoOr<int64_t> nproc;
+  std::map<std::string, double> shape;
 
   template <class Visitor>
   void fields(Visitor& visit) {
@@ -34,6 +35,7 @@ struct Flags {
     visit("stop", stop, "strings that end an answer");
     visit("devices", devices, "indices");
     visit("nproc", nproc, "ranks").at_least(1);
+    visit("shape", shape, "numbers by name");
   }
 };
 
@@ -137,12 +139,24 @@ TEST(Flags, WhatDiffersIsWrittenAsItIsRead) {
   flags.render = true;
   flags.shuffle = false;
   flags.nproc = AutoOr<int64_t>(3);
+  flags.shape = {{"a", 0.5}, {"b", 2}};
   const std::vector<std::string> written =
       flags_that_differ(list_fields(flags), list_fields(defaults));
   EXPECT_EQ(written, (std::vector<std::string>{"--model", "a b", "--temperature", "0.5", "--render",
-                                               "--no-shuffle", "--nproc", "3"}));
+                                               "--no-shuffle", "--nproc", "3", "--shape",
+                                               "{a: 0.5, b: 2}"}));
   EXPECT_TRUE(parse(defaults, written).empty());
   EXPECT_TRUE(flags_that_differ(list_fields(flags), list_fields(defaults)).empty());
+}
+
+TEST(Flags, NumbersByNameAreJson) {
+  Flags flags;
+  parse(flags, {"--shape", R"({"a":0.5,"b":2})"});
+  EXPECT_EQ(flags.shape, (std::map<std::string, double>{{"a", 0.5}, {"b", 2}}));
+  EXPECT_EQ(error_of({"--shape", R"({"a": "x"})"}),
+            "command line: --shape.a: wanted a number, found \"x\"");
+  EXPECT_EQ(error_of({"--shape", "{a"}),
+            "command line: --shape: wanted name: value pairs, found \"{a\"");
 }
 
 TEST(Flags, TableShowsSpellingKindAndDefault) {
@@ -150,6 +164,7 @@ TEST(Flags, TableShowsSpellingKindAndDefault) {
   EXPECT_NE(table.find("--max-new-tokens integer"), std::string::npos);
   EXPECT_NE(table.find("(default 200)"), std::string::npos);
   EXPECT_NE(table.find("-m, --model text"), std::string::npos);
+  EXPECT_NE(table.find("--shape {...} "), std::string::npos);
   EXPECT_NE(table.find("--color auto|always|never"), std::string::npos);
 }
 

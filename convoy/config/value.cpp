@@ -130,9 +130,11 @@ std::vector<T> read_list(const Node& node, const std::string& path) {
 
 template <class T>
 std::map<std::string, T> read_map(const Node& node, const std::string& path) {
-  if (node.kind != NodeKind::Map) refuse(path, "name: value pairs", node);
+  // Flags are texts, and so may be what a program wrote into its file.
+  const Node pairs = node.kind == NodeKind::Scalar ? parse_inline(node.text, node.where()) : node;
+  if (pairs.kind != NodeKind::Map) refuse(path, "name: value pairs", node);
   std::map<std::string, T> map;
-  for (const auto& [name, value] : node.entries)
+  for (const auto& [name, value] : pairs.entries)
     map[name] = read_scalar<T>(value, path + "." + name);
   return map;
 }
