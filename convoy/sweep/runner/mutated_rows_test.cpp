@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "convoy/base/error.h"
+#include "convoy/config/flags.h"
 #include "convoy/sweep/command/command_grid.h"
 #include "convoy/sweep/command/json_answer.h"
 #include "convoy/sweep/mf/mf_parameters.h"
@@ -156,7 +157,10 @@ TEST(MutatedRows, DataFilesAndParameters) {
   flags.data_file = folder / "data.json";
   for (int round = 0; round < 400; ++round) {
     std::ofstream(flags.data_file, std::ios::trunc) << data.next();
-    flags.gd_scheduler_params = schedules.next();
+    count(outcome, [&] {
+      config::parse_flags({config::list_fields(flags)},
+                          {"--gd-scheduler-params", schedules.next()});
+    });
     count(outcome, [&] { plan_ssm(flags); });
     count(outcome, [&] { SsmParameters::parse(ssm.next()).json(); });
     count(outcome, [&] { MfParameters::parse(mf.next()).json(); });

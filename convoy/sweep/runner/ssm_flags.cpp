@@ -8,8 +8,8 @@
 
 #include "convoy/base/error.h"
 #include "convoy/base/files.h"
-#include "convoy/base/json_depth.h"
 #include "convoy/sweep/random/stream.h"
+#include "convoy/sweep/runner/ssm_data_file.h"
 #include "convoy/sweep/runner/workload_registry.h"
 #include "convoy/sweep/ssm/ssm_parameters.h"
 #include "convoy/sweep/ssm/ssm_problem.h"
@@ -23,41 +23,9 @@ constexpr const char* kPublishedData = R"([
   {"alpha": 0.5, "w": [1, 0, 0, 0]}, {"alpha": 0.5, "w": [0.01, 0.01, 0.01, 1]},
   {"alpha": 0.5, "w": [0, 0, 0, 1]}, {"alpha": 0.5, "w": [1, 1, 1, 1]}])";
 
-struct DataEntry {
-  double alpha = 0;
-  std::vector<std::vector<double>> w;
-};
-
-DataEntry read_entry(const nlohmann::json& entry, const std::string& file) {
-  try {
-    DataEntry read{.alpha = entry.at("alpha").get<double>(), .w = {}};
-    if (entry.contains("w_sequences")) {
-      entry.at("w_sequences").get_to(read.w);
-    } else {
-      read.w = {entry.at("w").get<std::vector<double>>()};
-    }
-    return read;
-  } catch (const nlohmann::json::exception&) {
-    throw DataError(fmt::format("wanted {{\"alpha\": x, \"w\": [..]}} or {{\"alpha\": x, "
-                                "\"w_sequences\": [[..], ..]}}, found {}",
-                                entry.dump().substr(0, 100)),
-                    {.file = file});
-  }
-}
-
-std::vector<DataEntry> read_entries(const std::string& text, const std::string& file) {
-  const auto list = nlohmann::json::parse(text, nullptr, false);
-  if (!list.is_array() || list.empty() || nested_deeper(text))
-    throw DataError("wanted a JSON list of pairs of a teacher and its data, found none",
-                    {.file = file});
-  std::vector<DataEntry> entries;
-  for (const auto& entry : list) entries.push_back(read_entry(entry, file));
-  return entries;
-}
-
-std::vector<DataEntry> data_entries(const SsmFlags& flags) {
-  if (!flags.data_file.empty()) return read_entries(read_file(flags.data_file), flags.data_file);
-  if (flags.preset == "published") return read_entries(kPublishedData, "preset published");
+std::vector<SsmDataEntry> data_entries(const SsmFlags& flags) {
+  if (!flags.data_file.empty()) return read_ssm_data(read_file(flags.data_file), flags.data_file);
+  if (flags.preset == "published") return read_ssm_data(kPublishedData, "preset published");
   return {};
 }
 
@@ -87,29 +55,24 @@ SsmInit init_of(const std::string& word) {
 }
 
 // As the schedulers of PyTorch name them; `gamma` is that of the chosen one.
-void read_schedule_parameters(const std::string& text, SsmDescent& descent) {
-  if (text.empty()) return;
-  const auto object = nlohmann::json::parse(text, nullptr, false);
-  CONVOY_CHECK(object.is_object(), ConfigError,
-               "--gd-scheduler-params wants a JSON object, found `{}`", text);
-  for (const auto& [name, value] : object.items()) {
-    CONVOY_CHECK(value.is_number(), ConfigError, "--gd-scheduler-params: `{}` wants a number",
-                 name);
+void read_schedule_parameters(const std::map<std::string, double>& parameters,
+                              SsmDescent& descent) {
+  for (const auto& [name, value] : parameters) {
     if (name == "step_size") {
-      const auto epochs = value.get<double>();
-      CONVOY_CHECK(epochs == std::floor(epochs) && epochs >= 1 && epochs < 0x1p53, ConfigError,
+      CONVOY_CHECK(value == std::floor(value) && value >= 1 && value < 0x1p53, ConfigError,
                    "--gd-scheduler-params: step_size wants a whole number from 1 on, found {}",
-                   epochs);
-      descent.step_size = static_cast<int64_t>(epochs);
+                   value);
+      descent.step_size = static_cast<int64_t>(value);
     } else if (name == "step_gamma" || (name == "gamma" && descent.schedule == SsmSchedule::Step)) {
-      descent.step_gamma = value.get<double>();
+      descent.step_gamma = value;
     } else if (name == "exp_gamma" || name == "gamma") {
-      descent.exp_gamma = value.get<double>();
+      descent.exp_gamma = value;
     } else if (name == "eta_min" || name == "cosine_eta_min") {
-      descent.cosine_eta_min = value.get<double>();
+      descent.cosine_eta_min = value;
     } else {
       throw ConfigError(fmt::format("--gd-scheduler-params: unknown name `{}`", name),
-                        {.hint = "step_size, gamma, step_gamma, exp_gamma, eta_min"});
+                        {.key = "gd_scheduler_params",
+                         .hint = "step_size, gamma, step_gamma, exp_gamma, eta_min"});
     }
   }
 }
@@ -234,10 +197,17 @@ std::vector<std::string> ssm_warnings(const SsmFlags& flags) {
                                  [](int64_t rank) { return rank > 1; });
   const bool large = std::any_of(flags.student_dims.begin(), flags.student_dims.end(),
                                  [](int64_t dim) { return dim >= kLargeDim; });
-  if (!flags.gnc || !ranks || !large) return {};
-  return {
-      "few or no guesses can be expected to pass with teachers of rank 2 or more at large student "
-      "dimensions"};
+  const bool has_data = !flags.data_file.empty() || flags.preset == "published";
+  std::vector<std::string> lines;
+  if (flags.gnc && ranks && large)
+    lines.emplace_back(
+        "few or no guesses can be expected to pass with teachers of rank 2 or more at large "
+        "student dimensions");
+  if (has_data && ranks)
+    lines.emplace_back(
+        "the data's alpha is a teacher of rank 1: teachers of rank 2 or more are drawn from the "
+        "seed, and take only its sequences");
+  return lines;
 }
 
 SweepPlan plan_ssm(const SsmFlags& flags) {
@@ -248,7 +218,7 @@ SweepPlan plan_ssm(const SsmFlags& flags) {
   const std::vector<int64_t> seeds = seeds_of(flags);
   check_distinct(flags.student_dims, "student_dims");
   check_distinct(flags.teacher_ranks, "teacher_ranks");
-  const std::vector<DataEntry> entries = data_entries(flags);
+  const std::vector<SsmDataEntry> entries = data_entries(flags);
   SweepPlan plan{.label = "ssm",
                  .workload = "ssm",
                  .mode = flags.mode,
@@ -261,7 +231,7 @@ SweepPlan plan_ssm(const SsmFlags& flags) {
         parameters.student_dim = dim;
         parameters.teacher_rank = rank;
         if (!entries.empty()) {
-          const DataEntry& entry = entries[static_cast<size_t>(seed) % entries.size()];
+          const SsmDataEntry& entry = entries[static_cast<size_t>(seed) % entries.size()];
           if (rank == 1) parameters.alpha = entry.alpha;
           parameters.w = entry.w;
         }

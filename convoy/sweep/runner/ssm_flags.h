@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -35,7 +36,7 @@ struct SsmFlags {
   double gd_init_scale = 1e-2;
   std::string gd_optimizer = "adam";
   std::string gd_scheduler = "none";
-  std::string gd_scheduler_params;
+  std::map<std::string, double> gd_scheduler_params;
   double exp_gamma = 0.999;
   int64_t step_size = 1000;
   double step_gamma = 0.1;

@@ -60,5 +60,18 @@ TEST(SsmFlags, ShortcutsArePartOfTheirCells) {
   EXPECT_EQ(parameters_of(flags, "gnc")[0].shortcut, SsmShortcut::TwoRandoms);
 }
 
+TEST(SsmFlags, TeachersOfHigherRankAreSaidNotToTakeTheAlpha) {
+  SsmFlags flags;
+  flags.preset = "published";
+  flags.student_dims = {5};
+  flags.teacher_ranks = {1};
+  EXPECT_TRUE(ssm_warnings(flags).empty());
+  flags.teacher_ranks = {1, 2};
+  ASSERT_EQ(ssm_warnings(flags).size(), 1u);
+  EXPECT_NE(ssm_warnings(flags)[0].find("alpha is a teacher of rank 1"), std::string::npos);
+  flags.preset = "";
+  EXPECT_TRUE(ssm_warnings(flags).empty());
+}
+
 }  // namespace
 }  // namespace convoy::sweep
