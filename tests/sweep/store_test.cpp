@@ -45,6 +45,17 @@ TEST_F(SweepStore, AFullDiskEndsTheRunWithoutANumber) {
   EXPECT_TRUE(end.output.empty()) << end.output;
 }
 
+TEST_F(SweepStore, AStoreThatHoldsNothingIsABadFileHoweverItIsEmpty) {
+  write("empty.db", "");
+  jobs::open_store(text("no-sweep.db"));
+  for (const char* const store : {"missing.db", "empty.db", "no-sweep.db"})
+    for (const char* const action : {"show", "plot", "export"}) {
+      const SweepEnd end = run({action, "--store", store});
+      EXPECT_EQ(end.status, 10) << store << end.errors;
+      EXPECT_NE(end.errors.find(store), std::string::npos) << end.errors;
+    }
+}
+
 TEST_F(SweepStore, AFlippedByteIsNoResult) {
   ASSERT_EQ(run(small({})).status, 0);
   std::string bytes;

@@ -72,9 +72,11 @@ void prepare_schema(SqlSession& session, Access access, std::span<const char* co
     if (access == Access::ReadWrite) session.lock_schema();
     const int64_t found = stored_version(session);
     refuse_newer(session, found, wanted);
-    if (found < wanted && access == Access::ReadOnly)
-      throw ConfigError(found == 0 ? "there is no job store"
-                                   : fmt::format("the job store has the old schema {}", found),
+    if (access == Access::ReadOnly && found == 0)
+      throw DataError("there is no job store",
+                      {.file = session.name(), .hint = "run the work once before showing it"});
+    if (access == Access::ReadOnly && found < wanted)
+      throw ConfigError(fmt::format("the job store has the old schema {}", found),
                         {.file = session.name(), .hint = "run the work once before showing it"});
     if (access == Access::ReadWrite) {
       if (found == 0)

@@ -15,7 +15,7 @@ namespace convoy::jobs {
 std::span<const char* const> schema_steps();
 
 // Brings the database to version steps.size(), all in one transaction. Throws ConfigError when it is newer than that,
-// or older and may not be written.
+// or older and may not be written; DataError when it holds no store and may not be written.
 void prepare_schema(SqlSession& session, Access access,
                     std::span<const char* const> steps = schema_steps());
 

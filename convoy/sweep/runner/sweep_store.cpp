@@ -231,11 +231,13 @@ std::vector<SweepName> find_sweeps(jobs::JobStore& store, const std::string& nam
         wanted.empty() || one.name == wanted || one.name.starts_with(wanted + "-");
     if (is_named && (version.empty() || one.version == version)) found.push_back(one);
   }
+  if (names.empty())
+    throw DataError(fmt::format("{} holds no sweep", store.name()),
+                    {.hint = "run one, or name another store"});
   if (found.empty())
-    throw ConfigError(name.empty() ? fmt::format("{} holds no sweep", store.name())
-                                   : fmt::format("{} holds no sweep `{}`{}", store.name(), name,
-                                                 did_you_mean(name, names)),
-                      {.hint = "`convoy sweep show --list` names them"});
+    throw ConfigError(
+        fmt::format("{} holds no sweep `{}`{}", store.name(), name, did_you_mean(name, names)),
+        {.hint = "`convoy sweep show --list` names them"});
   return found;
 }
 
