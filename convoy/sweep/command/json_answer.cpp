@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <string_view>
 
@@ -13,22 +14,42 @@
 namespace convoy::sweep {
 namespace {
 
-// Outside of texts only: a text may say NaN.
-std::string with_nulls(const std::string& line) {
+// Whether `text` is a number beyond the largest double.
+bool out_of_range(const std::string& text) {
+  const size_t first = text.starts_with('-') ? 1 : 0;
+  if (text.find_first_not_of("0123456789", first) == first) return false;
+  char* end = nullptr;
+  const double number = std::strtod(text.c_str(), &end);
+  return end == text.c_str() + text.size() && text.find_first_of("xX") == std::string::npos &&
+         std::isinf(number);
+}
+
+// The characters of the number that begins at `at`; none when there is no number.
+std::string number_at(const std::string& line, size_t at) {
+  if (line[at] != '-' && (line[at] < '0' || line[at] > '9')) return "";
+  return line.substr(at, line.find_first_not_of("0123456789+-.eE", at) - at);
+}
+
+// What the parser refuses though programs print it, as JSON. Outside of texts only: a text may say NaN.
+std::string readable(const std::string& line) {
   std::string text;
   bool in_text = false;
   for (size_t at = 0; at < line.size(); ++at) {
     if (line[at] == '"') in_text = !in_text;
     if (in_text && line[at] == '\\' && at + 1 < line.size()) text += line[at++];
-    bool replaced = false;
-    for (const std::string_view word : {"-Infinity", "Infinity", "NaN"}) {
-      if (in_text || line.compare(at, word.size(), word) != 0) continue;
+    std::string_view word;
+    for (const std::string_view one : {"-Infinity", "Infinity", "NaN"})
+      if (!in_text && line.compare(at, one.size(), one) == 0) word = one;
+    const std::string number = in_text || !word.empty() ? "" : number_at(line, at);
+    if (!word.empty()) {
       text += "null";
       at += word.size() - 1;
-      replaced = true;
-      break;
+    } else if (!number.empty()) {
+      text += out_of_range(number) ? fmt::format("\"{}\"", number) : number;
+      at += number.size() - 1;
+    } else {
+      text += line[at];
     }
-    if (!replaced) text += line[at];
   }
   return text;
 }
@@ -37,7 +58,7 @@ std::string with_nulls(const std::string& line) {
 
 std::optional<nlohmann::json> json_line(const std::string& line) {
   if (line.find('{') == std::string::npos || nested_deeper(line)) return std::nullopt;
-  auto object = nlohmann::json::parse(with_nulls(line), nullptr, false);
+  auto object = nlohmann::json::parse(readable(line), nullptr, false);
   return object.is_object() ? std::optional(std::move(object)) : std::nullopt;
 }
 
@@ -56,6 +77,12 @@ double number_of(const nlohmann::json& value, const std::string& key) {
   if (value.is_null()) return std::nan("");
   if (value.is_number()) return value.get<double>();
   jobs::Failure failure;
+  if (value.is_string() && out_of_range(value.get<std::string>())) {
+    failure.kind = "non_finite";
+    failure.message =
+        fmt::format("`{}` is out of the range of a double: {:.80}", key, value.get<std::string>());
+    throw TaskFailure(std::move(failure));
+  }
   failure.kind = "output";
   failure.message = fmt::format(
       "`{}` is no number: {}", key,

@@ -185,6 +185,11 @@ nlohmann::json PersistentProgram::ask(const nlohmann::json& question) {
       running_.reset();
       continue;
     }
+    if (answer.size() > kLineBytes)
+      fail("output",
+           fmt::format("wanted an answer of {} bytes at most, found a longer line: `{}...`",
+                       kLineBytes, answer.substr(0, 40)),
+           -1);
     auto object = json_line(answer);
     if (!object)
       fail("output",

@@ -34,5 +34,20 @@ TEST(PersistentPrograms, AStartAndACellHaveLimitsOfTheirOwn) {
   EXPECT_EQ(PersistentLimits::of_timeout(0).start_seconds, 0);
 }
 
+TEST(PersistentPrograms, AnAnswerThatIsTooLongIsToldItsLimit) {
+  const std::string head =
+      "read line; printf '{\"loss\": 1, \"request\": %s, \"x\": \"' \"$line\"; ";
+  const jobs::Failure failure =
+      failure_of(head + "head -c 3000000 /dev/zero | tr '\\0' x; echo '\"}'; sleep 100",
+                 {.cell_seconds = 60, .start_seconds = 60});
+  EXPECT_EQ(failure.kind, "output");
+  EXPECT_TRUE(failure.message.starts_with(
+      "wanted an answer of 1048576 bytes at most, found a longer line: `{\"loss\": 1"))
+      << failure.message;
+  const jobs::Failure none = failure_of(head + "head -c 1000000 /dev/zero | tr '\\0' x; echo '\"}'",
+                                        {.cell_seconds = 60, .start_seconds = 60});
+  EXPECT_EQ(none.message, "");
+}
+
 }  // namespace
 }  // namespace convoy::sweep
