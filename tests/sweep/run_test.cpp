@@ -100,7 +100,37 @@ TEST_F(SweepRun, PlaceholdersAndTheEnvironment) {
   const SweepEnd unknown = run({"run", "--grid", "a=1", "--", "echo", "{b}"});
   EXPECT_EQ(unknown.status, 2);
   EXPECT_NE(unknown.errors.find("`b` is no name of the grid"), std::string::npos);
-  EXPECT_EQ(run({"run", "--", "no-such-program-anywhere"}).status, 15);
+}
+
+TEST_F(SweepRun, AProgramThatIsNotThereIsToldBeforeAnythingStarts) {
+  write("good.sh", "#!/bin/sh\necho '{\"loss\": 1}'\n");
+  write("closed.sh", "#!/bin/sh\n");
+  std::filesystem::permissions(path("good.sh"), std::filesystem::perms::owner_all);
+  const std::vector<std::vector<std::string>> refused = {
+      {"run", "--", "no-such-program-anywhere"},
+      {"run", "--", "/no/such/prog"},
+      {"run", "--", "./closed.sh"},
+      {"run", "--persistent", "--result", "loss", "--", "./no-such.sh"},
+      {"run", "--grid", "x=good,none", "--grid", "y=1,2", "--", "./{x}.sh", "{y}"},
+      {"run", "--num-seeds", "2", "--", "./{seed}.sh"}};
+  for (const auto& words : refused) {
+    const SweepEnd end = run(words);
+    EXPECT_EQ(end.status, 2) << words.back() << end.errors;
+    EXPECT_NE(end.errors.find("could not be started"), std::string::npos) << end.errors;
+    EXPECT_FALSE(std::filesystem::exists(path("results"))) << words.back();
+  }
+  EXPECT_NE(run(refused[4]).errors.find("`./none.sh`"), std::string::npos);
+  const SweepEnd good = run({"run", "--grid", "x=good", "--result", "loss", "--", "./{x}.sh"});
+  EXPECT_EQ(good.status, 0) << good.errors;
+}
+
+TEST_F(SweepRun, ANumberOutOfRangeIsNoOlderLinesValue) {
+  write("program.sh", "echo '{\"loss\": 1}'\necho '{\"loss\": 1e999}'\n");
+  const SweepEnd end = run({"run", "--result", "loss", "--json", "--", "sh", "program.sh"});
+  EXPECT_EQ(end.status, 15) << end.errors;
+  const json row = json::parse(end.output)[0];
+  EXPECT_EQ(row["failure_kind"], "non_finite");
+  EXPECT_EQ(row["failure_message"], "`loss` is out of the range of a double: 1e999");
 }
 
 // What a program that stays does with each value of `case`.

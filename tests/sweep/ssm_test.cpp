@@ -162,6 +162,42 @@ TEST_F(SweepSsm, AConfigFileIsBelowTheCommandLine) {
   EXPECT_EQ(run({"ssm", "--num-seed", "1"}).status, 2);
 }
 
+TEST_F(SweepSsm, AConfigFileHoldsObjectsAndDashes) {
+  const std::string begin =
+      R"({"num-seeds": 1, "student-dims": [20], "gnc": false, "gd": true, "gd-scheduler": "step", )";
+  write("object.json", begin + R"("gd_scheduler_params": {"step_size":50,"gamma":0.25}})");
+  write("text.json", begin + R"("gd_scheduler_params": "{\"step_size\": 50, \"gamma\": 0.25}"})");
+  write("wrong.json", begin + R"("gd_scheduler_params": {"gama": 0.25}})");
+  const SweepEnd object = run({"ssm", "--config", "object.json", "--dry-run", "--json"});
+  ASSERT_EQ(object.status, 0) << object.errors;
+  const json cell = json::parse(object.output)[0];
+  EXPECT_NE(cell.dump().find("\"step_size\":50"), std::string::npos) << cell.dump();
+  EXPECT_NE(cell.dump().find("\"step_gamma\":0.25"), std::string::npos) << cell.dump();
+  EXPECT_EQ(run({"ssm", "--config", "text.json", "--dry-run", "--json"}).output, object.output);
+  EXPECT_EQ(run({"ssm", "--num-seeds", "1", "--student-dims", "20", "--no-gnc", "--gd",
+                 "--gd-scheduler", "step", "--gd-scheduler-params",
+                 R"({"step_size":50,"gamma":0.25})", "--dry-run", "--json"})
+                .output,
+            object.output);
+  const SweepEnd wrong = run({"ssm", "--config", "wrong.json", "--dry-run"});
+  EXPECT_EQ(wrong.status, 2);
+  EXPECT_NE(wrong.errors.find("unknown name `gama`"), std::string::npos) << wrong.errors;
+  EXPECT_NE(wrong.errors.find("wrong.json"), std::string::npos) << wrong.errors;
+}
+
+TEST_F(SweepSsm, ADataFileThatIsNoneIsToldWhere) {
+  write("pairs.json", "[{\"alpha\": 0.5,\n  \"w\": [1, NaN]}]");
+  const SweepEnd end = run({"ssm", "--data-file", "pairs.json", "--dry-run"});
+  EXPECT_EQ(end.status, 10);
+  EXPECT_NE(end.errors.find("not valid JSON at line 2, column 12"), std::string::npos)
+      << end.errors;
+  write("pairs.json", kData);
+  const SweepEnd ranks =
+      run({"ssm", "--data-file", "pairs.json", "--teacher-ranks", "1", "2", "--dry-run"});
+  EXPECT_EQ(ranks.status, 0) << ranks.errors;
+  EXPECT_NE(ranks.errors.find("alpha is a teacher of rank 1"), std::string::npos) << ranks.errors;
+}
+
 TEST_F(SweepSsm, AStopKeepsWhatIsDoneAndTheSameCommandGoesOn) {
   const std::vector<std::string> command = {
       "ssm",      "--num-seeds", "2", "--student-dims", "50", "--gnc-num-samples",
@@ -192,6 +228,16 @@ TEST_F(SweepSsm, ShowPlotAndExportReadTheStore) {
   EXPECT_EQ(lines_of(tidy.output).size(), 9u) << tidy.output;
   const SweepEnd wide = run({"export", "--format", "wide"});
   EXPECT_EQ(wide.output, file_beginning("results", "results__seq_len=5_seeds=0-1_time="));
+  for (const std::string format : {"wide", "parquet"})
+    EXPECT_EQ(run({"export", "--format", format, "--output", "a.json"}).status, 2);
+  const SweepEnd rows = run({"export", "--json"});
+  ASSERT_EQ(rows.status, 0) << rows.errors;
+  EXPECT_EQ(rows.output, run({"show", "--json"}).output);
+  EXPECT_EQ(json::parse(rows.output).size(), 8u);
+  EXPECT_EQ(run({"export", "--json", "--output", "a.txt"}).status, 0);
+  EXPECT_EQ(run({"export", "--output", "a.json"}).status, 0);
+  EXPECT_EQ(file_beginning(".", "a.txt"), rows.output);
+  EXPECT_EQ(file_beginning(".", "a.json"), rows.output);
   EXPECT_EQ(run({"export", "--format", "parquet"}).status, 2);
   ASSERT_EQ(run({"export", "--format", "parquet", "--output", "a.parquet"}).status, 0);
   ASSERT_EQ(run({"plot", "--output", "a.svg"}).status, 0);

@@ -100,8 +100,7 @@ SweepResults results_of(const Context& context, const sweep::RunReport& report,
 
 void print_results(const Context& context, const SweepResults& results) {
   if (context.common.json) {
-    fmt::print("{}\n", sweep::tidy_json(results).dump(2, ' ', false,
-                                                      nlohmann::json::error_handler_t::replace));
+    fmt::print("{}", sweep::tidy_json_text(results));
   } else {
     fmt::print("{}", sweep::table_text(results, false));
   }
@@ -143,6 +142,10 @@ void write_file(const Context& context, const fs::path& folder, const sweep::Nam
 void read_file_of_flags(config::Section list, RunFlags& run, const fs::path& file) {
   const config::Section of_run = config::list_fields(run);
   list.fields.insert(list.fields.end(), of_run.fields.begin(), of_run.fields.end());
+  // "num-seeds", as the flags are spelled too.
+  for (config::Field& field : list.fields)
+    if (field.name.find('_') != std::string::npos)
+      field.aliases.push_back(config::dashed(field.name));
   const config::Resolved resolved = config::resolve(list, {.file = file});
   const nlohmann::json values = resolved.json();
   for (const config::ResolvedValue& value : resolved.values())
@@ -284,6 +287,7 @@ int run_command(Context& context, const std::vector<std::string>& arguments) {
     return sweep::plan_command(flags, command);
   }();
   if (run.dry_run) return print_plan(context, plan);
+  sweep::check_programs(flags, command);
   const std::string store = store_of(run, "");
   const auto workload = sweep::make_workload(plan.workload, plan.mode);
   sweep::RunOptions options = run_options(context, run, store);

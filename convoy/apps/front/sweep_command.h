@@ -35,7 +35,8 @@ struct SweepReadFlags {
     visit("list", list, "show: name the sweeps of the store, the last run at the end");
     visit("cells", cells, "show: every cell too, with its 95 % interval");
     visit("format", format,
-          "export: wide as the prior programs wrote it; tidy, a row per cell; or parquet, the same")
+          "export: wide as the prior programs wrote it; tidy, a row per cell, with --json or for a "
+          ".json file as JSON; or parquet, the same")
         .one_of({"wide", "tidy", "parquet"});
     visit("output", output, "plot: .svg or .png; export: file; empty = stdout").alias("o");
     visit("log_y", log_y, "plot: logarithmic y axis");

@@ -171,8 +171,7 @@ int sweep_show(Context& context, const std::vector<std::string>& arguments) {
   if (flags.list) return list_sweeps(context, *store);
   const SweepResults results = read(context, *store, flags);
   if (context.common.json) {
-    fmt::print("{}\n", sweep::tidy_json(results).dump(2, ' ', false,
-                                                      nlohmann::json::error_handler_t::replace));
+    fmt::print("{}", sweep::tidy_json_text(results));
     return 0;
   }
   fmt::print("{}", sweep::table_text(results, flags.cells));
@@ -196,6 +195,9 @@ int sweep_plot(Context& context, const std::vector<std::string>& arguments) {
 
 int sweep_export(Context& context, const std::vector<std::string>& arguments) {
   const SweepReadFlags flags = read_flags(context, arguments);
+  const bool as_json = context.common.json || fs::path(flags.output).extension() == ".json";
+  CONVOY_CHECK(!as_json || flags.format == "tidy", ConfigError,
+               "JSON is written of --format tidy, found --format {}", flags.format);
   const SweepResults results = read(context, *open_for_reading(flags), flags);
   if (flags.format == "parquet") {
     CONVOY_CHECK(!flags.output.empty(), ConfigError, "--format parquet wants --output FILE");
@@ -203,7 +205,8 @@ int sweep_export(Context& context, const std::vector<std::string>& arguments) {
     return 0;
   }
   if (flags.format == "tidy") {
-    write_or_print(context, flags.output, sweep::tidy_csv(results));
+    write_or_print(context, flags.output,
+                   as_json ? sweep::tidy_json_text(results) : sweep::tidy_csv(results));
     return 0;
   }
   const bool ssm = results.workload == "ssm";

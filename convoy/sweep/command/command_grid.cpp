@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "convoy/base/error.h"
+#include "convoy/launch/place/preflight.h"
 #include "convoy/sweep/command/command_workload.h"
 #include "convoy/sweep/command/grid_values.h"
 
@@ -95,6 +97,31 @@ std::vector<std::map<std::string, std::string>> choices(const std::vector<Axis>&
   return all;
 }
 
+// What the first word of the command becomes, each once. Only what it mentions is varied: the whole grid may be large.
+std::set<std::string> programs_of(const CommandFlags& flags, const std::string& word) {
+  const auto mentions = [&](const std::string& name) {
+    return word.find("{" + name + "}") != std::string::npos;
+  };
+  std::vector<Axis> axes = axes_of_flags(flags);
+  std::erase_if(axes, [&](const Axis& axis) { return !mentions(axis.name); });
+  if (mentions("seed")) {
+    Axis seeds{.name = "seed", .values = {}};
+    for (const int64_t seed : chosen_seeds(flags.seeds, flags.num_seeds))
+      seeds.values.push_back(std::to_string(seed));
+    axes.push_back(std::move(seeds));
+  }
+  std::set<std::string> programs;
+  for (const auto& chosen : choices(axes)) {
+    std::vector<std::string> names, values;
+    for (const auto& [name, value] : chosen) {
+      names.push_back(name);
+      values.push_back(value);
+    }
+    programs.insert(fill_placeholders(word, names, values));
+  }
+  return programs;
+}
+
 }  // namespace
 
 SweepPlan plan_command(const CommandFlags& flags, const std::vector<std::string>& command) {
@@ -133,6 +160,14 @@ SweepPlan plan_command(const CommandFlags& flags, const std::vector<std::string>
     }
   }
   return plan;
+}
+
+void check_programs(const CommandFlags& flags, const std::vector<std::string>& command) {
+  for (const std::string& program : programs_of(flags, command.front())) {
+    const launch::Finding finding = launch::program_finding(program, "");
+    if (finding.severity == launch::Severity::Error)
+      throw ConfigError(finding.found, {.hint = finding.to_do});
+  }
 }
 
 }  // namespace convoy::sweep

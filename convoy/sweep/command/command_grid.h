@@ -47,4 +47,7 @@ struct CommandFlags {
 // Throws ConfigError: a name given twice, a value twice (1 and 1.0 are one), a placeholder without a name, no command.
 SweepPlan plan_command(const CommandFlags& flags, const std::vector<std::string>& command);
 
+// Throws ConfigError when a program that a cell would start can not be, as far as it can be told before.
+void check_programs(const CommandFlags& flags, const std::vector<std::string>& command);
+
 }  // namespace convoy::sweep

@@ -103,6 +103,10 @@ ordered_json tidy_json(const SweepResults& results) {
   return rows;
 }
 
+std::string tidy_json_text(const SweepResults& results) {
+  return tidy_json(results).dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
+}
+
 std::vector<std::string> tidy_columns(const SweepResults& results) {
   // A row of each set of parameters has all the names.
   SweepResults few{.workload = results.workload, .version = results.version, .cells = {}};

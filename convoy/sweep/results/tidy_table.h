@@ -18,5 +18,6 @@ namespace convoy::sweep {
 std::vector<std::string> tidy_columns(const SweepResults& results);
 std::string tidy_csv(const SweepResults& results);
 nlohmann::ordered_json tidy_json(const SweepResults& results);  // an array of objects
+std::string tidy_json_text(const SweepResults& results);  // that, indented, with its last newline
 
 }  // namespace convoy::sweep
