@@ -75,14 +75,14 @@ std::string who_failed(const LaunchReport& report) {
   return fmt::format("rank {}", report.ends[static_cast<size_t>(report.root_cause)].rank);
 }
 
-// Each way of ending with the ranks that ended so, in the order in which they are found. A silent rank is killed in the end, which is no second
-// failure.
+// Each way of ending with the ranks that ended so, in the order in which they are found. A silent rank has two ends: it is killed in the end, which
+// is no second failure.
 std::string later_ends_text(const LaunchReport& report) {
   std::vector<std::pair<std::string, std::vector<int>>> ways;
-  for (size_t index = 0; index < report.ends.size(); ++index) {
-    const RankEnd& end = report.ends[index];
-    if (static_cast<int>(index) == report.root_cause || report.ended_early || end.exit_code == 0)
-      continue;
+  const int cause =
+      report.root_cause >= 0 ? report.ends[static_cast<size_t>(report.root_cause)].rank : -1;
+  for (const RankEnd& end : report.ends) {
+    if (end.rank == cause || report.ended_early || end.exit_code == 0) continue;
     const std::string way = way_of_ending(end);
     const auto known = std::find_if(ways.begin(), ways.end(),
                                     [&way](const auto& one) { return one.first == way; });
