@@ -78,13 +78,18 @@ SqliteSession::SqliteSession(std::filesystem::path path, const StoreOptions& opt
     open_file(options);
     configure(options);
   } catch (...) {
-    ::sqlite3_close_v2(database_);
+    close();
     throw;
   }
 }
 
 SqliteSession::~SqliteSession() {
   rollback();
+  close();
+}
+
+// SQLite keeps a connection for as long as one of its statements is not finalised.
+void SqliteSession::close() {
   for (const auto& [sql, statement] : statements_) ::sqlite3_finalize(statement.handle);
   ::sqlite3_close_v2(database_);
 }

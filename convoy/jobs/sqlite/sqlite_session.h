@@ -43,6 +43,7 @@ class SqliteSession : public SqlSession {
   bool uses_write_ahead_log() const { return write_ahead_; }
 
  private:
+  void close();
   void open_file(const StoreOptions& options);
   void configure(const StoreOptions& options);
   void choose_journal(const StoreOptions& options);
