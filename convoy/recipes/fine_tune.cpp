@@ -151,10 +151,10 @@ void FineTune::find_checkpoint() {
 
 // Of the job with all its nodes, so that the numbers do not depend on who is there; of rank 0's word where nodes start unlike numbers of ranks.
 int64_t FineTune::global_batch() {
-  const std::string full_world =
-      group_->all_gather_bytes(std::to_string(environment_.full_world)).front();
+  const at::Tensor full_world = at::full({1}, environment_.full_world, at::kLong);
+  group_->broadcast(full_world, 0);
   const int64_t own = settings_.train.batch_size * settings_.train.grad_accum *
-                      std::max<int64_t>(std::stoll(full_world), group_->size());
+                      std::max<int64_t>(full_world.item<int64_t>(), group_->size());
   if (!resumed_) return own;
   return kept_global_batch(resumed_->state.stamp, settings_, request_.forced_fields).value_or(own);
 }
