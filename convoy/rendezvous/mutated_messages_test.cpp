@@ -14,7 +14,9 @@
 namespace convoy::rendezvous {
 namespace {
 
+using testing::count;
 using testing::MutatedTexts;
+using testing::Outcome;
 
 AttemptEnd attempt_end() {
   telemetry::CollectiveRecord record;
@@ -63,26 +65,12 @@ std::string framed(const std::string& text, const std::string& payload) {
   return bytes + text + payload;
 }
 
-struct Outcome {
-  int read = 0, refused = 0;
-};
-
-template <class Reading>
-void count(Outcome& outcome, const Reading& reading) {
-  try {
-    reading();
-    ++outcome.read;
-  } catch (const CommError&) {
-    ++outcome.refused;
-  }
-}
-
 // As the coordinator and the nodes read it, whatever its type says.
 void read_all(const Json& head, Outcome& outcome) {
   for (const char* const key : {"offer", "assignment", "notice", "end", "cause"}) {
     const auto found = head.find(key);
     if (found == head.end() || !found->is_object()) continue;
-    count(outcome, [&] {
+    count<CommError>(outcome, [&] {
       const std::string name = key;
       if (name == "offer") read_offer(*found);
       if (name == "assignment") read_assignment(*found);
@@ -94,7 +82,7 @@ void read_all(const Json& head, Outcome& outcome) {
 }
 
 void handle(KeyValueTable& table, uint64_t client, const Frame& frame, Outcome& outcome) {
-  count(outcome, [&] {
+  count<CommError>(outcome, [&] {
     try {
       table.handle(client, frame, {});
     } catch (const CommError&) {
@@ -114,7 +102,7 @@ TEST(MutatedMessages, AreReadOrRefused) {
   for (int round = 0; round < 6000; ++round) {
     FrameReader reader;
     reader.feed(framed(mutated.next(), "abc"));
-    count(outcome, [&] {
+    count<CommError>(outcome, [&] {
       const std::optional<Frame> frame = reader.next();
       ASSERT_TRUE(frame);
       read_all(frame->head, outcome);
@@ -134,7 +122,7 @@ TEST(MutatedMessages, StreamsOfFramesAreReadOrRefused) {
   for (int round = 0; round < 2000; ++round) {
     const std::string bytes = mutated.next();
     FrameReader reader;
-    count(outcome, [&] {
+    count<CommError>(outcome, [&] {
       for (size_t at = 0; at < bytes.size(); at += 97) {
         reader.feed(std::string_view(bytes).substr(at, 97));
         while (const std::optional<Frame> frame = reader.next()) read_all(frame->head, outcome);

@@ -21,21 +21,9 @@
 namespace convoy::telemetry {
 namespace {
 
+using testing::count;
 using testing::MutatedTexts;
-
-struct Outcome {
-  int read = 0, refused = 0;
-};
-
-template <class Reading>
-void count(Outcome& outcome, const Reading& reading) {
-  try {
-    reading();
-    ++outcome.read;
-  } catch (const Error&) {
-    ++outcome.refused;
-  }
-}
+using testing::Outcome;
 
 void write(const std::filesystem::path& path, const std::string& text) {
   std::ofstream(path, std::ios::binary | std::ios::trunc) << text;
@@ -57,8 +45,8 @@ TEST(MutatedFiles, RowsOfARun) {
   for (int round = 0; round < 400; ++round) {
     const std::string spoilt = mutated.next() + "\n";
     write(path, rows[0] + "\n" + spoilt + rows[5] + "\n");
-    count(histories, [&] { read_run(folder.path()); });
-    count(tails, [&] {
+    count<Error>(histories, [&] { read_run(folder.path()); });
+    count<Error>(tails, [&] {
       for (const auto& row : EventTail(path).new_rows()) event_text(row);
     });
   }
@@ -100,12 +88,12 @@ TEST(MutatedFiles, RecordsOfARun) {
     write(run.metrics_path(), metrics.next());
     // In place: the lock is the file's.
     write(run.path() / ".lock", holders.next());
-    count(outcome, [&] {
+    count<Error>(outcome, [&] {
       run.write_config("a: 1\n", {{"a", 1}}, {{"a", "default"}});
       run.write_metrics({{"loss", 2.5}});
     });
     write(run.identity_path(), identities.next());
-    count(outcome, [&] { run.write_identity(identity); });
+    count<Error>(outcome, [&] { run.write_identity(identity); });
     EXPECT_THROW(RunFolder::create(run.path(), "run"), ConfigError);
   }
   EXPECT_EQ(outcome.refused, 0);
@@ -126,8 +114,8 @@ TEST(MutatedFiles, StatesOfTrainersAndFlightsOfRanks) {
   Outcome outcome;
   for (int round = 0; round < 3000; ++round) {
     const std::string text = texts.next();
-    count(outcome, [&] { parse_trainer_state(text); });
-    count(outcome, [&] { flight_json(parse_flight_json(text)); });
+    count<Error>(outcome, [&] { parse_trainer_state(text); });
+    count<Error>(outcome, [&] { flight_json(parse_flight_json(text)); });
   }
   EXPECT_GT(outcome.read, 100);
   EXPECT_GT(outcome.refused, 100);

@@ -94,4 +94,27 @@ class MutatedTexts {
   std::mt19937 random_;
 };
 
+struct Outcome {
+  int read = 0, refused = 0;
+};
+
+template <class Refusal, class... Refusals, class Reading>
+bool is_refused(const Reading& reading) {
+  try {
+    if constexpr (sizeof...(Refusals) > 0)
+      return is_refused<Refusals...>(reading);
+    else
+      reading();
+    return false;
+  } catch (const Refusal&) {
+    return true;
+  }
+}
+
+// Another exception than these refusals passes on.
+template <class... Refusals, class Reading>
+void count(Outcome& outcome, const Reading& reading) {
+  ++(is_refused<Refusals...>(reading) ? outcome.refused : outcome.read);
+}
+
 }  // namespace convoy::testing

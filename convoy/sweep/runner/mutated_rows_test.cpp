@@ -26,24 +26,10 @@
 namespace convoy::sweep {
 namespace {
 
+using convoy::testing::count;
 using convoy::testing::MutatedTexts;
+using convoy::testing::Outcome;
 using convoy::testing::TemporaryFolder;
-
-struct Outcome {
-  int read = 0, refused = 0;
-};
-
-template <class Reading>
-void count(Outcome& outcome, const Reading& reading) {
-  try {
-    reading();
-    ++outcome.read;
-  } catch (const Error&) {
-    ++outcome.refused;
-  } catch (const TaskFailure&) {
-    ++outcome.refused;
-  }
-}
 
 std::string nested(size_t levels) { return std::string(levels, '[') + std::string(levels, ']'); }
 
@@ -75,13 +61,13 @@ TEST(MutatedRows, OfAStoreAreReadOrRefused) {
   PlannedCellReader reader;
   Outcome outcome;
   for (int round = 0; round < 2000; ++round) {
-    count(outcome, [&] { reader.read(cells.next()); });
-    count(outcome, [&] { RangeTally::parse(ranges.next()).text(); });
+    count<Error, TaskFailure>(outcome, [&] { reader.read(cells.next()); });
+    count<Error, TaskFailure>(outcome, [&] { RangeTally::parse(ranges.next()).text(); });
     jobs::TaskRecord record;
     record.result = jobs::Result{.payload = results.next()};
     for (const int64_t guesses : {0, 1000}) {
       planned.guesses = guesses;
-      count(outcome, [&] { cell_result(planned, record); });
+      count<Error, TaskFailure>(outcome, [&] { cell_result(planned, record); });
     }
   }
   EXPECT_GT(outcome.read, 200);
@@ -97,7 +83,7 @@ TEST(MutatedRows, AnswersAndLastWordsOfPrograms) {
   Outcome outcome;
   int told = 0;
   for (int round = 0; round < 3000; ++round) {
-    count(outcome, [&] {
+    count<Error, TaskFailure>(outcome, [&] {
       const auto answer = json_line(answers.next());
       if (!answer) throw DataError("no line of JSON");
       for (const std::string key : {"loss", "final.loss", "error"})
@@ -157,13 +143,13 @@ TEST(MutatedRows, DataFilesAndParameters) {
   flags.data_file = folder / "data.json";
   for (int round = 0; round < 400; ++round) {
     std::ofstream(flags.data_file, std::ios::trunc) << data.next();
-    count(outcome, [&] {
+    count<Error, TaskFailure>(outcome, [&] {
       config::parse_flags({config::list_fields(flags)},
                           {"--gd-scheduler-params", schedules.next()});
     });
-    count(outcome, [&] { plan_ssm(flags); });
-    count(outcome, [&] { SsmParameters::parse(ssm.next()).json(); });
-    count(outcome, [&] { MfParameters::parse(mf.next()).json(); });
+    count<Error, TaskFailure>(outcome, [&] { plan_ssm(flags); });
+    count<Error, TaskFailure>(outcome, [&] { SsmParameters::parse(ssm.next()).json(); });
+    count<Error, TaskFailure>(outcome, [&] { MfParameters::parse(mf.next()).json(); });
   }
   EXPECT_GT(outcome.read, 10);
   EXPECT_GT(outcome.refused, 200);
