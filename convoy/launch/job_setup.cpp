@@ -8,6 +8,7 @@
 
 #include "convoy/base/error.h"
 #include "convoy/launch/place/machine.h"
+#include "convoy/launch/place/variables.h"
 #include "convoy/launch/rdzv_conf.h"
 
 namespace convoy::launch {
@@ -107,19 +108,10 @@ std::string run_id_of(const SetupRequest& request, const ResolvedPlace& place,
 }
 
 TorchrunAround torchrun_around(const Environment& environment) {
-  const auto number = [&](const std::string& name) {
-    const std::string text = value_of(environment, name);
-    int value = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (!text.empty() && (error != std::errc() || end != text.data() + text.size() || value < 0))
-      throw ConfigError(
-          fmt::format("wanted a number from 0 on in the variable {}, found `{}`", name, text),
-          {.key = name});
-    return value;
-  };
-  return {.restart_count = number("TORCHELASTIC_RESTART_COUNT"),
-          .max_restarts = number("TORCHELASTIC_MAX_RESTARTS"),
-          .hosts_store = value_of(environment, "TORCHELASTIC_USE_AGENT_STORE") == "True"};
+  const Variables variables(environment);
+  return {.restart_count = std::max(0, variables.number("TORCHELASTIC_RESTART_COUNT").number),
+          .max_restarts = std::max(0, variables.number("TORCHELASTIC_MAX_RESTARTS").number),
+          .hosts_store = variables.text("TORCHELASTIC_USE_AGENT_STORE") == "True"};
 }
 
 void refuse_what_is_not_there(const MemberFlags& members) {

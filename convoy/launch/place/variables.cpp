@@ -69,7 +69,10 @@ const std::vector<std::string_view>& Variables::all() {
       "SLURM_STEP_NUM_TASKS",
       "SLURM_STEP_TASKS_PER_NODE",
       "SLURM_TASKS_PER_NODE",
+      "TORCHELASTIC_MAX_RESTARTS",
+      "TORCHELASTIC_RESTART_COUNT",
       "TORCHELASTIC_RUN_ID",
+      "TORCHELASTIC_USE_AGENT_STORE",
       "WORLD_SIZE",
   };
   return kNames;
