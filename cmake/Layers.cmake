@@ -19,10 +19,10 @@ foreach(_line IN LISTS _lines)
   endif()
 endforeach()
 
-# convoy_layer(name [LIBRARIES targets...]): the static library of one layer, from every source in its folder, linked
-# by the layer table; and one test program from every *_test.cpp beside the sources.
+# convoy_layer(name [LIBRARIES targets...] [OWN_FLAGS flags...]): the static library of one layer, from every source in
+# its folder, linked by the layer table; and one test program from every *_test.cpp beside the sources.
 function(convoy_layer name)
-  cmake_parse_arguments(ARG "" "" "LIBRARIES" ${ARGN})
+  cmake_parse_arguments(ARG "" "" "LIBRARIES;OWN_FLAGS" ${ARGN})
   set(_dir ${CMAKE_SOURCE_DIR}/convoy/${name})
   file(GLOB_RECURSE _sources CONFIGURE_DEPENDS ${_dir}/*.cpp)
   set(_tests ${_sources})
@@ -41,16 +41,23 @@ function(convoy_layer name)
   target_link_libraries(convoy_${name} PUBLIC convoy_options ${_links} ${ARG_LIBRARIES})
   if(CONVOY_LAYER_${name}_LIBTORCH)
     target_link_libraries(convoy_${name} PUBLIC convoy::libtorch)
-    target_precompile_headers(convoy_${name} REUSE_FROM convoy_libtorch_pch)
+    convoy_precompiled(convoy_${name} libtorch)
+  elseif(ARG_OWN_FLAGS)
+    # A shared precompiled header would have been made with other flags.
+    target_compile_options(convoy_${name} PRIVATE ${ARG_OWN_FLAGS})
+    if(CONVOY_PRECOMPILED_HEADERS)
+      target_precompile_headers(convoy_${name} PRIVATE "$<$<COMPILE_LANGUAGE:CXX>:${CONVOY_PLAIN_HEADERS}>")
+    endif()
+  else()
+    convoy_precompiled(convoy_${name} plain)
   endif()
   if(_tests AND CONVOY_BUILD_TESTS)
     add_executable(${name}_tests ${_tests})
     target_link_libraries(${name}_tests PRIVATE convoy_${name} convoy_testing GTest::gtest GTest::gtest_main)
     if(CONVOY_LAYER_${name}_LIBTORCH)
-      # The precompiled header was made with -fPIC; a program's default, -fPIE, would not match it.
-      set_target_properties(${name}_tests PROPERTIES POSITION_INDEPENDENT_CODE OFF)
-      target_compile_options(${name}_tests PRIVATE -fPIC)
-      target_precompile_headers(${name}_tests REUSE_FROM convoy_libtorch_pch)
+      convoy_precompiled(${name}_tests libtorch)
+    else()
+      convoy_precompiled(${name}_tests tests)
     endif()
     add_test(NAME ${name} COMMAND ${name}_tests)
     set_tests_properties(${name} PROPERTIES LABELS cpu TIMEOUT 900
