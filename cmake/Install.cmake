@@ -14,7 +14,8 @@ foreach(_layer IN LISTS CONVOY_LAYERS)
     list(APPEND _layers ${_layer})
     install(TARGETS convoy_${_layer} ARCHIVE DESTINATION lib COMPONENT library)
     install(DIRECTORY ${CMAKE_SOURCE_DIR}/convoy/${_layer} DESTINATION include/convoy COMPONENT library
-      FILES_MATCHING PATTERN "*.h" PATTERN "test_*.h" EXCLUDE PATTERN "plugin" EXCLUDE)
+      FILES_MATCHING PATTERN "*.h" PATTERN "test_*.h" EXCLUDE PATTERN "*_test.h" EXCLUDE PATTERN "*_fixture.h" EXCLUDE
+      PATTERN "plugin" EXCLUDE)
     string(APPEND CONVOY_LAYER_CALLS
       "_convoy_layer(${_layer} \"${CONVOY_LAYER_${_layer}_INCLUDES}\" ${CONVOY_LAYER_${_layer}_LIBTORCH})\n")
   endif()
@@ -38,7 +39,7 @@ configure_package_config_file(${CMAKE_SOURCE_DIR}/cmake/ConvoyConfig.cmake.in ${
   INSTALL_DESTINATION lib/cmake/Convoy NO_CHECK_REQUIRED_COMPONENTS_MACRO)
 write_basic_package_version_file(${CMAKE_BINARY_DIR}/generated/ConvoyConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${CMAKE_BINARY_DIR}/generated/ConvoyConfig.cmake ${CMAKE_BINARY_DIR}/generated/ConvoyConfigVersion.cmake
-  DESTINATION lib/cmake/Convoy COMPONENT library)
+  ${CMAKE_SOURCE_DIR}/cmake/LayerLibraries.cmake DESTINATION lib/cmake/Convoy COMPONENT library)
 if(CONVOY_WITH_LIBTORCH)
   install(FILES ${CMAKE_SOURCE_DIR}/cmake/LibTorchTarget.cmake DESTINATION lib/cmake/Convoy COMPONENT library)
 endif()

@@ -59,8 +59,13 @@ function(convoy_layer name)
     else()
       convoy_precompiled(${name}_tests tests)
     endif()
+    # The label `processes`: tests that start processes, which `./run stress` repeats.
+    set(_processes "")
+    if(name MATCHES "^(comm|jobs|launch|parallel|rendezvous|sweep|telemetry)$")
+      set(_processes ";processes")
+    endif()
     add_test(NAME ${name} COMMAND ${name}_tests)
-    set_tests_properties(${name} PROPERTIES LABELS cpu TIMEOUT 900
+    set_tests_properties(${name} PROPERTIES LABELS "cpu${_processes}" TIMEOUT 900
       ENVIRONMENT "CONVOY_SOURCE_DIR=${CMAKE_SOURCE_DIR};CONVOY_BIN_DIR=${CMAKE_BINARY_DIR}/bin")
   endif()
 endfunction()

@@ -12,8 +12,8 @@ endforeach()
 add_library(convoy_libtorch INTERFACE)
 target_include_directories(convoy_libtorch SYSTEM INTERFACE
   ${CONVOY_TORCH}/include ${CONVOY_TORCH}/include/torch/csrc/api/include)
-# The wheel's own fmt headers, of another version than the system's, come first where LibTorch is seen; no library has their functions.
-target_compile_definitions(convoy_libtorch INTERFACE FMT_HEADER_ONLY)
+# The wheel's own fmt headers, of another version than the system's, come first where LibTorch is seen; no library of the
+# wheel has their functions, the layer `device` compiles them.
 target_link_libraries(convoy_libtorch INTERFACE convoy_torch_cpu convoy_c10)
 # The wheel's libraries find the CUDA runtime beside them through their own RPATH; ours must find the wheel's libgomp.
 target_link_options(convoy_libtorch INTERFACE -Wl,--no-as-needed -Wl,-rpath-link,${CONVOY_TORCH}/lib

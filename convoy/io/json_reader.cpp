@@ -14,7 +14,7 @@ std::string shown(const Json& value) {
   if (value.is_object()) return fmt::format("an object of {} keys", value.size());
   if (value.is_array() && value.size() > 8) return fmt::format("a list of {} values", value.size());
   std::string text = value.dump(-1, ' ', false, Json::error_handler_t::replace);
-  if (text.size() > 80) text = text.substr(0, 80) + "...";
+  if (text.size() > 80) text.replace(80, std::string::npos, "...");
   return text;
 }
 
