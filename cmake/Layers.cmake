@@ -46,7 +46,7 @@ function(convoy_layer name)
     # A shared precompiled header would have been made with other flags.
     target_compile_options(convoy_${name} PRIVATE ${ARG_OWN_FLAGS})
     if(CONVOY_PRECOMPILED_HEADERS)
-      target_precompile_headers(convoy_${name} PRIVATE "$<$<COMPILE_LANGUAGE:CXX>:${CONVOY_PLAIN_HEADERS}>")
+      target_precompile_headers(convoy_${name} PRIVATE ${CONVOY_PLAIN_HEADERS})
     endif()
   else()
     convoy_precompiled(convoy_${name} plain)
