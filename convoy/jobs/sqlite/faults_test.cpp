@@ -10,6 +10,7 @@
 
 #include <fstream>
 #include <functional>
+#include <thread>
 
 #include "convoy/base/error.h"
 #include "convoy/base/files.h"
@@ -249,6 +250,76 @@ TEST(SqliteFaults, ALockEndsWithItsProcessAndWaitingHasALimit) {
   ::close(ready[0]);
   ::close(ready[1]);
   EXPECT_EQ(open_store(path)->groups().size(), 1u);
+}
+
+// A raw connection, which takes locks as another process would.
+class OtherConnection {
+ public:
+  explicit OtherConnection(const fs::path& path) {
+    EXPECT_EQ(::sqlite3_open(path.c_str(), &database_), SQLITE_OK);
+  }
+  ~OtherConnection() { ::sqlite3_close(database_); }
+  void run(const char* sql) const {
+    EXPECT_EQ(::sqlite3_exec(database_, sql, nullptr, nullptr, nullptr), SQLITE_OK) << sql;
+  }
+
+ private:
+  sqlite3* database_ = nullptr;
+};
+
+// SQLite answers the switch to the log at once, without asking how long to wait.
+TEST(SqliteFaults, TheSwitchOfTheJournalWaitsForALock) {
+  const TemporaryFolder folder;
+  const fs::path path = folder / "store.db";
+  for (const char* const lock : {"BEGIN IMMEDIATE", "BEGIN EXCLUSIVE"}) {
+    fs::remove(path);
+    const OtherConnection other(path);
+    other.run("PRAGMA journal_mode = DELETE; PRAGMA application_id = 0");
+    other.run(lock);
+    EXPECT_EQ(
+        code_of([&] { open_store(path, {.busy_limit = std::chrono::milliseconds(50)}); }),
+        ExitCode::Resources)
+        << lock;
+    std::thread free_later([&] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(300));
+      other.run("COMMIT");
+    });
+    EXPECT_EQ(code_of([&] { open_store(path); }), ExitCode::Done) << lock;
+    free_later.join();
+  }
+}
+
+// Each makes the file, its log and its tables, or finds them half made.
+TEST(SqliteFaults, ManyProcessesMakeOneStoreAtOnce) {
+  constexpr int kRounds = 15;
+  constexpr int kProcesses = 6;
+  const TemporaryFolder folder;
+  for (int round = 0; round < kRounds; ++round) {
+    const fs::path path = folder / ("store-" + std::to_string(round));
+    int gate[2];
+    ASSERT_EQ(::pipe(gate), 0);
+    std::vector<pid_t> children;
+    for (int number = 0; number < kProcesses; ++number) {
+      children.push_back(::fork());
+      if (children.back() != 0) continue;
+      ::close(gate[1]);
+      char byte = 0;
+      if (::read(gate[0], &byte, 1) < 0) ::_exit(1);  // until the last writer is gone
+      const ExitCode code = code_of([&] {
+        const auto store = open_store(path, {.rollback_journal = round % 5 == 4});
+        add_tasks(*store, group_of(*store), 20);
+      });
+      ::_exit(static_cast<int>(code));
+    }
+    ::close(gate[0]);
+    ::close(gate[1]);
+    for (const pid_t child : children) {
+      int status = -1;
+      ::waitpid(child, &status, 0);
+      EXPECT_EQ(status, 0) << "exit code " << WEXITSTATUS(status) << " in round " << round;
+    }
+    EXPECT_EQ(open_store(path, {.rollback_journal = round % 5 == 4})->counts(1).open, 20);
+  }
 }
 
 // A file system of its own, in a place that only this process sees. Skips where that is not allowed.

@@ -37,21 +37,8 @@ void replace_all(std::string& text, std::string_view what, std::string_view with
     text.replace(at, what.size(), with);
 }
 
-// SQLite's own handler sleeps up to 100 ms at a time, far longer than our transactions take.
-int wait_for_lock(void* busy_limit_ms, int num_waits) {
-  constexpr int64_t kFirst_us = 100;
-  constexpr int64_t kLongest_us = 5'000;
-  const int64_t doublings = std::min(num_waits, 8);
-  // The sum of the sleeps so far: a clock of its own that needs no start.
-  int64_t waited_us = 0;
-  for (int wait = 0; wait < std::min(num_waits, 8); ++wait)
-    waited_us += std::min(kFirst_us << wait, kLongest_us);
-  waited_us += std::max(num_waits - 8, 0) * kLongest_us;
-  if (waited_us >= *static_cast<const int64_t*>(busy_limit_ms) * 1'000) return 0;
-  std::this_thread::sleep_for(
-      std::chrono::microseconds(std::min(kFirst_us << doublings, kLongest_us)));
-  return 1;
-}
+constexpr std::chrono::microseconds kFirstPause{100};
+constexpr std::chrono::microseconds kLongestPause{5'000};
 
 // Text or bytes, until the next row.
 std::string_view column_bytes(sqlite3_stmt* statement, int column, bool is_text) {
@@ -59,6 +46,21 @@ std::string_view column_bytes(sqlite3_stmt* statement, int column, bool is_text)
       is_text ? ::sqlite3_column_text(statement, column) : ::sqlite3_column_blob(statement, column);
   return {static_cast<const char*>(data == nullptr ? "" : data),
           static_cast<size_t>(::sqlite3_column_bytes(statement, column))};
+}
+
+void add_row(sqlite3_stmt* statement, std::vector<SqlRow>& rows) {
+  const int num_columns = ::sqlite3_column_count(statement);
+  SqlRow& row = rows.emplace_back();
+  row.reserve(static_cast<size_t>(num_columns));
+  for (int column = 0; column < num_columns; ++column) {
+    const int type = ::sqlite3_column_type(statement, column);
+    if (type == SQLITE_INTEGER)
+      row.emplace_back(static_cast<int64_t>(::sqlite3_column_int64(statement, column)));
+    else if (type == SQLITE_TEXT)
+      row.emplace_back(std::string(column_bytes(statement, column, true)));
+    else
+      row.emplace_back(Bytes{std::string(column_bytes(statement, column, false))});
+  }
 }
 
 std::string uri_of(const std::filesystem::path& path) {
@@ -107,9 +109,11 @@ void SqliteSession::open_file(const StoreOptions& options) {
       ::sqlite3_open_v2(path_.c_str(), &database_, flags | SQLITE_OPEN_NOMUTEX, nullptr);
   if (code != SQLITE_OK) throw_failure(code);
   if (!read_only) return;
-  ::sqlite3_busy_handler(database_, wait_for_lock, &busy_limit_ms_);
-  const int readable =
-      ::sqlite3_exec(database_, "SELECT count(*) FROM sqlite_master", nullptr, nullptr, nullptr);
+  set_busy_handler();
+  const int readable = while_busy([&] {
+    return ::sqlite3_exec(database_, "SELECT count(*) FROM sqlite_master", nullptr, nullptr,
+                          nullptr);
+  });
   if ((readable & 0xff) != SQLITE_CANTOPEN && (readable & 0xff) != SQLITE_READONLY) return;
   // A log needs files beside the store, which a folder that may not be written does not allow. Without a log the file
   // is all there is.
@@ -124,16 +128,19 @@ void SqliteSession::open_file(const StoreOptions& options) {
 
 void SqliteSession::configure(const StoreOptions& options) {
   ::sqlite3_extended_result_codes(database_, 1);
-  ::sqlite3_busy_handler(database_, wait_for_lock, &busy_limit_ms_);
+  set_busy_handler();
   // A store may come from anywhere: nothing in its schema may run code or reach beyond it.
   ::sqlite3_db_config(database_, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
   ::sqlite3_db_config(database_, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
   execute(
       "PRAGMA cell_size_check = ON; PRAGMA mmap_size = 0; PRAGMA cache_size = -64000; "
       "PRAGMA temp_store = MEMORY; PRAGMA synchronous = FULL");
+  // Both of one moment: another process may be making the store.
+  run("BEGIN", {});
   const int64_t id = integer_at(run("PRAGMA application_id", {}).at(0), 0, name());
   const int64_t num_tables =
       integer_at(run("SELECT count(*) FROM sqlite_master", {}).at(0), 0, name());
+  commit();
   if (id != kApplicationId && (id != 0 || num_tables != 0))
     throw DataError("this SQLite file is no job store",
                     {.file = name(), .hint = "name another file for the store"});
@@ -156,6 +163,35 @@ void SqliteSession::choose_journal(const StoreOptions& options) {
   write_ahead_ = has_log;
   // About 16 MB of log before it is copied into the file, which costs two more syncs.
   execute("PRAGMA wal_autocheckpoint = 4000");
+}
+
+// SQLite's own handler sleeps up to 100 ms at a time, far longer than our transactions take.
+void SqliteSession::set_busy_handler() {
+  ::sqlite3_busy_handler(
+      database_,
+      [](void* session, int) { return static_cast<SqliteSession*>(session)->wait_for_lock(); },
+      this);
+}
+
+int SqliteSession::wait_for_lock() {
+  if (std::chrono::steady_clock::now() >= busy_deadline_) return 0;
+  std::this_thread::sleep_for(busy_pause_);
+  busy_pause_ = std::min(2 * busy_pause_, kLongestPause);
+  return 1;
+}
+
+// SQLite asks the handler for most locks. It answers at once where a read lock is to become a write lock, as in the
+// switch of the journal mode, and where processes that open a log at the same moment overtake each other too often.
+template <class Call>
+int SqliteSession::while_busy(Call&& call) {
+  busy_deadline_ = std::chrono::steady_clock::now() + std::chrono::milliseconds(busy_limit_ms_);
+  busy_pause_ = kFirstPause;
+  for (;;) {
+    const int code = call();
+    const int kind = code & 0xff;
+    const bool busy = kind == SQLITE_BUSY || kind == SQLITE_LOCKED || kind == SQLITE_PROTOCOL;
+    if (!busy || wait_for_lock() == 0) return code;
+  }
 }
 
 void SqliteSession::set_synchronous(bool full) {
@@ -221,23 +257,15 @@ void SqliteSession::bind(const Statement& statement, std::span<const SqlValue> p
 }
 
 void SqliteSession::collect(sqlite3_stmt* statement, std::vector<SqlRow>& rows) {
-  int code = SQLITE_OK;
-  while ((code = ::sqlite3_step(statement)) == SQLITE_ROW) {
-    const int num_columns = ::sqlite3_column_count(statement);
-    SqlRow& row = rows.emplace_back();
-    row.reserve(static_cast<size_t>(num_columns));
-    for (int column = 0; column < num_columns; ++column) {
-      const int type = ::sqlite3_column_type(statement, column);
-      if (type == SQLITE_INTEGER)
-        row.emplace_back(static_cast<int64_t>(::sqlite3_column_int64(statement, column)));
-      else if (type == SQLITE_TEXT)
-        row.emplace_back(std::string(column_bytes(statement, column, true)));
-      else
-        row.emplace_back(Bytes{std::string(column_bytes(statement, column, false))});
-    }
-  }
-  ::sqlite3_reset(statement);
-  if (code != SQLITE_DONE) throw_failure(code);
+  const size_t num_before = rows.size();
+  const int result = while_busy([&] {
+    rows.resize(num_before);
+    int code = SQLITE_OK;
+    while ((code = ::sqlite3_step(statement)) == SQLITE_ROW) add_row(statement, rows);
+    ::sqlite3_reset(statement);
+    return code;
+  });
+  if (result != SQLITE_DONE) throw_failure(result);
 }
 
 std::vector<SqlRow> SqliteSession::run(std::string_view sql, std::span<const SqlValue> parameters) {
@@ -267,21 +295,24 @@ void SqliteSession::run_into(std::string_view sql, std::span<const SqlValue> par
   CONVOY_INVARIANT(::sqlite3_column_count(statement.handle) == static_cast<int>(kinds.size()),
                    "{} kinds for {} columns", kinds.size(),
                    ::sqlite3_column_count(statement.handle));
-  page.clear(kinds.size());
-  int code = SQLITE_OK;
-  while ((code = ::sqlite3_step(statement.handle)) == SQLITE_ROW) {
-    int column = 0;
-    for (const char kind : kinds) {
-      if (kind == 'i')
-        page.add(::sqlite3_column_int64(statement.handle, column));
-      else
-        page.add(column_bytes(statement.handle, column, kind == 't'),
-                 kind == 't' ? RowPage::Kind::Text : RowPage::Kind::Bytes);
-      ++column;
+  const int result = while_busy([&] {
+    page.clear(kinds.size());
+    int code = SQLITE_OK;
+    while ((code = ::sqlite3_step(statement.handle)) == SQLITE_ROW) {
+      int column = 0;
+      for (const char kind : kinds) {
+        if (kind == 'i')
+          page.add(::sqlite3_column_int64(statement.handle, column));
+        else
+          page.add(column_bytes(statement.handle, column, kind == 't'),
+                   kind == 't' ? RowPage::Kind::Text : RowPage::Kind::Bytes);
+        ++column;
+      }
     }
-  }
-  ::sqlite3_reset(statement.handle);
-  if (code != SQLITE_DONE) throw_failure(code);
+    ::sqlite3_reset(statement.handle);
+    return code;
+  });
+  if (result != SQLITE_DONE) throw_failure(result);
 }
 
 void SqliteSession::run_script(const std::string& sql) {
@@ -289,7 +320,9 @@ void SqliteSession::run_script(const std::string& sql) {
   replace_all(text, "@KEY@", "INTEGER PRIMARY KEY AUTOINCREMENT");
   replace_all(text, "@INT@", "INTEGER");
   replace_all(text, "@BLOB@", "BLOB");
-  execute(text.c_str());
+  // Not tried again: what stands first in the script may be done.
+  const int code = ::sqlite3_exec(database_, text.c_str(), nullptr, nullptr, nullptr);
+  if (code != SQLITE_OK) throw_failure(code);
 }
 
 bool SqliteSession::has_table(const std::string& table) {
@@ -310,7 +343,8 @@ void SqliteSession::check_integrity() {
 }
 
 void SqliteSession::execute(const char* sql) {
-  const int code = ::sqlite3_exec(database_, sql, nullptr, nullptr, nullptr);
+  const int code =
+      while_busy([&] { return ::sqlite3_exec(database_, sql, nullptr, nullptr, nullptr); });
   if (code != SQLITE_OK) throw_failure(code);
 }
 
@@ -328,9 +362,11 @@ void SqliteSession::throw_failure(int code) const {
       throw_damaged(name(), said);
     case SQLITE_NOTADB:
       throw DataError("this file is no job store, or its beginning is damaged",
-                      with_hint("name another file, or restore it from a copy"));
+                      with_hint("name another file; `convoy sweep recover --store FILE` looks for "
+                                "what is left of a store"));
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
+    case SQLITE_PROTOCOL:
       throw IoError(
           fmt::format("the job store was locked by another process for more than {} ms",
                       busy_limit_ms_),
@@ -351,7 +387,6 @@ void SqliteSession::throw_failure(int code) const {
     case SQLITE_IOERR:
     case SQLITE_NOMEM:
     case SQLITE_TOOBIG:
-    case SQLITE_PROTOCOL:
       throw IoError(fmt::format("the job store can not be used: {} (code {}, errno {})", said, code,
                                 database_ == nullptr ? 0 : ::sqlite3_system_errno(database_)),
                     place);

@@ -3,6 +3,7 @@
 // SqlSession over one SQLite file. Locks are the kernel's, of this process: they end with it.
 #pragma once
 
+#include <chrono>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -48,6 +49,11 @@ class SqliteSession : public SqlSession {
   void configure(const StoreOptions& options);
   void choose_journal(const StoreOptions& options);
   void set_synchronous(bool full);
+  void set_busy_handler();
+  int wait_for_lock();  // 0: no longer
+  // `call` again while the file is locked, up to the limit. Returns SQLite's code.
+  template <class Call>
+  int while_busy(Call&& call);
   struct Statement {
     sqlite3_stmt* handle = nullptr;
     std::vector<int> places;  // SQLite's index of $1, $2, ...: it numbers them as they appear
@@ -64,6 +70,9 @@ class SqliteSession : public SqlSession {
   int64_t busy_limit_ms_;
   sqlite3* database_ = nullptr;
   std::map<std::string, Statement, std::less<>> statements_;  // by text
+  // Of the statement that runs now.
+  std::chrono::steady_clock::time_point busy_deadline_{};
+  std::chrono::microseconds busy_pause_{};
   bool write_ahead_ = false;
   bool synchronous_full_ = true;
 };
