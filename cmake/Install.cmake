@@ -15,13 +15,16 @@ foreach(_layer IN LISTS CONVOY_LAYERS)
     install(TARGETS convoy_${_layer} ARCHIVE DESTINATION lib COMPONENT library)
     install(DIRECTORY ${CMAKE_SOURCE_DIR}/convoy/${_layer} DESTINATION include/convoy COMPONENT library
       FILES_MATCHING PATTERN "*.h" PATTERN "test_*.h" EXCLUDE PATTERN "*_test.h" EXCLUDE PATTERN "*_fixture.h" EXCLUDE
-      PATTERN "plugin" EXCLUDE)
+      PATTERN "plugin" EXCLUDE
+      PATTERN "libpq.h" EXCLUDE  # it needs the development package of PostgreSQL
+      PATTERN "device_functions.h" EXCLUDE)  # GPU code alone compiles it
     string(APPEND CONVOY_LAYER_CALLS
       "_convoy_layer(${_layer} \"${CONVOY_LAYER_${_layer}_INCLUDES}\" ${CONVOY_LAYER_${_layer}_LIBTORCH})\n")
   endif()
 endforeach()
 # The layer `text` has the plain name.
 install(FILES ${_rust_lib} DESTINATION lib RENAME libconvoy_rust_text.a COMPONENT library)
+install(FILES ${_rust_dir}/include/convoy_text.h DESTINATION include COMPONENT library)
 
 foreach(_program convoy convoy-worker)
   if(TARGET ${_program})
