@@ -297,12 +297,20 @@ TEST_F(HostileUsePrivileged, L10_HostThatDoesNotKnowItsOwnName) {
 }
 
 TEST_F(HostileUsePrivileged, FewProcesses) {
-  // As a user who may have 40 processes: the ranks that fit do not stay behind when the others do not fit.
+  // As a user who may have 40 processes: the ranks that fit do not stay behind when the others do not fit. The program is copied,
+  // since that user may enter neither the checkout nor the test's folder, as little as root's own of mode 0700.
+  std::string open_folder = "/tmp/convoy-open-XXXXXX";
+  ASSERT_NE(::mkdtemp(open_folder.data()), nullptr);
+  std::filesystem::permissions(open_folder, std::filesystem::perms(0755));
+  std::filesystem::copy_file(built_program(), open_folder + "/convoy");
+  std::filesystem::permissions(open_folder + "/convoy", std::filesystem::perms(0755));
   LaunchStart what = shell(100, "sleep 20");
+  what.program = open_folder + "/convoy";
   what.before = {"setpriv",        "--reuid=65533", "--regid=65533",
                  "--clear-groups", "prlimit",       "--nproc=40"};
   what.environment["TMPDIR"] = "/tmp";
   const LaunchEnd end = run(what);
+  std::filesystem::remove_all(open_folder);
   EXPECT_EQ(end.status, 12) << end.errors;
   EXPECT_NE(end.errors.find("ulimit -u"), std::string::npos) << end.errors;
   EXPECT_LT(end.seconds, 5);

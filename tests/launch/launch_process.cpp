@@ -31,8 +31,6 @@ std::string text_of(const fs::path& path) {
   return text.str();
 }
 
-std::string program() { return fmt::format("{}/convoy", std::getenv("CONVOY_BIN_DIR")); }
-
 std::vector<std::string> environment_of(const LaunchStart& start) {
   std::set<std::string> replaced(start.removed_variables.begin(), start.removed_variables.end());
   for (const auto& [name, value] : start.environment) replaced.insert(name);
@@ -75,7 +73,7 @@ LaunchProcess::LaunchProcess(const LaunchStart& start, const fs::path& folder, i
       output_file_(folder / fmt::format("launch-{}.out", number)),
       errors_file_(folder / fmt::format("launch-{}.err", number)) {
   std::vector<std::string> words = start.before;
-  words.push_back(program());
+  words.push_back(start.program.empty() ? built_program() : start.program);
   words.push_back("launch");
   words.insert(words.end(), start.arguments.begin(), start.arguments.end());
   std::vector<std::string> entries = environment_of(start);
@@ -264,6 +262,8 @@ bool wait_until(const std::function<bool()>& condition, milliseconds patience) {
   }
   return true;
 }
+
+std::string built_program() { return fmt::format("{}/convoy", std::getenv("CONVOY_BIN_DIR")); }
 
 bool is_root() { return ::geteuid() == 0; }
 

@@ -36,6 +36,7 @@ struct LaunchStart {
   std::vector<std::string> arguments;              // after `convoy launch`
   std::map<std::string, std::string> environment;  // over this process's; HERE is added
   std::vector<std::string> removed_variables;
+  std::string program;                // empty: `convoy` where it was built
   std::vector<std::string> before;    // a program that starts `convoy`, as nohup or setsid
   std::function<void()> before_exec;  // in the new process; async-signal-safe calls only
   bool own_group = true;              // a process group of its own
@@ -102,6 +103,7 @@ class LaunchTest : public ::testing::Test {
   int num_started_ = 0;
 };
 
+std::string built_program();
 bool is_alive(pid_t pid);  // a zombie is not
 bool wait_until(const std::function<bool()>& condition, milliseconds patience);
 bool is_root();
