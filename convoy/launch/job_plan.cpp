@@ -88,12 +88,20 @@ rendezvous::RestartLimits restart_limits(const SetupRequest& request) {
   return limits;
 }
 
-// Rank 0 would find it taken, and each attempt after that.
-void refuse_taken_port(const JobSetup& setup) {
-  if (setup.fixed_port == 0) return;
-  const Finding port = port_finding("", setup.fixed_port);
+// With its holder, as --dry-run says it.
+void refuse_if_taken(const std::string& address, int number, const std::string& key) {
+  const Finding port = port_finding(address, number);
   if (port.severity == Severity::Error)
-    throw rendezvous::PortTakenError(port.found, {.key = "master_port", .hint = port.to_do});
+    throw rendezvous::PortTakenError(port.found, {.key = key, .hint = port.to_do});
+}
+
+rendezvous::BoundListener listen_at(const rendezvous::Endpoint& endpoint) {
+  try {
+    return rendezvous::listen_on(endpoint.host, endpoint.port);
+  } catch (const rendezvous::PortTakenError&) {
+    refuse_if_taken(endpoint.host, endpoint.port, "rdzv_endpoint");
+    throw;  // its holder has just gone
+  }
 }
 
 void add_others(const SetupRequest& request, const JobSetup& setup, const Log& log, JobPlan& plan) {
@@ -120,14 +128,13 @@ void add_others(const SetupRequest& request, const JobSetup& setup, const Log& l
     };
     options.log = log;
     try {
-      rendezvous::BoundListener listener = rendezvous::listen_on(endpoint.host, endpoint.port);
+      rendezvous::BoundListener listener = listen_at(endpoint);
       endpoint = listener.endpoint;  // what others resolve may lead nowhere from here
       plan.coordinator =
           std::make_shared<rendezvous::Coordinator>(options, token, std::move(listener));
-    } catch (const rendezvous::PortTakenError&) {
+    } catch (const rendezvous::PortTakenError& taken) {
       if (!setup.may_join_endpoint) throw;
-      log.info(fmt::format("port {} is held here already: this is a further node of that job",
-                           endpoint.port));
+      log.info(fmt::format("{}: this is a further node of that job", taken.what()));
     }
   }
   rendezvous::NodeLinkOptions link;
@@ -172,7 +179,8 @@ JobPlan plan_job(const SetupRequest& request, const JobSetup& setup, LaunchPlan 
     attempt.job.num_local_ranks = setup.num_local_ranks;
     attempt.job.world_size = setup.num_local_ranks;
     if (!setup.several_nodes()) {
-      refuse_taken_port(setup);
+      // Rank 0 would find it taken, and each attempt after that.
+      if (setup.fixed_port != 0) refuse_if_taken("", setup.fixed_port, "master_port");
       attempt.job.master_port = setup.master.port;
       if (!setup.master.host.empty()) attempt.job.master_address = setup.master.host;
     }

@@ -52,7 +52,9 @@ TEST_F(FailureModes, L08_TakenPortOfOneNodeIsNamedBeforeRanksStart) {
   const LaunchEnd dry = run(shell(1, "true", {"--master-port", number, "--dry-run"}));
   ::close(listener);
   EXPECT_EQ(end.status, 2) << end.errors;
-  EXPECT_NE(end.errors.find("port " + number + " is taken"), std::string::npos) << end.errors;
+  EXPECT_NE(end.errors.find(fmt::format("port {} is taken by process {} (", number, ::getpid())),
+            std::string::npos)
+      << end.errors;
   EXPECT_EQ(file("started"), "");
   EXPECT_EQ(dry.status, 2);
   EXPECT_NE(dry.output.find("port " + number + " is taken"), std::string::npos) << dry.output;
@@ -81,6 +83,17 @@ TEST_F(FailureModes, L19_FlagsThatSayWhichNodeBeatTheNumbersOfAPod) {
       << end.errors;
 }
 
+TEST_F(FailureModes, L19_StrayRankZeroIsIgnoredWithANotice) {
+  LaunchStart what = shell(2, "echo $RANK $WORLD_SIZE > $HERE/place.$LOCAL_RANK");
+  what.environment = {{"RANK", "0"}};
+  const LaunchEnd end = run(what);
+  EXPECT_EQ(end.status, 0) << end.errors;
+  EXPECT_EQ(file("place.0") + file("place.1"), "0 2\n1 2\n");
+  EXPECT_NE(end.errors.find("RANK=0 without WORLD_SIZE describes no rank and is ignored"),
+            std::string::npos)
+      << end.errors;
+}
+
 TEST_F(FailureModes, L19_ExplainShowsWhatContradictsItselfAndWhatStandaloneBeats) {
   LaunchStart what = shell(2, "true", {"--explain"});
   what.environment = {{"RANK", "0"}, {"WORLD_SIZE", "2"}};
@@ -101,8 +114,10 @@ TEST_F(FailureModes, L08_TakenPortOfTheRendezvousIsNamed) {
       1, "echo started > $HERE/started",
       {"--nnodes", "2", "--node-rank", "0", "--rdzv-endpoint", fmt::format("127.0.0.1:{}", port)}));
   ::close(listener);
-  EXPECT_TRUE(end.status == 2 || end.status == 13) << end.status;
-  EXPECT_NE(end.errors.find(std::to_string(port)), std::string::npos) << end.errors;
+  EXPECT_EQ(end.status, 2);
+  EXPECT_NE(end.errors.find(fmt::format("127.0.0.1:{} is taken by process {} (", port, ::getpid())),
+            std::string::npos)
+      << end.errors;
   EXPECT_EQ(file("started"), "");
   EXPECT_LT(end.seconds, 30);
 }
@@ -178,6 +193,16 @@ TEST_F(GpusOfANode, L11_EachMigInstanceIsARanksOwn) {
   // CUDA shows a process one instance only.
   EXPECT_NE(file("gpu.0").find("MIG-b"), std::string::npos);
   EXPECT_EQ(file("gpu.0").find("MIG-a"), std::string::npos);
+}
+
+TEST_F(GpusOfANode, L11_ThoseWithoutARankAreAnnounced) {
+  gpus_ += ";GPU-cc33 A100 0000:70:00.0 80000;GPU-dd44 A100 0000:88:00.0 80000";
+  const std::string words = "4 GPUs are visible and 1 rank is planned";
+  EXPECT_NE(run_on_gpus("unset", {}, "1").errors.find(words), std::string::npos);
+  for (const char* const visible : {"2", "GPU-aa,GPU-cc"})
+    EXPECT_EQ(run_on_gpus(visible, {}, visible[0] == 'G' ? "2" : "1").errors.find("visible and"),
+              std::string::npos);
+  EXPECT_EQ(run_on_gpus("unset", {}).errors.find("visible and"), std::string::npos);
 }
 
 TEST_F(GpusOfANode, L11_NoneIsSaid) {

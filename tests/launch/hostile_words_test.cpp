@@ -109,6 +109,27 @@ TEST_F(HostileUse, ProgramsThatCanNotRun) {
   }
 }
 
+TEST_F(HostileUse, ProgramsThatCanNotRunAreToldApart) {
+  write("lost", "#!/nowhere/sh\ntrue\n", /*executable=*/true);
+  write("windows", "#!/bin/sh\r\ntrue\r\n", /*executable=*/true);
+  write("by-env", "#!/usr/bin/env sh\r\ntrue\r\n", /*executable=*/true);
+  write("here", "#!/bin/sh\ntrue\n", /*executable=*/true);
+  std::filesystem::create_directory(path("folder"));
+  LaunchStart what;
+  what.before = {"sh", "-c", "cd $HERE && exec \"$@\"", "sh"};
+  for (const auto& [program, words] :
+       {std::pair("./lost", "its first line names the interpreter /nowhere/sh"),
+        std::pair("./windows", "Windows line ends"), std::pair("./by-env", "Windows line ends"),
+        std::pair("./folder", "it is a folder"), std::pair("folder", "it is a folder"),
+        std::pair("here", "type ./here")}) {
+    what.arguments = {"--nproc-per-node", "2", program};
+    const LaunchEnd end = run(what);
+    EXPECT_EQ(end.status, 2) << program;
+    EXPECT_NE(end.errors.find(words), std::string::npos) << program << "\n" << end.errors;
+    EXPECT_TRUE(nothing_left(milliseconds(200)));
+  }
+}
+
 TEST_F(HostileUse, ScriptWithoutAnInterpreterLineRunsAsAShellWouldRunIt) {
   write("bare", "echo bare $RANK >> $HERE/out\n", /*executable=*/true);
   const LaunchEnd end = run({"--nproc-per-node", "2", path("bare")});

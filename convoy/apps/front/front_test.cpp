@@ -136,6 +136,30 @@ TEST_F(Front, UnknownCommandsAndFlagsSuggest) {
   EXPECT_NE(run("config chek").err.find("did you mean `check`?"), std::string::npos);
 }
 
+TEST_F(Front, WordsOfOtherLaunchersGetWhatToTypeHere) {
+  const Outcome torchrun = run("torchrun --nproc_per_node 2 train.py --name 'a b'");
+  EXPECT_EQ(torchrun.code, 2);
+  EXPECT_NE(torchrun.err.find("convoy launch --nproc_per_node 2 train.py --name 'a b'"),
+            std::string::npos)
+      << torchrun.err;
+  const Outcome accelerate = run("accelerate launch --num_processes 2 train.py");
+  EXPECT_EQ(accelerate.code, 2);
+  EXPECT_NE(accelerate.err.find("convoy launch --nproc-per-node 2 train.py"), std::string::npos)
+      << accelerate.err;
+  for (const auto& [flags, hint] :
+       {std::pair("launch --num_processes 2 true", "--nproc-per-node"),
+        std::pair("launch --num-processes=2 true", "--nproc-per-node"),
+        std::pair("train --num_processes 2 run.yaml", "--nproc-per-node"),
+        std::pair("launch --config_file accelerate.yaml true", "num_machines --nnodes"),
+        std::pair("launch -np 2 true", "--nproc-per-node"),
+        std::pair("launch --env-source slurm true", "`srun`")}) {
+    const Outcome refused = run(flags);
+    EXPECT_EQ(refused.code, 2) << flags;
+    EXPECT_NE(refused.err.find(hint), std::string::npos) << refused.err;
+    EXPECT_EQ(refused.last_error()["code"], 2);
+  }
+}
+
 TEST_F(Front, ConfigShowPrintsOrigins) {
   write("base.yaml", "train: {eval_steps: 7}\n");
   write("run.yaml",

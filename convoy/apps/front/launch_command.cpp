@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "convoy/apps/front/command.h"
+#include "convoy/apps/front/foreign_launchers.h"
 #include "convoy/apps/front/job_end.h"
 #include "convoy/base/error.h"
 #include "convoy/base/milliseconds.h"
@@ -47,7 +48,7 @@ Invocation read_command_line(Context& context, const std::vector<std::string>& a
   found.flags = after_pet;
   std::vector<config::Section> lists = found.flags.lists();
   lists.push_back(config::list_fields(context.common));
-  found.program = config::parse_flags(lists, arguments, config::Positionals::EndFlags);
+  found.program = parse_launcher_flags(lists, arguments, config::Positionals::EndFlags);
   found.origins = launch::flag_origins(defaults.lists(), after_pet.lists(), found.flags.lists());
   return found;
 }

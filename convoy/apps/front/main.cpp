@@ -11,6 +11,7 @@
 
 #include "convoy/apps/front/build_facts.h"
 #include "convoy/apps/front/command.h"
+#include "convoy/apps/front/foreign_launchers.h"
 #include "convoy/apps/front/libtorch_folder.h"
 #include "convoy/apps/front/standard_streams.h"
 #include "convoy/base/error.h"
@@ -31,13 +32,15 @@ std::vector<std::string> own_arguments(const std::vector<std::string>& arguments
   return own;
 }
 
-const Command& find_command(const std::string& name) {
+const Command& find_command(const std::string& name, const std::vector<std::string>& arguments) {
   const std::string spelling = config::dashed(name);
   std::vector<std::string> names;
   for (const Command& command : commands()) {
     if (command.name == spelling) return command;
     if (!command.hidden) names.emplace_back(command.name);
   }
+  if (const std::string hint = hint_for_command(name, arguments); !hint.empty())
+    throw ConfigError(fmt::format("unknown command `{}`", name), {.key = name, .hint = hint});
   throw ConfigError(fmt::format("unknown command `{}`{}", name, did_you_mean(name, names)),
                     {.key = name, .hint = "`convoy --help` lists the commands"});
 }
@@ -63,8 +66,8 @@ int dispatch(Context& context, const std::vector<std::string>& arguments) {
     throw ConfigError(
         fmt::format("unknown flag {} before a command", arguments[0]),
         {.key = arguments[0], .hint = "flags follow the command: convoy COMMAND --flag"});
-  const Command& command = find_command(arguments[0]);
   const std::vector<std::string> rest(arguments.begin() + 1, arguments.end());
+  const Command& command = find_command(arguments[0], rest);
   const std::vector<std::string> own = own_arguments(rest, command.forwards_arguments);
   if (std::any_of(own.begin(), own.end(), is_help)) {
     fmt::print("{}", help_text(command, own));

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "convoy/apps/front/command.h"
+#include "convoy/apps/front/foreign_launchers.h"
 #include "convoy/apps/front/job_end.h"
 #include "convoy/apps/front/standard_streams.h"
 #include "convoy/apps/front/train_config.h"
@@ -176,9 +177,9 @@ Invocation read_command_line(Context& context, const std::vector<std::string>& a
   launch::MemberFlags& members = found.request.members;
   launch::read_pet_variables({config::list_fields(members)}, launch::process_environment());
   found.rest = with_flags(
-      config::parse_flags({config::list_fields(found.flags), config::list_fields(members),
-                           config::list_fields(context.common)},
-                          arguments),
+      parse_launcher_flags({config::list_fields(found.flags), config::list_fields(members),
+                            config::list_fields(context.common)},
+                           arguments),
       found.flags);
   if (found.rest.empty() && found.flags.preset.empty())
     throw ConfigError("train wants a configuration", {.hint = "convoy train run.yaml"});

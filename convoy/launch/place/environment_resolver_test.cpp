@@ -332,6 +332,11 @@ TEST(Resolver, BareRankAgainstSrunIsAConflictShownAndDecided) {
 
 TEST(Resolver, UnknownAndAbsentSourcesAreNamed) {
   EXPECT_TRUE(contains(failure(kTask, {.env_source = "sruns"}), {"sruns", "did you mean `srun`"}));
+  for (const auto& [word, name] :
+       {std::pair("slurm", "srun"), std::pair("mpirun", "openmpi"), std::pair("k8s", "kubernetes")})
+    EXPECT_TRUE(
+        contains(failure(kTask, {.env_source = word}),
+                 {"knows no `" + std::string(word), "its name here is `" + std::string(name)}));
   EXPECT_TRUE(contains(failure(kTask, {.env_source = "openmpi"}),
                        {"openmpi", "found: srun (SLURM_PROCID=5"}));
 }
@@ -368,6 +373,26 @@ TEST(Resolver, HalfSetSourcesNameWhatIsThereAndWhatIsNot) {
   EXPECT_EQ(resolve_place({{"WORLD_SIZE", "8"}, {"MASTER_ADDR", "a"}, {"RANK", ""}}).kind,
             PlaceKind::Nothing);
   EXPECT_EQ(resolve_place({{"RANK", "0"}, {"WORLD_SIZE", "1"}}).kind, PlaceKind::Rank);
+}
+
+TEST(Resolver, StrayRankZeroIsIgnoredWithANotice) {
+  for (const Environment& stray : std::vector<Environment>{
+           {{"RANK", "0"}}, {{"LOCAL_RANK", "0"}}, {{"RANK", "0"}, {"LOCAL_RANK", "0"}}}) {
+    for (const int ranks : {0, 4}) {
+      ResolveOptions options;
+      options.nproc_per_node_given = ranks > 0;
+      options.nproc_per_node = ranks;
+      const ResolvedPlace place = resolve_place(stray, options);
+      EXPECT_EQ(place.kind, PlaceKind::Nothing);
+      ASSERT_EQ(place.notes.size(), 1U);
+      EXPECT_TRUE(contains(place.notes[0], {"RANK=0", "without WORLD_SIZE", "is ignored"}));
+    }
+  }
+  // A higher number says that there are others; what another launcher says counts, and has to agree.
+  EXPECT_TRUE(contains(failure({{"RANK", "0"}, {"LOCAL_RANK", "1"}}), {"by half"}));
+  EXPECT_TRUE(contains(failure({{"RANK", "0"}, {"WORLD_SIZE", "2"}}), {"by half"}));
+  EXPECT_TRUE(contains(failure(with(kTask, {{"RANK", "0"}})), {"SLURM_PROCID=5", "RANK=0"}));
+  EXPECT_TRUE(contains(failure({{"RANK", "0"}}, {.env_source = "env"}), {"by half"}));
 }
 
 TEST(Resolver, FlagsThatSayWhichNodeBeatABareRank) {

@@ -307,6 +307,24 @@ TEST(Placement, LauncherBoundToFewCpusIsTold) {
   EXPECT_TRUE(plan_placement({.num_ranks = 1}, {}, one).notes.empty());
 }
 
+TEST(Placement, GpusWithoutARankAreAnnounced) {
+  const Machine machine = read_big(all_of_big());
+  const Placement one = plan_placement({.num_ranks = 1}, gpus_on({0, 0, 1, 1}), machine);
+  ASSERT_EQ(one.notes.size(), 1U);
+  EXPECT_EQ(one.notes[0],
+            "4 GPUs are visible and 1 rank is planned: for a rank on each type --nproc-per-node "
+            "gpu");
+  EXPECT_NE(plan_placement({.num_ranks = 2}, gpus_on({0, 0, 1}), machine)
+                .notes.at(0)
+                .find("3 GPUs are visible and 2 ranks are planned"),
+            std::string::npos);
+  EXPECT_TRUE(plan_placement({.num_ranks = 4}, gpus_on({0, 0, 1, 1}), machine).notes.empty());
+  EXPECT_TRUE(
+      plan_placement({.num_ranks = 1, .adopted = AdoptedRank{0, 1}}, gpus_on({0, 1}), machine)
+          .notes.empty())
+      << "whoever started the rank decided";
+}
+
 TEST(Placement, TableAndJson) {
   Machine machine = read_big(all_of_big());
   DeviceSelection mig = gpus_on({0, 0, 0});

@@ -88,6 +88,55 @@ TEST(Preflight, ProgramsThatCanNotStartAreErrors) {
   EXPECT_EQ(find({.program = "sh", .script = root / "plain"}, "program").severity, Severity::Ok);
 }
 
+// A script that may be executed, with this first line.
+std::string script(const testing::TemporaryFolder& root, const std::string& first_line) {
+  const fs::path file = root / "script";
+  std::ofstream(file) << first_line << "\necho done\n";
+  fs::permissions(file, fs::perms::owner_all);
+  return file;
+}
+
+TEST(Preflight, FirstLineOfAScriptIsReadAsTheKernelDoes) {
+  const testing::TemporaryFolder root;
+  for (const char* const line :
+       {"#!/bin/sh", "#! /bin/sh -e", "#!/usr/bin/env sh", "#!/usr/bin/env -S sh -e", "#!",
+        "# a comment", "#!/usr/bin/env NAME=1 nothing-there", "#!/bin/sh -e\r"})
+    EXPECT_EQ(find({.program = script(root, line)}, "program").severity, Severity::Ok) << line;
+  const Finding lost = find({.program = script(root, "#!/nowhere/python3 -u")}, "program");
+  EXPECT_TRUE(has(lost.found, "its first line names the interpreter /nowhere/python3: No such"))
+      << lost.found;
+  const Finding by_env =
+      find({.program = script(root, "#!/usr/bin/env no-such-python")}, "program");
+  EXPECT_TRUE(has(by_env.found, "the interpreter no-such-python: no folder of PATH has it"))
+      << by_env.found;
+  for (const char* const line : {"#!/bin/sh\r", "#!/usr/bin/env sh\r"}) {
+    const Finding windows = find({.program = script(root, line)}, "program");
+    EXPECT_EQ(windows.severity, Severity::Error);
+    EXPECT_TRUE(has(windows.found, "Windows line ends")) << windows.found;
+    EXPECT_TRUE(has(windows.to_do, "sed -i 's/\\r$//'")) << windows.to_do;
+  }
+}
+
+TEST(Preflight, WhatIsNoProgramIsToldWithWhatMayBeMeant) {
+  const testing::TemporaryFolder root;
+  const fs::path before = fs::current_path();
+  fs::current_path(root.path());
+  const Finding folder = find({.program = root.path()}, "program");
+  EXPECT_TRUE(has(folder.found, "it is a folder")) << folder.found;
+  std::ofstream(root / "trainer") << "#!/bin/sh\n";
+  EXPECT_TRUE(has(find({.program = "trainer"}, "program").to_do, "./trainer after chmod +x"));
+  EXPECT_TRUE(has(find({.program = "./trainer"}, "program").to_do, "chmod +x ./trainer"));
+  fs::permissions(root / "trainer", fs::perms::owner_all);
+  const Finding here = find({.program = "trainer"}, "program");
+  EXPECT_TRUE(has(here.found, "no folder of PATH has it")) << here.found;
+  EXPECT_TRUE(has(here.to_do, "type ./trainer")) << here.to_do;
+  fs::create_directory(root / "package");
+  EXPECT_TRUE(has(find({.program = "package"}, "program").found, "it is a folder"));
+  std::ofstream(root / "package" / "__main__.py") << "print(1)\n";
+  EXPECT_TRUE(has(find({.program = "package"}, "program").to_do, "--run-path"));
+  fs::current_path(before);
+}
+
 TEST(Preflight, ForeignAddressIsAWarning) {
   // TEST-NET-2: never ours.
   const Finding foreign = find({.endpoint_addr = "198.51.100.7", .endpoint_port = 29400}, "port");

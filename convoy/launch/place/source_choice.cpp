@@ -2,6 +2,7 @@
 #include "convoy/launch/place/source_choice.h"
 
 #include <algorithm>
+#include <map>
 
 #include "convoy/base/error.h"
 #include "convoy/base/suggest.h"
@@ -39,6 +40,24 @@ void compare(const Fact& one, const Fact& two, const RankSource& chosen, const R
                            chosen.name, other.name)});
 }
 
+// Left over in a shell or an image: number 0, and nobody says of how many. A higher number says that there are others.
+bool is_stray(const RankSource& source) {
+  return is_plain(source) && (source.rank.known() || source.local_rank.known()) &&
+         source.rank.number <= 0 && source.local_rank.number <= 0 && !source.world_size.known() &&
+         !source.local_world_size.known();
+}
+
+// What people call the launchers that this program calls by the command that starts ranks.
+std::string known_as(const std::string& wanted) {
+  static const std::map<std::string, std::string> kNames = {
+      {"slurm", "srun"},     {"sbatch", "srun"},         {"mpirun", "openmpi"},
+      {"mpi", "openmpi"},    {"ompi", "openmpi"},        {"prrte", "openmpi"},
+      {"intelmpi", "mpich"}, {"impi", "mpich"},          {"lsf", "jsrun"},
+      {"k8s", "kubernetes"}, {"kubeflow", "kubernetes"}, {"torch", "torchrun"}};
+  const auto found = kNames.find(wanted);
+  return found == kNames.end() ? "" : found->second;
+}
+
 }  // namespace
 
 bool is_plain(const RankSource& source) {
@@ -57,12 +76,14 @@ SourceChoice::SourceChoice(const Variables& variables, const ResolveOptions& opt
   const std::string& wanted = options.env_source;
   const bool known = std::count(source_names().begin(), source_names().end(), wanted) > 0;
   if (!wanted.empty() && !known)
-    throw ConfigError(
-        fmt::format("--env-source knows no `{}`{}", wanted, did_you_mean(wanted, source_names())),
-        {.hint = fmt::format("one of {}", fmt::join(source_names(), ", "))});
+    throw ConfigError(fmt::format("--env-source knows no `{}`{}", wanted,
+                                  known_as(wanted).empty()
+                                      ? did_you_mean(wanted, source_names())
+                                      : fmt::format(", its name here is `{}`", known_as(wanted))),
+                      {.hint = fmt::format("one of {}", fmt::join(source_names(), ", "))});
   read();
   chosen_ = choose();
-  if (chosen_ < 0 && options.env_source.empty() && flags_say_which_node()) note_bare_ranks();
+  if (chosen_ < 0 && options.env_source.empty()) note_bare_ranks();
 }
 
 const RankSource* SourceChoice::chosen() const {
@@ -118,6 +139,7 @@ int SourceChoice::innermost() const {
 // Plain variables describe a rank only when they say which: WORLD_SIZE and MASTER_ADDR alone are what batch scripts
 // prepare for others, and Kubeflow's RANK is the number of the pod.
 bool SourceChoice::describes_rank(const RankSource& source) const {
+  if (is_stray(source)) return false;
   if (source.local_rank.known()) return true;
   if (flags_say_which_node()) return false;
   return source.rank.known() && !variables_.has("PET_NNODES") && !variables_.has("PET_NODE_RANK");
@@ -129,12 +151,17 @@ bool SourceChoice::flags_say_which_node() const {
 }
 
 void SourceChoice::note_bare_ranks() {
-  for (const RankSource& source : sources_)
-    if (is_plain(source) && source.rank.known() && !variables_.has("PET_NODE_RANK"))
+  for (const RankSource& source : sources_) {
+    if (!is_plain(source)) continue;
+    if (is_stray(source) && !node_described_)
+      notes_.push_back(
+          fmt::format("{} without WORLD_SIZE describes no rank and is ignored", source.seen()));
+    else if (source.rank.known() && flags_say_which_node() && !variables_.has("PET_NODE_RANK"))
       notes_.push_back(
           fmt::format("{} without LOCAL_RANK {} no rank: --nnodes {} and --node-rank {} decide",
                       source.seen(), source.world_size.known() ? "describe" : "describes",
                       options_.num_nodes, options_.node_rank));
+  }
 }
 
 void SourceChoice::check_agreement(const RankSource& chosen) const {
