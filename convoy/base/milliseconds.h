@@ -17,4 +17,8 @@ inline std::chrono::milliseconds milliseconds_of(double seconds) {
       static_cast<int64_t>(std::clamp(seconds, -kLongest, kLongest) * 1000));
 }
 
+inline double seconds_of(std::chrono::milliseconds time) {
+  return static_cast<double>(time.count()) / 1000;
+}
+
 }  // namespace convoy

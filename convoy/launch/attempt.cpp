@@ -15,6 +15,8 @@
 
 #include "convoy/base/error.h"
 #include "convoy/base/log.h"
+#include "convoy/base/milliseconds.h"
+#include "convoy/launch/health/verdict_text.h"
 #include "convoy/launch/verdict.h"
 
 namespace convoy::launch {
@@ -38,8 +40,15 @@ std::string new_mark() {
                      around == nullptr ? "" : ":", new_run_id());
 }
 
-LogOptions log_options(const LaunchPlan& plan) {
+// A launcher in the background of a shell does not own the terminal: a rank that read from it would take what the person
+// types for the shell, since the kernel stops only readers of the terminal's own session.
+bool may_read_stdin() {
+  return ::isatty(STDIN_FILENO) == 0 || ::tcgetpgrp(STDIN_FILENO) == ::getpgrp();
+}
+
+LogOptions log_options(const LaunchPlan& plan, bool reads_stdin) {
   LogOptions options = plan.logs;
+  if (reads_stdin && ::isatty(STDIN_FILENO) != 0) options.prompting_local_rank = 0;
   options.num_local_ranks = plan.job.num_local_ranks;
   options.first_global_rank = plan.job.first_rank;
   options.role = plan.job.role;
@@ -51,6 +60,7 @@ LogOptions log_options(const LaunchPlan& plan) {
 
 Attempt::Attempt(const LaunchPlan& plan, SignalStream& signals, Peers* peers)
     : plan_(plan),
+      reads_stdin_(plan.first_rank_reads && may_read_stdin()),
       peers_(peers),
       signals_(signals),
       descriptor_limit_(plan.job.num_local_ranks),
@@ -58,7 +68,7 @@ Attempt::Attempt(const LaunchPlan& plan, SignalStream& signals, Peers* peers)
       guard_(scratch_.path(), mark_),
       pages_(plan.job.num_local_ranks, plan.job.first_rank),
       health_(pages_, plan.health),
-      logs_(log_options(plan)) {
+      logs_(log_options(plan, reads_stdin_)) {
   descendants_.leave_alone(guard_.pid());
   scratch_.make();  // now that somebody tidies up whatever happens
   if (plan.timer_pipe)
@@ -91,6 +101,7 @@ LaunchReport Attempt::run() {
   }
   descendants_.kill_orphans(kOrphanWait);
   close_logs();
+  report_.failure_grace = plan_.failure_grace;
   for (const telemetry::RankFlight& flight : pages_.read())
     if (flight.step >= 0) report_.progress = std::max(report_.progress.value_or(0), flight.step);
   conclude(report_);
@@ -182,7 +193,7 @@ void Attempt::handle_signal(int signal) {
     if (Clock::now() < *report_.stop_repeats_until) return;
     report_.stop_signal = signal;
     report_.killed_by_stop = true;
-    kill_all();
+    kill_all(KilledFor::SecondStop);
     return;
   }
   // Peers may have told us before: a job system signals every node. Then this is no second request.
@@ -193,12 +204,8 @@ void Attempt::handle_signal(int signal) {
   report_.stop_signal = signal;
   report_.stop_repeats_until = Clock::now() + plan_.stop_repeat;
   if (phase_ != Phase::Running && !asked_by_user_signal) return;
-  begin_stopping();
-  // A person who pressed Ctrl-C wants to know what is waited for.
-  if (::isatty(STDERR_FILENO))
-    Log().info(fmt::format("{}: ranks have {} s to end; once more ends them at once",
-                           signal_name(signal), plan_.stop_grace.count() / 1000));
-  signal_all(plan_.pass_stop_signal ? signal : SIGTERM);
+  begin_stopping(signal_name(signal));
+  ask_to_end(plan_.pass_stop_signal ? signal : SIGTERM);
 }
 
 void Attempt::handle_peers() {
@@ -219,15 +226,21 @@ void Attempt::handle_peers() {
       report_.resized = true;
     else
       report_.stop_signal = signal;
-    begin_stopping();
+    begin_stopping(resize ? "the nodes of the job change"
+                          : fmt::format("{} on another node", signal_name(signal)));
     // A job system told every launcher: ranks here are saving for it already, and another signal would end them.
     if (signal == user_signal_) continue;
     peers_signal_ = signal;
-    signal_all(resize ? SIGTERM : signal);
+    ask_to_end(resize ? SIGTERM : signal);
   }
 }
 
-void Attempt::begin_stopping() {
+// A person who pressed Ctrl-C wants to know what is waited for, and so does the reader of a batch job's log.
+void Attempt::begin_stopping(const std::string& why) {
+  logs_.end_open_lines();
+  Log().info(fmt::format("{}: ranks have {:g} s to end (--shutdown-timeout){}", why,
+                         seconds_of(plan_.stop_grace),
+                         report_.stop_repeats_until ? "; once more ends them at once" : ""));
   phase_ = Phase::Stopping;
   fail_at_.reset();
   early_exit_told_at_.reset();
@@ -252,7 +265,32 @@ void Attempt::signal_all(int signal) {
     if (rank.running) signal_group(rank.process.pid, signal);
 }
 
-void Attempt::kill_all() {
+// A rank that somebody has stopped hears of nothing before it goes on.
+void Attempt::ask_to_end(int signal) {
+  signal_all(signal);
+  signal_all(SIGCONT);
+}
+
+std::vector<int> Attempt::running_ranks() const {
+  std::vector<int> numbers;
+  for (size_t local_rank = 0; local_rank < ranks_.size(); ++local_rank)
+    if (ranks_[local_rank].running)
+      numbers.push_back(plan_.job.first_rank + static_cast<int>(local_rank));
+  return numbers;
+}
+
+void Attempt::kill_all(KilledFor reason) {
+  // The report of a failure names those that did not end in its grace.
+  if (reason != KilledFor::FailureGrace && any_running())
+    Log().warning(fmt::format(
+        "{} did not end {}; convoy kills what still runs: files that were being written, such as "
+        "checkpoints, may be incomplete",
+        rank_list(running_ranks()),
+        reason == KilledFor::SecondStop
+            ? "before the second request to stop"
+            : fmt::format("within {:g} s (--shutdown-timeout)", seconds_of(plan_.stop_grace))));
+  for (Rank& rank : ranks_)
+    if (rank.running) rank.killed_for = reason;
   phase_ = Phase::Killing;
   fail_at_.reset();
   kill_at_.reset();
@@ -271,8 +309,9 @@ void Attempt::handle_deadlines() {
     begin_failing(now);
   }
   if (kill_at_ && now >= *kill_at_) {
-    if (phase_ == Phase::Stopping) report_.killed_by_stop = !report_.resized;
-    kill_all();
+    const bool stopping = phase_ == Phase::Stopping;
+    if (stopping) report_.killed_by_stop = !report_.resized;
+    kill_all(stopping ? KilledFor::ShutdownTimeout : KilledFor::FailureGrace);
   }
   if (give_up_at_ && now >= *give_up_at_) give_up_on_unkillable();
 }

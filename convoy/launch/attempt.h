@@ -43,6 +43,7 @@ class Attempt {
     std::filesystem::path error_file;
     bool running = true;
     bool held = false;  // it has ended, but a debugger that traces it has not let go yet
+    KilledFor killed_for = KilledFor::Nothing;
   };
 
   void start_ranks();
@@ -54,7 +55,7 @@ class Attempt {
   void handle_signals();
   void handle_signal(int signal);
   void handle_peers();
-  void begin_stopping();
+  void begin_stopping(const std::string& why);
   void leave_for(int signal);
   void tell_early_exit();
   void handle_health();
@@ -69,7 +70,9 @@ class Attempt {
   void handle_deadlines();
   void drain(int local_rank);
   void signal_all(int signal);
-  void kill_all();
+  void ask_to_end(int signal);
+  void kill_all(KilledFor reason);
+  std::vector<int> running_ranks() const;
   void give_up_on_unkillable();
   void note_failure(const RankEnd& end);
   void read_flights();
@@ -78,6 +81,7 @@ class Attempt {
   bool any_running() const;
 
   const LaunchPlan& plan_;
+  const bool reads_stdin_;  // local rank 0 does
   Peers* peers_;
   SignalStream& signals_;
   ScratchFolder scratch_;

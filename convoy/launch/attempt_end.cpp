@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What the end of a rank means for the others.
+#include <fmt/ranges.h>
 #include <poll.h>
 #include <sys/wait.h>
 
@@ -49,6 +50,7 @@ RankEnd Attempt::describe_end(int local_rank, int status) {
   end.exit_code = WIFSIGNALED(status) ? 128 + end.signal : WEXITSTATUS(status);
   end.after_first_failure = phase_ == Phase::Failing || phase_ == Phase::Killing;
   end.after_stop = phase_ == Phase::Stopping;
+  if (end.signal == SIGKILL) end.killed_for = ranks_[static_cast<size_t>(local_rank)].killed_for;
   end.last_lines = logs_.last_lines(local_rank);
   end.log_file = logs_.file(local_rank);
   ErrorFile error = read_error_file(ranks_[static_cast<size_t>(local_rank)].error_file);
@@ -113,23 +115,19 @@ void Attempt::after_end(const RankEnd& end) {
 
 void Attempt::tell_early_exit() {
   early_exit_told_at_.reset();
-  std::string running;
-  for (size_t local_rank = 0; local_rank < ranks_.size(); ++local_rank)
-    if (ranks_[local_rank].running)
-      running += fmt::format("{}{}", running.empty() ? "" : ", ",
-                             plan_.job.first_rank + static_cast<int>(local_rank));
   const auto left = std::chrono::ceil<std::chrono::seconds>(*fail_at_ - Clock::now());
   Log().warning(
       fmt::format("rank {} has ended and others run on ({}): in {} s that counts as a failure "
                   "(--early-exit-timeout; 0 = never)",
-                  report_.ends.front().rank, running, left.count()));
+                  report_.ends.front().rank, fmt::join(running_ranks(), ", "), left.count()));
 }
 
 // A rank that saved and left because of a signal that was only passed on: that was a request to stop after all.
 void Attempt::leave_for(int signal) {
   report_.stop_signal = signal;
   if (peers_ != nullptr) peers_->report_stop(signal);
-  if (phase_ == Phase::Running) begin_stopping();
+  if (phase_ == Phase::Running)
+    begin_stopping(fmt::format("a rank has left for {}", signal_name(signal)));
 }
 
 // The flight records as they stand when something first goes wrong here, and the other nodes, unless the cause may still be a
@@ -169,7 +167,7 @@ void Attempt::begin_failing(Clock::time_point now) {
   fail_at_.reset();
   early_exit_told_at_.reset();
   kill_at_ = now + plan_.failure_grace;
-  signal_all(SIGTERM);
+  ask_to_end(SIGTERM);
 }
 
 // A rank that has not ended but is the cause of the end of all.

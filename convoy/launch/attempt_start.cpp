@@ -5,6 +5,8 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <cstdlib>
+
 #include "convoy/launch/attempt.h"
 
 namespace convoy::launch {
@@ -17,12 +19,6 @@ std::map<std::string, std::string> terminal_environment() {
   if (::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
     environment["COLUMNS"] = std::to_string(size.ws_col);
   return environment;
-}
-
-// A launcher in the background of a shell does not own the terminal: a rank that read from it would take what the person
-// types for the shell, since the kernel stops only readers of the terminal's own session.
-bool may_read_stdin() {
-  return ::isatty(STDIN_FILENO) == 0 || ::tcgetpgrp(STDIN_FILENO) == ::getpgrp();
 }
 
 // torchrun's one macro.
@@ -44,6 +40,8 @@ std::map<std::string, std::string> Attempt::environment_of(int local_rank,
   environment[telemetry::kFlightVariable] = std::to_string(pages_.descriptor(local_rank));
   if (job.all_ranks_here()) environment["CONVOY_STORE_FILE"] = scratch_.store_file();
   if (timers_) environment["TORCHELASTIC_TIMER_FILE"] = timers_->path();
+  // Into a pipe Python writes blocks: lines would come late, and those before a crash never. Who set it, to nothing too, decided.
+  if (std::getenv("PYTHONUNBUFFERED") == nullptr) environment["PYTHONUNBUFFERED"] = "1";
   const size_t equals = mark_.find('=');
   environment[mark_.substr(0, equals)] = mark_.substr(equals + 1);
   if (plan_.logs.console == Console::RankZeroPlain && job.first_rank + local_rank == 0 &&
@@ -84,7 +82,7 @@ void Attempt::start_ranks() {
     if (!plan_.ranks.empty()) start.cpus = plan_.ranks[static_cast<size_t>(local_rank)].cpus;
     start.descriptors = descriptor_limit_.before();
     start.inherited = pages_.descriptor(local_rank);
-    if (plan_.first_rank_reads && local_rank == 0 && may_read_stdin()) start.input = STDIN_FILENO;
+    if (reads_stdin_ && local_rank == 0) start.input = STDIN_FILENO;
     rank.process = start_rank(start);
     rank.running = true;
     guard_.watch(rank.process.pid);

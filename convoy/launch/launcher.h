@@ -20,6 +20,9 @@
 
 namespace convoy::launch {
 
+// Why the launcher killed a rank that it had told to end.
+enum class KilledFor { Nothing, FailureGrace, ShutdownTimeout, SecondStop };
+
 struct RankEnd {
   int rank = -1;      // global
   int exit_code = 0;  // 128 + n for signal n
@@ -33,6 +36,7 @@ struct RankEnd {
       error_file;  // kept with the logs; empty: the rank left none, or logs are not kept
   bool after_first_failure = false;  // by then it had been told to end
   bool after_stop = false;  // by then it had been asked to stop, or to make way for other members
+  KilledFor killed_for = KilledFor::Nothing;
   bool out_of_memory = false;  // the kernel killed it for its memory: exit_code is 12
   bool silent = false;         // it had not ended: its heartbeat had, and `sentence` says so
   bool timed_out = false;      // it had not ended: a timer of its own had, and `sentence` says so
@@ -105,8 +109,9 @@ struct LaunchReport {
   bool ended_early = false;  // the first to end did so in good order, but the others did not follow
   bool resized = false;      // ended for a change of members
   int root_cause = -1;       // index into ends; -1 = no failure, or not here
-  std::optional<PeerOrder> peer_failure;  // the root cause is on another node
-  std::vector<int> unkillable;            // ranks that were still there after KILL and the wait
+  std::optional<PeerOrder> peer_failure;      // the root cause is on another node
+  std::chrono::milliseconds failure_grace{};  // that ranks had, for KilledFor::FailureGrace
+  std::vector<int> unkillable;                // ranks that were still there after KILL and the wait
   std::string verdict;  // who did not enter which collective; empty = nothing known
   std::string verdict_json;
   std::vector<telemetry::RankFlight> flights;  // at the first failure

@@ -13,16 +13,23 @@
 #include <cstring>
 
 #include "convoy/base/error.h"
+#include "convoy/launch/place/preflight.h"
+#include "convoy/rendezvous/job_token.h"
 
 namespace convoy::launch {
 namespace {
 
-// environ with `added` over it, as "NAME=value".
+bool is_secret(std::string_view name) {
+  return name == rendezvous::JobToken::kVariable || name == rendezvous::JobToken::kFileVariable;
+}
+
+// environ without secrets, with `added` over it, as "NAME=value".
 std::vector<std::string> merged_environment(const std::map<std::string, std::string>& added) {
   std::vector<std::string> merged;
   for (char** entry = environ; *entry != nullptr; ++entry) {
     const std::string text = *entry;
-    if (added.find(text.substr(0, text.find('='))) == added.end()) merged.push_back(text);
+    const std::string name = text.substr(0, text.find('='));
+    if (!is_secret(name) && !added.contains(name)) merged.push_back(text);
   }
   for (const auto& [name, value] : added) merged.push_back(name + "=" + value);
   return merged;
@@ -74,6 +81,13 @@ struct ChildPlan {
   ::_exit(127);
 }
 
+// exec says only that something was not found: the program, or what its first line names.
+void refuse_what_can_not_run(const std::string& program) {
+  const Finding finding = program_finding(program, "");
+  if (finding.severity == Severity::Error)
+    throw ConfigError(finding.found, {.hint = finding.to_do});
+}
+
 // 0, or the errno of exec.
 int wait_for_exec(int descriptor) {
   int number = 0;
@@ -87,6 +101,7 @@ int wait_for_exec(int descriptor) {
 
 RankProcess start_rank(const RankStart& start) {
   CONVOY_INVARIANT(!start.program.empty(), "no program to start");
+  refuse_what_can_not_run(start.program[0]);
   std::vector<std::string> arguments = start.program;
   std::vector<std::string> entries = merged_environment(start.environment);
   const std::vector<char*> argument_pointers = pointers_to(arguments);

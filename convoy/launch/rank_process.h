@@ -33,7 +33,8 @@ struct RankStart {
   int input = -1;      // its stdin; -1 = /dev/null
 };
 
-// On return the process leads its session and its group, and runs the program.
+// On return the process leads its session and its group, and runs the program. Of this process's environment it does not get
+// the job's token, which lets its holder join the job: a program gets it only where `environment` names it.
 // Call on the thread that outlives the child: the kernel ties the child's life to it. Throws
 // ConfigError when the program can not be executed, IoError when no process can be made.
 RankProcess start_rank(const RankStart& start);

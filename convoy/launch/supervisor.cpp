@@ -112,7 +112,7 @@ LaunchPlan plan_of(const JobPlan& plan, const Assignment& assignment) {
   if (plan.own_program && !assignment.store_address.empty()) {
     attempt.environment["CONVOY_STORE_ADDRESS"] = assignment.store_address;
     attempt.environment["CONVOY_OWN_ADDRESS"] = assignment.own_address;
-    attempt.environment["CONVOY_JOB_TOKEN"] = plan.join->token.for_worker();
+    attempt.environment[rendezvous::JobToken::kVariable] = plan.join->token.for_worker();
   }
   const NodeOffer* const offer = plan.join ? &plan.join->link.offer : nullptr;
   if (plan.own_program && offer != nullptr && offer->min_nodes < offer->max_nodes)

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "convoy/base/error.h"
+#include "convoy/base/milliseconds.h"
 #include "convoy/launch/health/verdict_text.h"
 
 namespace convoy::launch {
@@ -55,6 +56,13 @@ std::string way_of_ending(const RankEnd& end) {
   return fmt::format("ended with exit code {}", end.exit_code);
 }
 
+// Of ranks that were told to end after the first failure, and went on.
+std::string killed_after_grace(const std::vector<int>& ranks, const LaunchReport& report) {
+  return fmt::format("{} did not end within {:g} s (--failure-grace); convoy killed {}\n",
+                     rank_list(ranks), seconds_of(report.failure_grace),
+                     ranks.size() == 1 ? "it" : "them");
+}
+
 // For a person's eyes: long lines are cut, and what would disturb a terminal is left out.
 std::string indented(const std::string& lines) {
   constexpr size_t kLongestLine = 400;
@@ -79,10 +87,14 @@ std::string who_failed(const LaunchReport& report) {
 // is no second failure.
 std::string later_ends_text(const LaunchReport& report) {
   std::vector<std::pair<std::string, std::vector<int>>> ways;
+  std::vector<int> killed;
   const int cause =
       report.root_cause >= 0 ? report.ends[static_cast<size_t>(report.root_cause)].rank : -1;
   for (const RankEnd& end : report.ends) {
-    if (end.rank == cause || report.ended_early || end.exit_code == 0) continue;
+    if (end.rank == cause || end.exit_code == 0) continue;
+    if (end.killed_for == KilledFor::FailureGrace) killed.push_back(end.rank);
+    // Those that were killed at a stop were named then.
+    if (report.ended_early || end.killed_for != KilledFor::Nothing) continue;
     const std::string way = way_of_ending(end);
     const auto known = std::find_if(ways.begin(), ways.end(),
                                     [&way](const auto& one) { return one.first == way; });
@@ -96,6 +108,7 @@ std::string later_ends_text(const LaunchReport& report) {
     if (ranks.size() > 1 && way.starts_with("was ")) way.replace(0, 3, "were");
     text += fmt::format("{} {} after {} had failed\n", rank_list(ranks), way, who_failed(report));
   }
+  if (!killed.empty()) text += killed_after_grace(killed, report);
   return text;
 }
 

@@ -64,7 +64,7 @@ JobToken JobToken::from_secret(std::string_view secret) {
   if (secret.size() < kLeastSecretBytes)
     throw ConfigError(fmt::format("a job token needs at least {} characters, found {}",
                                   kLeastSecretBytes, secret.size()),
-                      {.key = "CONVOY_JOB_TOKEN", .hint = kHowToMakeOne});
+                      {.key = kVariable, .hint = kHowToMakeOne});
   return {hmac_sha256(secret, "convoy job token 1"), false};
 }
 
@@ -98,9 +98,9 @@ JobToken JobToken::from_run_id(std::string_view run_id) {
 }
 
 JobToken JobToken::from_environment(std::string_view run_id) {
-  const std::string secret = environment_text("CONVOY_JOB_TOKEN");
+  const std::string secret = environment_text(kVariable);
   if (!secret.empty()) return from_secret(trimmed(secret, kSpace));
-  const std::string file = environment_text("CONVOY_JOB_TOKEN_FILE");
+  const std::string file = environment_text(kFileVariable);
   if (!file.empty()) return from_file(file);
   return from_run_id(run_id);
 }

@@ -12,6 +12,9 @@ namespace convoy::rendezvous {
 
 class JobToken {
  public:
+  static constexpr const char* kVariable = "CONVOY_JOB_TOKEN";
+  static constexpr const char* kFileVariable = "CONVOY_JOB_TOKEN_FILE";
+
   // From CONVOY_JOB_TOKEN, or else from the file that CONVOY_JOB_TOKEN_FILE names, which must
   // belong to this user (or root) and be closed to everybody else. With neither set the key comes
   // from `run_id`: then guessable() is true, and whoever reaches the port can join. Throws

@@ -79,6 +79,26 @@ TEST_F(FailureModes, L01_RanksThatRunOnAfterOthersAreNamedBeforeTheyAreEnded) {
       << end.errors;
 }
 
+TEST_F(FailureModes, TokenOfTheJobReachesNoProgram) {
+  LaunchStart what = shell(2, "echo \"[$CONVOY_JOB_TOKEN$CONVOY_JOB_TOKEN_FILE]\" >> $HERE/said");
+  what.environment = {{"CONVOY_JOB_TOKEN", "0123456789abcdef0123"},
+                      {"CONVOY_JOB_TOKEN_FILE", path("token")}};
+  EXPECT_EQ(run(what).status, 0);
+  EXPECT_EQ(file("said"), "[]\n[]\n");
+}
+
+TEST_F(FailureModes, PythonOfARankWritesItsLinesAtOnceUnlessTheUserSaysOtherwise) {
+  LaunchStart what = shell(1, "echo \"[$PYTHONUNBUFFERED]\" >> $HERE/said");
+  what.removed_variables = {"PYTHONUNBUFFERED"};
+  EXPECT_EQ(run(what).status, 0);
+  what.removed_variables = {};
+  for (const char* const value : {"", "yes"}) {
+    what.environment["PYTHONUNBUFFERED"] = value;
+    EXPECT_EQ(run(what).status, 0);
+  }
+  EXPECT_EQ(file("said"), "[1]\n[]\n[yes]\n");
+}
+
 TEST_F(FailureModes, L05_ErrorOfTheRootCauseIsHandedToTheLauncherAround) {
   LaunchStart what = shell(2,
                            "[ $RANK = 1 ] && sleep 60; echo '{\"message\":{\"message\":\"no such "

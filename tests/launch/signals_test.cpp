@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How a job is stopped: by signals to the launcher at any time of its life, by Ctrl-C in a terminal, with a grace or without.
-#include <fcntl.h>
+// How a job is stopped: by signals to the launcher at any time of its life, with a grace or without. By Ctrl-C: terminal_test.cpp.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
-#include <pty.h>
 #include <signal.h>
-#include <sys/wait.h>
 #include <unistd.h>
-#include <utmp.h>
 
 #include <cstdlib>
 #include <thread>
@@ -172,6 +168,69 @@ TEST_F(Signals, L07_GraceIsWhatShutdownTimeoutSays) {
   }
 }
 
+TEST_F(Signals, L07_RanksThatAreKilledAreNamedWithWhatMayBeIncomplete) {
+  for (const bool twice : {false, true}) {
+    std::filesystem::remove(path("pids"));
+    const auto launch =
+        start(shell(3, "[ $RANK = 1 ] && trap 'exit 75' TERM || trap '' TERM; " + kReady + kWait,
+                    {"--shutdown-timeout", twice ? "60" : "0.7"}));
+    ASSERT_TRUE(wait_for_lines("pids", 3));
+    launch->signal(SIGTERM);
+    if (twice) {
+      // The batch log says it as a terminal does.
+      ASSERT_TRUE(wait_until(
+          [&] { return launch->errors().find("SIGTERM: ranks have 60 s") != std::string::npos; },
+          milliseconds(20'000)));
+      launch->signal(SIGTERM);
+    }
+    const LaunchEnd end = launch->wait();
+    EXPECT_EQ(end.status, 128 + SIGTERM) << end.errors;
+    for (const std::string words :
+         {twice ? "before the second request to stop" : "ranks have 0.7 s to end",
+          twice ? "SIGTERM" : "ranks 0 and 2 did not end within 0.7 s (--shutdown-timeout)",
+          "may be incomplete"})
+      EXPECT_NE(end.errors.find(words), std::string::npos) << words << "\n" << end.errors;
+  }
+}
+
+TEST_F(Signals, L07_StoppedRankHearsOfTheStop) {
+  // A rank that sleeps under SIGSTOP gets no signal but KILL before SIGCONT.
+  const std::string script =
+      "trap 'echo saved >> $HERE/saved; exit 75' TERM; " + kReady +
+      "[ $RANK = 1 ] && while [ ! -e $HERE/fail ]; do sleep 0.02; done && exit 9; " + kWait;
+  for (const bool failing : {false, true}) {
+    for (const char* name : {"pids", "saved", "fail"}) std::filesystem::remove(path(name));
+    const auto launch = start(shell(2, "[ $RANK = 0 ] && echo $$ > $HERE/first; " + script,
+                                    {"--shutdown-timeout", "300", "--failure-grace", "300"}));
+    ASSERT_TRUE(wait_for_lines("pids", 2));
+    ASSERT_EQ(::kill(numbers("first")[0], SIGSTOP), 0);
+    if (failing)
+      write("fail", "now\n");
+    else
+      launch->signal(SIGTERM);
+    const LaunchEnd end = launch->wait(milliseconds(25'000));
+    EXPECT_FALSE(end.timed_out) << end.errors;
+    EXPECT_EQ(end.status, failing ? 9 : 75) << end.errors;
+    EXPECT_EQ(file("saved").substr(0, 6), "saved\n");
+    EXPECT_TRUE(nothing_left());
+  }
+}
+
+TEST_F(Signals, L07_RankThatOutlivesTheFailureGraceIsSaidToHaveBeenKilledByConvoy) {
+  const LaunchEnd end = run(shell(2,
+                                  "trap '' TERM; " + kReady +
+                                      "while [ $(wc -l < $HERE/pids) -lt 2 ]; do sleep 0.02; done; "
+                                      "[ $RANK = 1 ] && exit 5; " +
+                                      kWait,
+                                  {"--failure-grace", "0.4"}));
+  EXPECT_EQ(end.status, 5);
+  EXPECT_NE(
+      end.errors.find("rank 0 did not end within 0.4 s (--failure-grace); convoy killed it\n"),
+      std::string::npos)
+      << end.errors;
+  EXPECT_EQ(end.errors.find("signal 9"), std::string::npos) << end.errors;
+}
+
 TEST_F(Signals, L07_RanksThatSaveInTimeAreNotKilled) {
   const auto launch =
       start(shell(2, "trap 'sleep 0.5; echo saved >> $HERE/saved; exit 75' TERM; " + kReady + kWait,
@@ -255,80 +314,6 @@ TEST_F(Signals, ReachTheRanksWithinAMoment) {
   launch->signal(SIGTERM);
   launch->wait();
   EXPECT_LT(std::chrono::steady_clock::now() - begin, milliseconds(2'000));
-}
-
-// A terminal with the launcher in the foreground, as a user has it.
-class Terminal : public LaunchTest {
- protected:
-  // `convoy launch` as the leader of a session with a terminal of its own.
-  void open(const LaunchStart& what) {
-    int slave = -1;
-    ASSERT_EQ(::openpty(&master_, &slave, nullptr, nullptr, nullptr), 0);
-    ::fcntl(master_, F_SETFD, FD_CLOEXEC);
-    LaunchStart here = what;
-    here.own_group = false;
-    here.before_exec = [slave] { ::login_tty(slave); };
-    launch_ = start(here);
-    ::close(slave);
-    reader_ = std::thread([this] {
-      char bytes[4096];
-      for (ssize_t size; (size = ::read(master_, bytes, sizeof(bytes))) > 0;)
-        shown_.append(bytes, static_cast<size_t>(size));
-    });
-  }
-  LaunchEnd end(milliseconds patience) {
-    LaunchEnd end = launch_->wait(patience);
-    reader_.join();
-    return end;
-  }
-  ~Terminal() override {
-    if (reader_.joinable()) {
-      launch_.reset();
-      reader_.join();
-    }
-    ::close(master_);
-  }
-
-  int master_ = -1;
-  std::unique_ptr<LaunchProcess> launch_;
-  std::thread reader_;
-  std::string shown_;
-};
-
-TEST_F(Terminal, ControlCReachesEveryRankOnce) {
-  open(shell(2, noting("INT") + kReady + kWait));
-  ASSERT_TRUE(wait_for_lines("pids", 2));
-  ASSERT_EQ(::write(master_, "\x03", 1), 1);
-  ASSERT_TRUE(wait_for_lines("got.0", 1) && wait_for_lines("got.1", 1));
-  std::this_thread::sleep_for(milliseconds(200));
-  EXPECT_EQ(file("got.0") + file("got.1"), "INT\nINT\n");
-  ASSERT_EQ(::write(master_, "\x03", 1), 1);  // a second one forces
-  EXPECT_EQ(end(milliseconds(3'000)).status, 128 + SIGINT);
-  EXPECT_TRUE(nothing_left());
-}
-
-TEST_F(Terminal, FirstRankReadsWhatThePersonTypes) {
-  open(shell(2,
-             "printf 'name? '; echo x >> $HERE/asked; read name; echo \"$RANK: ${name:-nothing}\" "
-             ">> $HERE/got.$RANK"));
-  ASSERT_TRUE(wait_for_lines("asked", 2));
-  ASSERT_EQ(::write(master_, "Ada\n", 4), 4);
-  EXPECT_EQ(end(milliseconds(5'000)).status, 0) << shown_;
-  EXPECT_EQ(file("got.0") + file("got.1"), "0: Ada\n1: nothing\n");
-}
-
-TEST_F(Terminal, WindowThatIsClosedEndsTheJob) {
-  open(shell(2, kReady + "sleep 60"));
-  ASSERT_TRUE(wait_for_lines("pids", 2));
-  launch_->signal(SIGHUP);
-  EXPECT_EQ(end(milliseconds(3'000)).status, 128 + SIGHUP);
-  EXPECT_TRUE(nothing_left());
-}
-
-TEST_F(Terminal, RankThatAsksThePersonGetsAnErrorInsteadOfBeingStopped) {
-  // A password prompt opens /dev/tty: in a background process group of the same session it would be stopped for ever.
-  open(shell(1, "read answer < /dev/tty && exit 1; exit 0"));
-  EXPECT_EQ(end(milliseconds(5'000)).status, 0) << shown_;
 }
 
 }  // namespace

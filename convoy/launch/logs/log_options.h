@@ -93,6 +93,10 @@ struct LogOptions {
   std::chrono::milliseconds fold_window{100};
   // An unfinished line that is redrawn with '\r' is shown this often as it stands.
   std::chrono::milliseconds redraw_interval{5'000};
+  // The local rank that reads what a person types, -1 = none. An unfinished line of it, such as a prompt or a progress bar, is
+  // shown once it is this old, and lines of others go below it. Not sooner than `fold_window`, after the lines before it.
+  int prompting_local_rank = -1;
+  std::chrono::milliseconds prompt_wait{120};
   // A log file that could not be written to is tried again this much later.
   std::chrono::milliseconds file_retry_wait{10'000};
   bool color = false;      // of the prefix, where the console is a terminal

@@ -63,6 +63,7 @@ void LogRouter::set_up_stream(int local_rank, Stream stream) {
   set_up.redirected =
       options_.redirects.contains(local_rank, stream) && !options_.tee.contains(local_rank, stream);
   set_up.file_only = set_up.redirected && rank(local_rank).files.stores(stream);
+  set_up.prompts = set_up.shown && !set_up.plain && local_rank == options_.prompting_local_rank;
   set_up.copied = set_up.shown && !set_up.redirected && filtered_[index_of(stream)].wanted();
   set_writer(local_rank, stream);
 }
@@ -95,7 +96,7 @@ void LogRouter::pass_on(Stream stream, std::string_view bytes) {
   if (bytes.empty() || !has_room(stream, bytes.size())) return;
   console(stream).pending() += bytes;
   // After a '\r' the cursor is at the start of a line, but one that is in use.
-  plain_end_[console_index(stream)] = bytes.back();
+  last_byte_[console_index(stream)] = bytes.back();
 }
 
 bool LogRouter::has_room(Stream stream, size_t size_bytes) {
@@ -112,25 +113,68 @@ bool LogRouter::has_room(Stream stream, size_t size_bytes) {
   return true;
 }
 
-void LogRouter::end_plain_line(Stream stream) {
-  if (std::exchange(plain_end_[console_index(stream)], '\n') != '\n')
+void LogRouter::end_open_line(Stream stream) {
+  drawing_[console_index(stream)] = nullptr;
+  if (std::exchange(last_byte_[console_index(stream)], '\n') != '\n')
     console(stream).pending() += '\n';
 }
 
 void LogRouter::take_lines(int local_rank, Stream stream, std::string_view bytes, bool shown) {
   StreamState& from = state(local_rank, stream);
+  const bool begins = from.lines.unfinished().text().empty() || bytes.find('\n') != bytes.npos;
   from.lines.take(bytes, [&](std::string_view text) { line(local_rank, stream, text, shown); });
+  if (begins) from.line_began = now_;
+  if (shown) watch_unfinished(local_rank, stream);
+}
+
+void LogRouter::watch_unfinished(int local_rank, Stream stream) {
+  StreamState& from = state(local_rank, stream);
   const DrawnLine& unfinished = from.lines.unfinished();
-  if (!shown || !unfinished.redrawn() || from.redraw_due || from.drawn == unfinished.text()) return;
-  from.redraw_due = true;
-  redraws_.push_back({now_ + options_.redraw_interval, local_rank, stream});
+  if (from.redraw_due || from.drawn == unfinished.text()) return;
+  if (from.prompts && !unfinished.text().empty())
+    redraw_at(now_ + std::max(options_.prompt_wait, options_.fold_window), local_rank, stream);
+  else if (unfinished.redrawn())
+    redraw_at(now_ + options_.redraw_interval, local_rank, stream);
+}
+
+void LogRouter::redraw_at(Clock::time_point due, int local_rank, Stream stream) {
+  const auto later = std::upper_bound(
+      redraws_.begin(), redraws_.end(), due,
+      [](Clock::time_point time, const Redraw& other) { return time < other.due; });
+  redraws_.insert(later, {due, local_rank, stream});
+  state(local_rank, stream).redraw_due = true;
 }
 
 void LogRouter::line(int local_rank, Stream stream, std::string_view text, bool shown) {
   StreamState& from = state(local_rank, stream);
   if (from.copied) copy_if_matching(local_rank, stream, text);
+  if (shown && from.prompts && from.drawn) {
+    // What others wrote at the same time can not be folded with a line of which a part is shown already.
+    draw(local_rank, stream, text);
+    if (drawing_[console_index(stream)] == &from) end_open_line(stream);
+    from.drawn.reset();
+    return;
+  }
   const std::optional<std::string> drawn = std::exchange(from.drawn, std::nullopt);
   if (shown && drawn != text) queue(local_rank, stream, text);
+}
+
+// The line as it stands now, without its end: what has been added to it, or all of it in the place of what was drawn before. Once
+// another line has ended it, the rest stands on a line of its own.
+void LogRouter::draw(int local_rank, Stream stream, std::string_view text) {
+  StreamState& from = state(local_rank, stream);
+  const std::string drawn = std::exchange(from.drawn, std::string(text)).value_or("");
+  if (drawn == text || !has_room(stream, text.size())) return;
+  ConsoleQueue& to = console(stream);
+  const bool open = drawing_[console_index(stream)] == &from;
+  const bool longer = text.starts_with(drawn);
+  if (!open || (!longer && !to.terminal())) end_open_line(stream);
+  if (open && !longer && to.terminal()) to.pending() += "\r\x1b[K";
+  if (!open || !longer)
+    prefixes_.append(to.pending(), {&local_rank, 1}, time_, options_.color && to.terminal());
+  to.pending() += longer ? text.substr(drawn.size()) : text;
+  drawing_[console_index(stream)] = &from;
+  last_byte_[console_index(stream)] = ' ';
 }
 
 void LogRouter::queue(int local_rank, Stream stream, std::string_view text) {
@@ -152,7 +196,7 @@ void LogRouter::show_folded() {
 void LogRouter::show(Stream stream, std::string_view text, std::span<const int> local_ranks,
                      WallClock::time_point time) {
   if (!has_room(stream, text.size())) return;
-  end_plain_line(stream);
+  end_open_line(stream);
   ConsoleQueue& to = console(stream);
   prefixes_.append(to.pending(), local_ranks, time, options_.color && to.terminal());
   to.pending() += text;
@@ -180,11 +224,25 @@ void LogRouter::show_redraws() {
     StreamState& from = state(redraw.local_rank, redraw.stream);
     from.redraw_due = false;
     const DrawnLine& unfinished = from.lines.unfinished();
-    if (!unfinished.redrawn() || unfinished.text().empty() || from.drawn == unfinished.text())
-      continue;
-    from.drawn = unfinished.text();
-    queue(redraw.local_rank, redraw.stream, unfinished.text());
+    if (unfinished.text().empty() || from.drawn == unfinished.text()) continue;
+    if (from.prompts) {
+      draw_if_old(redraw.local_rank, redraw.stream);
+    } else if (unfinished.redrawn()) {
+      from.drawn = unfinished.text();
+      queue(redraw.local_rank, redraw.stream, unfinished.text());
+    }
   }
+}
+
+// A line of which a part is drawn grows at once; a new one may be about to end.
+void LogRouter::draw_if_old(int local_rank, Stream stream) {
+  const StreamState& from = state(local_rank, stream);
+  const Clock::time_point old =
+      from.line_began + std::max(options_.prompt_wait, options_.fold_window);
+  if (from.drawn || now_ >= old)
+    draw(local_rank, stream, from.lines.unfinished().text());
+  else
+    redraw_at(old, local_rank, stream);
 }
 
 void LogRouter::finish(int local_rank) {
@@ -196,11 +254,17 @@ void LogRouter::finish(int local_rank) {
     state(local_rank, stream).lines.finish([&](std::string_view text) {
       line(local_rank, stream, text, ended.shown && !ended.plain);
     });
-    if (ended.plain && plain_end_[console_index(stream)] != '\r') end_plain_line(stream);
+    if (ended.plain && last_byte_[console_index(stream)] != '\r') end_open_line(stream);
   }
   from.open = false;
   for (const Stream stream : kStreams) set_writer(local_rank, stream);
   handle_deadline();
+}
+
+void LogRouter::end_open_lines() {
+  for (const Stream stream : kStreams)
+    if (drawing_[console_index(stream)] != nullptr) end_open_line(stream);
+  flush();
 }
 
 void LogRouter::note(int local_rank, std::string_view line) { rank(local_rank).files.note(line); }
@@ -231,8 +295,8 @@ std::array<int, 2> LogRouter::waiting_consoles() const {
 
 void LogRouter::handle_deadline() {
   look_at_clocks();
-  show_redraws();
   show_folded();
+  show_redraws();
   flush();
 }
 

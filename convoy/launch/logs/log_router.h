@@ -52,6 +52,9 @@ class LogRouter {
   // A line that the rank did not write itself: into its file of the Convoy layout only.
   void note(int local_rank, std::string_view line);
 
+  // Somebody else is about to write to the console: what he writes begins a line.
+  void end_open_lines();
+
   // For the poll loop: when handle_deadline() is due although nothing was read, ...
   std::optional<Clock::time_point> next_deadline() const;
   // ... and descriptors to wait for POLLOUT on, after which it is due too; -1 = none.
@@ -79,9 +82,11 @@ class LogRouter {
     bool plain = false;       // there as the bytes come, not by lines
     bool redirected = false;  // to the file, and to the console only while the file fails
     bool file_only = false;   // redirected, and the file works
+    bool prompts = false;     // shown, and an unfinished line is drawn as it stands
     bool copied = false;      // lines that match a filter go to the filter file
     DrawnLines lines;
-    std::optional<std::string> drawn;  // what the console shows of a line that is being redrawn
+    Clock::time_point line_began;      // of the unfinished line, where it prompts
+    std::optional<std::string> drawn;  // what the console shows of the unfinished line
     bool redraw_due = false;           // it is in redraws_
   };
   struct RankState {
@@ -116,8 +121,12 @@ class LogRouter {
   void queue(int local_rank, Stream stream, std::string_view text);
   void show(Stream stream, std::string_view text, std::span<const int> local_ranks,
             WallClock::time_point time);
+  void watch_unfinished(int local_rank, Stream stream);
+  void redraw_at(Clock::time_point due, int local_rank, Stream stream);
+  void draw_if_old(int local_rank, Stream stream);
+  void draw(int local_rank, Stream stream, std::string_view text);
   void pass_on(Stream stream, std::string_view bytes);
-  void end_plain_line(Stream stream);
+  void end_open_line(Stream stream);
   bool has_room(Stream stream, size_t size_bytes);
   void show_folded();
   void show_redraws();
@@ -135,11 +144,11 @@ class LogRouter {
   LineFold fold_;
   std::deque<RankState> ranks_;
   LogFile filtered_[2];
-  std::deque<Redraw> redraws_;  // oldest first
+  std::deque<Redraw> redraws_;  // the first due first
   Clock::time_point now_;
   WallClock::time_point time_;
-  char plain_end_[2] = {'\n',
-                        '\n'};  // by console: the last byte, where it was passed on as it came
+  char last_byte_[2] = {'\n', '\n'};    // by console, of what does not come by whole lines
+  const StreamState* drawing_[2] = {};  // by console: whose unfinished line stands at its end
   bool hurried_ = false;
   size_t not_shown_bytes_[2] = {};  // by console
   bool warned_of_file_ = false;

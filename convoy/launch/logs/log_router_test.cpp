@@ -265,6 +265,78 @@ TEST_F(Router, RankZeroMayDrawItself) {
   EXPECT_EQ(file("rank-00.log"), "20%\n");
 }
 
+// The deadline of what is unfinished now.
+void wait_for_deadline(LogRouter& router) {
+  ASSERT_TRUE(router.next_deadline());
+  std::this_thread::sleep_until(*router.next_deadline());
+  router.handle_deadline();
+}
+
+LogOptions prompting(LogOptions wanted) {
+  wanted.prompting_local_rank = 0;
+  wanted.prompt_wait = wanted.fold_window = milliseconds(200);
+  return wanted;
+}
+
+TEST_F(Router, PromptOfTheRankThatReadsIsShownBeforeItsLineEnds) {
+  LogRouter router(prompting(options(2)));
+  router.take(0, kOut, "welcome\nname? ");
+  EXPECT_EQ(output(), "");
+  wait_for_deadline(router);
+  if (router.next_deadline()) wait_for_deadline(router);
+  EXPECT_EQ(output(), "[rank 0] welcome\n[rank 0] name? ");
+  router.take(0, kOut, "hello Ada\nnext\n");
+  router.finish(0);
+  router.close();
+  EXPECT_EQ(output(), "[rank 0] welcome\n[rank 0] name? hello Ada\n[rank 0] next\n");
+}
+
+TEST_F(Router, LinesOfOthersGoBelowAPromptAndItsRestFollows) {
+  LogOptions wanted = prompting(options(2));
+  wanted.fold = false;
+  LogRouter router(wanted);
+  router.take(0, kOut, "(Pdb) ");
+  wait_for_deadline(router);
+  router.take(1, kOut, "half of a ");
+  EXPECT_EQ(router.next_deadline(), std::nullopt) << "only one rank prompts";
+  router.take(1, kOut, "line\n");
+  router.take(0, kOut, "5\n");
+  EXPECT_EQ(output(), "[rank 0] (Pdb) \n[rank 1] half of a line\n[rank 0] 5\n");
+  router.take(0, kOut, "ends here");
+  wait_for_deadline(router);
+  router.take(1, kOut, "mine\n");
+  router.take(0, kOut, "\n");  // shown already
+  router.take(0, kOut, "last\n");
+  EXPECT_EQ(output(),
+            "[rank 0] (Pdb) \n[rank 1] half of a line\n[rank 0] 5\n[rank 0] ends here\n[rank 1] "
+            "mine\n[rank 0] last\n");
+}
+
+TEST_F(Router, LinesOfTheRankThatReadsAreFoldedUnlessAPartIsShown) {
+  LogRouter router(prompting(options(3)));
+  for (const int rank : {0, 1, 2}) router.take(rank, kOut, "loading");
+  for (const int rank : {0, 1, 2}) router.take(rank, kOut, " done\n");
+  EXPECT_EQ(output(), "[ranks 0-2] loading done\n");
+  wait_for_deadline(router);  // of the line that has ended
+  router.take(0, kOut, "again");
+  wait_for_deadline(router);
+  for (const int rank : {1, 2, 0}) router.take(rank, kOut, rank == 0 ? "\n" : "again\n");
+  router.close();
+  EXPECT_EQ(output(), "[ranks 0-2] loading done\n[rank 0] again\n[ranks 1-2] again\n");
+}
+
+TEST_F(Router, WhoWritesToTheConsoleBesideARankThatPromptsBeginsALine) {
+  LogRouter router(prompting(options(1)));
+  router.end_open_lines();
+  EXPECT_EQ(output(), "");
+  router.take(0, kOut, "name? ");
+  wait_for_deadline(router);
+  router.end_open_lines();
+  EXPECT_EQ(output(), "[rank 0] name? \n");
+  router.take(0, kOut, "Ada\n");
+  EXPECT_EQ(output(), "[rank 0] name? \n[rank 0] Ada\n");
+}
+
 TEST_F(Router, SilentShowsNothing) {
   LogOptions wanted = with_files(1, LogLayout::Convoy);
   wanted.console = Console::Silent;

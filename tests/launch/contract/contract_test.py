@@ -54,6 +54,8 @@ def intended_environment(environment, case):
     environment.pop("TORCH_NCCL_ASYNC_ERROR_HANDLING", None)
     # A setting of the launcher, no rank's business.
     environment.pop("TORCHELASTIC_SIGNALS_TO_HANDLE", None)
+    # torchrun gives Python the flag -u, which programs that start Python themselves do not have.
+    environment.setdefault("PYTHONUNBUFFERED", "1")
     # A free port that is kept, on the loopback address, so that two jobs on one host never collide.
     if environment["MASTER_PORT"] == "29500":
         environment["MASTER_PORT"] = "<free>"
