@@ -1,4 +1,4 @@
-# convoy::rust_text: the static library of rust/text (Hugging Face tokenizers and minijinja behind a C ABI).
+# convoy::rust_text: the static library of rust/text (Hugging Face tokenizers and chat templates behind a C ABI).
 set(_rust_dir ${CMAKE_SOURCE_DIR}/rust/text)
 set(_rust_target ${CMAKE_BINARY_DIR}/rust)
 set(_rust_lib ${_rust_target}/release/libconvoy_text.a)

@@ -20,6 +20,8 @@ constexpr int64_t kMaxTemplateBytes = int64_t{4} << 20;
 struct Source {
   std::string text;
   std::string file;
+  // Within a JSON file the template's lines are not the file's.
+  bool in_json = false;
 };
 
 // By name; "default" is the one for conversations without tools.
@@ -33,7 +35,7 @@ std::map<std::string, Source> find_sources(const fs::path& folder, const fs::pat
   const std::string config_file = (folder / "tokenizer_config.json").string();
   const ordered_json& written = settings.chat_template;
   if (written.is_string()) {
-    sources["default"] = {written.get<std::string>(), config_file};
+    sources["default"] = {written.get<std::string>(), config_file, true};
   } else if (written.is_array()) {
     for (const auto& entry : written) {
       if (!entry.is_object() || !entry.contains("name") || !entry["name"].is_string() ||
@@ -41,7 +43,7 @@ std::map<std::string, Source> find_sources(const fs::path& folder, const fs::pat
         throw DataError("chat_template: wanted a list of {name, template}",
                         {.file = config_file, .key = "chat_template"});
       sources[entry["name"].get<std::string>()] = {entry["template"].get<std::string>(),
-                                                   config_file};
+                                                   config_file, true};
     }
   } else if (!written.is_null()) {
     throw DataError("chat_template: wanted a string or a list of {name, template}",
@@ -57,15 +59,39 @@ std::map<std::string, Source> find_sources(const fs::path& folder, const fs::pat
 
 struct Compiled {
   RustTemplate handle;
-  std::string file;
+  Source source;
 };
 
-[[noreturn]] void fail(ConvoyText error, int64_t line, const std::string& file) {
-  const std::string message = take_text(error);
-  if (line == CONVOY_TEMPLATE_NO_THREAD)
-    throw IoError("the system gives no thread for the chat template: " + message,
-                  {.hint = "raise the limits of memory and processes (ulimit -v, -u)"});
-  throw DataError("chat template: " + message, {.file = file, .line = line});
+// The `line`th line of a template, cut to what fits into a message.
+std::string line_of(const std::string& text, int64_t line) {
+  size_t begin = 0;
+  for (int64_t at = 1; at < line && begin != std::string::npos; ++at) {
+    begin = text.find('\n', begin);
+    if (begin != std::string::npos) ++begin;
+  }
+  if (begin == std::string::npos) return "";
+  constexpr size_t kMaxBytes = 120;
+  std::string found = text.substr(begin, text.find('\n', begin) - begin);
+  const size_t first = found.find_first_not_of(" \t\r");
+  if (first == std::string::npos) return "";
+  found = found.substr(first, found.find_last_not_of(" \t\r") + 1 - first);
+  if (found.size() <= kMaxBytes) return found;
+  size_t end = kMaxBytes;
+  while (end > 0 && (static_cast<unsigned char>(found[end]) & 0xC0) == 0x80) --end;
+  return found.substr(0, end) + "...";
+}
+
+[[noreturn]] void fail(ConvoyText error, int64_t line, const Source& source) {
+  std::string message =
+      fmt::format("{}: {}", source.in_json ? "the chat template in this file" : "chat template",
+                  take_text(error));
+  ErrorPlace place{.file = source.file};
+  if (source.in_json) place.key = "chat_template";
+  if (line > 0) {
+    message += fmt::format("; template line {}: `{}`", line, line_of(source.text, line));
+    if (!source.in_json) place.line = line;
+  }
+  throw DataError(message, place);
 }
 
 Compiled compile(const Source& source) {
@@ -74,8 +100,8 @@ Compiled compile(const Source& source) {
   int64_t line = 0;
   if (convoy_template_create(bytes_of(source.text), source.text.size(), &handle, &line, &error) !=
       0)
-    fail(error, line, source.file);
-  return {RustTemplate(handle), source.file};
+    fail(error, line, source);
+  return {RustTemplate(handle), source};
 }
 
 // As transformers does: keys without a value are dropped, and reasoning is offered under each of its names.
@@ -161,7 +187,7 @@ RenderedChat ChatTemplate::render(const ordered_json& messages, const ordered_js
   int64_t line = 0;
   if (convoy_template_render(used.handle.get(), bytes_of(text), text.size(), &render, &line,
                              &error) != 0)
-    fail(error, line, used.file);
+    fail(error, line, used.source);
   RenderedChat chat;
   chat.text.assign(reinterpret_cast<const char*>(render.text.data), render.text.size);
   for (size_t span = 0; span < render.num_spans; ++span)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Chat templates (Jinja) as Hugging Face's apply_chat_template renders them, through the Rust `minijinja` crate with
-// fuel, depth and output limits.
+// Chat templates (Jinja) as Hugging Face's apply_chat_template renders them, with the engine of rust/text/src/jinja, on
+// the calling thread. A render that passes a limit (steps, memory, depth, output) is an error of that conversation alone.
 #pragma once
 
 #include <cstdint>

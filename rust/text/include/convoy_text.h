@@ -55,15 +55,14 @@ int convoy_tokenizer_piece(const ConvoyTokenizer* tokenizer, int32_t id, ConvoyT
 int64_t convoy_tokenizer_vocab_size(const ConvoyTokenizer* tokenizer);  // largest id + 1
 int convoy_tokenizer_is_special(const ConvoyTokenizer* tokenizer, int32_t id);
 
-// `line`: 1-based template line of an error, 0 when unknown, NO_THREAD when the system gave no thread for it.
-enum { CONVOY_TEMPLATE_NO_THREAD = -1 };
+// `line`: 1-based template line of an error, 0 when unknown.
 int convoy_template_create(const uint8_t* source, size_t size, ConvoyTemplate** chat_template, int64_t* line,
                            ConvoyText* error);
 void convoy_template_free(ConvoyTemplate* chat_template);
 int convoy_template_has_generation(const ConvoyTemplate* chat_template);
 // `context`: a JSON object of variables.
-int convoy_template_render(ConvoyTemplate* chat_template, const uint8_t* context, size_t size, ConvoyRender* render,
-                           int64_t* line, ConvoyText* error);
+int convoy_template_render(const ConvoyTemplate* chat_template, const uint8_t* context, size_t size,
+                           ConvoyRender* render, int64_t* line, ConvoyText* error);
 
 #ifdef __cplusplus
 }

@@ -4,6 +4,6 @@
 mod abi;
 mod budget;
 mod generation;
-mod python;
+mod jinja;
 mod template;
 mod tokenizer;
