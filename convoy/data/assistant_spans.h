@@ -8,28 +8,24 @@
 #include <string>
 #include <vector>
 
+#include "convoy/data/turn_finder.h"
 #include "convoy/text/chat_template.h"
 #include "convoy/text/tokenizer.h"
 
 namespace convoy::data {
 
-// A byte range of the rendered text.
-struct TurnSpan {
-  int64_t begin = 0;
-  int64_t end = 0;
-  int64_t message = 0;  // index in the conversation; with tags, the ordinal of the span
-};
-
 struct AssistantSpans {
   std::string text;
   std::vector<TurnSpan> turns;
   bool by_tags = false;
+  int64_t renders = 0;  // of the template
 };
 
 // Spans of the assistant turns among messages[first_message..]. With tags the spans are as the template says. Without,
 // a turn begins where rendering the messages before it with the generation prompt ends, and ends where rendering up to
 // it ends; a template that writes a turn differently once others follow it (that drops earlier reasoning, say) is
-// probed instead. Throws DataError when the turn cannot be located for certain.
+// probed instead. Throws DataError when the turn cannot be located for certain. Of many turns a few are located so; the
+// others by what those have in common (turn_marks.h).
 AssistantSpans find_assistant_spans(const text::ChatTemplate& chat_template,
                                     const nlohmann::ordered_json& messages,
                                     const nlohmann::ordered_json& tools, size_t first_message);

@@ -12,6 +12,7 @@
 
 #include "convoy/base/error.h"
 #include "convoy/base/files.h"
+#include "convoy/data/test_files.h"
 
 namespace convoy::data {
 namespace {
@@ -26,19 +27,6 @@ fs::path source_folder() {
 }
 
 fs::path golden_folder() { return source_folder() / "tests/golden/text"; }
-
-// The template without its generation tags.
-std::string untagged(std::string source) {
-  for (size_t open = source.find("{%"); open != std::string::npos; open = source.find("{%", open)) {
-    const size_t close = source.find("%}", open) + 2;
-    const std::string tag = source.substr(open, close - open);
-    if (tag.find("generation ") != std::string::npos && tag.find("add_") == std::string::npos)
-      source.erase(open, close - open);
-    else
-      open = close;
-  }
-  return source;
-}
 
 class TemplateFile {
  public:

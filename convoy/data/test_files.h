@@ -33,6 +33,19 @@ class ScratchFolder {
   std::filesystem::path path_;
 };
 
+// A chat template without its generation tags.
+inline std::string untagged(std::string source) {
+  for (size_t open = source.find("{%"); open != std::string::npos; open = source.find("{%", open)) {
+    const size_t close = source.find("%}", open) + 2;
+    const std::string tag = source.substr(open, close - open);
+    if (tag.find("generation ") != std::string::npos && tag.find("add_") == std::string::npos)
+      source.erase(open, close - open);
+    else
+      open = close;
+  }
+  return source;
+}
+
 inline std::filesystem::path golden_data() {
   const char* root = std::getenv("CONVOY_SOURCE_DIR");
   return std::filesystem::path(root == nullptr ? "." : root) / "tests" / "golden" / "data";

@@ -74,7 +74,8 @@ struct Shape {
 // What each of these wrote was different from Jinja2, or was refused.
 TEST(Expressions, ShapesOfChatTemplates) {
   const std::string context =
-      R"({"messages": [{"role": "user", "content": "a"}, {"role": "assistant", "content": [{"type": "text", "text": "it's"}]}]})";
+      R"({"messages": [{"role": "user", "content": "a"},
+                       {"role": "assistant", "content": [{"type": "text", "text": "it's"}]}]})";
   for (const Shape& shape : std::initializer_list<Shape>{
            // Namespaces are assigned to from within functions, whether these read them or not.
            {"{% set ns = namespace(x=0) %}{% for m in messages %}{% generation %}{{ m.role }}"

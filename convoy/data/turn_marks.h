@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Locates all assistant turns of a conversation with a number of renders that does not grow with the turns: one render
+// with marks around the contents of the messages tells where those lie, and a few turns located by TurnFinder tell what
+// stands around a content. A turn that does not look like them is located by TurnFinder too.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "convoy/data/turn_finder.h"
+
+namespace convoy::data {
+
+// The assistant turns among messages[first_message..] of `full`, the rendered conversation. Throws DataError.
+std::vector<TurnSpan> find_turns(const RenderMessages& render,
+                                 const nlohmann::ordered_json& messages, const std::string& full,
+                                 size_t first_message);
+
+}  // namespace convoy::data
