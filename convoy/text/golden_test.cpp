@@ -62,6 +62,18 @@ TEST(TokenizerGolden, MatchesTransformers) {
   EXPECT_GE(rows, 300);
 }
 
+// Every mixture of an added token's options, and tokens that the config declares otherwise than tokenizer.json.
+TEST(TokenizerGolden, AddedTokensAreFoundAsTransformersFindsThem) {
+  const auto tokenizer = Tokenizer::load(source_folder() / "tests/golden/text/added");
+  int rows = 0;
+  for (const auto& row : golden("added/encodings.json")) {
+    ++rows;
+    const auto text = row["text"].get<std::string>();
+    EXPECT_EQ(tokenizer.encode(text, SpecialTokens::Omit).ids, ids_of(row["ids"])) << text;
+  }
+  EXPECT_GE(rows, 140);
+}
+
 TEST(TokenizerGolden, KnowsWhatIsAddedAround) {
   const auto load = [](const char* name) {
     return Tokenizer::load(source_folder() / "tests/golden/text" / name);

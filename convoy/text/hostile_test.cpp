@@ -116,6 +116,20 @@ std::vector<Broken> broken_tokenizers() {
                                {"invert", false}};
        }},
       {"unknown token missing", "unk_token", [](json& t) { t["model"]["unk_token"] = "<nope>"; }},
+      {"vocab of one bad word", "model.vocab", [](json& t) { t["model"]["vocab"] = 1; }},
+      {"merges of one bad word", "merges", [](json& t) { t["model"]["merges"] = 1; }},
+      {"merge of a number", "model.merges[2]", [](json& t) { t["model"]["merges"][2] = 5; }},
+      {"merge of numbers", "model.merges[2]",
+       [](json& t) {
+         t["model"]["merges"][2] = json::array({1, 2});
+       }},
+      {"merge of three texts", "model.merges[2]",
+       [](json& t) {
+         t["model"]["merges"][2] = json::array({"a", "b", "c"});
+       }},
+      {"prefix longer than a token", "prefix",
+       [](json& t) { t["model"]["continuing_subword_prefix"] = "##########"; }},
+      {"other version", "version", [](json& t) { t["version"] = "2.0"; }},
       {"added id wrong", "added_tokens[0].id", [](json& t) { t["added_tokens"][0]["id"] = 3; }},
       {"added id -1", "added_tokens[0].id", [](json& t) { t["added_tokens"][0]["id"] = -1; }},
       {"added far away", "declares", [](json& t) { t["added_tokens"].back()["id"] = 5000; }},
@@ -158,6 +172,32 @@ TEST(BrokenTokenizer, ConfigThatContradictsTheVocabulary) {
   EXPECT_NE(refusal([&] { Tokenizer::load(folder.path()); }).find("9999"), std::string::npos);
   folder.write("tokenizer_config.json", R"({"added_tokens_decoder": {"-4": {"content": "x"}}})");
   EXPECT_NE(refusal([&] { Tokenizer::load(folder.path()); }), "");
+}
+
+// As many as Gemma-3 has: each call of the library that adds tokens builds the search for all of them anew.
+TEST(Tokenizer, ThousandsOfAddedTokensInLinearTime) {
+  const Folder folder;
+  const json sound = json::parse(read_file(golden_folder() / "llama3/tokenizer.json"));
+  folder.write("tokenizer.json", sound.dump());
+  const auto vocab_size = Tokenizer::load(folder.path()).vocab_size();
+  const auto seconds_with = [&](int count) {
+    json declared = json::object();
+    for (int index = 0; index < count; ++index)
+      declared[std::to_string(vocab_size + index)] = {
+          {"content", "<unused" + std::to_string(index) + ">"}, {"special", index % 2 == 0}};
+    folder.write("tokenizer_config.json", json{{"added_tokens_decoder", declared}}.dump());
+    return seconds_of([&] {
+      const auto tokenizer = Tokenizer::load(folder.path());
+      EXPECT_EQ(tokenizer.vocab_size(), vocab_size + count);
+      const auto last = static_cast<int32_t>(vocab_size + count - 1);
+      EXPECT_EQ(
+          tokenizer.encode("<unused" + std::to_string(count - 1) + ">", SpecialTokens::Omit).ids,
+          std::vector<int32_t>{last});
+    });
+  };
+  const double quarter = seconds_with(1600);
+  // Quadratic work would take sixteen times as long; the constant absorbs a loaded machine.
+  EXPECT_LT(seconds_with(6400), 8 * quarter + 0.5);
 }
 
 TEST(Tokenizer, MegabyteWithoutASpaceInLinearTime) {

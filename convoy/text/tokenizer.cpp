@@ -7,7 +7,6 @@
 #include "convoy/base/files.h"
 #include "convoy/base/hash.h"
 #include "convoy/text/rust_handles.h"
-#include "convoy/text/tokenizer_checks.h"
 #include "convoy/text/tokenizer_settings.h"
 
 namespace convoy::text {
@@ -15,13 +14,20 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What the Rust library needs beyond tokenizer.json; the format is in convoy_text.h.
-std::string setup_of(const TokenizerSettings& settings, const nlohmann::json& tokenizer) {
-  nlohmann::json setup = {{"added_tokens", settings.added_tokens}};
-  // The ids that tokenizer.json declares are checked against those the library gives.
-  if (tokenizer.contains("added_tokens") && tokenizer["added_tokens"].is_array())
-    setup["declared_tokens"] = tokenizer["added_tokens"];
-  return setup.dump();
+constexpr int64_t kMaxTokenizerBytes = int64_t{128} << 20;
+
+// Its own refusals name the place in the JSON.
+RustTokenizer create(const std::string& json, const std::string& setup, const std::string& file) {
+  ConvoyTokenizer* handle = nullptr;
+  ConvoyText path{};
+  ConvoyText error{};
+  if (convoy_tokenizer_create(bytes_of(json), json.size(), bytes_of(setup), setup.size(), &handle,
+                              &path, &error) == 0)
+    return RustTokenizer(handle);
+  const std::string key = path.data == nullptr ? "" : take_text(path);
+  const std::string message = take_text(error);
+  throw DataError(key.empty() ? message : fmt::format("{}: {}", key, message),
+                  {.file = file, .key = key});
 }
 
 std::optional<int32_t> id_in(const ConvoyTokenizer* tokenizer, std::string_view token) {
@@ -55,19 +61,13 @@ Tokenizer Tokenizer::load(const fs::path& folder) {
         {.file = file.string(),
          .hint = "save the tokenizer with transformers' save_pretrained, which writes it"});
   const std::string json = read_file(file, kMaxTokenizerBytes);
-  const nlohmann::json root = parse_checked_json(json, file);
-  check_tokenizer_json(root, file);
   const TokenizerSettings settings = TokenizerSettings::load(folder);
-  const std::string setup = setup_of(settings, root);
+  const std::string setup = nlohmann::json({{"added_tokens", settings.added_tokens}}).dump();
 
   auto state = std::make_unique<State>();
   state->file = file.string();
-  ConvoyTokenizer* handle = nullptr;
-  ConvoyText error{};
-  if (convoy_tokenizer_create(bytes_of(json), json.size(), bytes_of(setup), setup.size(), &handle,
-                              &error) != 0)
-    throw DataError(take_text(error), {.file = file.string()});
-  state->handle.reset(handle);
+  state->handle = create(json, setup, state->file);
+  const ConvoyTokenizer* const handle = state->handle.get();
   const auto named_id = [&](const char* name) {
     const auto token = settings.named(name);
     return token ? id_in(handle, *token) : std::nullopt;

@@ -28,8 +28,8 @@ enum class SpecialTokens {
 
 class Tokenizer {
  public:
-  // `folder`: a model folder. The JSON is checked before the Rust library sees it (ids dense enough and in range, merges
-  // in the vocabulary, depth and size limits). Throws DataError naming file and JSON path.
+  // `folder`: a model folder. The JSON is checked while it is read (ids dense enough and in range, merges in the
+  // vocabulary, depth and size limits). Throws DataError naming file and JSON path.
   static Tokenizer load(const std::filesystem::path& folder);
   ~Tokenizer();
   Tokenizer(Tokenizer&&) noexcept;

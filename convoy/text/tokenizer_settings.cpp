@@ -9,7 +9,7 @@
 
 #include "convoy/base/error.h"
 #include "convoy/base/files.h"
-#include "convoy/text/tokenizer_checks.h"
+#include "convoy/text/checked_json.h"
 
 namespace convoy::text {
 namespace {
@@ -100,7 +100,7 @@ TokenizerSettings TokenizerSettings::load(const fs::path& folder) {
   const fs::path file = folder / "tokenizer_config.json";
   if (!fs::exists(file)) return settings;
   settings.bytes = read_file(file, kMaxSettingsBytes);
-  const ordered_json root = parse_checked_ordered_json(settings.bytes, file);
+  const ordered_json root = parse_checked_json(settings.bytes, file);
   CONVOY_CHECK(root.is_object(), DataError, "{}: wanted a JSON object", file.string());
   read_declared_tokens(root, file, settings.added_tokens);
   read_named_tokens(root, settings);

@@ -39,10 +39,11 @@ void convoy_text_free(ConvoyText text);
 void convoy_encoding_free(ConvoyEncoding encoding);
 void convoy_render_free(ConvoyRender render);
 
-// `json`: tokenizer.json. `setup`: {"added_tokens": tokens to add, "declared_tokens": those of tokenizer.json}, each a
-// list of {"content", "single_word", "lstrip", "rstrip", "normalized", "special", "id"?}; an id is checked.
+// `json`: tokenizer.json. `setup`: {"added_tokens": tokens to add}, a list of {"content", "single_word", "lstrip",
+// "rstrip", "normalized", "special", "id"?}; an id is checked. `path`: the place of an error in the JSON, owned; untouched
+// where the error is of no place.
 int convoy_tokenizer_create(const uint8_t* json, size_t json_size, const uint8_t* setup, size_t setup_size,
-                            ConvoyTokenizer** tokenizer, ConvoyText* error);
+                            ConvoyTokenizer** tokenizer, ConvoyText* path, ConvoyText* error);
 void convoy_tokenizer_free(ConvoyTokenizer* tokenizer);
 int convoy_tokenizer_encode(const ConvoyTokenizer* tokenizer, const uint8_t* text, size_t size, int add_special,
                             ConvoyEncoding* encoding, ConvoyText* error);

@@ -7,3 +7,5 @@ mod generation;
 mod jinja;
 mod template;
 mod tokenizer;
+mod tokenizer_file;
+mod tokenizer_json;

@@ -4,9 +4,10 @@
 use std::collections::HashSet;
 
 use serde::Deserialize;
-use tokenizers::{AddedToken, PostProcessorWrapper, Tokenizer};
+use tokenizers::{PostProcessorWrapper, Tokenizer};
 
 use crate::abi::{bytes, give, guard, take, Text};
+use crate::tokenizer_file::{self, DeclaredToken, Loaded, Refusal};
 
 pub struct Handle {
     tokenizer: Tokenizer,
@@ -15,18 +16,8 @@ pub struct Handle {
 }
 
 #[derive(Deserialize)]
-struct DeclaredToken {
-    #[serde(flatten)]
-    token: AddedToken,
-    id: Option<u32>,
-}
-
-#[derive(Deserialize)]
 struct Setup {
     added_tokens: Vec<DeclaredToken>,
-    /// Those of tokenizer.json: already read, checked again for their ids.
-    #[serde(default)]
-    declared_tokens: Vec<DeclaredToken>,
 }
 
 #[repr(C)]
@@ -63,41 +54,17 @@ fn keep_whole_offsets(tokenizer: &mut Tokenizer) -> Result<(), String> {
     Ok(())
 }
 
-fn create(json: &[u8], setup: &[u8]) -> Result<Handle, String> {
-    let setup: Setup =
-        serde_json::from_slice(setup).map_err(|error| format!("tokenizer_config.json: {error}"))?;
-    let mut tokenizer = Tokenizer::from_bytes(json).map_err(|error| error.to_string())?;
-    // Length is the caller's business: what the file says of it would cut rows in silence.
-    tokenizer.with_truncation(None).map_err(|error| error.to_string())?;
-    tokenizer.with_padding(None);
-    let check = |tokenizer: &Tokenizer, declared: &DeclaredToken, file: &str| {
-        let got = tokenizer.token_to_id(&declared.token.content);
-        if declared.id.is_none() || declared.id == got {
-            return Ok(());
-        }
-        Err(format!(
-            "{file} declares `{}` as id {}, but the tokenizer makes it {}",
-            declared.token.content,
-            declared.id.unwrap_or_default(),
-            got.map_or("nothing".to_string(), |id| id.to_string())
-        ))
-    };
-    for declared in &setup.declared_tokens {
-        check(&tokenizer, declared, "added_tokens of tokenizer.json")?;
-    }
-    for declared in &setup.added_tokens {
-        tokenizer.add_tokens(&[declared.token.clone()]);
-        check(&tokenizer, declared, "tokenizer_config.json")?;
-    }
-    keep_whole_offsets(&mut tokenizer)?;
-    let special = tokenizer
-        .get_added_tokens_decoder()
-        .iter()
-        .filter(|(_, token)| token.special)
-        .map(|(id, _)| *id)
-        .collect();
-    let vocab_size = tokenizer.get_vocab(true).values().copied().max().map_or(0, |id| i64::from(id) + 1);
-    Ok(Handle { tokenizer, special, vocab_size })
+fn create(json: &[u8], setup: &[u8]) -> Result<Handle, Refusal> {
+    let setup: Setup = serde_json::from_slice(setup)
+        .map_err(|error| Refusal::new("", format!("tokenizer_config.json: {error}")))?;
+    // Truncation and padding are the caller's business: what the file says of them would cut rows in silence.
+    let Loaded { mut tokenizer, largest_id } = tokenizer_file::read(json)?;
+    tokenizer_file::add_tokens(&mut tokenizer, &setup.added_tokens, "tokenizer_config.json")?;
+    keep_whole_offsets(&mut tokenizer).map_err(|error| Refusal::new("post_processor", error))?;
+    let added = tokenizer.get_added_tokens_decoder();
+    let special = added.iter().filter(|(_, token)| token.special).map(|(id, _)| *id).collect();
+    let largest_id = added.keys().copied().max().unwrap_or_default().max(largest_id);
+    Ok(Handle { tokenizer, special, vocab_size: i64::from(largest_id) + 1 })
 }
 
 #[no_mangle]
@@ -107,10 +74,14 @@ pub unsafe extern "C" fn convoy_tokenizer_create(
     setup: *const u8,
     setup_size: usize,
     tokenizer: *mut *mut Handle,
+    path: *mut Text,
     error: *mut Text,
 ) -> i32 {
     guard(error, || {
-        let handle = create(bytes(json, json_size), bytes(setup, setup_size))?;
+        let handle = create(bytes(json, json_size), bytes(setup, setup_size)).map_err(|refusal| {
+            path.write(Text::new(refusal.path));
+            refusal.message
+        })?;
         tokenizer.write(Box::into_raw(Box::new(handle)));
         Ok(())
     })

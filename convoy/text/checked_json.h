@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// JSON of tokenizer folders, which anybody may have written.
+#pragma once
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string_view>
+
+namespace convoy::text {
+
+constexpr int64_t kMaxTokenId = (1 << 24) - 1;
+
+// At most 256 levels deep. Throws DataError naming `file`.
+nlohmann::ordered_json parse_checked_json(std::string_view text, const std::filesystem::path& file);
+
+}  // namespace convoy::text
