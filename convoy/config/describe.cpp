@@ -76,6 +76,9 @@ std::string scalar_yaml(const std::map<std::string, T>& map) {
   return fmt::format("{{{}}}", fmt::join(items, ", "));
 }
 
+// JSON is YAML.
+std::string scalar_yaml(const JsonMap& map) { return map.json; }
+
 template <class T>
 json plain_json(const T& value) {
   return json(value);
@@ -85,6 +88,7 @@ json plain_json(const AutoOr<T>& value) {
   return value.is_auto() ? json("auto") : json(*value.value);
 }
 json plain_json(const NameList& list) { return json(list.names); }
+json plain_json(const JsonMap& map) { return json::parse(map.json); }
 
 void dump_section(const Section& list, const std::string& indent, std::string& out) {
   for (const Field& field : list.fields)
@@ -128,6 +132,7 @@ struct SchemaOf {
   json operator()(std::vector<double>*) const { return list(number("number")); }
   json operator()(std::map<std::string, int64_t>*) const { return map(number("integer")); }
   json operator()(std::map<std::string, double>*) const { return map(number("number")); }
+  json operator()(JsonMap*) const { return {{"type", "object"}}; }
 };
 
 // Fields that may also be given at a path elsewhere, by that path.

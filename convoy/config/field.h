@@ -40,4 +40,13 @@ struct NameList {
   bool operator==(const NameList&) const = default;
 };
 
+// `name: value` pairs of any JSON type, for a reader who is not Convoy (a chat template). A plain word is what YAML takes
+// it for: `enable_thinking: false` is a boolean, `lang: "no"` a text.
+struct JsonMap {
+  std::string json = "{}";  // one JSON object, its names in the order written
+  JsonMap() = default;
+  bool empty() const { return json == "{}"; }
+  bool operator==(const JsonMap&) const = default;
+};
+
 }  // namespace convoy::config

@@ -231,6 +231,21 @@ std::vector<std::string> flags_that_differ(const Section& flags, const Section& 
   return arguments;
 }
 
+void refuse_without_effect(const Section& flags, const Section& defaults,
+                           const std::vector<std::string>& names, std::string_view where) {
+  for (size_t at = 0; at < flags.fields.size(); ++at) {
+    const Field& field = flags.fields[at];
+    const std::string value = value_yaml(field);
+    if (std::find(names.begin(), names.end(), field.name) == names.end() ||
+        value == value_yaml(defaults.fields[at]))
+      continue;
+    const bool negated = is_bool(field) && value == "false";
+    const std::string flag = (negated ? "--no-" : "--") + dashed(field.name);
+    throw ConfigError(fmt::format("{} has no effect {}", flag, where),
+                      {.key = flag, .hint = "leave it out"});
+  }
+}
+
 std::string flag_table(const Section& list) {
   std::string table;
   for (const Field& field : list.fields) {

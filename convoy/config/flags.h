@@ -31,6 +31,18 @@ std::string dashed(std::string_view name);
 // {"--nproc-per-node", "2"}. parse_flags() of them gives `flags` again.
 std::vector<std::string> flags_that_differ(const Section& flags, const Section& defaults);
 
+// Throws ConfigError when a flag of `names` differs from its default: "--limit has no effect WHERE". `flags` and `defaults`
+// are lists of the same struct type.
+void refuse_without_effect(const Section& flags, const Section& defaults,
+                           const std::vector<std::string>& names, std::string_view where);
+
+template <class Flags>
+void refuse_without_effect(Flags flags, const std::vector<std::string>& names,
+                           std::string_view where) {
+  Flags defaults;
+  refuse_without_effect(list_fields(flags), list_fields(defaults), names, where);
+}
+
 // One line per flag: spelling, kind of value, help, default.
 std::string flag_table(const Section& list);
 

@@ -54,6 +54,22 @@ std::string error_of(const std::vector<std::string>& arguments) {
   }
 }
 
+TEST(Flags, WhatHasNoEffectIsRefused) {
+  Flags flags;
+  parse(flags, {"--no-shuffle", "--max-new-tokens", "5"});
+  const auto error = [&](const std::vector<std::string>& names) -> std::string {
+    try {
+      refuse_without_effect(flags, names, "with --text");
+      return "";
+    } catch (const ConfigError& refusal) {
+      return refusal.what();
+    }
+  };
+  EXPECT_EQ(error({"shuffle"}), "--no-shuffle has no effect with --text");
+  EXPECT_EQ(error({"model", "max_new_tokens"}), "--max-new-tokens has no effect with --text");
+  EXPECT_EQ(error({"model", "render", "stop"}), "");
+}
+
 TEST(Flags, BothSpellingsAndBothForms) {
   Flags flags;
   EXPECT_EQ(parse(flags, {"--max-new-tokens", "5", "a.yaml", "--model=x", "k=v"}),

@@ -8,6 +8,7 @@
 #include <cctype>
 #include <charconv>
 #include <cmath>
+#include <nlohmann/json.hpp>
 #include <type_traits>
 
 #include "convoy/base/error.h"
@@ -139,6 +140,58 @@ std::map<std::string, T> read_map(const Node& node, const std::string& path) {
   return map;
 }
 
+using Json = nlohmann::ordered_json;
+
+// A word as YAML's core schema reads it.
+Json json_of_word(const Node& node) {
+  const std::string& text = node.text;
+  if (node.quoted) return text;
+  if (text == "true" || text == "True" || text == "TRUE") return true;
+  if (text == "false" || text == "False" || text == "FALSE") return false;
+  if (text == "null" || text == "Null" || text == "NULL" || text == "~") return nullptr;
+  const bool may_be_number =
+      !text.empty() && text.find_first_not_of("+-.0123456789eE") == std::string::npos;
+  if (!may_be_number) return text;
+  const std::string_view digits = std::string_view(text).substr(text[0] == '+' ? 1 : 0);
+  const char* const end = digits.data() + digits.size();
+  int64_t integer = 0;
+  if (const auto read = std::from_chars(digits.data(), end, integer);
+      read.ec == std::errc() && read.ptr == end)
+    return integer;
+  double number = 0;
+  if (const auto read = std::from_chars(digits.data(), end, number);
+      read.ec == std::errc() && read.ptr == end && std::isfinite(number))
+    return number;
+  return text;
+}
+
+Json json_of(const Node& node) {
+  switch (node.kind) {
+    case NodeKind::Null:
+      return nullptr;
+    case NodeKind::Scalar:
+      return json_of_word(node);
+    case NodeKind::List: {
+      Json list = Json::array();
+      for (const Node& item : node.items) list.push_back(json_of(item));
+      return list;
+    }
+    case NodeKind::Map:
+      break;
+  }
+  Json map = Json::object();
+  for (const auto& [name, value] : node.entries) map[name] = json_of(value);
+  return map;
+}
+
+JsonMap read_json_map(const Node& node, const std::string& path) {
+  const Node pairs = node.kind == NodeKind::Scalar ? parse_inline(node.text, node.where()) : node;
+  if (pairs.kind != NodeKind::Map) refuse(path, "name: value pairs", node);
+  JsonMap map;
+  map.json = json_of(pairs).dump();
+  return map;
+}
+
 void check_number(const Field& field, double number, const Node& node, const std::string& path) {
   const bool low = field.minimum &&
                    (field.minimum_excluded ? number <= *field.minimum : number < *field.minimum);
@@ -195,6 +248,8 @@ void set_value(const Field& field, const Node& node, const std::string& path) {
           *member = read_map<typename T::mapped_type>(node, path);
         } else if constexpr (kIsList<T>) {
           *member = read_list<typename T::value_type>(node, path);
+        } else if constexpr (std::is_same_v<T, JsonMap>) {
+          *member = read_json_map(node, path);
         } else {
           *member = read_scalar<T>(node, path);
         }
@@ -217,6 +272,7 @@ std::string value_kind(const Field& field) {
     std::string operator()(std::vector<double>*) const { return "list of numbers"; }
     std::string operator()(std::map<std::string, int64_t>*) const { return "name: integer"; }
     std::string operator()(std::map<std::string, double>*) const { return "name: number"; }
+    std::string operator()(JsonMap*) const { return "name: value"; }
   };
   return std::visit(Namer{}, field.value);
 }

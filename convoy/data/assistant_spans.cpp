@@ -36,12 +36,12 @@ int64_t end_of_turn(const AssistantSpans& spans, const TurnSpan& turn,
 }  // namespace
 
 AssistantSpans find_assistant_spans(const text::ChatTemplate& chat_template,
-                                    const ordered_json& messages, const ordered_json& tools,
+                                    const ordered_json& messages, const ordered_json& variables,
                                     size_t first_message) {
   int64_t renders = 0;
   const auto render = [&](const ordered_json& part, bool add_generation_prompt) {
     ++renders;
-    return chat_template.render(part, tools, add_generation_prompt);
+    return chat_template.render(part, variables, add_generation_prompt);
   };
   text::RenderedChat chat = render(messages, false);
   AssistantSpans spans{.text = std::move(chat.text), .turns = {}, .by_tags = false, .renders = 0};

@@ -28,7 +28,7 @@ struct AssistantSpans {
 // others by what those have in common (turn_marks.h).
 AssistantSpans find_assistant_spans(const text::ChatTemplate& chat_template,
                                     const nlohmann::ordered_json& messages,
-                                    const nlohmann::ordered_json& tools, size_t first_message);
+                                    const nlohmann::ordered_json& variables, size_t first_message);
 
 // Marks the tokens that overlap the turns: with tags exactly, otherwise up to and with the end-of-turn token, so that
 // the line break after it is not learnt.

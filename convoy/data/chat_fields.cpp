@@ -9,6 +9,7 @@
 #include "convoy/base/suggest.h"
 #include "convoy/data/row_formats.h"
 #include "convoy/data/utf8.h"
+#include "convoy/settings/template_kwargs.h"
 
 namespace convoy::data {
 namespace {
@@ -68,15 +69,25 @@ std::string RowFields::cut(std::string text) {
   return text;
 }
 
-Json RowFields::list_of(std::string_view key) const {
-  Json list = member(key);
-  if (list.is_string()) {
-    try {
-      list = parse_json_row(list.get<std::string>(), {});
-    } catch (const DataError& error) {
-      fail(fmt::format("the string under `{}` is no JSON list: {}", key, error.what()));
-    }
+// A value that a CSV file, say, has as a string of JSON.
+Json RowFields::parsed(std::string_view key) const {
+  const Json& value = member(key);
+  if (!value.is_string()) return value;
+  try {
+    return parse_json_row(value.get<std::string>(), {});
+  } catch (const DataError& error) {
+    fail(fmt::format("the string under `{}` is no JSON: {}", key, error.what()));
   }
+}
+
+Json RowFields::parsed_or_null(std::string_view key) const {
+  const auto found = value_.find(key);
+  const bool absent = found == value_.end() || found->is_null() || *found == "";
+  return absent ? Json() : parsed(key);
+}
+
+Json RowFields::list_of(std::string_view key) const {
+  Json list = parsed(key);
   if (!list.is_array())
     fail(fmt::format("wanted a list under `{}`, found a JSON {}", key, list.type_name()));
   return list;
@@ -159,12 +170,25 @@ Json RowFields::conversations() {
   return messages;
 }
 
-Json RowFields::tools() const {
-  const auto found = value_.find("tools");
-  if (found == value_.end() || found->is_null() ||
-      (found->is_string() && found->get<std::string>().empty()))
-    return nullptr;
-  return list_of("tools");
+Json RowFields::template_variables(const Json& of_run, Columns columns) const {
+  Json own = parsed_or_null("chat_template_kwargs");
+  if (own.is_null()) own = Json::object();
+  if (!own.is_object())
+    fail(fmt::format("wanted an object under `chat_template_kwargs`, found a JSON {}",
+                     own.type_name()));
+  if (columns == Columns::KwargsToolsDocuments)
+    for (const char* key : {"tools", "documents"}) {
+      Json column = parsed_or_null(key);
+      if (column.is_null()) continue;
+      if (own.contains(key))
+        fail(fmt::format("`{}` is a column and one of the `chat_template_kwargs`", key),
+             "keep one of them");
+      own[key] = std::move(column);
+    }
+  if (const auto problem = settings::template_kwargs_problem(own)) fail(*problem);
+  Json variables = of_run.is_null() ? Json::object() : of_run;
+  for (const auto& [name, value] : own.items()) variables[name] = value;
+  return variables;
 }
 
 }  // namespace convoy::data

@@ -29,8 +29,11 @@ class RowFields {
   nlohmann::ordered_json messages(std::string_view key);
   // ShareGPT's {from, value} turns as messages; a row-level `system` becomes the first turn.
   nlohmann::ordered_json conversations();
-  // null or the list under `tools`, which may be a JSON string.
-  nlohmann::ordered_json tools() const;
+  // What the row gives the chat template beside its messages, over what the whole run gives (null or an object):
+  // `chat_template_kwargs`, and with `columns` also `tools` and `documents`. Each may be a JSON string.
+  enum class Columns { Kwargs, KwargsToolsDocuments };
+  nlohmann::ordered_json template_variables(const nlohmann::ordered_json& of_run,
+                                            Columns columns) const;
 
   RowFields nested(const nlohmann::ordered_json& value) const {
     return {row_, value, max_field_chars_};
@@ -41,6 +44,8 @@ class RowFields {
 
  private:
   nlohmann::ordered_json list_of(std::string_view key) const;
+  nlohmann::ordered_json parsed(std::string_view key) const;
+  nlohmann::ordered_json parsed_or_null(std::string_view key) const;
   nlohmann::ordered_json checked_message(const nlohmann::ordered_json& message,
                                          std::string_view where);
   void check_content(nlohmann::ordered_json& message, std::string_view where);

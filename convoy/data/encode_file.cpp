@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convoy/data/encode_file.h"
 
-#include <sched.h>
-
 #include <algorithm>
 #include <exception>
 #include <mutex>
@@ -73,7 +71,6 @@ class FileEncoder {
         std::optional<Sample> sample = reader_.next();
         ended_ = !sample.has_value();
         if (!sample) break;
-        if (!file_.first_sample) file_.first_sample = *sample;
         turn.push_back({std::move(*sample), reader_.fields_cut() - cut_before});
       }
     } catch (...) {
@@ -95,6 +92,7 @@ class FileEncoder {
         return true;
       }
       row.source_index = index;
+      keep_first(pulled.sample);
       finished.push_back(judge(pulled, std::move(row)));
       return true;
     } catch (...) {
@@ -106,7 +104,10 @@ class FileEncoder {
 
   Finished judge(const Pulled& pulled, EncodedRow row) {
     const Sample& sample = pulled.sample;
-    Finished finished{sample.index, {RowOutcome::Kept, false, pulled.fields_cut}, {}};
+    Finished finished{
+        sample.index,
+        {.outcome = RowOutcome::Kept, .own_bos = row.own_bos, .fields_cut = pulled.fields_cut},
+        {}};
     const auto tokens = static_cast<int64_t>(row.ids.size());
     const auto supervised = std::count_if(row.supervised.begin(), row.supervised.end(),
                                           [](uint8_t flag) { return flag; });
@@ -129,6 +130,12 @@ class FileEncoder {
     }
     finished.row = std::move(row);
     return finished;
+  }
+
+  void keep_first(const Sample& sample) {
+    const std::lock_guard lock(mutex_);
+    if (!file_.first_sample || sample.index < file_.first_sample->index)
+      file_.first_sample = sample;
   }
 
   void explain(UnsupervisedRow row) {
@@ -195,13 +202,6 @@ EncodedFile encode_file(SampleReader& reader,
   CONVOY_CHECK(policy.max_tokens >= 2, ConfigError, "model.max_seq_len is {}, wanted at least 2",
                policy.max_tokens);
   return FileEncoder(reader, encode, policy).run(num_threads);
-}
-
-int usable_processors() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  if (::sched_getaffinity(0, sizeof(set), &set) != 0) return 1;
-  return std::max(1, CPU_COUNT(&set));
 }
 
 }  // namespace convoy::data

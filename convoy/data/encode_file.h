@@ -30,6 +30,7 @@ enum class RowOutcome : uint8_t { Kept, Unreadable, Unsupervised, DroppedLong };
 struct RowRecord {
   RowOutcome outcome = RowOutcome::Unreadable;
   bool truncated = false;
+  bool own_bos = false;  // EncodedRow::own_bos
   int64_t fields_cut = 0;
 };
 
@@ -43,9 +44,9 @@ struct UnsupervisedRow {
 };
 
 struct EncodedFile {
-  std::vector<EncodedRow> rows;    // kept, in file order
-  std::vector<RowRecord> records;  // by row index
-  std::optional<Sample> first_sample;
+  std::vector<EncodedRow> rows;        // kept, in file order
+  std::vector<RowRecord> records;      // by row index
+  std::optional<Sample> first_sample;  // of those that could be encoded
   std::optional<UnsupervisedRow> first_unsupervised;
 };
 
@@ -53,8 +54,5 @@ struct EncodedFile {
 EncodedFile encode_file(SampleReader& reader,
                         const std::function<EncodedRow(const Sample&)>& encode,
                         const TruncationPolicy& policy, int num_threads);
-
-// Processors this process may use.
-int usable_processors();
 
 }  // namespace convoy::data

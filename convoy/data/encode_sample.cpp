@@ -51,8 +51,8 @@ auto in_row(const Sample& sample, Work work) {
   }
 }
 
-EncodedRow supervised_from(std::vector<int32_t> ids, size_t first, int64_t source_index) {
-  EncodedRow row{.ids = std::move(ids), .supervised = {}, .source_index = source_index};
+EncodedRow supervised_from(EncodedRow row, size_t first, int64_t source_index) {
+  row.source_index = source_index;
   row.supervised.assign(row.ids.size(), 0);
   for (size_t token = std::max<size_t>(first, 1); token < row.ids.size(); ++token)
     row.supervised[token] = 1;
@@ -66,13 +66,23 @@ SampleEncoder::SampleEncoder(const text::Tokenizer& tokenizer,
     : tokenizer_(tokenizer), chat_template_(chat_template), supervise_(supervise) {}
 
 // With what the tokenizer puts in front, never behind: the caller decides on EOS.
-std::vector<int32_t> SampleEncoder::plain_ids(const std::string& text) const {
-  std::vector<int32_t> ids = tokenizer_.encode(text, text::SpecialTokens::Add).ids;
+EncodedRow SampleEncoder::plain_row(const std::string& text) const {
+  EncodedRow row{.ids = tokenizer_.encode(text, text::SpecialTokens::Add).ids, .supervised = {}};
+  std::vector<int32_t>& ids = row.ids;
   if (tokenizer_.adds_eos() && !ids.empty()) ids.pop_back();
-  // The text wrote its own BOS.
-  if (tokenizer_.adds_bos() && ids.size() > 1 && ids[0] == tokenizer_.bos_id() && ids[0] == ids[1])
-    ids.erase(ids.begin());
-  return ids;
+  row.own_bos =
+      tokenizer_.adds_bos() && ids.size() > 1 && ids[0] == tokenizer_.bos_id() && ids[0] == ids[1];
+  if (row.own_bos) ids.erase(ids.begin());
+  return row;
+}
+
+// The template writes BOS itself where the model wants one.
+text::Encoding SampleEncoder::chat_encoding(const std::string& text) const {
+  return tokenizer_.encode(text, text::SpecialTokens::Omit);
+}
+
+bool SampleEncoder::begins_with_bos(const std::vector<int32_t>& ids) const {
+  return tokenizer_.adds_bos() && !ids.empty() && ids[0] == tokenizer_.bos_id();
 }
 
 void SampleEncoder::append_eos(std::vector<int32_t>& ids) const {
@@ -81,29 +91,32 @@ void SampleEncoder::append_eos(std::vector<int32_t>& ids) const {
 }
 
 EncodedRow SampleEncoder::encode_text(const Sample& sample) const {
-  std::vector<int32_t> ids = plain_ids(sample.text);
-  append_eos(ids);
-  return supervised_from(std::move(ids), 1, sample.index);
+  EncodedRow row = plain_row(sample.text);
+  append_eos(row.ids);
+  return supervised_from(std::move(row), 1, sample.index);
 }
 
 // The two texts are tokenised as one, so a token may join the end of the prompt to the completion: the completion then
 // begins with that token.
 EncodedRow SampleEncoder::encode_prompt_completion(const Sample& sample) const {
-  std::vector<int32_t> ids = plain_ids(sample.prompt + sample.completion);
-  append_eos(ids);
-  if (supervise_ == Supervise::All) return supervised_from(std::move(ids), 1, sample.index);
-  const std::vector<int32_t> prompt = plain_ids(sample.prompt);
-  const auto [at, other] = std::mismatch(prompt.begin(), prompt.end(), ids.begin(), ids.end());
+  EncodedRow row = plain_row(sample.prompt + sample.completion);
+  append_eos(row.ids);
+  if (supervise_ == Supervise::All) return supervised_from(std::move(row), 1, sample.index);
+  const std::vector<int32_t> prompt = plain_row(sample.prompt).ids;
+  const auto [at, other] =
+      std::mismatch(prompt.begin(), prompt.end(), row.ids.begin(), row.ids.end());
   const auto first = static_cast<size_t>(at - prompt.begin());
-  return supervised_from(std::move(ids), first, sample.index);
+  return supervised_from(std::move(row), first, sample.index);
 }
 
 EncodedRow SampleEncoder::encode_chat(const Sample& sample) const {
   const text::ChatTemplate& chat_template = required(chat_template_);
   const ordered_json messages = whole_conversation(sample);
   if (supervise_ == Supervise::All) {
-    const std::string text = chat_template.render(messages, sample.tools, false).text;
-    return supervised_from(tokenizer_.encode(text, text::SpecialTokens::Omit).ids, 1, sample.index);
+    const std::string text = chat_template.render(messages, sample.variables, false).text;
+    EncodedRow row{.ids = chat_encoding(text).ids, .supervised = {}};
+    row.own_bos = begins_with_bos(row.ids);
+    return supervised_from(std::move(row), 1, sample.index);
   }
   size_t first = sample.kind == Kind::ChatPromptCompletion ? sample.messages.size() : 0;
   const auto assistant = [&](size_t index) {
@@ -116,14 +129,14 @@ EncodedRow SampleEncoder::encode_chat(const Sample& sample) const {
         first = index;
         break;
       }
-  AssistantSpans spans = find_assistant_spans(chat_template, messages, sample.tools, first);
+  AssistantSpans spans = find_assistant_spans(chat_template, messages, sample.variables, first);
   if (supervise_ == Supervise::Last && spans.turns.size() > 1)
     spans.turns.erase(spans.turns.begin(), std::prev(spans.turns.end()));
-  // The template writes BOS itself where the model wants one.
-  const text::Encoding encoding = tokenizer_.encode(spans.text, text::SpecialTokens::Omit);
+  const text::Encoding encoding = chat_encoding(spans.text);
   return {.ids = encoding.ids,
           .supervised = mask_of(spans, encoding, tokenizer_),
-          .source_index = sample.index};
+          .source_index = sample.index,
+          .own_bos = begins_with_bos(encoding.ids)};
 }
 
 EncodedRow SampleEncoder::encode(const Sample& sample) const {
@@ -143,18 +156,20 @@ EncodedRow SampleEncoder::encode(const Sample& sample) const {
 
 EncodedRow SampleEncoder::encode_prompt(const Sample& sample) const {
   return in_row(sample, [&] {
-    std::vector<int32_t> ids;
+    EncodedRow row;
     if (is_chat(sample)) {
       ordered_json messages = sample.messages;
       if (sample.kind == Kind::Chat && messages.size() > 1 && messages.back().is_object() &&
           messages.back().value("role", "") == "assistant")
         messages.erase(messages.size() - 1);
-      const auto chat = required(chat_template_).render(messages, sample.tools, true);
-      ids = tokenizer_.encode(chat.text, text::SpecialTokens::Omit).ids;
+      const auto chat = required(chat_template_).render(messages, sample.variables, true);
+      row.ids = chat_encoding(chat.text).ids;
+      row.own_bos = begins_with_bos(row.ids);
     } else {
-      ids = plain_ids(sample.kind == Kind::Text ? sample.text : sample.prompt);
+      row = plain_row(sample.kind == Kind::Text ? sample.text : sample.prompt);
     }
-    EncodedRow row{.ids = std::move(ids), .supervised = {}, .source_index = sample.index};
+    if (row.ids.empty()) throw DataError("the prompt has no tokens");
+    row.source_index = sample.index;
     row.supervised.assign(row.ids.size(), 0);
     return row;
   });
@@ -164,7 +179,7 @@ std::string SampleEncoder::render(const Sample& sample, bool add_generation_prom
   return in_row(sample, [&] {
     if (is_chat(sample))
       return required(chat_template_)
-          .render(whole_conversation(sample), sample.tools, add_generation_prompt)
+          .render(whole_conversation(sample), sample.variables, add_generation_prompt)
           .text;
     return sample.kind == Kind::Text ? sample.text : sample.prompt + sample.completion;
   });
@@ -204,6 +219,12 @@ std::string SampleEncoder::policy(const Sample& sample) const {
         supervise_ == Supervise::Last ? "the last assistant turn is" : "assistant turns are",
         chat_template_->has_generation_tags() ? "generation tags" : "prefix difference");
   return line;
+}
+
+std::string own_bos_notice(int64_t rows) {
+  return fmt::format("{} with a BOS of {} own; the one that the tokenizer adds was left out",
+                     rows == 1 ? "1 row begins" : fmt::format("{} rows begin", rows),
+                     rows == 1 ? "its" : "their");
 }
 
 }  // namespace convoy::data

@@ -25,7 +25,7 @@ struct Sample {
   Kind kind = Kind::Text;
   nlohmann::ordered_json messages{};             // Chat; the prompt of ChatPromptCompletion
   nlohmann::ordered_json completion_messages{};  // ChatPromptCompletion
-  nlohmann::ordered_json tools{};                // null or a list
+  nlohmann::ordered_json variables{};  // of both chat kinds, as ChatTemplate::render takes them
   std::string prompt{};
   std::string completion{};
   std::string text{};
@@ -64,7 +64,9 @@ class SampleEncoder {
   EncodedRow encode_chat(const Sample& sample) const;
   EncodedRow encode_prompt_completion(const Sample& sample) const;
   EncodedRow encode_text(const Sample& sample) const;
-  std::vector<int32_t> plain_ids(const std::string& text) const;
+  EncodedRow plain_row(const std::string& text) const;
+  text::Encoding chat_encoding(const std::string& text) const;
+  bool begins_with_bos(const std::vector<int32_t>& ids) const;
   void append_eos(std::vector<int32_t>& ids) const;
 
   const text::Tokenizer& tokenizer_;
@@ -74,5 +76,8 @@ class SampleEncoder {
 
 // Truncates `row` in place to `max_tokens`; masks follow. keep_end keeps a leading BOS.
 enum class Truncation { KeepStart, KeepEnd, Drop, Error };
+
+// "3 rows begin with a BOS of their own; the one that the tokenizer adds was left out".
+std::string own_bos_notice(int64_t rows);
 
 }  // namespace convoy::data

@@ -48,7 +48,7 @@ Sample chat_sample(ordered_json messages, ordered_json tools = nullptr) {
   Sample sample;
   sample.kind = Kind::Chat;
   sample.messages = std::move(messages);
-  sample.tools = std::move(tools);
+  sample.variables["tools"] = std::move(tools);
   sample.file = "rows.jsonl";
   sample.line = 7;
   return sample;
@@ -203,6 +203,47 @@ TEST(EncodeSample, TextGetsOneBosAndOneEos) {
     const auto prompt = encoder.encode_prompt(text_sample("the fox"));
     EXPECT_EQ(prompt.ids.front(), bos);
     EXPECT_NE(prompt.ids.back(), eos);
+  }
+}
+
+// A text that writes BOS itself keeps that one; which rows these are is known.
+TEST(EncodeSample, ABosOfItsOwnIsCounted) {
+  const fs::path folder = golden_folder() / "llama3";
+  const auto tokenizer = text::Tokenizer::load(folder);
+  const auto with_bos =
+      TemplateFile("{{ bos_token }}{% for m in messages %}{{ m.content }}{% endfor %}")
+          .load(folder);
+  const auto without =
+      TemplateFile("{% for m in messages %}{{ m.content }}{% endfor %}").load(folder);
+  const std::string bos = tokenizer.piece(*tokenizer.bos_id());
+  const SampleEncoder encoder(tokenizer, &with_bos, Supervise::All);
+  EXPECT_FALSE(encoder.encode(text_sample("the fox")).own_bos);
+  EXPECT_TRUE(encoder.encode(text_sample(bos + "the fox")).own_bos);
+  EXPECT_TRUE(encoder.encode(pair_sample(bos + "the", " fox")).own_bos);
+  EXPECT_TRUE(encoder.encode_prompt(text_sample(bos + "the fox")).own_bos);
+  const Sample chat = chat_sample({{{"role", "user"}, {"content", "a"}}});
+  EXPECT_TRUE(encoder.encode(chat).own_bos);
+  EXPECT_TRUE(encoder.encode_prompt(chat).own_bos);
+  EXPECT_FALSE(SampleEncoder(tokenizer, &without, Supervise::All).encode(chat).own_bos);
+  EXPECT_EQ(own_bos_notice(1),
+            "1 row begins with a BOS of its own; the one that the tokenizer adds was left out");
+}
+
+TEST_F(TallyChat, VariablesReachTheTemplateInEveryUseOfARow) {
+  const auto chat_template =
+      TemplateFile(
+          "{% for m in messages %}{{ m.role }}{{ mood }}:{% if m.role == 'assistant' %}"
+          "{% generation %}{{ m.content }}{% endgeneration %}{% else %}{{ m.content }}{% endif %}"
+          "{% endfor %}{% if add_generation_prompt %}assistant{{ mood }}:{% endif %}")
+          .load(model_);
+  Sample sample = chat_sample(ordered_json(turns_.begin(), turns_.begin() + 2));
+  sample.variables["mood"] = "!";
+  for (const Supervise supervise : {Supervise::Auto, Supervise::Last, Supervise::All}) {
+    const SampleEncoder encoder(tokenizer_, &chat_template, supervise);
+    EXPECT_EQ(tokenizer_.decode(encoder.encode(sample).ids, false), "user!:1 + 1?assistant!:2");
+    EXPECT_EQ(tokenizer_.decode(encoder.encode_prompt(sample).ids, false),
+              "user!:1 + 1?assistant!:");
+    EXPECT_EQ(encoder.render(sample, false), "user!:1 + 1?assistant!:2");
   }
 }
 

@@ -27,6 +27,7 @@ struct SplitReport {
   int64_t rows_truncated = 0;
   int64_t rows_dropped_long = 0;  // truncation = drop
   int64_t fields_cut = 0;         // max_field_chars
+  int64_t rows_own_bos = 0;       // EncodedRow::own_bos, of all rows read
   int64_t tokens = 0;
   int64_t supervised_tokens = 0;
   std::string unreadable;  // lines and first reason of the whole file's unreadable rows, or empty

@@ -61,6 +61,10 @@ bool has_parquet_magic(const std::filesystem::path& path) {
 
 }  // namespace
 
+BadRows bad_rows_named(std::string_view name) {
+  return name == "skip" ? BadRows::Skip : BadRows::Error;
+}
+
 void BadRowList::add(const DataError& error, int64_t index, int64_t rows_seen, BadRows policy) {
   if (policy == BadRows::Error) throw DataError(error);
   ++count_;

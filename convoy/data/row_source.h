@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "convoy/base/error.h"
@@ -24,6 +25,9 @@ struct Row {
 };
 
 enum class BadRows { Error, Skip };
+
+// "error" or "skip", as data.bad_rows and --bad-rows spell them.
+BadRows bad_rows_named(std::string_view name);
 
 struct BadRow {
   int64_t line = 0;

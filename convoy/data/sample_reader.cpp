@@ -5,10 +5,12 @@
 
 namespace convoy::data {
 
-SampleReader::SampleReader(std::filesystem::path path, SchemaConfig config, BadRows bad_rows)
+SampleReader::SampleReader(std::filesystem::path path, SchemaConfig config, BadRows bad_rows,
+                           RowUse use)
     : path_(std::move(path)),
       config_(std::move(config)),
       policy_(bad_rows),
+      use_(use),
       rows_(open_rows(path_)) {}
 
 std::optional<Sample> SampleReader::next() {
@@ -30,6 +32,7 @@ std::optional<Sample> SampleReader::next() {
 }
 
 Sample SampleReader::convert(const Row& row) {
+  if (use_ == RowUse::Continue) return convert_prompt(row, config_);
   const Schema schema = detect_schema(row, config_);
   if (schema_ && *schema_ != schema)
     throw DataError(fmt::format("row {} has the schema {}, the rows before it have {}",
@@ -41,6 +44,12 @@ Sample SampleReader::convert(const Row& row) {
   schema_ = schema;
   fields_cut_ += converted.fields_cut;
   return std::move(converted.sample);
+}
+
+void SampleReader::require_samples() const {
+  if (rows_seen_ > bad_.count()) return;
+  throw DataError(rows_seen_ == 0 ? "the file has no rows" : bad_.summary(),
+                  {.file = path_.string()});
 }
 
 void SampleReader::report_bad_row(const DataError& error, int64_t index) {

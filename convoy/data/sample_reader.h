@@ -13,10 +13,16 @@
 
 namespace convoy::data {
 
+enum class RowUse {
+  Learn,     // one schema for all rows of the file
+  Continue,  // prompts: convert_prompt()
+};
+
 // One thread.
 class SampleReader {
  public:
-  SampleReader(std::filesystem::path path, SchemaConfig config, BadRows bad_rows = BadRows::Error);
+  SampleReader(std::filesystem::path path, SchemaConfig config, BadRows bad_rows,
+               RowUse use = RowUse::Learn);
 
   // The next sample; nothing at the end. The schema of the first row is the schema of the file: another one later is an
   // error. Throws DataError with file and line.
@@ -26,6 +32,8 @@ class SampleReader {
   int64_t rows_seen() const { return rows_seen_; }          // unreadable ones included
   int64_t fields_cut() const { return fields_cut_; }
   const BadRowList& bad_rows() const { return bad_; }
+  // At the end of the file. Throws DataError when it held no row, or only bad ones.
+  void require_samples() const;
   // For rows that only show to be unusable later (a template that refuses them): counts, or throws by the policy.
   void report_bad_row(const DataError& error, int64_t index);
 
@@ -35,6 +43,7 @@ class SampleReader {
   std::filesystem::path path_;
   SchemaConfig config_;
   BadRows policy_;
+  RowUse use_;
   std::unique_ptr<RowSource> rows_;
   std::optional<Schema> schema_;
   BadRowList bad_;

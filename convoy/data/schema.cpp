@@ -10,6 +10,7 @@
 #include "convoy/data/chat_fields.h"
 #include "convoy/data/row_formats.h"
 #include "convoy/data/utf8.h"
+#include "convoy/settings/template_kwargs.h"
 
 namespace convoy::data {
 namespace {
@@ -96,11 +97,10 @@ Json turn(std::string_view role, std::string content) {
   return {{"role", role}, {"content", std::move(content)}};
 }
 
-Sample chat(Json messages, Json tools = nullptr) {
+Sample chat(Json messages) {
   Sample sample;
   sample.kind = Sample::Kind::Chat;
   sample.messages = std::move(messages);
-  sample.tools = std::move(tools);
   return sample;
 }
 
@@ -159,7 +159,7 @@ Sample prompt_completion_sample(RowFields& fields) {
     return plain_completion(fields.text("prompt"), fields.text("completion"));
   if (!prompt.is_array() || !completion.is_array())
     fields.fail("wanted prompt and completion as two strings, or as two lists of messages");
-  Sample sample = chat(fields.messages("prompt"), fields.tools());
+  Sample sample = chat(fields.messages("prompt"));
   sample.kind = Sample::Kind::ChatPromptCompletion;
   sample.completion_messages = fields.messages("completion");
   return sample;
@@ -190,9 +190,9 @@ Sample to_sample(RowFields& fields, Schema schema, const SchemaConfig& config) {
     fields.fail(fmt::format("wanted an object, found a JSON {}", fields.value().type_name()));
   switch (schema) {
     case Schema::Messages:
-      return chat(fields.messages("messages"), fields.tools());
+      return chat(fields.messages("messages"));
     case Schema::ShareGpt:
-      return chat(fields.conversations(), fields.tools());
+      return chat(fields.conversations());
     case Schema::Alpaca:
       return chat(Json::array(
           {turn("user", instruction_text(fields)), turn("assistant", fields.text("output"))}));
@@ -210,17 +210,31 @@ Sample to_sample(RowFields& fields, Schema schema, const SchemaConfig& config) {
   CONVOY_INVARIANT(false, "schema {}", static_cast<int>(schema));
 }
 
+bool is_chat(const Sample& sample) {
+  return sample.kind == Sample::Kind::Chat || sample.kind == Sample::Kind::ChatPromptCompletion;
+}
+
 void add_system_turn(Sample& sample, const std::string& system_prompt) {
-  const bool chat =
-      sample.kind == Sample::Kind::Chat || sample.kind == Sample::Kind::ChatPromptCompletion;
-  if (system_prompt.empty() || !chat) return;
+  if (system_prompt.empty()) return;
   for (const Json& message : sample.messages)
     if (message["role"] == "system" || message["role"] == "developer") return;
   sample.messages.insert(sample.messages.begin(), turn("system", system_prompt));
 }
 
-Sample finished(Sample sample, const Row& row, const SchemaConfig& config) {
-  add_system_turn(sample, config.system_prompt);
+// A column named `tools` or `documents` is the template's where a row holds a conversation as such; elsewhere it may be
+// anything.
+RowFields::Columns template_columns(Schema schema) {
+  const bool conversation = schema == Schema::Messages || schema == Schema::ShareGpt ||
+                            schema == Schema::PromptCompletion;
+  return conversation ? RowFields::Columns::KwargsToolsDocuments : RowFields::Columns::Kwargs;
+}
+
+Sample finished(Sample sample, const Row& row, const RowFields& fields, Schema schema,
+                const SchemaConfig& config) {
+  if (is_chat(sample)) {
+    add_system_turn(sample, config.system_prompt);
+    sample.variables = fields.template_variables(config.template_kwargs, template_columns(schema));
+  }
   sample.file = row.file;
   sample.line = row.line;
   sample.index = row.index;
@@ -247,11 +261,13 @@ Schema schema_named(std::string_view name) {
 }
 
 SchemaConfig SchemaConfig::from(const settings::DataSettings& data, std::string task) {
-  return {.schema = data.schema,
-          .task = std::move(task),
-          .text_field = data.text_field,
-          .system_prompt = data.system_prompt,
-          .max_field_chars = data.max_field_chars};
+  return {
+      .schema = data.schema,
+      .task = std::move(task),
+      .text_field = data.text_field,
+      .system_prompt = data.system_prompt,
+      .template_kwargs = settings::template_kwargs(data.template_kwargs, "data.template_kwargs"),
+      .max_field_chars = data.max_field_chars};
 }
 
 std::vector<Schema> matching_schemas(const Row& row, const SchemaConfig& config) {
@@ -285,7 +301,7 @@ Schema detect_schema(const Row& row, const SchemaConfig& config) {
 ConvertedRow convert_row(const Row& row, Schema schema, const SchemaConfig& config) {
   RowFields fields(row, row.value, config.max_field_chars);
   ConvertedRow converted;
-  converted.sample = finished(to_sample(fields, schema, config), row, config);
+  converted.sample = finished(to_sample(fields, schema, config), row, fields, schema, config);
   converted.fields_cut = fields.fields_cut();
   return converted;
 }
@@ -297,8 +313,9 @@ Sample convert_prompt(const Row& row, const SchemaConfig& config) {
   if (!bare_prompt) return convert_row(row, detect_schema(row, config), config).sample;
   RowFields fields(row, value, config.max_field_chars);
   if (value["prompt"].is_array())
-    return finished(chat(fields.messages("prompt"), fields.tools()), row, config);
-  return finished(plain_completion(fields.text("prompt"), ""), row, config);
+    return finished(chat(fields.messages("prompt")), row, fields, Schema::PromptCompletion, config);
+  return finished(plain_completion(fields.text("prompt"), ""), row, fields,
+                  Schema::PromptCompletion, config);
 }
 
 }  // namespace convoy::data

@@ -115,7 +115,7 @@ TEST(Schema, ShareGptNamesBecomeRoles) {
   expect_error(R"({"conversations":[{"from":"alien","value":"v"}]})",
                "unknown speaker `alien` at conversations[0]");
   expect_error(R"({"conversations":[{"role":"user","content":"v"}]})", "wanted {from, value}");
-  expect_error(R"({"conversations":"x"})", "no JSON list");
+  expect_error(R"({"conversations":"x"})", "is no JSON");
 }
 
 TEST(Schema, MessagesKeepEveryTurnAndItsOtherMembers) {
@@ -134,12 +134,15 @@ TEST(Schema, MessagesKeepEveryTurnAndItsOtherMembers) {
 TEST(Schema, ToolsMayBeAListOrAJsonString) {
   const char* tail =
       R"("messages":[{"role":"assistant","content":null,"tool_calls":[{"type":"function"}]}]})";
-  EXPECT_EQ(sample_of(std::string(R"({"tools":[{"name":"f"}],)") + tail).tools[0]["name"], "f");
-  EXPECT_EQ(sample_of(std::string(R"({"tools":"[{\"name\":\"f\"}]",)") + tail).tools[0]["name"],
+  EXPECT_EQ(
+      sample_of(std::string(R"({"tools":[{"name":"f"}],)") + tail).variables["tools"][0]["name"],
+      "f");
+  EXPECT_EQ(sample_of(std::string(R"({"tools":"[{\"name\":\"f\"}]",)") + tail)
+                .variables["tools"][0]["name"],
             "f");
-  EXPECT_TRUE(sample_of(std::string(R"({"tools":"",)") + tail).tools.is_null());
-  expect_error(std::string(R"({"tools":"[{",)") + tail, "the string under `tools` is no JSON list");
-  expect_error(std::string(R"({"tools":{"a":1},)") + tail, "wanted a list under `tools`");
+  EXPECT_TRUE(sample_of(std::string(R"({"tools":"",)") + tail).variables["tools"].is_null());
+  expect_error(std::string(R"({"tools":"[{",)") + tail, "the string under `tools` is no JSON");
+  expect_error(std::string(R"({"tools":{"a":1},)") + tail, "wanted a list as `tools`");
 }
 
 TEST(Schema, MessagesAreChecked) {
@@ -168,9 +171,44 @@ TEST(Schema, PromptCompletionIsTwoStringsOrTwoLists) {
   EXPECT_EQ(chat.kind, Sample::Kind::ChatPromptCompletion);
   EXPECT_EQ(turns_of(chat), "user=u;");
   EXPECT_EQ(chat.completion_messages[0]["content"], "a");
-  EXPECT_EQ(chat.tools[0], 1);
+  EXPECT_EQ(chat.variables["tools"][0], 1);
   expect_error(R"({"prompt":"p","completion":[{"role":"assistant","content":"a"}]})",
                "two strings, or as two lists");
+}
+
+TEST(Schema, VariablesOfTheRowGoOverThoseOfTheRun) {
+  const std::string chat = R"("messages":[{"role":"user","content":"q"}])";
+  const SchemaConfig run{.template_kwargs = {{"enable_thinking", true}, {"language", "fr"}}};
+  const auto variables = [&](const std::string& columns, const SchemaConfig& config = {}) {
+    return sample_of("{" + chat + columns + "}", config).variables;
+  };
+  EXPECT_EQ(variables(""), Json::object());
+  EXPECT_EQ(variables(R"(,"chat_template_kwargs":null,"tools":null,"documents":"")", run),
+            run.template_kwargs);
+  EXPECT_EQ(variables(R"(,"chat_template_kwargs":{"enable_thinking":false})", run),
+            Json({{"enable_thinking", false}, {"language", "fr"}}));
+  EXPECT_EQ(variables(R"(,"chat_template_kwargs":"{\"depth\":2}")"), Json({{"depth", 2}}));
+  EXPECT_EQ(variables(R"(,"documents":[{"title":"t"}])")["documents"][0]["title"], "t");
+  EXPECT_EQ(variables(R"(,"chat_template_kwargs":{"documents":[{"title":"t"}]})")["documents"],
+            Json::array({{{"title", "t"}}}));
+  // Rows of the other chat schemas have them too; a column of theirs named `documents` may be anything.
+  const Sample loose = sample_of(
+      R"({"question":"q","answer":"a","documents":["x"],"chat_template_kwargs":{"a":1}})");
+  EXPECT_EQ(loose.variables, Json({{"a", 1}}));
+}
+
+TEST(Schema, VariablesThatAreNotTheUsersAreRefused) {
+  const auto expect = [&](const char* columns, const char* mention) {
+    expect_error(fmt::format(R"({{"messages":[{{"role":"user","content":"q"}}],{}}})", columns),
+                 mention);
+  };
+  expect(R"("chat_template_kwargs":{"messages":[]})", "`messages`");
+  expect(R"("chat_template_kwargs":{"add_generation_prompt":true})", "`add_generation_prompt`");
+  expect(R"("chat_template_kwargs":[1])", "wanted an object under `chat_template_kwargs`");
+  expect(R"("chat_template_kwargs":"thinking")", "is no JSON");
+  expect(R"("chat_template_kwargs":{"tools":[]},"tools":[])", "keep one of them");
+  expect(R"("documents":["plain text"])", "list of objects");
+  expect(R"("tools":{"name":"f"})", "wanted a list as `tools`");
 }
 
 TEST(Schema, TripleRenderedTextAndLoose) {
@@ -231,7 +269,7 @@ TEST(SampleReader, OneSchemaPerFileUnlessForced) {
   const ScratchFolder folder;
   const auto path =
       folder.write("mixed.jsonl", "{\"question\":\"q\",\"answer\":\"a\"}\n{\"text\":\"t\"}\n");
-  SampleReader reader(path, {});
+  SampleReader reader(path, {}, BadRows::Error);
   EXPECT_TRUE(reader.next());
   EXPECT_EQ(reader.schema(), Schema::Loose);
   try {
@@ -264,7 +302,7 @@ TEST(SampleReader, SkipCountsAndListsLines) {
                 "3 unreadable rows skipped: lines 2, 3, 6; first: not valid JSON", 0),
             0u)
       << reader.bad_rows().summary();
-  SampleReader strict(path, {});
+  SampleReader strict(path, {}, BadRows::Error);
   strict.next();
   EXPECT_THROW(strict.next(), DataError);
 }

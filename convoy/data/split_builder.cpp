@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "convoy/base/hash.h"
+#include "convoy/base/usable_cpus.h"
 #include "convoy/data/encode_file.h"
 #include "convoy/data/sample_reader.h"
 #include "convoy/data/seeded_shuffle.h"
@@ -18,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kFormatVersion = 1;  // of the tokens: raised when the same row encodes otherwise
+constexpr int kFormatVersion = 2;  // of the tokens: raised when the same row encodes otherwise
 constexpr uint64_t kSplitStream = 0x73706c69742d726full;
 
 enum Part { Train = 0, Val = 1, Test = 2 };
@@ -82,6 +83,7 @@ class SplitBuilder {
                             {"truncation", data.truncation},
                             {"max_seq_len", inputs_.max_seq_len},
                             {"system_prompt", data.system_prompt},
+                            {"template_kwargs", data.template_kwargs.json},
                             {"max_field_chars", data.max_field_chars},
                             {"bad_rows", data.bad_rows},
                             {"text_field", data.text_field},
@@ -107,14 +109,12 @@ class SplitBuilder {
   }
 
   void encode(const Source& source) {
-    const BadRows bad_rows = inputs_.data.bad_rows == "skip" ? BadRows::Skip : BadRows::Error;
-    SampleReader reader(source.path, SchemaConfig::from(inputs_.data, inputs_.task), bad_rows);
+    SampleReader reader(source.path, SchemaConfig::from(inputs_.data, inputs_.task),
+                        bad_rows_named(inputs_.data.bad_rows));
     const TruncationPolicy policy{inputs_.max_seq_len, truncation_named(inputs_.data.truncation),
                                   inputs_.bos_id};
-    EncodedFile file = encode_file(reader, inputs_.encode, policy, usable_processors());
-    if (!file.first_sample)
-      throw DataError(file.records.empty() ? "the file has no rows" : reader.bad_rows().summary(),
-                      {.file = source.path.string()});
+    EncodedFile file = encode_file(reader, inputs_.encode, policy, usable_cpus());
+    reader.require_samples();
     const std::string policy_line = inputs_.policy(*file.first_sample);
     const std::vector<Part> part_of_row = deal(source, static_cast<int64_t>(file.records.size()));
     for (const Part part : source.parts) {
@@ -162,6 +162,7 @@ class SplitBuilder {
       report.rows_unsupervised += record.outcome == RowOutcome::Unsupervised;
       report.rows_dropped_long += record.outcome == RowOutcome::DroppedLong;
       report.rows_truncated += record.truncated;
+      report.rows_own_bos += record.own_bos;
       report.fields_cut += record.fields_cut;
     }
     return report;
@@ -244,6 +245,7 @@ std::string report_line(const SplitReport& report) {
   mention(report.rows_dropped_long, "rows dropped as too long");
   mention(report.rows_unreadable, "unreadable rows skipped");
   mention(report.fields_cut, "fields cut to data.max_field_chars");
+  if (report.rows_own_bos > 0) line += "; " + own_bos_notice(report.rows_own_bos);
   if (report.from_cache) line += "; from the token cache";
   return line;
 }

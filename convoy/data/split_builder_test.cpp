@@ -108,7 +108,7 @@ TEST(EncodeFile, OrderAndResultDoNotDependOnThreads) {
   const auto path = folder.write("rows.jsonl", numbered_rows(500));
   std::vector<std::string> hashes;
   for (const int num_threads : {1, 2, 7}) {
-    SampleReader reader(path, {});
+    SampleReader reader(path, {}, BadRows::Error);
     std::atomic<int> calls{0};
     const EncodedFile file = encode_file(
         reader,
@@ -134,7 +134,7 @@ TEST(EncodeFile, TheFirstErrorInFileOrderIsThrownWhateverTheTiming) {
   bytes += "{\"prompt\":\"\",\"completion\":\"refuse\"}\n" + numbered_rows(200) + "{torn\n";
   const auto path = folder.write("rows.jsonl", bytes);
   for (int round = 0; round < 20; ++round) {
-    SampleReader reader(path, {});
+    SampleReader reader(path, {}, BadRows::Error);
     try {
       encode_file(
           reader,
@@ -157,7 +157,7 @@ TEST(EncodeFile, TruncationPolicies) {
       "{\"prompt\":\"pp\",\"completion\":\"cc\"}\n{\"prompt\":\"ppp\",\"completion\":\"cccc\"}\n"
       "{\"prompt\":\"pppppp\",\"completion\":\"c\"}\n");
   const auto run = [&](Truncation truncation) {
-    SampleReader reader(path, {});
+    SampleReader reader(path, {}, BadRows::Error);
     return encode_file(reader, encode_bytes, {6, truncation, 1}, 2);
   };
   const EncodedFile start = run(Truncation::KeepStart);
@@ -195,6 +195,32 @@ TEST(EncodeFile, SkippedRowsIncludeThoseTheEncoderRefuses) {
   EXPECT_EQ(file.records[3].outcome, RowOutcome::Unreadable);
   EXPECT_NE(reader.bad_rows().summary().find("lines 3, 4; first: the template refuses"),
             std::string::npos);
+}
+
+// The first row may be one of those that are skipped.
+TEST(BuildSplits, ThePolicyIsOfARowThatCouldBeEncoded) {
+  Fixture fixture;
+  fixture.data.bad_rows = "skip";
+  fixture.data.train_path =
+      fixture.folder
+          .write("rows.jsonl", "{\"prompt\":\"\",\"completion\":\"refuse\"}\n" + numbered_rows(3))
+          .string();
+  fixture.data.val_path = fixture.data.train_path;
+  EXPECT_EQ(fixture.build().policy, "policy of row 1");
+  fixture.data.train_path =
+      fixture.folder.write("bad.jsonl", "{\"prompt\":\"\",\"completion\":\"refuse\"}\n").string();
+  EXPECT_NE(fixture.error_of().find("1 unreadable row skipped"), std::string::npos);
+}
+
+TEST(BuildSplits, VariablesOfTheTemplateArePartOfTheCacheKey) {
+  Fixture fixture;
+  fixture.data.train_path = fixture.folder.write("rows.jsonl", numbered_rows(10)).string();
+  fixture.build(Splits::All);
+  fixture.data.template_kwargs.json = R"({"enable_thinking":false})";
+  fixture.build(Splits::All);
+  EXPECT_EQ(fixture.encoded, 20);
+  fixture.build(Splits::All);
+  EXPECT_EQ(fixture.encoded, 20);
 }
 
 TEST(BuildSplits, SeparateFiles) {
@@ -414,7 +440,7 @@ TEST(EncodeFile, EveryFormatGivesTheSameTokens) {
   std::set<std::string> hashes;
   for (const char* name : {"minimal.csv", "quoted_crlf.csv", "tabs.tsv", "ascii.jsonl",
                            "pretty.json", "data_key.json", "rows.parquet"}) {
-    SampleReader reader(golden_data() / name, {});
+    SampleReader reader(golden_data() / name, {}, BadRows::Error);
     const EncodedFile file = encode_file(
         reader,
         [](const Sample& sample) {

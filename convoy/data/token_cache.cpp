@@ -60,6 +60,7 @@ nlohmann::json report_to_json(const SplitReport& report) {
           {"rows_truncated", report.rows_truncated},
           {"rows_dropped_long", report.rows_dropped_long},
           {"fields_cut", report.fields_cut},
+          {"rows_own_bos", report.rows_own_bos},
           {"tokens", report.tokens},
           {"supervised_tokens", report.supervised_tokens},
           {"unreadable", report.unreadable},
@@ -76,6 +77,7 @@ SplitReport report_from_json(const nlohmann::json& json) {
   json.at("rows_truncated").get_to(report.rows_truncated);
   json.at("rows_dropped_long").get_to(report.rows_dropped_long);
   json.at("fields_cut").get_to(report.fields_cut);
+  json.at("rows_own_bos").get_to(report.rows_own_bos);
   json.at("tokens").get_to(report.tokens);
   json.at("supervised_tokens").get_to(report.supervised_tokens);
   json.at("unreadable").get_to(report.unreadable);

@@ -16,6 +16,8 @@ struct EncodedRow {
   std::vector<int32_t> ids;
   std::vector<uint8_t> supervised;
   int64_t source_index = 0;  // 0-based row number in its source
+  bool own_bos =
+      false;  // its text begins with BOS, so the one that the tokenizer would add was left out
 };
 
 // Immutable, cheap to copy, thread-safe.

@@ -6,10 +6,9 @@
 #include "convoy/base/error.h"
 #include "convoy/base/files.h"
 #include "convoy/comm/group.h"
-#include "convoy/data/encode_sample.h"
 #include "convoy/data/encode_splits.h"
-#include "convoy/data/sample_reader.h"
-#include "convoy/data/schema.h"
+#include "convoy/data/encoded_rows.h"
+#include "convoy/data/question.h"
 #include "convoy/device/threads.h"
 #include "convoy/evaluate/sample_files.h"
 #include "convoy/evaluate/text_match.h"
@@ -23,39 +22,12 @@ namespace convoy::recipes {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::ordered_json;
 
-// A sample split into what the model is asked and what it should answer.
-struct Question {
-  data::Sample prompt;
-  std::string reference;
+struct Questions {
+  std::vector<std::vector<int32_t>> prompts;
+  std::vector<std::string> inputs;  // the prompts as text
+  std::vector<std::string> references;
 };
-
-Question split_answer(const data::Sample& sample) {
-  Question question{.prompt = sample, .reference = {}};
-  switch (sample.kind) {
-    case data::Sample::Kind::Chat: {
-      const Json& last = sample.messages.back();
-      if (last.value("role", "") != "assistant")
-        throw DataError("wanted a last turn of the assistant to compare with",
-                        {.file = sample.file, .line = sample.line});
-      question.reference = last.at("content").get<std::string>();
-      question.prompt.messages.erase(question.prompt.messages.end() - 1);
-      return question;
-    }
-    case data::Sample::Kind::ChatPromptCompletion:
-      question.reference = sample.completion_messages.back().at("content").get<std::string>();
-      question.prompt.kind = data::Sample::Kind::Chat;
-      return question;
-    case data::Sample::Kind::PromptCompletion:
-      question.reference = sample.completion;
-      return question;
-    case data::Sample::Kind::Text:
-      break;
-  }
-  throw DataError("a plain text has no answer to compare with",
-                  {.file = sample.file, .line = sample.line, .hint = "leave out --generate"});
-}
 
 nlohmann::json figures_json(const evaluate::TextFigures& text) {
   nlohmann::json figures = {{"count", text.count}, {"exact_match", text.exact_match}};
@@ -71,44 +43,51 @@ nlohmann::json loss_json(const train::EvaluationFigures& figures) {
           {"rows", figures.rows}};
 }
 
-std::vector<Question> read_questions(const fs::path& path, const settings::TrainSettings& settings,
-                                     int64_t limit) {
-  data::SampleReader reader(path, data::SchemaConfig::from(settings.data, settings.task));
-  std::vector<Question> questions;
-  while (limit == 0 || static_cast<int64_t>(questions.size()) < limit) {
-    const std::optional<data::Sample> sample = reader.next();
-    if (!sample) break;
-    questions.push_back(split_answer(*sample));
+Questions read_questions(const LoadedModel& loaded, const fs::path& path,
+                         const settings::TrainSettings& settings, int64_t limit, const Log& log) {
+  const data::SampleEncoder encoder(loaded.tokenizer, loaded.template_or_null(),
+                                    data::Supervise::Auto);
+  data::Question question;
+  std::string input;
+  data::EncodedRows encoded(path, data::SchemaConfig::from(settings.data, settings.task),
+                            data::bad_rows_named(settings.data.bad_rows), data::RowUse::Learn,
+                            [&](const data::Sample& sample) {
+                              question = data::split_answer(sample);
+                              input = encoder.render(question.prompt, true);
+                              return encoder.encode_prompt(question.prompt);
+                            });
+  Questions questions;
+  while (limit == 0 || static_cast<int64_t>(questions.prompts.size()) < limit) {
+    std::optional<data::EncodedSample> next = encoded.next();
+    if (!next) break;
+    questions.prompts.push_back(std::move(next->row.ids));
+    questions.inputs.push_back(std::move(input));
+    questions.references.push_back(std::move(question.reference));
   }
+  encoded.finish(log);
   return questions;
 }
 
-std::vector<evaluate::Sample> answer(const LoadedModel& loaded,
-                                     const std::vector<Question>& questions,
+std::vector<evaluate::Sample> answer(const LoadedModel& loaded, const Questions& questions,
                                      const settings::SamplingFlags& sampling, const Log& log) {
-  const data::SampleEncoder encoder(loaded.tokenizer, loaded.template_or_null(),
-                                    data::Supervise::Auto);
   generate::Generator generator(*loaded.model, loaded.tokenizer,
                                 generation_config(sampling, loaded));
-  std::vector<std::vector<int32_t>> prompts;
-  for (const Question& question : questions)
-    prompts.push_back(encoder.encode_prompt(question.prompt).ids);
   telemetry::ProgressOptions options;
   options.label = "answer";
   options.unit = "row";
-  options.total = static_cast<int64_t>(prompts.size());
+  options.total = static_cast<int64_t>(questions.prompts.size());
   if (log.level() == LogLevel::Quiet) options.style = telemetry::ProgressStyle::None;
   telemetry::Progress progress(options);
   int64_t done = 0;
   const auto completions = generator.run(
-      prompts, [&](const generate::Completion&) { progress.update({.done = ++done}); });
+      questions.prompts, [&](const generate::Completion&) { progress.update({.done = ++done}); });
   progress.finish();
   std::vector<evaluate::Sample> samples;
   for (const generate::Completion& completion : completions) {
-    const Question& question = questions[static_cast<size_t>(completion.index)];
-    samples.push_back({.input = encoder.render(question.prompt, true),
+    const auto row = static_cast<size_t>(completion.index);
+    samples.push_back({.input = questions.inputs[row],
                        .pred = completion.text,
-                       .ref = question.reference});
+                       .ref = questions.references[row]});
   }
   return samples;
 }
@@ -179,7 +158,8 @@ nlohmann::json evaluate_model(const settings::TrainSettings& given,
     if (path.empty())
       throw ConfigError("--generate needs a file of rows: this config makes its splits by shares",
                         {.hint = "name one with --data"});
-    samples = answer(loaded, read_questions(path, settings, flags.limit), sampling, log);
+    samples =
+        answer(loaded, read_questions(loaded, path, settings, flags.limit, log), sampling, log);
     figures.update(figures_json(evaluate::score_samples(samples)));
   }
   if (!flags.output_dir.empty()) {

@@ -6,12 +6,12 @@
 #include <iostream>
 
 #include "convoy/base/error.h"
-#include "convoy/data/encode_sample.h"
-#include "convoy/data/row_source.h"
-#include "convoy/data/schema.h"
+#include "convoy/config/flags.h"
+#include "convoy/data/encoded_rows.h"
 #include "convoy/device/threads.h"
 #include "convoy/models/registry.h"
 #include "convoy/recipes/row_output.h"
+#include "convoy/settings/template_kwargs.h"
 #include "convoy/telemetry/progress.h"
 
 namespace convoy::recipes {
@@ -19,8 +19,13 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json completion_row(const generate::Completion& completion) {
-  return {{"index", completion.index},
+struct Prompts {
+  std::vector<std::vector<int32_t>> ids;
+  std::vector<int64_t> source_indices;  // rows of the file
+};
+
+Json completion_row(const generate::Completion& completion, int64_t index) {
+  return {{"index", index},
           {"sample", completion.sample},
           {"prompt_tokens", completion.prompt_tokens},
           {"completion", completion.text},
@@ -28,32 +33,36 @@ Json completion_row(const generate::Completion& completion) {
           {"finish_reason", generate::finish_reason_name(completion.finish_reason)}};
 }
 
-std::vector<std::vector<int32_t>> read_prompts(const settings::GenerateFlags& flags,
-                                               const data::SampleEncoder& encoder) {
-  std::vector<std::vector<int32_t>> prompts;
-  const auto rows = data::open_rows(flags.prompts);
-  const data::SchemaConfig config{.system_prompt = flags.system_prompt};
-  while (const std::optional<data::Row> row = rows->next())
-    prompts.push_back(encoder.encode_prompt(data::convert_prompt(*row, config)).ids);
-  if (prompts.empty()) throw DataError("the file holds no prompts", {.file = flags.prompts});
+Prompts read_prompts(const settings::GenerateFlags& flags, const Json& template_kwargs,
+                     const data::SampleEncoder& encoder, const Log& log) {
+  data::EncodedRows encoded(
+      flags.prompts, {.system_prompt = flags.system_prompt, .template_kwargs = template_kwargs},
+      data::bad_rows_named(flags.bad_rows), data::RowUse::Continue,
+      [&](const data::Sample& sample) { return encoder.encode_prompt(sample); });
+  Prompts prompts;
+  while (std::optional<data::EncodedSample> next = encoded.next()) {
+    prompts.ids.push_back(std::move(next->row.ids));
+    prompts.source_indices.push_back(next->row.source_index);
+  }
+  encoded.finish(log);
   return prompts;
 }
 
-void generate_file(generate::Generator& generator, const std::vector<std::vector<int32_t>>& prompts,
+void generate_rows(generate::Generator& generator, const Prompts& prompts,
                    const settings::GenerateFlags& flags, int64_t samples_per_prompt,
                    const Log& log) {
   RowOutput output(flags.output);
   telemetry::ProgressOptions options;
   options.label = "generate";
   options.unit = "answer";
-  options.total = static_cast<int64_t>(prompts.size()) * samples_per_prompt;
+  options.total = static_cast<int64_t>(prompts.ids.size()) * samples_per_prompt;
   if (log.level() == LogLevel::Quiet) options.style = telemetry::ProgressStyle::None;
   telemetry::Progress progress(options);
   const auto start = std::chrono::steady_clock::now();
   int64_t done = 0;
   int64_t tokens = 0;
   const std::vector<generate::Completion> completions =
-      generator.run(prompts, [&](const generate::Completion& completion) {
+      generator.run(prompts.ids, [&](const generate::Completion& completion) {
         tokens += static_cast<int64_t>(completion.token_ids.size());
         const double seconds =
             std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -61,15 +70,19 @@ void generate_file(generate::Generator& generator, const std::vector<std::vector
             {.done = ++done, .per_second = static_cast<double>(tokens) / std::max(seconds, 1e-9)});
       });
   progress.finish();
-  for (const generate::Completion& completion : completions) output.add(completion_row(completion));
+  for (const generate::Completion& completion : completions)
+    output.add(
+        completion_row(completion, prompts.source_indices[static_cast<size_t>(completion.index)]));
   output.finish();
 }
 
 // One conversation; an empty line or end of input ends it.
 void converse(generate::Generator& generator, const data::SampleEncoder& encoder,
-              const std::string& system_prompt) {
-  data::Sample sample{
-      .kind = data::Sample::Kind::Chat, .messages = Json::array(), .file = "the conversation"};
+              const std::string& system_prompt, const Json& template_kwargs) {
+  data::Sample sample{.kind = data::Sample::Kind::Chat,
+                      .messages = Json::array(),
+                      .variables = template_kwargs,
+                      .file = "the conversation"};
   if (!system_prompt.empty())
     sample.messages.push_back({{"role", "system"}, {"content", system_prompt}});
   const bool on_terminal = ::isatty(STDIN_FILENO) != 0;
@@ -83,11 +96,31 @@ void converse(generate::Generator& generator, const data::SampleEncoder& encoder
   }
 }
 
+void check_flags(const settings::GenerateFlags& flags, const settings::SamplingFlags& sampling) {
+  check_flags(flags, sampling);
+  const Json template_kwargs =
+      settings::template_kwargs(flags.template_kwargs, "--template-kwargs");
+  if (!flags.prompt.empty())
+    config::refuse_without_effect(flags,
+                                  {"system_prompt", "template_path", "template_kwargs", "bad_rows"},
+                                  "with --prompt, which is plain text: no chat template is used");
+  if (flags.interactive) {
+    config::refuse_without_effect(flags, {"output", "bad_rows"}, "with --interactive");
+    config::refuse_without_effect(sampling, {"n"}, "with --interactive");
+  }
+}
+
 }  // namespace
 
 generate::GenerationConfig generation_config(const settings::SamplingFlags& sampling,
                                              const LoadedModel& model) {
-  return {.sampling = {.temperature = sampling.greedy ? 0.0 : sampling.temperature,
+  if (sampling.greedy && sampling.temperature.value.value_or(0) > 0)
+    throw ConfigError("--greedy and a --temperature above 0 exclude each other",
+                      {.key = "--temperature", .hint = "leave one of them out"});
+  constexpr double kUsualTemperature = 0.2;
+  return {.sampling = {.temperature = sampling.greedy
+                                          ? 0.0
+                                          : sampling.temperature.value.value_or(kUsualTemperature),
                        .top_k = sampling.top_k,
                        .top_p = sampling.top_p,
                        .seed = static_cast<uint64_t>(sampling.seed)},
@@ -110,15 +143,18 @@ void generate_text(const settings::ModelFlags& model_flags, const settings::Gene
                                     data::Supervise::Auto);
   generate::Generator generator(*loaded.model, loaded.tokenizer,
                                 generation_config(sampling, loaded));
-  if (flags.interactive) return converse(generator, encoder, flags.system_prompt);
+  if (flags.interactive) return converse(generator, encoder, flags.system_prompt, template_kwargs);
   if (!flags.prompts.empty())
-    return generate_file(generator, read_prompts(flags, encoder), flags, sampling.n, log);
+    return generate_rows(generator, read_prompts(flags, template_kwargs, encoder, log), flags,
+                         sampling.n, log);
   const data::Sample sample{
       .kind = data::Sample::Kind::Text, .text = flags.prompt, .file = "--prompt"};
-  const std::vector<std::vector<int32_t>> prompts = {encoder.encode_prompt(sample).ids};
+  const data::EncodedRow row = encoder.encode_prompt(sample);
+  if (row.own_bos) log.info(data::own_bos_notice(1));
+  const Prompts prompts{{row.ids}, {0}};
   if (json || !flags.output.empty())
-    return generate_file(generator, prompts, flags, sampling.n, log);
-  for (const generate::Completion& completion : generator.run(prompts))
+    return generate_rows(generator, prompts, flags, sampling.n, log);
+  for (const generate::Completion& completion : generator.run(prompts.ids))
     std::cout << completion.text << std::endl;
 }
 

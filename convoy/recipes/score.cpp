@@ -2,14 +2,13 @@
 #include "convoy/recipes/score.h"
 
 #include "convoy/base/error.h"
-#include "convoy/data/encode_sample.h"
-#include "convoy/data/sample_reader.h"
-#include "convoy/data/schema.h"
+#include "convoy/data/encoded_rows.h"
 #include "convoy/data/supervise_name.h"
 #include "convoy/device/threads.h"
 #include "convoy/kernels/cross_entropy/linear_cross_entropy.h"
 #include "convoy/recipes/loaded_model.h"
 #include "convoy/recipes/row_output.h"
+#include "convoy/settings/template_kwargs.h"
 #include "convoy/train/token_batch.h"
 
 namespace convoy::recipes {
@@ -58,20 +57,26 @@ void score(const settings::ModelFlags& model_flags, const settings::ScoreFlags& 
   const at::NoGradGuard no_grad;
   const data::SampleEncoder encoder(loaded.tokenizer, loaded.template_or_null(),
                                     data::supervise_named(flags.supervise));
-  data::SampleReader reader(flags.data, {.schema = flags.schema, .text_field = flags.text_field});
+  data::EncodedRows encoded(
+      flags.data,
+      {.schema = flags.schema,
+       .text_field = flags.text_field,
+       .template_kwargs = settings::template_kwargs(flags.template_kwargs, "--template-kwargs")},
+      data::bad_rows_named(flags.bad_rows), data::RowUse::Learn,
+      [&](const data::Sample& sample) { return encoder.encode(sample); });
   RowOutput output(flags.output);
   std::vector<data::EncodedRow> rows;
   int64_t num_rows = 0;
-  while (std::optional<data::Sample> sample = reader.next()) {
-    rows.push_back(encoder.encode(*sample));
-    rows.back().source_index = sample->index;
-    fit_length(rows.back(), *sample, flags.max_seq_len, loaded.model->max_positions());
+  while (std::optional<data::EncodedSample> next = encoded.next()) {
+    fit_length(next->row, next->sample, flags.max_seq_len, loaded.model->max_positions());
+    rows.push_back(std::move(next->row));
     ++num_rows;
     if (static_cast<int64_t>(rows.size()) < flags.batch_size) continue;
     write_scores(*loaded.model, rows, output);
     rows.clear();
   }
   if (!rows.empty()) write_scores(*loaded.model, rows, output);
+  encoded.finish(log);
   output.finish();
   log.info(fmt::format("scored {} rows", num_rows));
 }

@@ -50,6 +50,11 @@ struct ModelFlags {
   }
 };
 
+inline constexpr const char* kTemplateKwargsHelp =
+    "variables for the chat template, such as '{\"enable_thinking\": false}'; a row's "
+    "chat_template_kwargs win";
+inline constexpr const char* kBadRowsHelp = "unreadable rows: stop, or count and list them";
+
 struct ScoreFlags {
   std::string data;
   std::string output;
@@ -57,6 +62,8 @@ struct ScoreFlags {
   std::string schema = "auto";
   std::string text_field = "text";
   std::string template_path;
+  config::JsonMap template_kwargs;
+  std::string bad_rows = "error";
   int64_t max_seq_len = 0;
   int64_t batch_size = 8;
 
@@ -71,6 +78,8 @@ struct ScoreFlags {
                  "rendered", "text", "loose"});
     visit("text_field", text_field, "column of plain-text rows");
     visit("template_path", template_path, "chat template file that replaces the model's own");
+    visit("template_kwargs", template_kwargs, kTemplateKwargsHelp);
+    visit("bad_rows", bad_rows, kBadRowsHelp).one_of({"error", "skip"});
     visit("max_seq_len", max_seq_len,
           "cut rows to this many tokens; 0 = refuse rows beyond the model's positions")
         .at_least(0);
@@ -81,7 +90,7 @@ struct ScoreFlags {
 // How text is drawn.
 struct SamplingFlags {
   int64_t max_new_tokens = 200;
-  double temperature = 0.2;
+  config::AutoOr<double> temperature;
   double top_p = 0.9;
   int64_t top_k = 0;
   int64_t n = 1;
@@ -93,7 +102,8 @@ struct SamplingFlags {
   template <class Visitor>
   void fields(Visitor& visit) {
     visit("max_new_tokens", max_new_tokens, "longest answer in tokens").at_least(1);
-    visit("temperature", temperature, "0 = greedy").at_least(0);
+    visit("temperature", temperature, "0 = greedy; auto = 0.2, or 0 where answers are compared")
+        .at_least(0);
     visit("top_p", top_p, "nucleus share").above(0).at_most(1);
     visit("top_k", top_k, "most likely tokens kept; 0 = all").at_least(0);
     visit("n", n, "answers per prompt").at_least(1);
@@ -111,6 +121,8 @@ struct GenerateFlags {
   std::string output;
   std::string system_prompt;
   std::string template_path;
+  config::JsonMap template_kwargs;
+  std::string bad_rows = "error";
 
   template <class Visitor>
   void fields(Visitor& visit) {
@@ -121,6 +133,8 @@ struct GenerateFlags {
     visit("output", output, "file for one JSON row per answer; empty = stdout");
     visit("system_prompt", system_prompt, "system turn of --interactive and of rows without one");
     visit("template_path", template_path, "chat template file that replaces the model's own");
+    visit("template_kwargs", template_kwargs, kTemplateKwargsHelp);
+    visit("bad_rows", bad_rows, kBadRowsHelp).one_of({"error", "skip"});
   }
 };
 
@@ -131,6 +145,8 @@ struct EvalFlags {
   bool generate = false;
   std::string samples;
   std::string output_dir;
+  config::JsonMap template_kwargs;
+  std::string bad_rows;
 
   template <class Visitor>
   void fields(Visitor& visit) {
@@ -141,6 +157,10 @@ struct EvalFlags {
     visit("samples", samples, "recompute the text metrics from saved predictions, without a model");
     visit("output_dir", output_dir,
           "folder for metrics.json and samples.jsonl; empty = print only");
+    visit("template_kwargs", template_kwargs, kTemplateKwargsHelp);
+    visit("bad_rows", bad_rows,
+          "unreadable rows: stop, or count and list them; empty = as in the config")
+        .one_of({"error", "skip"});
   }
 };
 

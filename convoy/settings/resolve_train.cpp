@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "convoy/base/error.h"
+#include "convoy/settings/template_kwargs.h"
 
 namespace convoy::settings {
 namespace {
@@ -20,6 +21,9 @@ void check_combinations(const TrainSettings& settings, const config::Resolved& r
     throw ConfigError(fmt::format("data.split: the shares must sum to 1, found {:.7g}", sum),
                       resolved.place(key, "train_ratio + val_ratio + test_ratio"));
   }
+  const auto kwargs = nlohmann::ordered_json::parse(settings.data.template_kwargs.json);
+  if (const auto problem = template_kwargs_problem(kwargs))
+    throw ConfigError("data.template_kwargs: " + *problem, resolved.place("data.template_kwargs"));
   if (settings.train.metric_for_best_model == "eval_loss" && settings.train.greater_is_better)
     throw ConfigError("train.greater_is_better is true, but a smaller eval_loss is better",
                       resolved.place("train.greater_is_better", "remove it"));

@@ -247,6 +247,40 @@ TEST(TrainSettings, EveryPresetResolvesWithoutNotice) {
   EXPECT_GE(num_presets, 3);
 }
 
+// Values keep the types that YAML gives them, through the file that a run writes too.
+TEST(TrainSettings, VariablesOfTheTemplateKeepTheirTypes) {
+  const std::filesystem::path file = std::filesystem::temp_directory_path() /
+                                     ("convoy-kwargs-" + std::to_string(getpid()) + ".yaml");
+  write_file_atomic(file,
+                    "data:\n  template_kwargs:\n    enable_thinking: false\n    lang: \"no\"\n"
+                    "    depth: 3\n    ratio: 0.5\n    word: a1\n    none: null\n"
+                    "    documents:\n      - {title: \"A \\\"b\\\" \\n\", text: x}\n");
+  TrainSettings settings;
+  const config::Resolved resolved = resolve_train(settings, {.file = file});
+  EXPECT_EQ(settings.data.template_kwargs.json,
+            R"({"enable_thinking":false,"lang":"no","depth":3,"ratio":0.5,"word":"a1","none":null,)"
+            R"("documents":[{"title":"A \"b\" \n","text":"x"}]})");
+  write_file_atomic(file, resolved.yaml());
+  TrainSettings again;
+  resolve_train(again, {.file = file});
+  EXPECT_EQ(again.data.template_kwargs, settings.data.template_kwargs);
+  std::filesystem::remove(file);
+  TrainSettings overridden;
+  resolve_train(overridden, {.overrides = {"data.template_kwargs.enable_thinking=false"}});
+  EXPECT_EQ(overridden.data.template_kwargs.json, R"({"enable_thinking":false})");
+}
+
+TEST(TrainSettings, VariablesThatAreNotTheUsersAreRefused) {
+  for (const char* wrong : {"{messages: []}", "{add_generation_prompt: true}", "{tools: 1}",
+                            "{documents: [text]}", "thinking", "[1]"}) {
+    TrainSettings settings;
+    EXPECT_THROW(
+        resolve_train(settings, {.overrides = {std::string("data.template_kwargs=") + wrong}}),
+        ConfigError)
+        << wrong;
+  }
+}
+
 TEST(TrainSettings, WrittenFileReadsBackTheSame) {
   TrainSettings settings;
   const config::Resolved first =

@@ -244,6 +244,7 @@ struct DataSettings {
   std::string supervise = "auto";
   std::string truncation = "keep_start";
   std::string template_path;
+  config::JsonMap template_kwargs;
   std::string system_prompt;
   int64_t max_field_chars = 0;
   std::string bad_rows = "error";
@@ -269,6 +270,9 @@ struct DataSettings {
         .one_of({"keep_start", "keep_end", "drop", "error"});
     visit("template_path", template_path,
           "chat template file (Jinja) that replaces the model's own");
+    visit("template_kwargs", template_kwargs,
+          "variables for the chat template; a row's chat_template_kwargs win")
+        .alias("chat_template_kwargs");
     visit("system_prompt", system_prompt,
           "system turn added to chat rows that have none; empty = none");
     visit("max_field_chars", max_field_chars, "cut fields longer than this and say so; 0 = off")

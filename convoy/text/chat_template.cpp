@@ -166,16 +166,15 @@ std::optional<ChatTemplate> ChatTemplate::load(const fs::path& model_folder,
   return ChatTemplate(std::move(state));
 }
 
-RenderedChat ChatTemplate::render(const ordered_json& messages, const ordered_json& tools,
+RenderedChat ChatTemplate::render(const ordered_json& messages, const ordered_json& variables,
                                   bool add_generation_prompt) const {
-  const Compiled& used =
-      !tools.is_null() && state_->with_tools ? *state_->with_tools : state_->standard;
-  ordered_json context = ordered_json::object();
+  ordered_json context = {{"tools", nullptr}, {"documents", nullptr}};
   for (const auto& [name, token] : state_->named_tokens) context[name] = token;
+  for (const auto& [name, value] : variables.items()) context[name] = value;
   context["messages"] = normalised(messages);
-  context["tools"] = tools;
-  context["documents"] = nullptr;
   context["add_generation_prompt"] = add_generation_prompt;
+  const Compiled& used =
+      !context["tools"].is_null() && state_->with_tools ? *state_->with_tools : state_->standard;
   std::string text;
   try {
     text = context.dump();

@@ -31,9 +31,10 @@ class ChatTemplate {
   ChatTemplate(ChatTemplate&&) noexcept;
   ChatTemplate& operator=(ChatTemplate&&) noexcept;
 
-  // `messages`: a JSON list of {role, content, ...}; `tools`: null or a list. Throws DataError.
-  RenderedChat render(const nlohmann::ordered_json& messages, const nlohmann::ordered_json& tools,
-                      bool add_generation_prompt) const;
+  // `messages`: a JSON list of {role, content, ...}; `variables`: null or an object of what else the template reads: lists
+  // of `tools` and `documents`, and names of any kind, which win over the model's named tokens. Throws DataError.
+  RenderedChat render(const nlohmann::ordered_json& messages,
+                      const nlohmann::ordered_json& variables, bool add_generation_prompt) const;
 
   bool has_generation_tags() const;
   const std::string& content_hash() const;

@@ -2,6 +2,7 @@
 //
 // Against transformers: ids, offsets, decoded text and rendered conversations of tests/golden/text/make_text.py.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -100,7 +101,7 @@ TEST(ChatTemplateGolden, MatchesTransformers) {
     ASSERT_TRUE(chat_template.has_value());
     EXPECT_EQ(chat_template->has_generation_tags(), name != "constructs");
     const auto render = [&] {
-      return chat_template->render(entry["messages"], entry["tools"],
+      return chat_template->render(entry["messages"], {{"tools", entry["tools"]}},
                                    entry["add_generation_prompt"].get<bool>());
     };
     if (entry.contains("error")) {
@@ -113,6 +114,30 @@ TEST(ChatTemplateGolden, MatchesTransformers) {
   }
   EXPECT_GE(rendered, 60);
   EXPECT_GE(refused, 1);
+}
+
+TEST(ChatTemplateGolden, VariablesOfTheUserAreThoseOfApplyChatTemplate) {
+  const ordered_json data = golden("template_kwargs.json");
+  const fs::path model = source_folder() / data["folder"].get<std::string>();
+  std::string pattern = (fs::temp_directory_path() / "convoy_echo_XXXXXX").string();
+  const fs::path folder = ::mkdtemp(pattern.data());
+  write_file_atomic(folder / "echo.jinja", data["echo"].get<std::string>());
+  const auto echo = ChatTemplate::load(model, folder / "echo.jinja");
+  const auto qwen3 =
+      ChatTemplate::load(model, source_folder() / "tests/golden/text/templates/qwen3.jinja");
+  fs::remove_all(folder);
+  int empty_thoughts = 0;
+  for (const auto& row : data["rows"]) {
+    SCOPED_TRACE(row["case"].get<std::string>());
+    const auto& chat_template = row["template"] == "echo" ? echo : qwen3;
+    const std::string text =
+        chat_template
+            ->render(row["messages"], row["kwargs"], row["add_generation_prompt"].get<bool>())
+            .text;
+    EXPECT_EQ(text, row["text"].get<std::string>());
+    empty_thoughts += text.ends_with("<think>\n\n</think>\n\n");
+  }
+  EXPECT_EQ(empty_thoughts, 2);
 }
 
 }  // namespace

@@ -386,7 +386,7 @@ TEST(ChatTemplate, FoundWhereHuggingFacePutsIt) {
                    {"name": "default", "template": "{{ bos_token }}list"}]})");
   const auto list = ChatTemplate::load(folder.path());
   EXPECT_EQ(list->render(messages, nullptr, false).text, "<s>list");
-  EXPECT_EQ(list->render(messages, ordered_json::array({1}), false).text, "tools");
+  EXPECT_EQ(list->render(messages, {{"tools", ordered_json::array({1})}}, false).text, "tools");
   folder.write("chat_template.jinja", "own {{ messages[0].content }}");
   EXPECT_EQ(ChatTemplate::load(folder.path())->render(messages, nullptr, false).text, "own hi");
 }

@@ -9,10 +9,11 @@
 
 #include "convoy/apps/front/command.h"
 #include "convoy/base/error.h"
-#include "convoy/data/encode_sample.h"
-#include "convoy/data/sample_reader.h"
+#include "convoy/data/encoded_rows.h"
 #include "convoy/data/supervise_name.h"
 #include "convoy/io/model_folder.h"
+#include "convoy/settings/command_flags.h"
+#include "convoy/settings/template_kwargs.h"
 #include "convoy/text/chat_template.h"
 #include "convoy/text/tokenizer.h"
 
@@ -32,6 +33,8 @@ struct TokensFlags {
   std::string schema = "auto";
   std::string system_prompt;
   std::string chat_template;
+  config::JsonMap template_kwargs;
+  std::string bad_rows = "error";
   int64_t limit = 0;
 
   template <class Visitor>
@@ -48,6 +51,8 @@ struct TokensFlags {
     visit("schema", schema, "schema of the rows; auto recognises it");
     visit("system_prompt", system_prompt, "added to conversations without a system turn");
     visit("chat_template", chat_template, "a Jinja file in place of the model's template");
+    visit("template_kwargs", template_kwargs, settings::kTemplateKwargsHelp);
+    visit("bad_rows", bad_rows, settings::kBadRowsHelp).one_of({"error", "skip"});
     visit("limit", limit, "show only the first rows; 0 shows all").at_least(0);
   }
 };
@@ -63,6 +68,7 @@ class TokenView {
   TokenView(const Context& context, const TokensFlags& flags, const std::filesystem::path& folder)
       : json_(context.common.json),
         flags_(flags),
+        template_kwargs_(settings::template_kwargs(flags.template_kwargs, "--template-kwargs")),
         tokenizer_(text::Tokenizer::load(folder)),
         chat_template_(text::ChatTemplate::load(folder, flags.chat_template)),
         encoder_(tokenizer_, chat_template_ ? &*chat_template_ : nullptr,
@@ -72,8 +78,13 @@ class TokenView {
     if (flags_.render || flags_.add_generation_prompt) {
       data::Sample sample;
       sample.kind = data::Sample::Kind::Chat;
-      sample.messages = ordered_json::array({{{"role", "user"}, {"content", flags_.text}}});
-      return show_sample(sample, false);
+      sample.variables = template_kwargs_;
+      sample.messages = ordered_json::array();
+      if (!flags_.system_prompt.empty())
+        sample.messages.push_back({{"role", "system"}, {"content", flags_.system_prompt}});
+      sample.messages.push_back({{"role", "user"}, {"content", flags_.text}});
+      return flags_.render ? show_text_of(sample, rendered(sample), false)
+                           : show_row(encoded(sample), false);
     }
     data::EncodedRow row;
     row.ids = tokenizer_
@@ -86,35 +97,47 @@ class TokenView {
   }
 
   void show_data(const Log& log) const {
-    data::SchemaConfig config;
-    config.schema = flags_.schema;
-    config.system_prompt = flags_.system_prompt;
-    data::SampleReader reader(flags_.data, config);
+    std::string text;  // of the last row
+    data::EncodedRows rows(flags_.data,
+                           {.schema = flags_.schema,
+                            .system_prompt = flags_.system_prompt,
+                            .template_kwargs = template_kwargs_},
+                           data::bad_rows_named(flags_.bad_rows), data::RowUse::Learn,
+                           [&](const data::Sample& sample) {
+                             if (!flags_.render) return encoded(sample);
+                             text = rendered(sample);
+                             return data::EncodedRow{};
+                           });
     for (int64_t shown = 0; flags_.limit == 0 || shown < flags_.limit; ++shown) {
-      const auto sample = reader.next();
-      if (!sample) break;
-      if (shown == 0 && !flags_.render) log.info(encoder_.policy(*sample));
-      show_sample(*sample, true);
+      const auto next = rows.next();
+      if (!next) break;
+      if (shown == 0 && !flags_.render) log.info(encoder_.policy(next->sample));
+      if (flags_.render)
+        show_text_of(next->sample, text, true);
+      else
+        show_row(next->row, true);
     }
+    rows.finish(log);
   }
 
  private:
-  void show_sample(const data::Sample& sample, bool numbered) const {
-    if (flags_.render) {
-      const std::string text = encoder_.render(sample, flags_.add_generation_prompt);
-      if (!json_) {
-        fmt::print("{}{}", text, text.ends_with('\n') ? "" : "\n");
-        return;
-      }
-      ordered_json line = ordered_json::object();
-      if (numbered) line["index"] = sample.index;
-      line["text"] = text;
-      fmt::print("{}\n", line.dump());
+  std::string rendered(const data::Sample& sample) const {
+    return encoder_.render(sample, flags_.add_generation_prompt);
+  }
+
+  data::EncodedRow encoded(const data::Sample& sample) const {
+    return flags_.add_generation_prompt ? encoder_.encode_prompt(sample) : encoder_.encode(sample);
+  }
+
+  void show_text_of(const data::Sample& sample, const std::string& text, bool numbered) const {
+    if (!json_) {
+      fmt::print("{}{}", text, text.ends_with('\n') ? "" : "\n");
       return;
     }
-    show_row(
-        flags_.add_generation_prompt ? encoder_.encode_prompt(sample) : encoder_.encode(sample),
-        numbered);
+    ordered_json line = ordered_json::object();
+    if (numbered) line["index"] = sample.index;
+    line["text"] = text;
+    fmt::print("{}\n", line.dump());
   }
 
   void show_row(const data::EncodedRow& row, bool numbered) const {
@@ -139,10 +162,31 @@ class TokenView {
 
   bool json_;
   const TokensFlags& flags_;
+  ordered_json template_kwargs_;
   text::Tokenizer tokenizer_;
   std::optional<text::ChatTemplate> chat_template_;
   data::SampleEncoder encoder_;
 };
+
+// A flag that the way of showing does not read is refused.
+void check_flags(const TokensFlags& flags, bool has_text) {
+  const bool chat = flags.render || flags.add_generation_prompt;
+  if (!has_text)
+    config::refuse_without_effect(flags, {"special"},
+                                  "with --data: rows are shown as training reads them");
+  if (has_text)
+    config::refuse_without_effect(flags, {"supervise", "schema", "bad_rows", "limit"},
+                                  "with --text");
+  if (has_text && chat)
+    config::refuse_without_effect(flags, {"special"},
+                                  "on a message: the chat template writes BOS and the like");
+  if (has_text && !chat)
+    config::refuse_without_effect(flags, {"system_prompt", "chat_template", "template_kwargs"},
+                                  "on plain text: no chat template is used without --render");
+  if (chat)
+    config::refuse_without_effect(flags, {"supervise"},
+                                  "with --render or --add-generation-prompt: no mask is shown");
+}
 
 int run_tokens(Context& context, const std::vector<std::string>& arguments) {
   TokensFlags flags;
@@ -156,6 +200,7 @@ int run_tokens(Context& context, const std::vector<std::string>& arguments) {
                           return argument == "--text" || argument.starts_with("--text=");
                         }) != arguments.end();
   if (has_text == !flags.data.empty()) throw ConfigError("tokens wants one of --text and --data");
+  check_flags(flags, has_text);
   const auto folder = io::ModelFolder::open_without_config(flags.model);
   const TokenView view(context, flags, folder.path());
   if (has_text)

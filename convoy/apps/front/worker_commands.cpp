@@ -48,7 +48,7 @@ Command eval_command() {
           "convoy eval run.yaml --adapter runs/sums/adapter --generate\n"
           "convoy eval --model models/tally-3m --data test.jsonl --output-dir results\n"
           "convoy eval --samples results/samples.jsonl --json",
-      .flag_table = flag_tables<settings::EvalFlags, settings::ModelFlags>,
+      .flag_table = flag_tables<settings::EvalFlags, settings::SamplingFlags, settings::ModelFlags>,
       .run = run_eval};
 }
 

@@ -8,6 +8,7 @@
 #include "convoy/base/error.h"
 #include "convoy/recipes/evaluate_model.h"
 #include "convoy/settings/resolve_train.h"
+#include "convoy/settings/template_kwargs.h"
 
 namespace convoy::apps {
 namespace {
@@ -30,14 +31,30 @@ void take_generation(const config::Resolved& resolved, const settings::Generatio
     return resolved.value(fmt::format("generation.{}", key)).origin != "default";
   };
   if (is_set("max_new_tokens")) sampling.max_new_tokens = from.max_new_tokens;
-  if (is_set("temperature")) {
-    sampling.temperature = from.temperature;
-    sampling.greedy = from.temperature == 0;
-  }
+  if (is_set("temperature")) sampling.temperature = from.temperature;
   if (is_set("top_p")) sampling.top_p = from.top_p;
   if (is_set("top_k")) sampling.top_k = from.top_k;
   if (is_set("batch_size")) sampling.batch_size = from.batch_size;
   if (is_set("stop")) sampling.stop = from.stop;
+}
+
+// A flag that the way of evaluating does not read is refused.
+void check_flags(const settings::EvalFlags& flags, const settings::ModelFlags& model,
+                 const settings::SamplingFlags& sampling, const Arguments& positionals) {
+  const std::vector<std::string> drawing = {"max_new_tokens", "temperature", "top_p", "top_k", "n",
+                                            "seed",           "greedy",      "stop"};
+  if (!flags.generate) config::refuse_without_effect(sampling, drawing, "without --generate");
+  if (!flags.data.empty())
+    config::refuse_without_effect(flags, {"split"}, "with --data: the whole file is evaluated");
+  if (flags.samples.empty()) return;
+  const std::string where = "with --samples, which needs no model";
+  config::refuse_without_effect(
+      flags, {"data", "split", "limit", "generate", "template_kwargs", "bad_rows"}, where);
+  config::refuse_without_effect(model, {"model", "adapter", "revision", "dtype"}, where);
+  config::refuse_without_effect(sampling, {"batch_size"}, where);
+  if (!positionals.empty())
+    throw ConfigError(fmt::format("`{}` has no effect {}", positionals[0], where),
+                      {.key = positionals[0], .hint = "leave it out"});
 }
 
 }  // namespace
@@ -47,14 +64,13 @@ int eval_command(const Arguments& arguments) {
   settings::ModelFlags model;
   settings::EvalFlags flags;
   settings::SamplingFlags sampling;
-  // Answers are compared, so the likeliest ones are the default here.
-  sampling.greedy = true;
   const auto parse = [&] {
     return config::parse_flags({config::list_fields(flags), config::list_fields(model),
                                 config::list_fields(sampling), config::list_fields(worker)},
                                arguments);
   };
   const Arguments positionals = parse();
+  check_flags(flags, model, sampling, positionals);
   if (!flags.samples.empty()) {
     print_figures(recipes::evaluate_samples(flags), worker.json);
     return 0;
@@ -67,12 +83,20 @@ int eval_command(const Arguments& arguments) {
       model.revision = settings.model.revision;
     }
     take_generation(resolved, settings.generation, sampling);
-    parse();  // a flag beats the file
+    parse();
   } else {
     settings.model.max_seq_len = int64_t{1} << 30;  // the model's own limit
     CONVOY_CHECK(!model.model.empty() && !flags.data.empty(), ConfigError,
                  "wanted a config file, or --model FOLDER and --data FILE");
   }
+  // A flag beats the file.
+  if (!flags.template_kwargs.empty()) {
+    settings::template_kwargs(flags.template_kwargs, "--template-kwargs");
+    settings.data.template_kwargs = flags.template_kwargs;
+  }
+  if (!flags.bad_rows.empty()) settings.data.bad_rows = flags.bad_rows;
+  // Answers are compared, so the likeliest ones are the default here.
+  if (sampling.temperature.is_auto()) sampling.temperature = 0.0;
   print_figures(recipes::evaluate_model(settings, model, flags, sampling, worker.log()),
                 worker.json);
   return 0;

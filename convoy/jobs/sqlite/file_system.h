@@ -1,16 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where a SQLite store lies, and on what kind of file system.
+// What kind of file system a store lies on.
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
-#include <string>
 
 namespace convoy::jobs {
-
-// The file that the store's name stands for: PATH or sqlite:PATH. Throws ConfigError for another scheme.
-std::filesystem::path sqlite_path(const std::string& store);
 
 // By the f_type of statfs(2). Only kinds known to be local count: SQLite's write-ahead log needs memory shared by all
 // its users, which hosts of a network file system do not have.

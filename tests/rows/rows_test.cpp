@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Rows as users have them through the programs: what a command can not use is said with the right exit code.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <string>
+
+#include "convoy/base/files.h"
+#include "parity/convoy_program.h"
+
+namespace convoy {
+namespace {
+
+using nlohmann::json;
+using testing::Outcome;
+
+class Rows : public ::testing::Test {
+ protected:
+  std::string write(const std::string& name, const std::string& text) const {
+    write_file_atomic(convoy_ / name, text);
+    return (convoy_ / name).string();
+  }
+  std::string model() const { return fmt::format("{}/examples/tally-3m", source_); }
+  Outcome run(const std::string& command, const std::string& arguments) const {
+    return convoy_.run(fmt::format("{} --model {} {}", command, model(), arguments));
+  }
+  void expect(const Outcome& outcome, int status, const char* mention) const {
+    EXPECT_EQ(outcome.status, status) << outcome.output;
+    EXPECT_NE(outcome.output.find(mention), std::string::npos) << outcome.output;
+  }
+
+  testing::ConvoyProgram convoy_;
+  std::string source_ = std::getenv("CONVOY_SOURCE_DIR");
+};
+
+constexpr const char* kQuestion = R"({"role":"user","content":[{"type":"text","text":"1 + 1?"}]})";
+
+TEST_F(Rows, ContentAsPartsIsAnsweredAndCompared) {
+  const std::string rows =
+      write("parts.jsonl", fmt::format(R"({{"messages":[{},{{"role":"assistant","content":[)"
+                                       R"({{"type":"text","text":"2"}}]}}]}})",
+                                       kQuestion) +
+                               "\n");
+  const Outcome outcome = run("eval", fmt::format("--data {} --generate --max-new-tokens 2 "
+                                                  "--output-dir {}",
+                                                  rows, (convoy_ / "out").string()));
+  EXPECT_EQ(outcome.status, 0) << outcome.output;
+  const auto samples = testing::read_json_lines(convoy_ / "out/samples.jsonl");
+  ASSERT_EQ(samples.size(), 1u);
+  EXPECT_EQ(samples[0]["ref"], "2");
+}
+
+TEST_F(Rows, QuestionsThatCannotBeAskedAreSkippedOrEndWith10) {
+  const std::string rows = write(
+      "mixed.jsonl", fmt::format(R"({{"messages":[{0},{{"role":"assistant","content":"2"}}]}})"
+                                 "\n"
+                                 R"({{"messages":[{0},{{"role":"assistant"}}]}})"
+                                 "\n{{torn\n"
+                                 R"({{"messages":[{0}]}})"
+                                 "\n",
+                                 kQuestion));
+  const std::string short_answers = fmt::format("--data {} --generate --max-new-tokens 2 ", rows);
+  expect(run("eval", short_answers), 10, "mixed.jsonl:2");
+  expect(run("eval", short_answers + "--bad-rows skip"), 0, "lines 2, 3, 4");
+  const std::string prompts = fmt::format("--prompts {} --max-new-tokens 2 ", rows);
+  expect(run("generate", prompts), 10, "mixed.jsonl:2");
+  const Outcome skipped = run("generate", prompts + "--bad-rows skip");
+  expect(skipped, 0, "lines 2, 3");
+  expect(skipped, 0, "\"index\":3");
+  expect(run("score", fmt::format("--data {} --bad-rows skip", rows)), 0, "lines 2, 3");
+  expect(run("tokens", fmt::format("--data {} --bad-rows skip", rows)), 0, "lines 2, 3");
+}
+
+TEST_F(Rows, AnEmptyFileIsSaidByEveryCommand) {
+  const std::string empty = write("empty.jsonl", "\n");
+  for (const char* use : {"score --data", "generate --prompts", "tokens --data", "eval --data"})
+    expect(convoy_.run(fmt::format("{} {} --model {}", use, empty, model())), 10,
+           "the file has no rows");
+  write("empty.yaml", fmt::format("model: {{name: {}}}\ndata: {{train_path: {}}}\n"
+                                  "train: {{output_dir: {}}}\n",
+                                  model(), empty, (convoy_ / "run").string()));
+  expect(convoy_.run("train " + (convoy_ / "empty.yaml").string()), 10, "the file has no rows");
+}
+
+// With the template of Qwen3, whose empty thought is what `enable_thinking: false` makes.
+TEST_F(Rows, TemplateVariablesOfRowAndRun) {
+  const std::string plain = R"({"messages":[{"role":"user","content":"a"}])";
+  const std::string rows =
+      write("kwargs.jsonl",
+            plain + "}\n" + plain + R"(,"chat_template_kwargs":{"enable_thinking":false}})" + "\n" +
+                plain + R"(,"chat_template_kwargs":{"enable_thinking":true}})" + "\n");
+  const std::string show = fmt::format(
+      "--data {} --render --add-generation-prompt --json --chat-template "
+      "{}/tests/golden/text/templates/qwen3.jinja ",
+      rows, source_);
+  const auto empty_thoughts = [&](const std::string& arguments) {
+    const Outcome outcome = run("tokens", show + arguments + " --quiet");
+    EXPECT_EQ(outcome.status, 0) << outcome.output;
+    std::string found;
+    std::istringstream lines(outcome.output);
+    for (std::string line; std::getline(lines, line);)
+      found += json::parse(line)["text"].get<std::string>().ends_with("<think>\n\n</think>\n\n")
+                   ? "1"
+                   : "0";
+    return found;
+  };
+  EXPECT_EQ(empty_thoughts(""), "010");
+  EXPECT_EQ(empty_thoughts(R"(--template-kwargs '{"enable_thinking": false}')"), "110");
+  expect(run("tokens", show + "--template-kwargs '{messages: []}'"), 2, "`messages`");
+}
+
+TEST_F(Rows, FlagsThatAModeDoesNotReadAreRefused) {
+  const std::string rows = write("rows.jsonl", "{\"prompt\":\"1\",\"completion\":\"2\"}\n");
+  const std::string data = fmt::format("--data {} ", rows);
+  const auto refused = [&](const char* command, const std::string& arguments, const char* flag) {
+    expect(run(command, arguments), 2, flag);
+  };
+  refused("tokens", data + "--no-special", "--no-special has no effect");
+  refused("tokens", data + "--render --supervise all", "--supervise has no effect");
+  refused("tokens", "--text x --limit 2", "--limit has no effect");
+  refused("tokens", "--text x --system-prompt s", "--system-prompt has no effect");
+  refused("generate", "--prompt x --system-prompt s", "--system-prompt has no effect");
+  refused("generate", "--interactive --output o", "--output has no effect");
+  refused("generate", "--prompt x --greedy --temperature 0.7", "exclude each other");
+  refused("eval", data + "--max-new-tokens 5", "--max-new-tokens has no effect");
+  refused("eval", data + "--split val", "--split has no effect");
+  refused("eval", "--samples s.jsonl", "--model has no effect");
+  const Outcome system = run("tokens", "--text x --render --system-prompt 'Be brief.'");
+  expect(system, 0, "Be brief.");
+}
+
+}  // namespace
+}  // namespace convoy
