@@ -83,6 +83,7 @@ struct RangeFailure {
 struct Finish {
   int64_t task = 0;
   Result result;
+  int64_t finished_ms = 0;  // of a result taken over from another task; 0 = now
 };
 
 // What became of a failed range.
@@ -131,6 +132,11 @@ class JobStore {
   // Failed tasks are open again, attempts start anew. Finished units stay, but where the task had them all. Returns how
   // many.
   virtual int64_t reopen_failed(int64_t group) = 0;
+  // Those of these tasks that have a result are open again with all their units. Their results are kept as former ones.
+  // Returns how many.
+  virtual int64_t redo(std::span<const int64_t> tasks) = 0;
+  // Oldest first.
+  virtual std::vector<FormerResult> former_results(int64_t group) = 0;
 
   virtual Counts counts(int64_t group) = 0;
   // Open tasks, but no more than `at_most`: takes no time that grows with the group.

@@ -38,30 +38,21 @@ std::unique_ptr<JobStore> open_postgres(const std::string& url, const StoreOptio
   return std::make_unique<SqlStore>(std::move(session), options.server_limit, options.keep_waiting);
 }
 
-constexpr std::string_view kSqlite = "sqlite:";
-
 }  // namespace
 
 bool on_network_file_system(const std::string& url) {
   if (url.find("://") != std::string::npos || names_postgres(url)) return false;
-  const std::filesystem::path path = url.starts_with(kSqlite) ? url.substr(kSqlite.size()) : url;
   try {
-    return !is_local_file_system(file_system_type(std::filesystem::absolute(path).parent_path()));
+    const std::filesystem::path folder = std::filesystem::absolute(sqlite_path(url)).parent_path();
+    return !is_local_file_system(file_system_type(folder));
   } catch (const IoError&) {
     return false;
   }
 }
 
 std::unique_ptr<JobStore> open_store(const std::string& url, const StoreOptions& options) {
-  if (url.starts_with(kSqlite)) return open_sqlite(url.substr(kSqlite.size()), options);
   if (names_postgres(url)) return open_postgres(url, options);
-  const size_t scheme = url.find("://");
-  if (scheme != std::string::npos)
-    throw ConfigError(
-        fmt::format("job store: wanted a path, sqlite:PATH, postgresql://... or \"host=... "
-                    "dbname=...\", found '{}://...'",
-                    url.substr(0, scheme)));
-  return open_sqlite(url, options);
+  return open_sqlite(sqlite_path(url), options);
 }
 
 }  // namespace convoy::jobs

@@ -54,6 +54,7 @@ class EachStore : public ::testing::TestWithParam<std::string> {
     const Finish finish{.task = task, .result = {.payload = payload}};
     return store_->finish({&finish, 1}).at(0);
   }
+  TaskRecord task_at(size_t place) { return tasks().at(place); }
   std::vector<TaskRecord> tasks() {
     std::vector<TaskRecord> all;
     store_->for_each_task(group_, [&](const TaskRecord& task) { all.push_back(task); });
@@ -326,6 +327,61 @@ TEST_P(EachStore, KeepsAnyBytesAndCensoredResults) {
   EXPECT_EQ(tasks()[0].result->payload, bytes);
   EXPECT_EQ(tasks()[1].result->failure.exit_code, 3);
   EXPECT_NE(tasks()[1].result->failure.stderr_tail.find(" tail"), std::string::npos);
+}
+
+TEST_P(EachStore, AResultIsPutAsideUntilThereIsANewOne) {
+  add(2, 3);
+  EXPECT_TRUE(store_->former_results(group_).empty());
+  ASSERT_TRUE(finish(1, "old"));
+  ASSERT_TRUE(finish(2, "stays"));
+  const int64_t finished_ms = task_at(0).finished_ms;
+  EXPECT_GT(finished_ms, 1'600'000'000'000);
+  const std::vector<int64_t> both = {1, 3};  // there is no third
+  EXPECT_EQ(store_->redo(both), 1);
+  EXPECT_EQ(store_->redo(both), 0);  // it is open already
+  EXPECT_EQ(task_at(0).state, TaskState::Open);
+  EXPECT_EQ(task_at(0).finished_ms, 0);
+  EXPECT_EQ(task_at(1).result->payload, "stays");
+  std::vector<FormerResult> former = store_->former_results(group_);
+  ASSERT_EQ(former.size(), 1u);
+  EXPECT_EQ(former[0].task, 1);
+  EXPECT_EQ(former[0].result.payload, "old");
+  EXPECT_EQ(former[0].finished_ms, finished_ms);
+  EXPECT_GE(former[0].replaced_ms, finished_ms);
+  // All its units are there to be computed.
+  const std::vector<Lease> leases = claim(5, 3);
+  ASSERT_EQ(leases.size(), 1u);
+  EXPECT_EQ(leases[0].count, 3);
+  complete(leases[0], "3");
+  ASSERT_TRUE(finish(1, "new"));
+  EXPECT_EQ(task_at(0).result->payload, "new");
+  EXPECT_EQ(store_->former_results(group_).size(), 1u);
+  const std::vector<int64_t> first = {1};
+  EXPECT_EQ(store_->redo(first), 1);
+  former = under_test_.open()->former_results(group_);
+  ASSERT_EQ(former.size(), 2u);
+  EXPECT_EQ(former[1].result.payload, "new");
+}
+
+TEST_P(EachStore, AFailureIsPutAsideToo) {
+  add(1, 2);
+  const std::vector<Lease> leases = claim(1, 1);
+  ASSERT_EQ(fail(leases.at(0), 1), FailOutcome::TaskFailed);
+  EXPECT_GT(task_at(0).finished_ms, 0);
+  const std::vector<int64_t> first = {1};
+  EXPECT_EQ(store_->redo(first), 1);
+  const std::vector<FormerResult> former = store_->former_results(group_);
+  ASSERT_EQ(former.size(), 1u);
+  EXPECT_EQ(former[0].result.kind, ResultKind::Failed);
+  EXPECT_EQ(former[0].result.failure.message, "it fell");
+  EXPECT_EQ(claim(5, 2).size(), 1u);
+}
+
+TEST_P(EachStore, AResultTakenOverKeepsItsTime) {
+  add(1);
+  const Finish taken{.task = 1, .result = {.payload = "1"}, .finished_ms = 1'700'000'000'000};
+  ASSERT_TRUE(store_->finish({&taken, 1}).at(0));
+  EXPECT_EQ(task_at(0).finished_ms, 1'700'000'000'000);
 }
 
 TEST_P(EachStore, TwoCoordinatorsDoubleNothing) {

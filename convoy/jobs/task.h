@@ -101,6 +101,14 @@ struct Result {
   bool operator==(const Result&) const = default;
 };
 
+// A result that JobStore::redo put aside.
+struct FormerResult {
+  int64_t task = 0;
+  Result result = {};
+  int64_t finished_ms = 0;  // TaskRecord
+  int64_t replaced_ms = 0;  // when it was put aside, by the store's clock
+};
+
 struct TaskRecord {
   int64_t number = 0;
   int64_t group = 0;
@@ -111,6 +119,8 @@ struct TaskRecord {
   int64_t priority = 0;
   TaskState state = TaskState::Open;
   std::optional<Result> result = {};  // none while open
+  // When it got its result, by the store's clock: milliseconds since 1970. 0: open, or by a Convoy that kept no times.
+  int64_t finished_ms = 0;
 };
 
 struct Counts {

@@ -2,6 +2,7 @@
 #include "convoy/launch/descendants.h"
 
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -14,6 +15,8 @@
 #include <string_view>
 #include <thread>
 #include <vector>
+
+#include "convoy/base/descriptor.h"
 
 namespace convoy::launch {
 namespace {
@@ -81,12 +84,20 @@ int kill_tree(pid_t pid) {
   return killed;
 }
 
-bool environment_holds(pid_t pid, const std::string& entry) {
+// Empty: the variable is not set, or the process is gone, somebody else's, or in the middle of an exec.
+std::string variable_of(pid_t pid, const std::string& name) {
   std::ifstream file("/proc/" + std::to_string(pid) + "/environ", std::ios::binary);
   for (std::string text; std::getline(file, text, '\0');)
-    if (text.starts_with(entry) && (text.size() == entry.size() || text[entry.size()] == ':'))
-      return true;
-  return false;
+    if (text.starts_with(name) && text[name.size()] == '=') return text.substr(name.size() + 1);
+  return "";
+}
+
+// The number of a process that ended in between may be another's by now: the descriptor is not.
+bool kill_if_marked(pid_t pid, const std::string& name, const MarkWanted& wanted) {
+  const Descriptor process(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+  const std::string value = process.open() ? variable_of(pid, name) : "";
+  if (value.empty() || !wanted(value) || is_guard(pid)) return false;
+  return ::syscall(SYS_pidfd_send_signal, process.get(), SIGKILL, nullptr, 0) == 0;
 }
 
 }  // namespace
@@ -132,20 +143,32 @@ int DescendantKeeper::kill_orphans(std::chrono::milliseconds limit) {
   }
 }
 
-void kill_marked(const std::string& entry, std::chrono::milliseconds limit) {
+int kill_marked(const std::string& name, const MarkWanted& wanted,
+                std::chrono::milliseconds limit) {
   // A process in the middle of an exec has no environment to be read: one look without a find proves nothing.
   constexpr int kLooks = 4;
   constexpr std::chrono::milliseconds kBetweenLooks{15};
   const auto until = Clock::now() + limit;
+  std::set<pid_t> killed;
   for (int clean = 0; clean < kLooks && Clock::now() < until;) {
     ++clean;
     for (const pid_t pid : numbers_in("/proc")) {
-      if (pid == ::getpid() || !environment_holds(pid, entry) || is_guard(pid)) continue;
+      if (pid == ::getpid() || !kill_if_marked(pid, name, wanted)) continue;
       clean = 0;
-      ::kill(pid, SIGKILL);
+      killed.insert(pid);
     }
     std::this_thread::sleep_for(clean == 0 ? kTurn : kBetweenLooks);
   }
+  return static_cast<int>(killed.size());
+}
+
+void kill_marked(const std::string& entry, std::chrono::milliseconds limit) {
+  const size_t equals = entry.find('=');
+  const std::string mark = entry.substr(equals + 1);
+  const auto wanted = [&](const std::string& value) {
+    return value.starts_with(mark) && (value.size() == mark.size() || value[mark.size()] == ':');
+  };
+  kill_marked(entry.substr(0, equals), wanted, limit);
 }
 
 }  // namespace convoy::launch

@@ -7,6 +7,7 @@
 #include <sys/types.h>
 
 #include <chrono>
+#include <functional>
 #include <set>
 #include <string>
 
@@ -41,5 +42,9 @@ constexpr const char* kGuardName = "convoy-guard";
 // and again until none is left or the limit is over. This process itself and other guards are spared. For a launcher that is gone: its
 // orphans are no longer found by descent.
 void kill_marked(const std::string& entry, std::chrono::milliseconds limit);
+
+// The same for a value of the environment variable `name` that is `wanted`; never asked for an empty one. Returns how many were killed.
+using MarkWanted = std::function<bool(const std::string& value)>;
+int kill_marked(const std::string& name, const MarkWanted& wanted, std::chrono::milliseconds limit);
 
 }  // namespace convoy::launch

@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstring>
 #include <set>
+#include <thread>
 
 #include "convoy/base/error.h"
 #include "convoy/launch/descendants.h"
@@ -17,6 +18,7 @@ namespace convoy::launch {
 namespace {
 
 constexpr std::chrono::milliseconds kKillLimit{1'500};
+constexpr std::chrono::milliseconds kEndLimit{5'000};  // longer than a guard has work to do
 
 // Positive: watch this group; negative: forget it; kInOrder: the launcher is about to end by itself. The end of the stream without
 // it means that the launcher was killed, perhaps before it could tell of a rank that it had just started.
@@ -65,10 +67,25 @@ Guard::Guard(const std::filesystem::path& scratch, const std::string& mark) {
   line_ = std::move(pipe.write_end);
 }
 
+// One that somebody stopped goes on. What a guard can not do that must be killed, its launcher's own end does.
 Guard::~Guard() {
   tell(kInOrder);
   line_.reset();
-  while (::waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
+  if (ends_within(std::chrono::milliseconds(0))) return;
+  ::kill(pid_, SIGCONT);
+  if (ends_within(kEndLimit)) return;
+  ::kill(pid_, SIGKILL);
+  ends_within(kEndLimit);
+}
+
+bool Guard::ends_within(std::chrono::milliseconds limit) const {
+  constexpr std::chrono::milliseconds kBetweenLooks{2};
+  const auto until = std::chrono::steady_clock::now() + limit;
+  for (;;) {
+    const pid_t ended = ::waitpid(pid_, nullptr, WNOHANG);
+    if (ended == pid_ || (ended < 0 && errno != EINTR)) return true;
+    if (std::chrono::steady_clock::now() >= until) return false;
+    std::this_thread::sleep_for(kBetweenLooks);
   }
 }
 

@@ -7,6 +7,7 @@
 
 #include <sys/types.h>
 
+#include <chrono>
 #include <filesystem>
 #include <string>
 
@@ -18,7 +19,7 @@ class Guard {
  public:
   // `mark`: "NAME=value" in the environment of every rank, or its beginning up to a ':'. Throws IoError.
   Guard(const std::filesystem::path& scratch, const std::string& mark);
-  ~Guard();  // Blocks until the process has ended
+  ~Guard();  // Blocks until the process has ended, which is a matter of seconds whatever became of it
   Guard(const Guard&) = delete;
   Guard& operator=(const Guard&) = delete;
 
@@ -29,6 +30,7 @@ class Guard {
 
  private:
   void tell(pid_t message);
+  bool ends_within(std::chrono::milliseconds limit) const;
 
   pid_t pid_ = -1;
   Descriptor line_;

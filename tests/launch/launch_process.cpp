@@ -167,7 +167,7 @@ void LaunchTest::expect_refused(std::vector<std::string> arguments,
   EXPECT_EQ(line["code"], 2);
   for (const std::string& word : words)
     EXPECT_NE(end.errors.find(word), std::string::npos) << word << "\n" << end.errors;
-  EXPECT_TRUE(nothing_left(milliseconds(200)));
+  EXPECT_TRUE(nothing_left());
 }
 
 LaunchStart LaunchTest::shell(int ranks, const std::string& script,

@@ -82,7 +82,7 @@ TEST_F(Terminal, ControlCReachesEveryRankOnce) {
   std::this_thread::sleep_for(milliseconds(200));
   EXPECT_EQ(file("got.0") + file("got.1"), "INT\nINT\n");
   ASSERT_EQ(::write(master_, "\x03", 1), 1);  // a second one forces
-  EXPECT_EQ(end(milliseconds(3'000)).status, 128 + SIGINT);
+  EXPECT_EQ(end(milliseconds(20'000)).status, 128 + SIGINT);
   EXPECT_TRUE(nothing_left());
 }
 
@@ -92,7 +92,7 @@ TEST_F(Terminal, FirstRankReadsWhatThePersonTypes) {
              ">> $HERE/got.$RANK"));
   ASSERT_TRUE(wait_for_lines("asked", 2));
   ASSERT_EQ(::write(master_, "Ada\n", 4), 4);
-  EXPECT_EQ(end(milliseconds(5'000)).status, 0) << shown();
+  EXPECT_EQ(end(milliseconds(20'000)).status, 0) << shown();
   EXPECT_EQ(file("got.0") + file("got.1"), "0: Ada\n1: nothing\n");
 }
 
@@ -100,14 +100,14 @@ TEST_F(Terminal, WindowThatIsClosedEndsTheJob) {
   open(shell(2, kReady + "sleep 60"));
   ASSERT_TRUE(wait_for_lines("pids", 2));
   launch_->signal(SIGHUP);
-  EXPECT_EQ(end(milliseconds(3'000)).status, 128 + SIGHUP);
+  EXPECT_EQ(end(milliseconds(20'000)).status, 128 + SIGHUP);
   EXPECT_TRUE(nothing_left());
 }
 
 TEST_F(Terminal, RankThatAsksThePersonGetsAnErrorInsteadOfBeingStopped) {
   // A password prompt opens /dev/tty: in a background process group of the same session it would be stopped for ever.
   open(shell(1, "read answer < /dev/tty && exit 1; exit 0"));
-  EXPECT_EQ(end(milliseconds(5'000)).status, 0) << shown();
+  EXPECT_EQ(end(milliseconds(20'000)).status, 0) << shown();
 }
 
 TEST_F(Terminal, PromptIsShownBeforeItIsAnswered) {

@@ -23,7 +23,7 @@ std::vector<Lease> SqlStore::claim(const ClaimRequest& request) {
   CONVOY_INVARIANT(!request.worker.empty() && request.units_per_range > 0,
                    "a claim needs a worker and a range length");
   return write(0, [&] {
-    Claim claim{.request = request, .now_ms = session_->now_ms(), .leases = {}, .ranges = {}};
+    Claim claim{.request = request, .now_ms = now_ms(), .leases = {}, .ranges = {}};
     claim_returned(claim);
     claim_untouched(claim, false);
     // Others may have held the locks of all tasks that still have units, which is no reason to go without.
@@ -137,7 +137,7 @@ std::vector<bool> SqlStore::renew(std::span<Lease> leases, std::chrono::millisec
   int64_t expires_ms = 0;
   std::vector<bool> held = write(0, [&] {
     std::vector<bool> renewed;
-    expires_ms = session_->now_ms() + lease.count();
+    expires_ms = now_ms() + lease.count();
     for (const Lease& old : leases) {
       RangeRow range{.task = old.task,
                      .first = old.first,

@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
+#include "convoy/jobs/sql/schema.h"
 #include "convoy/jobs/sql/transaction.h"
 
 namespace convoy::jobs {
@@ -153,12 +155,12 @@ void SqlStore::fail_task(TaskRow& task, const Failure& failure) {
   finish_task(task, {.kind = ResultKind::Failed, .payload = {}, .failure = failure});
 }
 
-bool SqlStore::finish_task(TaskRow& task, const Result& result) {
+bool SqlStore::finish_task(TaskRow& task, const Result& result, int64_t finished_ms) {
   if (task.state != TaskState::Open) return false;
   const bool failed = result.kind == ResultKind::Failed;
   session_->run(
       "INSERT INTO convoy_results(task, kind, payload, failure, crc) VALUES($1, $2, $3, $4, $5)",
-      encode_result(task.number, result));
+      encode_result(task.number, {result, finished_ms == 0 ? now_ms() : finished_ms}));
   task.state = failed ? TaskState::Failed : TaskState::Done;
   update_task(task);
   const std::vector<SqlRow> rows =
@@ -187,7 +189,8 @@ std::vector<bool> SqlStore::finish(std::span<const Finish> results) {
          by_task(results, [](const Finish& item) { return item.task; })) {
       std::optional<TaskRow> task = locked_task(number);
       CONVOY_INVARIANT(task.has_value(), "there is no task {}", number);
-      for (const size_t index : which) finished[index] = finish_task(*task, results[index].result);
+      for (const size_t index : which)
+        finished[index] = finish_task(*task, results[index].result, results[index].finished_ms);
     }
     return finished;
   });
@@ -225,6 +228,57 @@ int64_t SqlStore::reopen_failed(int64_t group) {
     }
     return static_cast<int64_t>(rows.size());
   });
+}
+
+int64_t SqlStore::redo(std::span<const int64_t> tasks) {
+  // Locked in the order of every other call.
+  const std::set<int64_t> numbers(tasks.begin(), tasks.end());
+  return write(static_cast<int64_t>(numbers.size()), [&] {
+    make_former_table(*session_);
+    int64_t reopened = 0;
+    for (const int64_t number : numbers) {
+      std::optional<TaskRow> task = locked_task(number);
+      if (!task || task->state == TaskState::Open) continue;
+      put_result_aside(number);
+      session_->run("DELETE FROM convoy_ranges WHERE task = $1", {number});
+      session_->run("DELETE FROM convoy_parts WHERE task = $1", {number});
+      task->next_unit = task->units_done = 0;
+      task->state = TaskState::Open;
+      update_task(*task);
+      ++reopened;
+    }
+    return reopened;
+  });
+}
+
+void SqlStore::put_result_aside(int64_t task) {
+  const std::vector<SqlRow> rows = session_->run(
+      "SELECT kind, payload, failure, crc FROM convoy_results WHERE task = $1", {task});
+  if (rows.empty())
+    throw_damaged(session_->name(), fmt::format("task {} and its result do not agree", task));
+  ResultRow row = decode_result(task, rows[0], session_->name());
+  session_->run(
+      "INSERT INTO convoy_former(task, kind, payload, failure, replaced, crc) "
+      "VALUES($1, $2, $3, $4, $5, $6)",
+      encode_former({.task = task,
+                     .result = std::move(row.result),
+                     .finished_ms = row.finished_ms,
+                     .replaced_ms = now_ms()}));
+  session_->run("DELETE FROM convoy_results WHERE task = $1", {task});
+}
+
+std::vector<FormerResult> SqlStore::former_results(int64_t group) {
+  const std::vector<SqlRow> rows = read([&] {
+    if (!session_->has_table("convoy_former")) return std::vector<SqlRow>();
+    return session_->run(
+        "SELECT f.task, f.kind, f.payload, f.failure, f.replaced, f.crc FROM convoy_former f "
+        "CROSS JOIN convoy_tasks t WHERE t.number = f.task AND t.group_number = $1 "
+        "ORDER BY f.number",
+        {group});
+  });
+  std::vector<FormerResult> former;
+  for (const SqlRow& row : rows) former.push_back(decode_former(row, session_->name()));
+  return former;
 }
 
 }  // namespace convoy::jobs

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <charconv>
 #include <cstring>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -101,18 +102,20 @@ class Reader {
 
 constexpr char kHexDigits[] = "0123456789abcdef";
 
-std::string failure_json(const Failure& failure) {
+std::string failure_json(const Failure& failure, int64_t finished_ms) {
   const nlohmann::json json = {
       {"kind", failure.kind},           {"message", failure.message},
       {"exit_code", failure.exit_code}, {"signal", failure.signal},
-      {"attempt", failure.attempt},     {"stderr_tail", failure.stderr_tail}};
+      {"attempt", failure.attempt},     {"stderr_tail", failure.stderr_tail},
+      {"finished_ms", finished_ms}};
   // A stderr tail may be cut inside a character, or be no UTF-8 at all.
   return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-Failure parse_failure(std::string_view text, const std::string& store) {
+Failure parse_failure(std::string_view text, const std::string& store, int64_t& finished_ms) {
   try {
     const nlohmann::json json = nlohmann::json::parse(text);
+    finished_ms = json.value("finished_ms", int64_t{0});
     return {.kind = json.at("kind"),
             .message = json.at("message"),
             .exit_code = json.at("exit_code"),
@@ -124,8 +127,40 @@ Failure parse_failure(std::string_view text, const std::string& store) {
   }
 }
 
+int64_t parse_time(std::string_view text, const std::string& store) {
+  if (text.empty()) return 0;
+  int64_t milliseconds = 0;
+  const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), milliseconds);
+  if (status != std::errc() || end != text.data() + text.size())
+    throw_damaged(store, "the time of a result is no number");
+  return milliseconds;
+}
+
+// The text that stands beside the payload.
+std::string text_beside(const ResultRow& row) {
+  if (row.result.kind == ResultKind::Failed)
+    return failure_json(row.result.failure, row.finished_ms);
+  return row.finished_ms == 0 ? std::string() : std::to_string(row.finished_ms);
+}
+
+void read_beside(std::string_view text, const std::string& store, ResultRow& row) {
+  row.result.failure = {};
+  if (row.result.kind == ResultKind::Failed)
+    row.result.failure = parse_failure(text, store, row.finished_ms);
+  else
+    row.finished_ms = parse_time(text, store);
+}
+
 int64_t result_crc(int64_t task, int64_t kind, std::string_view payload, std::string_view failure) {
   return Checksum().add(task).add(kind).add(payload).add(failure).value();
+}
+
+int64_t former_crc(const FormerResult& former, int64_t kind, std::string_view payload,
+                   std::string_view beside) {
+  return Checksum()
+      .add(result_crc(former.task, kind, payload, beside))
+      .add(former.replaced_ms)
+      .value();
 }
 
 }  // namespace
@@ -133,7 +168,9 @@ int64_t result_crc(int64_t task, int64_t kind, std::string_view payload, std::st
 void throw_damaged(const std::string& store, const std::string& what) {
   throw DataError(fmt::format("the job store is damaged: {}", what),
                   {.file = store,
-                   .hint = "restore the file from a copy, or move it away and run the work again"});
+                   .hint = fmt::format("`convoy sweep recover --store '{}'` keeps what is sound; "
+                                       "the same sweep then computes the rest again",
+                                       store)});
 }
 
 int64_t integer_at(const SqlRow& row, size_t column, const std::string& store) {
@@ -262,29 +299,70 @@ Part decode_part(int64_t task, const SqlRow& row, const std::string& store) {
   return part;
 }
 
-bool decode_result(int64_t task, const RowPage::Row& row, size_t at, const std::string& store,
-                   Result& result) {
-  Reader reader(row, store, at);
+template <class Row>
+bool read_result(int64_t task, Reader<Row>& reader, const std::string& store, ResultRow& found) {
   const int64_t kind = reader.integer();
   if (kind == 0) return false;
-  result.kind = static_cast<ResultKind>(kind);
-  result.payload = reader.bytes();
-  const std::string_view failure = reader.bytes();
-  reader.verify(result_crc(task, kind, result.payload, failure), "the result of task", task);
-  result.failure = result.kind == ResultKind::Failed ? parse_failure(failure, store) : Failure();
+  found.result.kind = static_cast<ResultKind>(kind);
+  found.result.payload = reader.bytes();
+  const std::string_view beside = reader.bytes();
+  reader.verify(result_crc(task, kind, found.result.payload, beside), "the result of task", task);
+  read_beside(beside, store, found);
   return true;
+}
+
+bool decode_result(int64_t task, const RowPage::Row& row, size_t at, const std::string& store,
+                   ResultRow& found) {
+  Reader reader(row, store, at);
+  return read_result(task, reader, store, found);
+}
+
+ResultRow decode_result(int64_t task, const SqlRow& row, const std::string& store) {
+  Reader reader(row, store);
+  ResultRow found;
+  if (!read_result(task, reader, store, found))
+    throw_damaged(store, fmt::format("the result of task {} is none", task));
+  return found;
+}
+
+FormerResult decode_former(const SqlRow& row, const std::string& store) {
+  Reader reader(row, store);
+  FormerResult former;
+  former.task = reader.integer();
+  const int64_t kind = reader.integer();
+  ResultRow found;
+  found.result.kind = static_cast<ResultKind>(kind);
+  found.result.payload = reader.bytes();
+  const std::string_view beside = reader.bytes();
+  former.replaced_ms = reader.integer();
+  reader.verify(former_crc(former, kind, found.result.payload, beside), "a former result of task",
+                former.task);
+  read_beside(beside, store, found);
+  former.result = std::move(found.result);
+  former.finished_ms = found.finished_ms;
+  return former;
 }
 
 int64_t task_number(const RowPage::Row& row, const std::string& store) {
   return Reader(row, store).integer();
 }
 
-SqlRow encode_result(int64_t task, const Result& result) {
-  const int64_t kind = static_cast<int64_t>(result.kind);
-  const std::string failure =
-      result.kind == ResultKind::Failed ? failure_json(result.failure) : std::string();
-  return {task, kind, Bytes{result.payload}, Bytes{failure},
-          result_crc(task, kind, result.payload, failure)};
+SqlRow encode_result(int64_t task, const ResultRow& row) {
+  const int64_t kind = static_cast<int64_t>(row.result.kind);
+  const std::string beside = text_beside(row);
+  return {task, kind, Bytes{row.result.payload}, Bytes{beside},
+          result_crc(task, kind, row.result.payload, beside)};
+}
+
+SqlRow encode_former(const FormerResult& former) {
+  const int64_t kind = static_cast<int64_t>(former.result.kind);
+  const std::string beside = text_beside({former.result, former.finished_ms});
+  return {former.task,
+          kind,
+          Bytes{former.result.payload},
+          Bytes{beside},
+          former.replaced_ms,
+          former_crc(former, kind, former.result.payload, beside)};
 }
 
 }  // namespace convoy::jobs

@@ -67,14 +67,23 @@ void decode_task(const RowPage::Row& row, const std::string& store, TaskRow& tas
 RangeRow decode_range(const SqlRow& row, const std::string& store);
 // Columns: first, count, payload, crc.
 Part decode_part(int64_t task, const SqlRow& row, const std::string& store);
+// A result and when it was finished; 0 = not known.
+struct ResultRow {
+  Result result;
+  int64_t finished_ms = 0;
+};
 // Columns from `at` on: kind, payload, failure, crc. False where kind is 0: the task has no result.
 bool decode_result(int64_t task, const RowPage::Row& row, size_t at, const std::string& store,
-                   Result& result);
+                   ResultRow& found);
+ResultRow decode_result(int64_t task, const SqlRow& row, const std::string& store);
+// Columns: task, kind, payload, failure, replaced, crc.
+FormerResult decode_former(const SqlRow& row, const std::string& store);
 
 // "created_ms last_run_ms checksum" of the group.
 std::string encode_times(const Group& group);
-// task, kind, payload, failure, crc.
-SqlRow encode_result(int64_t task, const Result& result);
+// task, kind, payload, failure, crc. The column `failure` of a value is the time when it was finished.
+SqlRow encode_result(int64_t task, const ResultRow& row);
+SqlRow encode_former(const FormerResult& former);  // as decode_former reads it
 
 int64_t task_number(const RowPage::Row& row, const std::string& store);  // of its columns
 int64_t integer_at(const SqlRow& row, size_t column, const std::string& store);

@@ -37,6 +37,13 @@ CREATE TABLE convoy_results(
   task @INT@ PRIMARY KEY, kind @INT@ NOT NULL, payload @BLOB@ NOT NULL, failure @BLOB@ NOT NULL, crc @INT@ NOT NULL);
 )sql";
 
+constexpr const char* kFormer = R"sql(
+CREATE TABLE convoy_former(
+  number @KEY@, task @INT@ NOT NULL, kind @INT@ NOT NULL, payload @BLOB@ NOT NULL, failure @BLOB@ NOT NULL,
+  replaced @INT@ NOT NULL, crc @INT@ NOT NULL);
+CREATE INDEX convoy_former_by_task ON convoy_former(task);
+)sql";
+
 constexpr std::array<const char*, 1> kSteps = {kVersion1};
 
 int64_t stored_version(SqlSession& session) {
@@ -64,6 +71,12 @@ void refuse_newer(const SqlSession& session, int64_t found, int64_t wanted) {
 }  // namespace
 
 std::span<const char* const> schema_steps() { return kSteps; }
+
+void make_former_table(SqlSession& session) {
+  if (session.has_table("convoy_former")) return;
+  session.lock_schema();
+  if (!session.has_table("convoy_former")) session.run_script(kFormer);
+}
 
 void prepare_schema(SqlSession& session, Access access, std::span<const char* const> steps) {
   const int64_t wanted = static_cast<int64_t>(steps.size());

@@ -49,6 +49,11 @@ void SqlStore::note_committed(int64_t num_results, bool durable) {
   results_at_risk_ += num_results;
 }
 
+int64_t SqlStore::now_ms() {
+  if (!now_ms_) now_ms_ = session_->now_ms();
+  return *now_ms_;
+}
+
 void SqlStore::wait_or_give_up(const RetryTransaction& error,
                                std::chrono::steady_clock::time_point deadline) {
   const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
@@ -142,7 +147,7 @@ void SqlStore::note_run(int64_t group, bool is_new) {
   Group known;
   known.number = group;
   read_times(known);
-  known.last_run_ms = session_->now_ms();
+  known.last_run_ms = now_ms();
   if (is_new) known.created_ms = known.last_run_ms;
   note(times_key(group), encode_times(known));
 }

@@ -39,6 +39,8 @@ class SqlStore : public JobStore {
   std::vector<TaskRecord> unfinished_complete(int64_t group) override;
   std::vector<bool> finish(std::span<const Finish> results) override;
   int64_t reopen_failed(int64_t group) override;
+  int64_t redo(std::span<const int64_t> tasks) override;
+  std::vector<FormerResult> former_results(int64_t group) override;
   Counts counts(int64_t group) override;
   int64_t count_open(int64_t group, int64_t at_most) override;
   void for_each_task(int64_t group, const std::function<void(const TaskRecord&)>& visit) override;
@@ -98,7 +100,9 @@ class SqlStore : public JobStore {
   void reopen_range(const RangeRow& range, int64_t attempt);
   void fail_task(TaskRow& task, const Failure& failure);
   void reopen_units(TaskRow& task);
-  bool finish_task(TaskRow& task, const Result& result);
+  bool finish_task(TaskRow& task, const Result& result, int64_t finished_ms = 0);
+  void put_result_aside(int64_t task);
+  int64_t now_ms();  // of this transaction: a server is asked once
 
   void claim_returned(Claim& claim);
   void claim_untouched(Claim& claim, bool wait);
@@ -113,6 +117,7 @@ class SqlStore : public JobStore {
   std::unique_ptr<SqlSession> session_;
   std::chrono::milliseconds busy_limit_;
   std::function<bool(std::chrono::milliseconds)> keep_waiting_;
+  std::optional<int64_t> now_ms_;
   std::map<int64_t, Group> groups_;  // those seen; they never change
   int64_t results_at_risk_ = 0;      // committed, yet lost by a power cut
   std::chrono::steady_clock::time_point oldest_at_risk_{};

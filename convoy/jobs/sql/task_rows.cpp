@@ -23,7 +23,8 @@ TaskRecord record_of(TaskRow task) {
           .units_done = task.units_done,
           .priority = task.priority,
           .state = task.state,
-          .result = {}};
+          .result = {},
+          .finished_ms = 0};
 }
 
 }  // namespace
@@ -138,6 +139,7 @@ void SqlStore::visit_page(const RowPage& page,
   // Their texts are used again.
   TaskRow task;
   TaskRecord record;
+  ResultRow found;
   for (size_t index = 0; index < page.num_rows(); ++index) {
     const RowPage::Row row = page.row(index);
     decode_task(row, store, task);
@@ -149,9 +151,11 @@ void SqlStore::visit_page(const RowPage& page,
     record.units_done = task.units_done;
     record.priority = task.priority;
     record.state = task.state;
-    if (!record.result) record.result.emplace();
-    if (!decode_result(record.number, row, kTaskColumns, store, *record.result))
-      record.result.reset();
+    const bool has_result = decode_result(record.number, row, kTaskColumns, store, found);
+    if (!record.result && has_result) record.result.emplace();
+    if (!has_result) record.result.reset();
+    if (has_result) std::swap(*record.result, found.result);
+    record.finished_ms = has_result ? found.finished_ms : 0;
     if (record.result.has_value() != (record.state != TaskState::Open))
       throw_damaged(store, fmt::format("task {} and its result do not agree", record.number));
     visit(record);
@@ -185,8 +189,10 @@ void SqlStore::for_each_task_ahead(int64_t group,
 }
 
 void SqlStore::verify_all() {
-  for (const Group& group : read_groups(Damage::Throw))
+  for (const Group& group : read_groups(Damage::Throw)) {
     for_each_task(group.number, [](const TaskRecord&) {});
+    former_results(group.number);
+  }
   const std::vector<SqlRow> ranges =
       read([&] { return session_->run("SELECT " CONVOY_RANGE_COLUMNS " FROM convoy_ranges", {}); });
   for (const SqlRow& row : ranges) decode_range(row, session_->name());

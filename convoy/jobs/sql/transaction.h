@@ -13,6 +13,7 @@ auto SqlStore::attempt(Begin kind, Body&& body) {
   for (;;) {
     try {
       session_->begin(kind);
+      now_ms_.reset();
       auto result = body();
       session_->commit();
       return result;

@@ -33,6 +33,18 @@ constexpr std::array<int64_t, 13> kLocal = {
 
 }  // namespace
 
+std::filesystem::path sqlite_path(const std::string& store) {
+  constexpr std::string_view kScheme = "sqlite:";
+  if (store.starts_with(kScheme)) return store.substr(kScheme.size());
+  const size_t scheme = store.find("://");
+  if (scheme != std::string::npos)
+    throw ConfigError(
+        fmt::format("job store: wanted a path, sqlite:PATH, postgresql://... or \"host=... "
+                    "dbname=...\", found '{}://...'",
+                    store.substr(0, scheme)));
+  return store;
+}
+
 bool is_local_file_system(int64_t type) {
   return std::find(kLocal.begin(), kLocal.end(), type) != kLocal.end();
 }
