@@ -85,6 +85,8 @@ struct DescentOutcome {
                                                            // papers read it
   double train_loss = std::numeric_limits<double>::quiet_NaN();
   int64_t steps = 0;
+  std::string program =
+      {};  // a JSON object that names what computed it; empty = the workload alone
 };
 
 // Closed forms beside the numbers; NaN = none or undefined.

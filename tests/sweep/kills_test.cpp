@@ -54,8 +54,10 @@ class SweepRandomKills : public SweepTest {
 
   // Kills a worker, the runner, or all at once. Returns how many workers that ended.
   int64_t kill_some(SweepProcess& sweep) {
-    const std::vector<pid_t> workers = sweep.workers();
     const unsigned choice = random_() % 4;
+    // A runner that goes on replaces the workers that this process, as slow as it may be, has killed already.
+    if (choice >= 2) ::kill(sweep.pid(), SIGSTOP);
+    const std::vector<pid_t> workers = sweep.workers();
     if (choice < 2 && !workers.empty()) {
       ::kill(workers[random_() % workers.size()], SIGKILL);
       return 1;

@@ -120,9 +120,9 @@ class Sweeps:
             begin = time.monotonic()
             self.finish("a", "unbroken.db")
             seconds = time.monotonic() - begin
-            if seconds > 4 or self.guesses >= 20_000_000:
+            if seconds > 8 or self.guesses >= 20_000_000:
                 break
-            self.guesses = int(self.guesses * min(10, 1 + 5 / seconds))
+            self.guesses = int(self.guesses * min(10, 1 + 9 / seconds))
             os.remove(os.path.join(folder, "unbroken.db"))
         self.wanted = self.results("unbroken.db")
         print(f"{self.guesses} guesses a cell take {seconds:.1f} s", flush=True)
@@ -216,7 +216,7 @@ def wrong_stores_are_said_in_a_line(sweeps):
         assert words in node.text, node.text
         assert PASSWORD not in node.text and "wr0ng" not in node.text, node.text
         assert len(node.text.strip().splitlines()) == 2, node.text  # for people, and as JSON
-        limit = 25 if "reached" in words else 5
+        limit = 60 if "reached" in words else 30  # far below what a missing server is waited for
         assert time.monotonic() - begin < limit, f"{words} took {time.monotonic() - begin:.0f} s"
 
 

@@ -23,6 +23,7 @@ case "$1" in
   crash) kill -SEGV $$ ;;
   exit) echo 'no such file' >&2; exit 3 ;;
   nan) echo '{"loss": NaN}' ;;
+  null) echo '{"loss": null}' ;;
   silent) echo done ;;
   hang) sleep 1000 & wait ;;
 esac
@@ -36,19 +37,17 @@ json row_of(const json& rows, const std::string& what) {
 
 TEST_F(SweepRun, EachFailureIsWhatItIsAndTheRestGoesOn) {
   write("program.sh", kProgram);
-  const SweepEnd end =
-      run({"run", "--grid", "case=good,crash,exit,nan,silent,hang", "--result", "loss", "--timeout",
-           "1", "--max-attempts", "2", "--json", "--", "sh", "program.sh", "{case}", "{seed}"});
+  const SweepEnd end = run({"run", "--grid", "case=good,crash,exit,nan,null,silent,hang",
+                            "--result", "loss", "--timeout", "3", "--max-attempts", "2", "--json",
+                            "--", "sh", "program.sh", "{case}", "{seed}"});
   EXPECT_EQ(end.status, 15) << end.errors;
-  EXPECT_NE(end.errors.find("6 cells: 1 value, 5 failed"), std::string::npos) << end.errors;
+  EXPECT_NE(end.errors.find("7 cells: 1 value, 6 failed"), std::string::npos) << end.errors;
   const json rows = json::parse(end.output);
   EXPECT_EQ(row_of(rows, "good")["value"], 1.5);
   EXPECT_EQ(row_of(rows, "good")["state"], "value");
-  const std::vector<std::pair<std::string, std::string>> wanted = {{"crash", "crash"},
-                                                                   {"exit", "exit"},
-                                                                   {"nan", "non_finite"},
-                                                                   {"silent", "output"},
-                                                                   {"hang", "timeout"}};
+  const std::vector<std::pair<std::string, std::string>> wanted = {
+      {"crash", "crash"}, {"exit", "exit"},     {"nan", "non_finite"},
+      {"null", "output"}, {"silent", "output"}, {"hang", "timeout"}};
   for (const auto& [what, kind] : wanted) {
     const json row = row_of(rows, what);
     EXPECT_EQ(row["state"], "failed") << what;
@@ -157,7 +156,7 @@ TEST_F(SweepRun, AProgramThatStaysCostsACellWhereItFails) {
   const SweepEnd end =
       run({"run", "--persistent", "--grid",
            "case=good,crash,garbage,hang,leave,refuse,nan,missing,silent", "--num-seeds", "2",
-           "--result", "final.loss", "--timeout", "1", "--max-attempts", "1", "--workers", "1",
+           "--result", "final.loss", "--timeout", "3", "--max-attempts", "1", "--workers", "1",
            "--json", "--", "sh", "server.sh"});
   EXPECT_EQ(end.status, 15) << end.errors;
   const json rows = json::parse(end.output);
@@ -211,10 +210,10 @@ TEST_F(SweepRun, WhatAProgramThatStaysSaysTooMuchIsNoCellsValue) {
 TEST_F(SweepRun, TheStartOfAProgramThatStaysIsNoPartOfItsFirstCell) {
   write(
       "slow.sh",
-      "sleep 2\nwhile read -r line; do echo \"{\\\"request\\\": $line, \\\"loss\\\": 1}\"; done\n");
+      "sleep 4\nwhile read -r line; do echo \"{\\\"request\\\": $line, \\\"loss\\\": 1}\"; done\n");
   const SweepEnd end =
       run({"run", "--persistent", "--num-seeds", "2", "--result", "loss", "--workers", "1",
-           "--max-attempts", "1", "--timeout", "1", "--json", "--", "sh", "slow.sh"});
+           "--max-attempts", "1", "--timeout", "3", "--json", "--", "sh", "slow.sh"});
   EXPECT_EQ(end.status, 0) << end.errors;
   for (const json& row : json::parse(end.output)) EXPECT_EQ(row["value"], 1) << row.dump();
 }
@@ -240,11 +239,33 @@ TEST_F(SweepRun, AFunctionOfAnotherProgramRunsInWorkersOfItsOwn) {
   }
 }
 
+TEST_F(SweepRun, ALineBreakInAValueBreaksNoTable) {
+  const std::string value = "a\nb\tc";
+  const std::vector<std::string> words = {"run",
+                                          "--name",
+                                          "two\nlines",
+                                          "--grid",
+                                          "x=" + value + ",d",
+                                          "--result",
+                                          "loss",
+                                          "--",
+                                          "sh",
+                                          "-c",
+                                          "test {x} = d && echo '{{\"loss\": 1}}'"};
+  const SweepEnd end = run(words);
+  EXPECT_EQ(end.status, 15) << end.errors;
+  EXPECT_NE(end.output.find("a\\nb\\tc"), std::string::npos) << end.output;
+  EXPECT_EQ(end.output.find("a\n"), std::string::npos) << end.output;
+  const SweepEnd list = run({"show", "--list"});
+  EXPECT_NE(list.output.find("two\\nlines-"), std::string::npos) << list.output;
+  // Files for programs have the value as it is.
+  EXPECT_EQ(json::parse(run({"export", "--json"}).output)[0]["x"], value);
+  EXPECT_NE(run({"export"}).output.find("\"" + value + "\""), std::string::npos);
+}
+
 TEST_F(SweepRun, AStopEndsThePrograms) {
   auto sweep = start({"run", "--num-seeds", "4", "--", "sh", "-c", "sleep 1000 & wait"});
-  while (sweep->workers().empty() && sweep->running()) {
-  }
-  ::usleep(300'000);
+  ASSERT_TRUE(wait_until([&] { return !processes("sleep 1000").empty(); }));
   ::kill(sweep->pid(), SIGTERM);
   EXPECT_EQ(sweep->wait().status, 75);
   EXPECT_TRUE(nothing_left());
@@ -252,12 +273,56 @@ TEST_F(SweepRun, AStopEndsThePrograms) {
 
 TEST_F(SweepRun, AKilledRunnerLeavesNoProgram) {
   auto sweep = start({"run", "--num-seeds", "4", "--", "sh", "-c", "setsid sleep 1000 & wait"});
-  while (sweep->workers().empty() && sweep->running()) {
-  }
-  ::usleep(300'000);
+  ASSERT_TRUE(wait_until([&] { return !processes("sleep 1000").empty(); }));
   ::kill(sweep->pid(), SIGKILL);
   EXPECT_EQ(sweep->wait().status, 137);
   EXPECT_TRUE(nothing_left());
+}
+
+// Whoever could have ended its programs is gone too. The next run finds them by what their environment says.
+TEST_F(SweepRun, WhatIsLeftWhenAllIsKilledIsEndedByTheNextRun) {
+  write("program.sh",
+        "test -e quick || { sleep 1000 & setsid sleep 1001 & wait; }\necho '{\"loss\": 1}'\n");
+  const std::vector<std::string> command = {
+      "run", "--num-seeds", "4", "--result", "loss", "--workers", "2", "--", "sh", "program.sh"};
+  auto sweep = start(command);
+  ASSERT_TRUE(wait_until(
+      [&] { return processes("sleep 1000").size() == 2 && processes("sleep 1001").size() == 2; }));
+  std::vector<pid_t> convoys = sweep->guards();
+  ASSERT_EQ(convoys.size(), 1u);
+  convoys.push_back(sweep->pid());
+  for (const pid_t worker : sweep->workers()) convoys.push_back(worker);
+  for (const pid_t pid : convoys) ::kill(pid, SIGSTOP);
+  for (const pid_t pid : convoys) ::kill(pid, SIGKILL);
+  sweep->wait();
+  EXPECT_FALSE(processes("sleep 100").empty());
+  write("quick", "");
+  const SweepEnd again = run(command);
+  EXPECT_EQ(again.status, 0) << again.errors;
+  EXPECT_NE(again.errors.find("a sweep was killed with all its workers"), std::string::npos)
+      << again.errors;
+  EXPECT_TRUE(processes("sleep 100").empty());
+}
+
+// Programs of a sweep that is alive are its own business.
+TEST_F(SweepRun, ASweepBesideAnotherEndsNothingOfIt) {
+  auto other = start({"run", "--name", "other", "--num-seeds", "2", "--workers", "1", "--", "sh",
+                      "-c", "until test -e done; do sleep 0.05; done"});
+  ASSERT_TRUE(wait_until([&] { return !processes("until test").empty(); }));
+  EXPECT_EQ(run({"run", "--results-dir", "elsewhere", "--", "true"}).status, 0);
+  write("done", "");
+  const SweepEnd end = other->wait();
+  EXPECT_EQ(end.status, 0) << end.errors;
+}
+
+TEST_F(SweepRun, AGuardThatIsStoppedHoldsNobody) {
+  auto sweep = start(
+      {"run", "--num-seeds", "2", "--", "sh", "-c", "until test -e done; do sleep 0.05; done"});
+  ASSERT_TRUE(wait_until([&] { return !sweep->guards().empty(); }));
+  for (const pid_t guard : sweep->guards()) ::kill(guard, SIGSTOP);
+  write("done", "");
+  const SweepEnd end = sweep->wait();
+  EXPECT_EQ(end.status, 0) << end.errors;
 }
 
 }  // namespace

@@ -36,6 +36,20 @@ TEST_F(SweepStore, AFolderThatMayNotBeWrittenIsSaidAtOnce) {
   EXPECT_TRUE(end.output.empty()) << end.output;
 }
 
+// Tables are written when all is computed.
+TEST_F(SweepStore, AFolderOfTablesThatMayNotBeWrittenIsSaidAtOnce) {
+  for (const char* const flag : {"--results-dir", "--figures-dir", "--log-dir"}) {
+    const SweepEnd end = run_with_mounts("mkdir -p locked && mount -t tmpfs -o ro none locked",
+                                         small({"--store", "here.db", flag, "locked"}));
+    if (end.status == 77) GTEST_SKIP() << "no mount namespaces here";
+    EXPECT_EQ(end.status, 12) << end.errors;
+    const json last = json::parse(end.last_line());
+    EXPECT_EQ(last["kind"], "io") << end.errors;
+    EXPECT_NE(last["message"].get<std::string>().find(flag), std::string::npos) << end.errors;
+    EXPECT_FALSE(std::filesystem::exists(path("here.db"))) << flag;
+  }
+}
+
 TEST_F(SweepStore, AFullDiskEndsTheRunWithoutANumber) {
   const SweepEnd end = run_with_mounts("mkdir -p full && mount -t tmpfs -o size=96k none full",
                                        small({"--results-dir", "full"}));
@@ -70,6 +84,33 @@ TEST_F(SweepStore, AFlippedByteIsNoResult) {
   const SweepEnd end = run({"show"});
   EXPECT_EQ(end.status, 10) << end.errors;
   EXPECT_NE(end.errors.find("sweep.db"), std::string::npos) << end.errors;
+}
+
+TEST_F(SweepStore, RecoverKeepsWhatIsSoundAndTheSweepComputesTheRest) {
+  ASSERT_EQ(run(small({"--num-seeds", "6"})).status, 0);
+  const std::string wanted = run({"export", "--format", "wide"}).output;
+  std::string bytes;
+  {
+    std::ifstream file(path("results/sweep.db"), std::ios::binary);
+    bytes.assign(std::istreambuf_iterator<char>(file), {});
+  }
+  const size_t at = bytes.find("\"accepted\":");
+  ASSERT_NE(at, std::string::npos);
+  bytes[at + 12] = bytes[at + 12] == '7' ? '8' : '7';
+  write("results/sweep.db", bytes);
+  const SweepEnd refused = run(small({"--num-seeds", "6"}));
+  EXPECT_EQ(refused.status, 10) << refused.errors;
+  EXPECT_NE(refused.errors.find("convoy sweep recover --store"), std::string::npos)
+      << refused.errors;
+  const SweepEnd recovered = run({"recover"});
+  EXPECT_EQ(recovered.status, 0) << recovered.errors;
+  EXPECT_NE(recovered.errors.find("kept: 5 results of 6 cells"), std::string::npos)
+      << recovered.errors;
+  EXPECT_EQ(file_beginning("results", "sweep.db.damaged-"), bytes);
+  const SweepEnd again = run(small({"--num-seeds", "6"}));
+  EXPECT_EQ(again.status, 0) << again.errors;
+  EXPECT_EQ(run({"export", "--format", "wide"}).output, wanted);
+  EXPECT_NE(run({"recover"}).errors.find("the store is sound"), std::string::npos);
 }
 
 TEST_F(SweepStore, ADamagedSweepHidesNoOther) {

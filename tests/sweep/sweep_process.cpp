@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cstdlib>
 #include <fstream>
@@ -110,6 +111,15 @@ std::vector<pid_t> SweepProcess::workers() const {
   return found;
 }
 
+std::vector<pid_t> SweepProcess::guards() const {
+  std::vector<pid_t> found;
+  for (const pid_t pid : all_processes())
+    if (state_and_parent(pid).second == pid_ &&
+        contents(fmt::format("/proc/{}/comm", pid)) == "convoy-guard\n")
+      found.push_back(pid);
+  return found;
+}
+
 SweepEnd SweepProcess::wait(std::chrono::milliseconds patience) {
   const auto until = Clock::now() + patience;
   while (running()) {
@@ -144,8 +154,7 @@ SweepEnd SweepTest::run_with_mounts(const std::string& mounts,
                                       mounts + " || exit 77; exec \"$0\" sweep \"$@\"",
                                       convoy()};
   command.insert(command.end(), arguments.begin(), arguments.end());
-  SweepEnd end =
-      SweepProcess(command, folder_.path(), num_started_++, mark_).wait(std::chrono::seconds(60));
+  SweepEnd end = SweepProcess(command, folder_.path(), num_started_++, mark_).wait();
   if (end.errors.starts_with("unshare:")) end.status = 77;
   return end;
 }
@@ -171,15 +180,34 @@ void SweepTest::write(const std::string& name, const std::string& content) const
   std::ofstream(path(name), std::ios::binary) << content;
 }
 
-::testing::AssertionResult SweepTest::nothing_left() const {
+std::vector<pid_t> SweepTest::processes(const std::string& words) const {
   const std::string entry = "SWEEP_TEST_MARK=" + mark_;
+  std::vector<pid_t> found;
+  for (const pid_t pid : all_processes()) {
+    std::string command = contents(fmt::format("/proc/{}/cmdline", pid));
+    std::replace(command.begin(), command.end(), '\0', ' ');
+    if (pid != ::getpid() && state_and_parent(pid).first != 'Z' &&
+        command.find(words) != std::string::npos &&
+        contents(fmt::format("/proc/{}/environ", pid)).find(entry) != std::string::npos)
+      found.push_back(pid);
+  }
+  return found;
+}
+
+bool SweepTest::wait_until(const std::function<bool()>& condition) {
+  for (const auto until = Clock::now() + std::chrono::minutes(1); Clock::now() < until;) {
+    if (condition()) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  return false;
+}
+
+::testing::AssertionResult SweepTest::nothing_left() const {
   std::string left;
-  for (const auto until = Clock::now() + std::chrono::seconds(5); Clock::now() < until;) {
+  for (const auto until = Clock::now() + std::chrono::seconds(20); Clock::now() < until;) {
     left.clear();
-    for (const pid_t pid : all_processes())
-      if (pid != ::getpid() && state_and_parent(pid).first != 'Z' &&
-          contents(fmt::format("/proc/{}/environ", pid)).find(entry) != std::string::npos)
-        left += contents(fmt::format("/proc/{}/cmdline", pid)) + "; ";
+    for (const pid_t pid : processes(""))
+      left += contents(fmt::format("/proc/{}/cmdline", pid)) + "; ";
     if (left.empty()) return ::testing::AssertionSuccess();
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
   }

@@ -9,6 +9,7 @@
 
 #include <chrono>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -39,8 +40,9 @@ class SweepProcess {
   pid_t pid() const { return pid_; }
   bool running();
   std::vector<pid_t> workers() const;
+  std::vector<pid_t> guards() const;
   SweepEnd wait(
-      std::chrono::milliseconds patience = std::chrono::seconds(60));  // kills it after that
+      std::chrono::milliseconds patience = std::chrono::seconds(180));  // kills it after that
 
  private:
   pid_t pid_ = -1;
@@ -63,6 +65,10 @@ class SweepTest : public ::testing::Test {
   // The one file in `folder` whose name begins so; its text.
   std::string file_beginning(const std::string& folder, const std::string& beginning) const;
   void write(const std::string& name, const std::string& content) const;
+  // Processes of this test whose command line holds `words`.
+  std::vector<pid_t> processes(const std::string& words) const;
+  // Until `condition` holds; false after a minute.
+  static bool wait_until(const std::function<bool()>& condition);
   // Processes of this test are gone, soon.
   ::testing::AssertionResult nothing_left() const;
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `convoy sweep ssm|mf|run|show|plot|export`: experiments over seeds and parameters.
+// `convoy sweep ssm|mf|run|show|plot|export|recover`: experiments over seeds and parameters.
 #include "convoy/apps/front/sweep_command.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -20,6 +21,7 @@
 #include "convoy/launch/signals.h"
 #include "convoy/sweep/command/command_grid.h"
 #include "convoy/sweep/command/persistent_program.h"
+#include "convoy/sweep/command/program_record.h"
 #include "convoy/sweep/results/figure.h"
 #include "convoy/sweep/results/summary.h"
 #include "convoy/sweep/results/tidy_table.h"
@@ -52,6 +54,17 @@ std::string store_of(const RunFlags& flags, const std::string& checkpoint_dir) {
   return (folder / "sweep.db").string();
 }
 
+// Nobody wants to learn at the end of a week that its tables can not be written.
+void check_folder(const std::string& flag, const std::string& folder) {
+  if (folder.empty()) return;
+  try {
+    AtomicFile(fs::path(folder) / "can-be-written").write("yes");
+  } catch (const IoError& error) {
+    throw IoError(fmt::format("{} {}: {}", flag, folder, error.what()),
+                  {.file = folder, .hint = fmt::format("name another folder with {}", flag)});
+  }
+}
+
 sweep::RunOptions run_options(const Context& context, const RunFlags& flags,
                               const std::string& store) {
   sweep::RunOptions options;
@@ -65,13 +78,7 @@ sweep::RunOptions run_options(const Context& context, const RunFlags& flags,
   options.log_folder = flags.log_dir;
   options.color = telemetry::color_choice(context.common.color);
   options.log = context.log();
-  if (!flags.log_dir.empty()) {
-    std::error_code error;
-    fs::create_directories(flags.log_dir, error);
-    if (error)
-      throw IoError(fmt::format("the log folder could not be made: {}", error.message()),
-                    {.file = flags.log_dir});
-  }
+  check_folder("--log-dir", flags.log_dir);
   return options;
 }
 
@@ -113,12 +120,17 @@ std::string again_hint(const sweep::RunReport& report) {
 
 // The last line, and the exit code that goes with it.
 int say_how_it_ended(const Context& context, const sweep::RunReport& report,
-                     const SweepResults& results) {
-  const std::string counts = sweep::counts_text(results);
+                     const SweepResults& results, bool redo = false) {
+  std::string counts = sweep::counts_text(results);
   if (report.stop_signal != 0)
     throw StopRequest(
         fmt::format("stopped by {}: {}", launch::signal_name(report.stop_signal), counts),
-        {.hint = "the same command goes on"});
+        {.hint = redo ? "the same command without --redo goes on" : "the same command goes on"});
+  if (!report.ran) {
+    if (const std::string when = sweep::finished_text(results); !when.empty())
+      counts += ", " + when;
+    counts += "; nothing was run";
+  }
   const std::string line = fmt::format("{}{}", counts, again_hint(report));
   if (report.failed == 0) {
     context.log().info(line);
@@ -230,6 +242,8 @@ struct SweepOutput {
 int run_plan(Context& context, const SweepPlan& plan, const RunFlags& run,
              const SweepOutput& output) {
   if (run.dry_run) return print_plan(context, plan);
+  check_folder("--results-dir", run.results_dir);
+  check_folder("--figures-dir", output.figures_dir);
   const std::string store = store_of(run, output.checkpoint_dir);
   const auto workload = sweep::make_workload(plan.workload, plan.mode);
   sweep::RunOptions options = run_options(context, run, store);
@@ -276,22 +290,64 @@ int run_mf(Context& context, const std::vector<std::string>& arguments) {
       {.checkpoint_dir = flags.checkpoint_dir, .figures_dir = flags.figures_dir, .tables = tables});
 }
 
-int run_command(Context& context, const std::vector<std::string>& arguments) {
+struct CommandLine {
   sweep::CommandFlags flags;
   RunFlags run;
-  const std::vector<std::string> command = config::parse_flags(
-      {config::list_fields(flags), config::list_fields(run), config::list_fields(context.common)},
-      arguments, config::Positionals::EndFlags);
+  std::vector<std::string> redo_cells;
+  std::vector<std::string> command;
+};
+
+// `--redo` may be followed by words such as `lr=0.1`, or `all`. Nothing else of the line is like them: a flag takes its
+// value first, and no program that comes without a `--` has such a name.
+bool names_cells(const std::string& word) {
+  return word == "all" || word.find('=') != std::string::npos;
+}
+
+CommandLine read_command_line(Context& context, std::vector<std::string> arguments) {
+  std::vector<std::string> redo_cells;
+  for (;;) {
+    CommandLine line;
+    line.command =
+        config::parse_flags({config::list_fields(line.flags), config::list_fields(line.run),
+                             config::list_fields(context.common)},
+                            arguments, config::Positionals::EndFlags);
+    const size_t at = arguments.size() - line.command.size();
+    const bool after_dashes = at > 0 && arguments[at - 1] == "--";
+    if (!line.flags.redo || line.command.empty() || after_dashes ||
+        !names_cells(line.command.front())) {
+      line.redo_cells = std::move(redo_cells);
+      return line;
+    }
+    if (line.command.front() != "all") redo_cells.push_back(line.command.front());
+    arguments.erase(arguments.begin() + static_cast<std::ptrdiff_t>(at));
+  }
+}
+
+void warn_of_changed_programs(const Context& context, const SweepResults& results) {
+  const sweep::ChangedPrograms changed = sweep::changed_programs(results);
+  if (changed.values == 0) return;
+  context.log().warning(
+      fmt::format("{} {} changed since {} of {} {} computed; --redo computes them again",
+                  fmt::join(changed.files, ", "), changed.files.size() == 1 ? "has" : "have",
+                  changed.values, counted(results.count(sweep::CellState::Value), "value"),
+                  changed.values == 1 ? "was" : "were"));
+}
+
+int run_command(Context& context, const std::vector<std::string>& arguments) {
+  const CommandLine line = read_command_line(context, arguments);
+  const sweep::CommandFlags& flags = line.flags;
+  const RunFlags& run = line.run;
   const SweepPlan plan = [&] {
     const sweep::SlowNotice notice(context.log(), "planning the cells");
-    return sweep::plan_command(flags, command);
+    return sweep::plan_command(line.flags, line.command);
   }();
   if (run.dry_run) return print_plan(context, plan);
-  sweep::check_programs(flags, command);
+  sweep::check_programs(flags, line.command);
   const std::string store = store_of(run, "");
   const auto workload = sweep::make_workload(plan.workload, plan.mode);
   sweep::RunOptions options = run_options(context, run, store);
   options.starts_programs = true;
+  if (flags.redo) options.redo = sweep::chosen_cells(flags, line.redo_cells);
   if (flags.persistent)
     options.start_seconds = sweep::PersistentLimits::of_timeout(run.timeout).start_seconds;
   options.max_gpus = flags.max_gpus;
@@ -299,13 +355,14 @@ int run_command(Context& context, const std::vector<std::string>& arguments) {
   const sweep::RunReport report = sweep::run_sweep(plan, *workload, options);
   const SweepResults results = results_of(context, report, *workload, store);
   print_results(context, results);
-  return say_how_it_ended(context, report, results);
+  warn_of_changed_programs(context, results);
+  return say_how_it_ended(context, report, results, flags.redo);
 }
 
+constexpr const char* kActionsText = "ssm, mf, run, show, plot, export or recover";
+
 int run_sweep_command(Context& context, const std::vector<std::string>& arguments) {
-  if (arguments.empty())
-    throw ConfigError("sweep wants to know of what",
-                      {.hint = "ssm, mf, run, show, plot or export"});
+  if (arguments.empty()) throw ConfigError("sweep wants to know of what", {.hint = kActionsText});
   const std::string& action = arguments.front();
   const std::vector<std::string> rest(arguments.begin() + 1, arguments.end());
   if (action == "ssm") return run_ssm(context, rest);
@@ -314,9 +371,10 @@ int run_sweep_command(Context& context, const std::vector<std::string>& argument
   if (action == "show") return sweep_show(context, rest);
   if (action == "plot") return sweep_plot(context, rest);
   if (action == "export") return sweep_export(context, rest);
-  const std::vector<std::string> known = {"ssm", "mf", "run", "show", "plot", "export"};
+  if (action == "recover") return sweep_recover(context, rest);
+  const std::vector<std::string> known = {"ssm", "mf", "run", "show", "plot", "export", "recover"};
   throw ConfigError(fmt::format("unknown sweep `{}`{}", action, did_you_mean(action, known)),
-                    {.key = action, .hint = "ssm, mf, run, show, plot or export"});
+                    {.key = action, .hint = kActionsText});
 }
 
 template <class... Flags>
@@ -342,7 +400,7 @@ Command sweep_command() {
       .usage =
           "convoy sweep ssm|mf [flags]\n"
           "convoy sweep run [flags] -- COMMAND [ARGUMENTS...]\n"
-          "convoy sweep show|plot|export [flags]",
+          "convoy sweep show|plot|export|recover [flags]",
       .examples =
           "convoy sweep ssm --seeds 0 1 2 3 --student-dims 150 300 --gnc-num-samples 1e8 --gd\n"
           "convoy sweep mf --config "
@@ -364,7 +422,9 @@ Command sweep_command() {
                   {"plot", "a figure of them, SVG or PNG", "convoy sweep plot [flags]",
                    flag_tables<SweepReadFlags>},
                   {"export", "all that is known of every cell, as a file",
-                   "convoy sweep export [flags]", flag_tables<SweepReadFlags>}}};
+                   "convoy sweep export [flags]", flag_tables<SweepReadFlags>},
+                  {"recover", "a damaged store without what is damaged in it",
+                   "convoy sweep recover [flags]", flag_tables<SweepRecoverFlags>}}};
 }
 
 }  // namespace convoy::apps

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The two halves of `convoy sweep`: what computes (sweep_command.cpp) and what reads results (sweep_results.cpp).
+// The parts of `convoy sweep`: what computes (sweep_command.cpp), what reads results (sweep_results.cpp), what mends a
+// store (sweep_recover.cpp).
 #pragma once
 
 #include <cstdint>
@@ -45,11 +46,24 @@ struct SweepReadFlags {
   }
 };
 
+struct SweepRecoverFlags {
+  std::string store;
+  std::string results_dir = "results";
+
+  template <class Visitor>
+  void fields(Visitor& visit) {
+    visit("store", store,
+          "file, PostgreSQL URL or \"host=... dbname=...\"; default sweep.db in --results-dir");
+    visit("results_dir", results_dir, "folder of the store");
+  }
+};
+
 // "20250902_080855", local time.
 std::string time_for_names();
 
 int sweep_show(Context& context, const std::vector<std::string>& arguments);
 int sweep_plot(Context& context, const std::vector<std::string>& arguments);
 int sweep_export(Context& context, const std::vector<std::string>& arguments);
+int sweep_recover(Context& context, const std::vector<std::string>& arguments);
 
 }  // namespace convoy::apps

@@ -133,19 +133,20 @@ int list_sweeps(const Context& context, jobs::JobStore& store) {
     return 0;
   }
   size_t widest = 4;
-  for (const auto& row : rows) widest = std::max(widest, row["name"].get<std::string>().size());
+  const auto text_of = [](const nlohmann::ordered_json& value) {
+    return value.is_null() ? "-" : sweep::escaped_line(value.get<std::string>());
+  };
+  for (const auto& row : rows) widest = std::max(widest, text_of(row["name"]).size());
   const auto print = [&](const std::string& name, const std::string& cells,
                          const std::string& created, const std::string& last_run,
                          const std::string& version) {
     fmt::print("{:<{}}  {:>8}  {:<20}  {:<20}  {}\n", name, widest, cells, created, last_run,
                version);
   };
-  const auto text_of = [](const nlohmann::ordered_json& value) {
-    return value.is_null() ? "-" : value.get<std::string>();
-  };
   print("NAME", "CELLS", "CREATED", "LAST RUN", "VERSION");
   for (const auto& row : rows)
-    print(row["name"], row["cells"].dump(), text_of(row["created"]), text_of(row["last_run"]),
+    print(text_of(row["name"]), row["cells"].dump(), text_of(row["created"]),
+          text_of(row["last_run"]),
           fmt::format("{} {}", text_of(row["workload"]), text_of(row["version"])));
   for (const auto& row : rows)
     if (!row["problem"].is_null())

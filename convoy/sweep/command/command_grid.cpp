@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convoy/sweep/command/command_grid.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 
 #include "convoy/base/error.h"
 #include "convoy/launch/place/preflight.h"
 #include "convoy/sweep/command/command_workload.h"
 #include "convoy/sweep/command/grid_values.h"
+#include "convoy/sweep/results/cell_result.h"
 
 namespace convoy::sweep {
 namespace {
@@ -29,13 +33,26 @@ std::vector<std::string> comma_separated(const std::string& text) {
   return parts;
 }
 
+Axis choice_of(const std::string& flag, const std::string& text) {
+  const size_t equals = text.find('=');
+  CONVOY_CHECK(equals != std::string::npos && equals > 0 && equals + 1 < text.size(), ConfigError,
+               "{} wants NAME=A,B,C, found `{}`", flag, text);
+  return {.name = text.substr(0, equals), .values = comma_separated(text.substr(equals + 1))};
+}
+
+// As the axis has it: 1.0 is its 1.
+std::string value_of_axis(const Axis& axis, const std::string& value) {
+  const std::optional<double> number = number_in(value);
+  for (const std::string& one : axis.values)
+    if (one == value || (number && number_in(one) == number)) return one;
+  throw ConfigError(fmt::format("--redo: no cell has {}={}", axis.name, value),
+                    {.hint = fmt::format("its values are {}", fmt::join(axis.values, ", "))});
+}
+
 std::vector<Axis> axes_of_flags(const CommandFlags& flags) {
   std::vector<Axis> axes;
   for (const std::string& text : flags.grid.names) {
-    const size_t equals = text.find('=');
-    CONVOY_CHECK(equals != std::string::npos && equals > 0 && equals + 1 < text.size(), ConfigError,
-                 "--grid wants NAME=A,B,C, found `{}`", text);
-    Axis axis{.name = text.substr(0, equals), .values = comma_separated(text.substr(equals + 1))};
+    Axis axis = choice_of("--grid", text);
     const bool known = std::any_of(axes.begin(), axes.end(),
                                    [&](const Axis& one) { return one.name == axis.name; });
     CONVOY_CHECK(!known && axis.name != "seed", ConfigError,
@@ -160,6 +177,33 @@ SweepPlan plan_command(const CommandFlags& flags, const std::vector<std::string>
     }
   }
   return plan;
+}
+
+std::function<bool(const Cell&)> chosen_cells(const CommandFlags& flags,
+                                              const std::vector<std::string>& choices) {
+  std::vector<Axis> axes = axes_of_flags(flags);
+  Axis seeds{.name = "seed", .values = {}};
+  for (const int64_t seed : chosen_seeds(flags.seeds, flags.num_seeds))
+    seeds.values.push_back(std::to_string(seed));
+  axes.push_back(std::move(seeds));
+  std::map<std::string, std::set<std::string>> wanted;
+  for (const std::string& text : choices) {
+    const Axis choice = choice_of("--redo", text);
+    const auto axis = std::find_if(axes.begin(), axes.end(),
+                                   [&](const Axis& one) { return one.name == choice.name; });
+    CONVOY_CHECK(axis != axes.end(), ConfigError, "--redo: `{}` is no name of the grid",
+                 choice.name);
+    for (const std::string& value : choice.values)
+      wanted[choice.name].insert(value_of_axis(*axis, value));
+  }
+  return [wanted](const Cell& cell) {
+    const auto values = nlohmann::json::parse(cell.parameters.str()).at("values");
+    return std::all_of(wanted.begin(), wanted.end(), [&](const auto& choice) {
+      const auto& [name, texts] = choice;
+      return texts.contains(name == "seed" ? std::to_string(cell.seed)
+                                           : values.at(name).template get<std::string>());
+    });
+  };
 }
 
 void check_programs(const CommandFlags& flags, const std::vector<std::string>& command) {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,7 @@ struct CommandFlags {
   config::NameList env;
   std::string result;
   bool persistent = false;
+  bool redo = false;
   int64_t max_gpus = -1;
   int64_t workers_per_device = 1;
   int64_t num_seeds = 1;
@@ -35,6 +37,10 @@ struct CommandFlags {
     visit("persistent", persistent,
           "the command stays, reads a JSON line of names and values for each cell and answers "
           "with one");
+    visit(
+        "redo", redo,
+        "compute again what has a result: every cell, or those of the NAME=A,B that follow, as in "
+        "`--redo lr=0.1 seed=0,1`; results are kept until the new ones are there");
     visit("max_gpus", max_gpus,
           "GPUs that workers share; each sees one as CUDA_VISIBLE_DEVICES; -1 = all, 0 = none")
         .at_least(-1);
@@ -46,6 +52,11 @@ struct CommandFlags {
 
 // Throws ConfigError: a name given twice, a value twice (1 and 1.0 are one), a placeholder without a name, no command.
 SweepPlan plan_command(const CommandFlags& flags, const std::vector<std::string>& command);
+
+// Whether a cell is one of those that `choices` name, "NAME=A,B" each: it has one of the values of each name. Every cell
+// for none. Throws ConfigError where a name or a value is none of the grid's, or of the seeds.
+std::function<bool(const Cell&)> chosen_cells(const CommandFlags& flags,
+                                              const std::vector<std::string>& choices);
 
 // Throws ConfigError when a program that a cell would start can not be, as far as it can be told before.
 void check_programs(const CommandFlags& flags, const std::vector<std::string>& command);

@@ -13,7 +13,6 @@
 #include "convoy/sweep/runner/task_failure.h"
 
 namespace convoy::sweep {
-namespace {
 
 struct CellCommand {
   std::vector<std::string> program;
@@ -22,6 +21,8 @@ struct CellCommand {
   nlohmann::json question;  // the values by name, and the seed
   bool persistent = false;
 };
+
+namespace {
 
 // Numbers where the text is one, as programs want them.
 nlohmann::json question_of(const Cell& cell) {
@@ -95,7 +96,8 @@ double run_once(const CellCommand& command, double timeout_seconds) {
 
 double value_in(const nlohmann::json& answer, const std::string& key) {
   jobs::Failure failure;
-  if (const auto* const error = find_key(answer, "error"); error != nullptr && error->is_string()) {
+  const auto* const error = find_key(answer, "error");
+  if (error != nullptr && error->is_string() && !is_number_as_text(*error)) {
     failure.kind = "error";
     failure.message = error->get<std::string>();
     throw TaskFailure(std::move(failure));
@@ -107,6 +109,8 @@ double value_in(const nlohmann::json& answer, const std::string& key) {
 }
 
 }  // namespace
+
+std::vector<std::string> program_of(const Cell& cell) { return command_of(cell).program; }
 
 std::string fill_placeholders(const std::string& text, const std::vector<std::string>& names,
                               const std::vector<std::string>& values) {
@@ -139,18 +143,30 @@ std::vector<DescentOutcome> CommandWorkload::descend(const std::vector<Cell>& ce
   std::vector<DescentOutcome> outcomes;
   for (const Cell& cell : cells) {
     const CellCommand command = command_of(cell);
-    DescentOutcome outcome;
     if (command.persistent) {
-      if (!program_ || !program_->is(command.program, command.environment))
-        program_ = std::make_unique<PersistentProgram>(
-            command.program, command.environment, PersistentLimits::of_timeout(timeout_seconds_));
-      outcome.loss = value_in(program_->ask(command.question), command.key);
-    } else {
-      outcome.loss = run_once(command, timeout_seconds_);
+      outcomes.push_back(ask(command));
+      continue;
     }
-    outcomes.push_back(outcome);
+    // Before it starts: an edit of its files from then on is one of another program.
+    DescentOutcome outcome;
+    outcome.program = record_.of(command.program);
+    outcome.loss = run_once(command, timeout_seconds_);
+    outcomes.push_back(std::move(outcome));
   }
   return outcomes;
+}
+
+DescentOutcome CommandWorkload::ask(const CellCommand& command) const {
+  if (!program_ || !program_->is(command.program, command.environment))
+    program_ = std::make_unique<PersistentProgram>(command.program, command.environment,
+                                                   PersistentLimits::of_timeout(timeout_seconds_));
+  const int64_t num_starts = program_->num_starts();
+  std::string record = record_.of(command.program);
+  DescentOutcome outcome;
+  outcome.loss = value_in(program_->ask(command.question), command.key);
+  if (program_->num_starts() != num_starts) program_record_ = std::move(record);
+  outcome.program = program_record_;
+  return outcome;
 }
 
 Theory CommandWorkload::theory(const Cell&) const { return {}; }

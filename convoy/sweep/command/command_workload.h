@@ -17,9 +17,12 @@
 #include <vector>
 
 #include "convoy/sweep/command/persistent_program.h"
+#include "convoy/sweep/command/program_record.h"
 #include "convoy/sweep/workload.h"
 
 namespace convoy::sweep {
+
+struct CellCommand;
 
 class CommandWorkload : public Workload {
  public:
@@ -34,9 +37,16 @@ class CommandWorkload : public Workload {
   Theory theory(const Cell& cell) const override;
 
  private:
+  DescentOutcome ask(const CellCommand& command) const;
+
   double timeout_seconds_;
+  mutable ProgramRecord record_;
   mutable std::unique_ptr<PersistentProgram> program_;  // of the last cell that has one
+  mutable std::string program_record_;                  // of its start
 };
+
+// The command of a cell, its placeholders replaced.
+std::vector<std::string> program_of(const Cell& cell);
 
 // `text` with its placeholders replaced. Throws ConfigError on an unknown name.
 std::string fill_placeholders(const std::string& text, const std::vector<std::string>& names,

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
@@ -24,6 +26,12 @@ bool out_of_range(const std::string& text) {
          std::isinf(number);
 }
 
+constexpr std::array<std::string_view, 3> kNotFinite = {"-Infinity", "Infinity", "NaN"};
+
+bool is_not_finite(const std::string& text) {
+  return std::find(kNotFinite.begin(), kNotFinite.end(), text) != kNotFinite.end();
+}
+
 // The characters of the number that begins at `at`; none when there is no number.
 std::string number_at(const std::string& line, size_t at) {
   if (line[at] != '-' && (line[at] < '0' || line[at] > '9')) return "";
@@ -38,11 +46,11 @@ std::string readable(const std::string& line) {
     if (line[at] == '"') in_text = !in_text;
     if (in_text && line[at] == '\\' && at + 1 < line.size()) text += line[at++];
     std::string_view word;
-    for (const std::string_view one : {"-Infinity", "Infinity", "NaN"})
+    for (const std::string_view one : kNotFinite)
       if (!in_text && line.compare(at, one.size(), one) == 0) word = one;
     const std::string number = in_text || !word.empty() ? "" : number_at(line, at);
     if (!word.empty()) {
-      text += "null";
+      text += fmt::format("\"{}\"", word);
       at += word.size() - 1;
     } else if (!number.empty()) {
       text += out_of_range(number) ? fmt::format("\"{}\"", number) : number;
@@ -73,9 +81,14 @@ const nlohmann::json* find_key(const nlohmann::json& object, const std::string& 
   return nullptr;
 }
 
+bool is_number_as_text(const nlohmann::json& value) {
+  return value.is_string() && (is_not_finite(value.get_ref<const std::string&>()) ||
+                               out_of_range(value.get_ref<const std::string&>()));
+}
+
 double number_of(const nlohmann::json& value, const std::string& key) {
-  if (value.is_null()) return std::nan("");
   if (value.is_number()) return value.get<double>();
+  if (value.is_string() && is_not_finite(value.get<std::string>())) return std::nan("");
   jobs::Failure failure;
   if (value.is_string() && out_of_range(value.get<std::string>())) {
     failure.kind = "non_finite";

@@ -48,5 +48,11 @@ TEST(JsonAnswer, OtherNumbersAreReadAsBefore) {
   EXPECT_EQ(failure_of(R"({"loss": "inf"})").kind, "output");
 }
 
+TEST(JsonAnswer, NullIsNoNumberAtAll) {
+  const jobs::Failure failure = failure_of(R"({"loss": null})");
+  EXPECT_EQ(failure.kind, "output");
+  EXPECT_EQ(failure.message, "`loss` is no number: null");
+}
+
 }  // namespace
 }  // namespace convoy::sweep

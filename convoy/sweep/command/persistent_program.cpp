@@ -77,6 +77,7 @@ void PersistentProgram::start() {
     running_.reset();
     throw;
   }
+  ++num_starts_;
   running_->input = std::move(input.write_end);
   ::fcntl(running_->input.get(), F_SETFL, O_NONBLOCK);
 }

@@ -39,6 +39,8 @@ class PersistentProgram {
     return program == program_ && environment == environment_;
   }
 
+  int64_t num_starts() const { return num_starts_; }
+
   // The answer to `question`, an object without `cell`. Blocks. Throws TaskFailure: "exit", "crash", "timeout", "output"; and what
   // start_rank throws.
   nlohmann::json ask(const nlohmann::json& question);
@@ -65,6 +67,7 @@ class PersistentProgram {
   std::vector<std::string> program_;
   std::map<std::string, std::string> environment_;
   PersistentLimits limits_;
+  int64_t num_starts_ = 0;
   int64_t cell_ = 0;  // number of the last question; no two have the same
   std::optional<Running> running_;
 };

@@ -22,6 +22,8 @@ std::string cell_state_word(CellState state) {
       return "value";
     case CellState::Censored:
       return "censored";
+    case CellState::Former:
+      return "former";
     case CellState::Failed:
       break;
   }
@@ -52,7 +54,7 @@ int64_t SweepResults::count(CellState state) const {
 }
 
 std::map<CellState, int64_t> SweepResults::counts() const {
-  std::array<int64_t, 4> counts{};
+  std::array<int64_t, 5> counts{};
   for (const CellResult& cell : cells) ++counts[static_cast<size_t>(cell.state)];
   std::map<CellState, int64_t> by_state;
   for (size_t state = 0; state < counts.size(); ++state)

@@ -23,14 +23,15 @@ enum class CellState {
   Value,     // a number
   Censored,  // guesses are done, none passed
   Failed,    // it was tried as often as allowed
+  Former,    // it is to be computed again; the number is the one that it had
 };
 
-std::string cell_state_word(CellState state);  // "partial", "value", "censored", "failed"
+std::string cell_state_word(CellState state);  // "partial", "value", "censored", "failed", "former"
 
 struct CellResult {
   Cell cell;
   CellState state = CellState::Partial;
-  double value = std::numeric_limits<double>::quiet_NaN();  // NaN unless state is Value
+  double value = std::numeric_limits<double>::quiet_NaN();  // NaN unless state is Value or Former
   int64_t planned_guesses = 0;                              // 0: a descent or a command
   Tally tally;                                              // of guesses that count
   DescentOutcome descent;
@@ -39,6 +40,11 @@ struct CellResult {
   int64_t attempts = 0;
   double seconds = 0;  // of all workers together
   SharedText device;
+  // Of a command: names of its program and its scripts with a hash of each, a JSON object; empty = not known.
+  SharedText program;
+  int64_t finished_ms = 0;  // jobs::TaskRecord
+  // Where state is Failed: the number that it had before it was computed again; NaN = none.
+  double former_value = std::numeric_limits<double>::quiet_NaN();
 
   double standard_error() const;  // NaN: none
   // 95 %: of a mean mean +- 1.96 standard errors; NaN where there is none.

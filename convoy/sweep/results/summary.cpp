@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <ctime>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <tuple>
@@ -105,8 +107,10 @@ std::string group_text(const std::map<std::string, nlohmann::json>& axes,
   return text;
 }
 
-std::string table_of(const Rows& rows) {
+std::string table_of(Rows rows) {
   std::vector<size_t> widths;
+  for (auto& row : rows)
+    for (std::string& text : row) text = escaped_line(text);
   for (const auto& row : rows)
     for (size_t column = 0; column < row.size(); ++column) {
       if (column == widths.size()) widths.push_back(0);
@@ -136,6 +140,7 @@ std::string share_text(double value) {
 std::string value_text(const CellResult& cell) {
   switch (cell.state) {
     case CellState::Value:
+    case CellState::Former:
       return short_number(cell.value);
     case CellState::Censored:
       return "censored";
@@ -152,14 +157,37 @@ std::string one_line(std::string text) {
   return text;
 }
 
+// Local time to the minute, "05:05"; with the day unless that is today, as `other` is, which it may stand beside.
+std::string clock_text(int64_t milliseconds, int64_t other) {
+  if (milliseconds == 0) return "before";
+  const auto local = [](std::time_t seconds) {
+    std::tm fields{};
+    ::localtime_r(&seconds, &fields);
+    return fields;
+  };
+  const auto day = [](const std::tm& fields) { return 1000 * fields.tm_year + fields.tm_yday; };
+  const std::tm fields = local(milliseconds / 1000);
+  const int today = day(local(std::time(nullptr)));
+  const bool both_today = day(fields) == today && day(local(other / 1000)) == today;
+  char text[32] = {};
+  std::strftime(text, sizeof(text), both_today ? "%H:%M" : "%Y-%m-%d %H:%M", &fields);
+  return text;
+}
+
 std::string remark(const CellResult& cell) {
   switch (cell.state) {
     case CellState::Censored:
       return fmt::format("0 of {} guesses passed: P < {:.2e} at 95 %", cell.tally.guesses,
                          cell.share_bound());
     case CellState::Failed:
-      return fmt::format("{}: {} (attempt {})", cell.failure->kind, one_line(cell.failure->message),
-                         cell.failure->attempt);
+      return fmt::format("{}: {} (attempt {}){}", cell.failure->kind,
+                         one_line(cell.failure->message), cell.failure->attempt,
+                         std::isfinite(cell.former_value)
+                             ? fmt::format("; it was {} before", short_number(cell.former_value))
+                             : "");
+    case CellState::Former:
+      return fmt::format("to be computed again; this is its value from {}",
+                         clock_text(cell.finished_ms, cell.finished_ms));
     case CellState::Partial:
       return cell.planned_guesses > 0
                  ? fmt::format("{} of {} guesses", cell.tally.guesses, cell.planned_guesses)
@@ -219,13 +247,32 @@ double median_of(const std::vector<double>& values) {
 
 }  // namespace
 
+std::string escaped_line(std::string_view text) {
+  std::string escaped;
+  for (const char letter : text) {
+    const auto byte = static_cast<unsigned char>(letter);
+    if (letter == '\n')
+      escaped += "\\n";
+    else if (letter == '\t')
+      escaped += "\\t";
+    else if (letter == '\r')
+      escaped += "\\r";
+    else if (byte < 0x20 || byte == 0x7f)
+      escaped += fmt::format("\\x{:02x}", byte);
+    else
+      escaped += letter;
+  }
+  return escaped;
+}
+
 std::string SeedSummary::counts_text() const {
-  const int64_t all = values + failed + censored + partial;
+  const int64_t all = values + failed + censored + partial + former;
   if (values == all) return std::to_string(all);
   std::string text = fmt::format("{} of {}", values, all);
   if (failed > 0) text += fmt::format(", {} failed", failed);
   if (censored > 0) text += fmt::format(", {} censored", censored);
   if (partial > 0) text += fmt::format(", {} unfinished", partial);
+  if (former > 0) text += fmt::format(", {} to be computed again", former);
   return text;
 }
 
@@ -303,6 +350,7 @@ std::vector<SeedSummary> summarise(const SweepResults& results, const std::strin
     row.summary.failed += cell.state == CellState::Failed ? 1 : 0;
     row.summary.censored += cell.state == CellState::Censored ? 1 : 0;
     row.summary.partial += cell.state == CellState::Partial ? 1 : 0;
+    row.summary.former += cell.state == CellState::Former ? 1 : 0;
     row.priors.push_back(cell.theory.prior_mean);
     row.curves.push_back(cell.theory.curve);
     row.guesses += cell.tally.guesses;
@@ -343,7 +391,20 @@ std::string counts_text(const SweepResults& results) {
     text += fmt::format(", {} failed", count);
   if (const int64_t count = counts.at(CellState::Partial); count > 0)
     text += fmt::format(", {} unfinished", count);
+  if (const int64_t count = counts.at(CellState::Former); count > 0)
+    text += fmt::format(", {} to be computed again", count);
   return text;
+}
+
+std::string finished_text(const SweepResults& results) {
+  int64_t first = std::numeric_limits<int64_t>::max(), last = 0;
+  for (const CellResult& cell : results.cells) {
+    first = std::min(first, cell.finished_ms);
+    last = std::max(last, cell.finished_ms);
+  }
+  if (results.cells.empty() || first == 0) return "";
+  const std::string from = clock_text(first, last), to = clock_text(last, first);
+  return from == to ? "all from " + from : fmt::format("from {} to {}", from, to);
 }
 
 }  // namespace convoy::sweep

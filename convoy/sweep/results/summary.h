@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "convoy/sweep/results/cell_result.h"
@@ -20,7 +21,7 @@ struct SeedSummary {
   double position = 0;  // as a number; the row's number where it is none
   double median = 0, low = 0, high = 0;  // quartiles; NaN without any value
   double prior_mean = 0, theory = 0;     // medians over seeds of the closed forms; NaN = none
-  int64_t values = 0, failed = 0, censored = 0, partial = 0;
+  int64_t values = 0, failed = 0, censored = 0, partial = 0, former = 0;
   double accepted_share = 0;  // of all guesses together; NaN without guesses
 
   std::string counts_text() const;  // "8", "7 of 8, 1 failed"
@@ -40,7 +41,14 @@ std::vector<std::string> groups_of_cells(const SweepResults& results, const std:
 // `every_cell`, one row per cell with its 95 % interval. Failed and censored cells are marked and explained.
 std::string table_text(const SweepResults& results, bool every_cell);
 
+// Control characters as C writes them, so that a name or value stays on its line.
+std::string escaped_line(std::string_view text);
+
 // "56 cells: 54 values, 1 censored, 1 failed".
 std::string counts_text(const SweepResults& results);
+
+// When its cells got their results: "all from 05:05", "from 05:05 to 06:20"; days are named unless it was today. Empty
+// where that is not known of every cell.
+std::string finished_text(const SweepResults& results);
 
 }  // namespace convoy::sweep

@@ -58,6 +58,16 @@ class OwnText {
     at_ = close;
     return *this;
   }
+  // `key` and an object that ends just before the last character of all; empty where there is no such key.
+  OwnText& read_last_object(std::string_view key, std::string_view& object) {
+    object = {};
+    if (!good_ || !std::string_view(at_, end_).starts_with(key)) return *this;
+    at_ += key.size();
+    const char* const close = std::max(at_, end_ - 1);
+    object = {at_, close};
+    at_ = close;
+    return *this;
+  }
   bool at_end() const { return good_ && at_ == end_; }
 
  private:
@@ -68,11 +78,13 @@ class OwnText {
 
 bool read_effort(OwnText& text, CellResult& cell) {
   int64_t microseconds = 0;
-  std::string_view device;
+  std::string_view device, program;
   text.skip(",\"microseconds\":").read(microseconds).skip(",\"attempts\":").read(cell.attempts);
-  text.skip(",\"device\":\"").read_plain(device).skip("\"}");
+  text.skip(",\"device\":\"").read_plain(device).skip("\"");
+  text.read_last_object(",\"program\":", program).skip("}");
   cell.seconds = static_cast<double>(microseconds) * 1e-6;
   if (device != cell.device.str()) cell.device = std::string(device);
+  if (program != cell.program.str()) cell.program = std::string(program);
   return text.at_end();
 }
 
@@ -106,6 +118,7 @@ void read_parsed(const std::string& payload, bool guessed, CellResult& cell) {
   cell.attempts = object.at("attempts").get<int64_t>();
   cell.seconds = static_cast<double>(object.at("microseconds").get<int64_t>()) * 1e-6;
   cell.device = object.at("device").get<std::string>();
+  cell.program = object.contains("program") ? object.at("program").dump() : std::string();
   if (guessed) {
     cell.tally = Tally::parse(object.at("tally").dump());
     return;
@@ -140,22 +153,25 @@ jobs::Result descent_result(const DescentOutcome& outcome, const Effort& effort)
   object["train_loss"] = outcome.train_loss;  // NaN is written as null
   object["steps"] = outcome.steps;
   put(object, effort);
+  if (!outcome.program.empty()) object["program"] = nlohmann::ordered_json::parse(outcome.program);
   return {.kind = jobs::ResultKind::Value, .payload = object.dump(), .failure = {}};
 }
 
 CellResult cell_result(const PlannedCell& planned, const jobs::TaskRecord& record,
-                       const SharedText& likely_device) {
+                       const LikelyTexts& likely) {
   CellResult cell;
   cell.cell = planned.cell;
   cell.planned_guesses = planned.guesses;
   if (!record.result) return cell;
+  cell.finished_ms = record.finished_ms;
   if (record.result->kind == jobs::ResultKind::Failed) {
     cell.state = CellState::Failed;
     cell.failure = std::make_shared<const jobs::Failure>(record.result->failure);
     cell.attempts = cell.failure->attempt;
     return cell;
   }
-  cell.device = likely_device;
+  cell.device = likely.device;
+  cell.program = likely.program;
   const std::string& payload = record.result->payload;
   const bool guessed = planned.guesses > 0;
   try {

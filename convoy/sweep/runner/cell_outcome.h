@@ -24,10 +24,15 @@ jobs::Result guess_result(const Tally& tally, const Effort& effort);
 // Failed where the loss is no finite number.
 jobs::Result descent_result(const DescentOutcome& outcome, const Effort& effort);
 
-// The state, numbers and effort of a task with its result; `theory` is left alone. A device that is the likely one
-// shares its text. Throws DataError.
+// Of the cell before: where a text is the same it is shared.
+struct LikelyTexts {
+  SharedText device = {};
+  SharedText program = {};
+};
+
+// The state, numbers and effort of a task with its result; `theory` is left alone. Throws DataError.
 CellResult cell_result(const PlannedCell& planned, const jobs::TaskRecord& record,
-                       const SharedText& likely_device = {});
+                       const LikelyTexts& likely = {});
 
 // "AMD EPYC 7B13, 2 of 8 cores": what the host computes with.
 std::string device_name();

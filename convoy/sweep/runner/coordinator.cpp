@@ -50,6 +50,7 @@ class Coordinator {
           "{} is on a network file system: let one host use it at a time, or several a PostgreSQL "
           "store (--store postgresql://...)",
           options.store));
+    kill_leftovers();
     const std::string num_cells = counted(static_cast<int64_t>(plan.cells.size()), "cell");
     {
       const SlowNotice notice(options_.log,
@@ -63,12 +64,14 @@ class Coordinator {
     release_gone_workers(*store_, sweep_);
     if (const int64_t again = retry_failed(*store_, sweep_); again > 0)
       options_.log.info(fmt::format("trying again: {}", counted(again, "failed cell")));
+    if (options.redo) say_redone(redo_cells(*store_, sweep_, options.redo));
     if (sweep_.reused > 0)
       options_.log.info(fmt::format("known from other sweeps: {}", counted(sweep_.reused, "cell")));
     report_.cells = static_cast<int64_t>(plan.cells.size());
     report_.added = sweep_.added;
     report_.reused = sweep_.reused;
-    if (all_finished()) return;
+    report_.ran = !all_finished();
+    if (!report_.ran) return;
     spreads_ = std::any_of(plan.cells.begin(), plan.cells.end(),
                            [](const PlannedCell& each) { return each.guesses > 0; });
     const int64_t workers = worker_count(options);
@@ -100,6 +103,22 @@ class Coordinator {
     finish_cells();
     store_->sync();
     progress_->finish();
+  }
+
+  void say_redone(int64_t cells) const {
+    options_.log.info(cells == 0 ? std::string("no cell has a result to compute again")
+                                 : fmt::format("computing again: {}; results are kept until the "
+                                               "new ones are there",
+                                               counted(cells, "cell")));
+  }
+
+  void kill_leftovers() {
+    if (!options_.starts_programs) return;
+    if (const int killed = ProgramWatch::kill_leftovers(); killed > 0)
+      options_.log.warning(
+          fmt::format("a sweep was killed with all its workers: {} that it had "
+                      "started {} still there, and ended now",
+                      counted(killed, "process", "processes"), killed == 1 ? "was" : "were"));
   }
 
   std::vector<Environment> environments(int64_t workers) const {
@@ -136,7 +155,7 @@ class Coordinator {
     }
     if (now >= next_release_) {
       next_release_ = now + kReleaseEvery;
-      release_gone_workers(*store_, sweep_);
+      if (release_gone_workers(*store_, sweep_) > 0) kill_leftovers();
     }
     if (now >= next_renew_) {
       next_renew_ = now + lease() / 4;

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -25,12 +26,13 @@ struct RunOptions {
   std::string guess_device = "cpu";
   int64_t max_gpus = -1;  // for guesses, and for programs that workers start; -1 = all, 0 = none
   int64_t workers_per_device = 1;
-  double timeout_seconds = 3600;  // of a descent, a command, or silence; 0 = none
-  double start_seconds = 0;       // silence of a program's start comes on top of that
-  int64_t max_attempts = 3;       // of one range
-  double lease_seconds = 60;      // of workers that nobody hears of any more
-  std::string log_folder;         // for the workers' stderr; empty = nowhere
-  bool starts_programs = false;   // workers start others: nothing of them may stay behind
+  double timeout_seconds = 3600;               // of a descent, a command, or silence; 0 = none
+  double start_seconds = 0;                    // silence of a program's start comes on top of that
+  int64_t max_attempts = 3;                    // of one range
+  double lease_seconds = 60;                   // of workers that nobody hears of any more
+  std::string log_folder;                      // for the workers' stderr; empty = nowhere
+  std::function<bool(const Cell&)> redo = {};  // finished cells to compute again; empty = none
+  bool starts_programs = false;  // workers start others: nothing of them may stay behind
   telemetry::ColorChoice color = telemetry::ColorChoice::Auto;
   Log log;
 };
@@ -41,6 +43,7 @@ struct RunReport {
   int64_t failed = 0;
   int64_t added = 0;
   int64_t reused = 0;
+  bool ran = false;     // something was left to compute
   StoredSweep sweep;    // where the results are
   int stop_signal = 0;  // 0 = ran to its end
   bool finished() const { return done + failed == cells; }

@@ -76,7 +76,7 @@ TEST(MutatedRows, OfAStoreAreReadOrRefused) {
 
 TEST(MutatedRows, AnswersAndLastWordsOfPrograms) {
   MutatedTexts answers(
-      {R"({"loss": 0.5, "final": {"loss": NaN, "why": "a \"text\""}, "error": null})"});
+      {R"({"loss": 0.5, "final": {"loss": NaN, "why": "a \"text\""}, "error": Infinity})"});
   MutatedTexts lines({"begin 1 2 3", "computed 1 2 3 4 5", "stored 1 2 3", "note words", "idle"});
   MutatedTexts words(
       {R"({"code":10,"kind":"data","rank":null,"file":"a.db","hint":"b","message":"c"})"});

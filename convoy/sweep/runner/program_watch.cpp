@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <cstdlib>
 
 #include "convoy/sweep/runner/worker.h"
 
@@ -11,6 +12,7 @@ namespace convoy::sweep {
 namespace {
 
 constexpr std::chrono::milliseconds kOrphanLimit{2'000};
+constexpr std::chrono::milliseconds kLeftoverLimit{2'000};
 constexpr const char* kMark = "CONVOY_SWEEP_RUNNER";
 
 }  // namespace
@@ -22,6 +24,14 @@ ProgramWatch::ProgramWatch() : guard_(scratch_.path(), kMark + ("=" + worker_nam
 void ProgramWatch::kill_orphans(const WorkerPool& pool) {
   for (const pid_t worker : pool.pids()) keeper_.leave_alone(worker);
   keeper_.kill_orphans(kOrphanLimit);
+}
+
+int ProgramWatch::kill_leftovers() {
+  const char* const outer = std::getenv(kMark);
+  const std::string own = outer == nullptr ? "" : outer;
+  return launch::kill_marked(
+      kMark, [&](const std::string& runner) { return runner != own && is_gone(runner); },
+      kLeftoverLimit);
 }
 
 std::map<std::string, std::string> ProgramWatch::environment() {

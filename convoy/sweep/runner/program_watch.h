@@ -20,6 +20,11 @@ class ProgramWatch {
   // Ends what workers left that are no longer in the pool. Blocks for 2 s at most.
   void kill_orphans(const WorkerPool& pool);
 
+  // Ends what runners of this host and user left that were killed together with their workers and their guard. Known by
+  // the mark in its environment, which names a process that is gone; a runner that is itself left by such a one spares
+  // its own kind. Returns how many processes. Blocks for 2 s at most.
+  static int kill_leftovers();
+
   // Of everything that workers start.
   static std::map<std::string, std::string> environment();
 

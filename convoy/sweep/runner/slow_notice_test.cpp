@@ -13,7 +13,7 @@ TEST(SlowNotices, SpeakOfWhatTakesLongAlone) {
   { const SlowNotice quick(Log(), "something quick", 10s); }
   {
     const SlowNotice slow(Log(), "something slow", 20ms, 20ms);
-    std::this_thread::sleep_for(200ms);
+    std::this_thread::sleep_for(1500ms);
   }
   const std::string said = ::testing::internal::GetCapturedStderr();
   EXPECT_EQ(said.find("quick"), std::string::npos) << said;

@@ -27,18 +27,38 @@ bool contains(const std::vector<Group>& groups, const Group& group) {
                      [&](const Group& one) { return one.number == group.number; });
 }
 
-std::map<std::string, int64_t> open_tasks(jobs::JobStore& store, const StoredSweep& sweep) {
-  std::map<std::string, int64_t> open;
+struct Wanted {
+  int64_t task = 0;
+  int64_t after_ms = -1;  // its result was put aside then: no older one of the same cell will do
+  std::optional<jobs::Finish> known = {};
+};
+
+// By number of the task; the last one that was put aside.
+std::map<int64_t, jobs::FormerResult> last_former(jobs::JobStore& store, int64_t group) {
+  std::map<int64_t, jobs::FormerResult> last;
+  for (jobs::FormerResult& former : store.former_results(group)) {
+    const int64_t task = former.task;
+    last.insert_or_assign(task, std::move(former));
+  }
+  return last;
+}
+
+std::map<std::string, Wanted> open_tasks(jobs::JobStore& store, const StoredSweep& sweep) {
+  std::map<std::string, Wanted> open;
   for (const Group& group : sweep.groups) {
     if (store.count_open(group.number, 1) == 0) continue;
+    const auto former = last_former(store, group.number);
     store.for_each_task(group.number, [&](const TaskRecord& task) {
-      if (task.state == jobs::TaskState::Open) open[task.id] = task.number;
+      if (task.state != jobs::TaskState::Open) return;
+      const auto aside = former.find(task.number);
+      open[task.id] = {.task = task.number,
+                       .after_ms = aside == former.end() ? -1 : aside->second.replaced_ms};
     });
   }
   return open;
 }
 
-// Failures are not taken over: what another command gave up, this one tries.
+// Failures are not taken over: what another command gave up, this one tries. Of several results the newest counts.
 int64_t take_over_finished(jobs::JobStore& store, const StoredSweep& sweep) {
   std::vector<Group> others;
   for (const Group& group : store.groups())
@@ -47,15 +67,21 @@ int64_t take_over_finished(jobs::JobStore& store, const StoredSweep& sweep) {
         !contains(sweep.groups, group))
       others.push_back(group);
   if (others.empty()) return 0;
-  const std::map<std::string, int64_t> wanted = open_tasks(store, sweep);
-  std::vector<jobs::Finish> known;
+  std::map<std::string, Wanted> wanted = open_tasks(store, sweep);
   if (wanted.empty()) return 0;
   for (const Group& group : others)
     store.for_each_task(group.number, [&](const TaskRecord& task) {
       const auto found = wanted.find(task.id);
-      if (task.state == jobs::TaskState::Done && found != wanted.end())
-        known.push_back({.task = found->second, .result = *task.result});
+      if (task.state != jobs::TaskState::Done || found == wanted.end()) return;
+      Wanted& one = found->second;
+      const bool newer = !one.known || task.finished_ms > one.known->finished_ms;
+      if (newer && task.finished_ms > one.after_ms)
+        one.known =
+            jobs::Finish{.task = one.task, .result = *task.result, .finished_ms = task.finished_ms};
     });
+  std::vector<jobs::Finish> known;
+  for (auto& [id, one] : wanted)
+    if (one.known) known.push_back(std::move(*one.known));
   const std::vector<bool> taken = store.finish(known);
   return std::count(taken.begin(), taken.end(), true);
 }
@@ -93,6 +119,23 @@ RangeTally prefix_of(const std::vector<jobs::Part>& parts) {
     end += part.count;
   }
   return sum;
+}
+
+// The value that the cell had is what is known of it while it is computed again.
+void add_former(const PlannedCell& planned, const TaskRecord& task,
+                const jobs::FormerResult& former, CellResult& cell) {
+  if (task.state == jobs::TaskState::Done || former.result.kind != jobs::ResultKind::Value) return;
+  TaskRecord before = task;
+  before.result = former.result;
+  before.finished_ms = former.finished_ms;
+  CellResult old = cell_result(planned, before, {});
+  if (task.state == jobs::TaskState::Failed) {
+    cell.former_value = old.value;
+    return;
+  }
+  old.state = CellState::Former;
+  old.theory = cell.theory;
+  cell = std::move(old);
 }
 
 Effort effort_of(const RangeTally& range) {
@@ -142,6 +185,18 @@ int64_t retry_failed(jobs::JobStore& store, const StoredSweep& sweep) {
   return reopened;
 }
 
+int64_t redo_cells(jobs::JobStore& store, const StoredSweep& sweep,
+                   const std::function<bool(const Cell&)>& wanted) {
+  std::vector<int64_t> again;
+  PlannedCellReader reader;
+  for (const Group& group : sweep.groups)
+    store.for_each_task(group.number, [&](const TaskRecord& task) {
+      if (task.state != jobs::TaskState::Open && wanted(reader.read(task.parameters).cell))
+        again.push_back(task.number);
+    });
+  return again.empty() ? 0 : store.redo(again);
+}
+
 int64_t finish_complete(jobs::JobStore& store, int64_t group) {
   std::vector<jobs::Finish> finished;
   for (const TaskRecord& task : store.unfinished_complete(group)) {
@@ -178,16 +233,20 @@ SweepResults read_results(jobs::JobStore& store, const StoredSweep& sweep,
   std::vector<std::pair<size_t, int64_t>> begun;
   results.cells.reserve(static_cast<size_t>(count_cells(store, sweep)));
   PlannedCellReader reader;
-  SharedText device;
-  for (const Group& group : sweep.groups)
+  LikelyTexts known;
+  for (const Group& group : sweep.groups) {
+    const auto former = last_former(store, group.number);
     store.for_each_task_ahead(group.number, [&](const TaskRecord& task) {
       const PlannedCell& planned = reader.read(task.parameters);
       if (!task.result && task.units_done > 0)
         begun.emplace_back(results.cells.size(), task.number);
-      results.cells.push_back(cell_result(planned, task, device));
-      if (task.result) device = results.cells.back().device;
-      results.cells.back().theory = workload.theory(planned.cell);
+      CellResult& cell = results.cells.emplace_back(cell_result(planned, task, known));
+      if (task.result) known = {cell.device, cell.program};
+      cell.theory = workload.theory(planned.cell);
+      const auto aside = former.find(task.number);
+      if (aside != former.end()) add_former(planned, task, aside->second, cell);
     });
+  }
   for (const auto& [at, task] : begun) {
     const RangeTally range = tally_of(store.progress(task));
     results.cells[at].tally = range.total();

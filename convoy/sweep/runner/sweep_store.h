@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -31,6 +32,10 @@ int64_t release_gone_workers(jobs::JobStore& store, const StoredSweep& sweep);
 
 // Failed tasks are tried again, unless somebody is at work on the sweep. Returns how many.
 int64_t retry_failed(jobs::JobStore& store, const StoredSweep& sweep);
+
+// Finished cells that are `wanted` are computed again; see jobs::JobStore::redo. Returns how many.
+int64_t redo_cells(jobs::JobStore& store, const StoredSweep& sweep,
+                   const std::function<bool(const Cell&)>& wanted);
 
 // Gives every open task of the group its result whose units are all there. Returns how many.
 int64_t finish_complete(jobs::JobStore& store, int64_t group);

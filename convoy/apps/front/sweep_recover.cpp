@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `convoy sweep recover`: a damaged store without what is damaged in it.
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "convoy/apps/front/sweep_command.h"
+#include "convoy/base/counted.h"
+#include "convoy/base/error.h"
+#include "convoy/jobs/recover_store.h"
+
+namespace convoy::apps {
+namespace {
+
+std::string kept_words(const jobs::Recovery& recovery) {
+  std::string words = fmt::format("kept: {} of {}", counted(recovery.results, "result"),
+                                  counted(recovery.tasks, "cell"));
+  if (recovery.reopened > 0)
+    words += fmt::format("; {} lost what was known of {} and {} open again",
+                         counted(recovery.reopened, "cell"), recovery.reopened == 1 ? "it" : "them",
+                         recovery.reopened == 1 ? "is" : "are");
+  if (recovery.renamed_groups > 0)
+    words += "; a sweep whose name was damaged is now recovered-NUMBER";
+  return words + ". The same sweep command computes what is missing";
+}
+
+}  // namespace
+
+int sweep_recover(Context& context, const std::vector<std::string>& arguments) {
+  SweepRecoverFlags flags;
+  const std::vector<std::string> rest = context.parse(flags, arguments);
+  CONVOY_CHECK(rest.size() <= 1, ConfigError, "wanted one store at most, found {}", rest.size());
+  if (!rest.empty()) flags.store = rest.front();
+  const std::string store = flags.store.empty()
+                                ? (std::filesystem::path(flags.results_dir) / "sweep.db").string()
+                                : flags.store;
+  const jobs::Recovery recovery = jobs::recover_store(store);
+  if (context.common.json) {
+    const nlohmann::ordered_json object = {
+        {"was_sound", recovery.was_sound},       {"cells", recovery.tasks},
+        {"results", recovery.results},           {"reopened", recovery.reopened},
+        {"dropped_rows", recovery.dropped_rows}, {"renamed", recovery.renamed_groups},
+        {"kept_aside", recovery.kept_aside}};
+    fmt::print("{}\n", object.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+    return 0;
+  }
+  if (recovery.was_sound) {
+    context.log().info("the store is sound; nothing was changed");
+    return 0;
+  }
+  if (!recovery.kept_aside.empty())
+    context.log().info(fmt::format("the damaged store is kept as {}", recovery.kept_aside));
+  context.log().info(kept_words(recovery));
+  return 0;
+}
+
+}  // namespace convoy::apps
