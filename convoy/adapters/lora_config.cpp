@@ -14,88 +14,91 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+// Bounds of what a file may say: far from any adapter there is, and no product of them overflows.
+constexpr int64_t kMostRank = 1 << 20;
+constexpr int64_t kMostLayer = 1 << 20;
+constexpr double kLeastAlpha = 1e-9;
+constexpr double kMostAlpha = 1e9;
+constexpr double kMostDropout = 0.99;  // as tuning.lora.dropout
+
 bool ends_with_component(const std::string& name, const std::string& ending) {
   return name == ending || (name.size() > ending.size() && name.ends_with(ending) &&
                             name[name.size() - ending.size() - 1] == '.');
 }
 
 // RE2 runs in linear time, so a pattern from a file cannot stall the run.
-bool matches_whole(const std::string& pattern, const std::string& name) {
+bool matches_whole(const std::string& pattern, const std::string& name, const char* key) {
   const RE2 expression(pattern, RE2::Quiet);
   if (!expression.ok())
     throw ConfigError(
         fmt::format("the module pattern `{}` cannot be used: {}", pattern, expression.error()),
-        {.key = "target_modules", .hint = "look-around and back-references are not supported"});
+        {.key = key, .hint = "look-around and back-references are not supported"});
   return RE2::FullMatch(name, expression);
 }
 
-// PEFT's get_pattern_key: the first pattern that matches the end of the name, at a component boundary.
+// PEFT's get_pattern_key: the first pattern that matches the end of the name, at a component
+// boundary.
 template <class Value>
 std::optional<Value> pattern_value(const std::map<std::string, Value>& patterns,
-                                   const std::string& name) {
+                                   const std::string& name, const char* key) {
   for (const auto& [pattern, value] : patterns)
-    if (matches_whole("(?:.*\\.)?(?:" + pattern + ")", name)) return value;
+    if (matches_whole("(?:.*\\.)?(?:" + pattern + ")", name, key)) return value;
   return std::nullopt;
 }
 
-// Keys of PEFT's LoraConfig whose non-default value changes the maths in a way that Convoy does not compute, with
-// the values that are harmless.
-void refuse_unsupported(const Json& json, const std::string& file) {
-  const auto refuse = [&](const std::string& key, const std::string& found) {
+// Modules as PEFT names them: a list of name endings, or one regular expression over whole names.
+struct ModuleChoice {
+  std::vector<std::string> names;
+  std::string pattern;
+};
+
+ModuleChoice read_modules(const io::JsonReader& json, const std::string& key) {
+  if (json.has(key) && json.find(key)->is_string()) return {{}, json.string_or(key, "")};
+  return {json.strings_or_empty(key), ""};
+}
+
+// A single name with the signs of a regular expression is one, as a string is in PEFT.
+ModuleChoice choose_modules(const std::vector<std::string>& names) {
+  const bool is_pattern =
+      names.size() == 1 && names[0].find_first_of("*+?[](){}|^$\\") != std::string::npos;
+  if (is_pattern) return {{}, names[0]};
+  return {names, ""};
+}
+
+// Settings of PEFT's LoraConfig that change the maths in a way that Convoy does not compute.
+void refuse_unsupported(const io::JsonReader& json) {
+  const auto refuse = [&](const std::string& key) {
     throw DataError(
-        fmt::format("the adapter uses `{}` = {}, which Convoy does not compute", key, found),
-        {.file = file, .key = key, .hint = "merge it into the base model with PEFT first"});
+        fmt::format("the adapter uses `{}` = {:.200}, which Convoy does not compute", key,
+                    json.find(key)->dump()),
+        {.file = json.place(), .key = key, .hint = "merge it into the base model with PEFT first"});
   };
-  static const std::vector<std::string> must_be_empty = {
-      "auto_mapping",   "target_parameters", "layer_replication",       "trainable_token_indices",
-      "use_bdlora",     "loftq_config",      "alora_invocation_tokens", "arrow_config",
-      "eva_config",     "kasa_config",       "velora_config",           "monteclora_config",
-      "megatron_config"};
-  for (const std::string& key : must_be_empty)
-    if (json.contains(key) && !json[key].is_null() && !json[key].empty() && json[key] != false) {
-      // auto_mapping names Python classes; it changes nothing for a causal language model.
-      if (key != "auto_mapping") refuse(key, json[key].dump());
-    }
-  for (const std::string key : {"fan_in_fan_out", "lora_bias", "use_qalora"})
-    if (json.value(key, false)) refuse(key, "true");
-  if (json.value("bias", std::string("none")) != "none") refuse("bias", json["bias"].dump());
-  if (json.contains("task_type") && json["task_type"].is_string() &&
-      json["task_type"] != "CAUSAL_LM")
-    refuse("task_type", json["task_type"].dump());
+  // `auto_mapping` names Python classes; it changes nothing for a causal language model.
+  for (const char* key : {"target_parameters", "layer_replication", "trainable_token_indices",
+                          "use_bdlora", "loftq_config", "alora_invocation_tokens", "arrow_config",
+                          "kasa_config", "velora_config", "monteclora_config", "megatron_config"})
+    if (json.has(key) && !json.find(key)->empty() && *json.find(key) != false) refuse(key);
+  for (const char* key : {"fan_in_fan_out", "lora_bias", "use_qalora"})
+    if (json.bool_or(key, false)) refuse(key);
+  if (json.string_or("bias", "none") != "none") refuse("bias");
+  if (json.string_or("task_type", "CAUSAL_LM") != "CAUSAL_LM") refuse("task_type");
+  // These start A and B only, and the file brings both. The others (pissa, olora, ...) also change
+  // the base weight.
+  const io::Json* start = json.find("init_lora_weights");
+  const bool starts_plainly = start == nullptr || start->is_null() || start->is_boolean() ||
+                              *start == "gaussian" || *start == "orthogonal" || *start == "eva";
+  if (!starts_plainly) refuse("init_lora_weights");
+  const ModuleChoice layer_lists = read_modules(json, "layers_pattern");
+  for (const std::string& list : layer_lists.names)
+    if (list != "layers") refuse("layers_pattern");
+  if (!layer_lists.pattern.empty() && layer_lists.pattern != "layers") refuse("layers_pattern");
 }
 
-std::vector<std::string> string_list(const Json& json, const std::string& key,
-                                     const std::string& file) {
-  std::vector<std::string> list;
-  if (!json.contains(key) || json[key].is_null()) return list;
-  if (json[key].is_string()) return {json[key].get<std::string>()};
-  if (!json[key].is_array())
-    throw DataError(fmt::format("wanted a list of names, found {}", json[key].type_name()),
-                    {.file = file, .key = key});
-  for (const Json& item : json[key]) {
-    if (!item.is_string())
-      throw DataError(fmt::format("wanted a list of names, found an item {}", item.dump()),
-                      {.file = file, .key = key});
-    list.push_back(item.get<std::string>());
-  }
-  return list;
-}
-
-template <class Value>
-std::map<std::string, Value> pattern_map(const Json& json, const std::string& key,
-                                         const std::string& file) {
-  std::map<std::string, Value> map;
-  if (!json.contains(key) || json[key].is_null()) return map;
-  if (!json[key].is_object())
-    throw DataError("wanted an object of pattern: number", {.file = file, .key = key});
-  for (const auto& [pattern, value] : json[key].items()) {
-    if (!value.is_number() || value.template get<double>() <= 0)
-      throw DataError(
-          fmt::format("wanted a positive number for `{}`, found {}", pattern, value.dump()),
-          {.file = file, .key = key});
-    map[pattern] = value.template get<Value>();
-  }
-  return map;
+// PEFT writes no null for these, and loads none or another adapter; a default would be a guess.
+void refuse_nulls(const io::JsonReader& json) {
+  for (const char* key : {"peft_type", "r", "lora_alpha", "lora_dropout", "target_modules"})
+    if (json.find(key) != nullptr && json.find(key)->is_null())
+      json.fail(key, "must not be null; save the adapter again with PEFT");
 }
 
 }  // namespace
@@ -107,7 +110,9 @@ LoraConfig LoraConfig::from_settings(const settings::LoraSettings& settings) {
   config.dropout = settings.dropout;
   config.use_rslora = settings.use_rslora;
   config.use_dora = settings.use_dora;
-  config.exclude_names = settings.exclude_modules.names;
+  const ModuleChoice excluded = choose_modules(settings.exclude_modules.names);
+  config.exclude_names = excluded.names;
+  config.exclude_pattern = excluded.pattern;
   config.rank_pattern = settings.rank_pattern;
   config.alpha_pattern = settings.alpha_pattern;
   config.modules_to_save = settings.modules_to_save.names;
@@ -116,75 +121,44 @@ LoraConfig LoraConfig::from_settings(const settings::LoraSettings& settings) {
                "tuning.lora.target_modules is empty: wanted auto, all-linear or names");
   config.all_linear = targets.size() == 1 && (targets[0] == "auto" || targets[0] == "all-linear");
   if (!config.all_linear) {
-    // One name with regular-expression characters is a pattern, as a string is in PEFT.
-    const bool is_pattern =
-        targets.size() == 1 && targets[0].find_first_of("*+?[](){}|^$\\") != std::string::npos;
-    if (is_pattern)
-      config.target_pattern = targets[0];
-    else
-      config.target_names = targets;
+    const ModuleChoice chosen = choose_modules(targets);
+    config.target_names = chosen.names;
+    config.target_pattern = chosen.pattern;
   }
   return config;
 }
 
-LoraConfig LoraConfig::from_peft_json(const Json& json, const std::string& file) {
-  if (!json.is_object()) throw DataError("wanted a JSON object", {.file = file});
-  const std::string type = json.contains("peft_type") && json["peft_type"].is_string()
-                               ? json["peft_type"].get<std::string>()
-                               : "";
+LoraConfig LoraConfig::from_peft_json(const io::JsonReader& json) {
+  refuse_nulls(json);
+  const std::string type = json.require_string("peft_type");
   if (type != "LORA")
-    throw DataError(fmt::format("wanted an adapter of peft_type LORA, found `{}`", type),
-                    {.file = file, .key = "peft_type"});
-  refuse_unsupported(json, file);
+    json.fail("peft_type", fmt::format("wanted an adapter of type LORA, found `{}`", type));
+  refuse_unsupported(json);
   LoraConfig config;
-  const auto positive = [&](const char* key, double fallback) {
-    if (!json.contains(key) || json[key].is_null()) return fallback;
-    if (!json[key].is_number() || json[key].get<double>() <= 0)
-      throw DataError(fmt::format("wanted a positive number, found {}", json[key].dump()),
-                      {.file = file, .key = key});
-    return json[key].get<double>();
-  };
-  const double rank = positive("r", 8);
-  if (rank != std::floor(rank) || rank > 1 << 20)
-    throw DataError(fmt::format("wanted a whole rank, found {}", rank), {.file = file, .key = "r"});
-  config.r = static_cast<int64_t>(rank);
-  config.alpha = positive("lora_alpha", 8);
-  config.dropout = json.contains("lora_dropout") && json["lora_dropout"].is_number()
-                       ? json["lora_dropout"].get<double>()
-                       : 0;
-  config.use_rslora = json.value("use_rslora", false);
-  config.use_dora = json.value("use_dora", false);
-  config.all_linear = false;
-  if (json.contains("target_modules") && json["target_modules"].is_string()) {
-    const std::string target = json["target_modules"];
-    if (target == "all-linear")
-      config.all_linear = true;
-    else
-      config.target_pattern = target;
-  } else {
-    config.target_names = string_list(json, "target_modules", file);
-  }
-  config.exclude_names = string_list(json, "exclude_modules", file);
-  config.rank_pattern = pattern_map<int64_t>(json, "rank_pattern", file);
-  config.alpha_pattern = pattern_map<double>(json, "alpha_pattern", file);
-  config.modules_to_save = string_list(json, "modules_to_save", file);
-  if (json.contains("layers_pattern") && !json["layers_pattern"].is_null() &&
-      !json["layers_pattern"].empty() && json["layers_pattern"] != "layers" &&
-      json["layers_pattern"] != Json::array({"layers"}))
-    throw DataError(fmt::format("wanted null or `layers`, found {}", json["layers_pattern"].dump()),
-                    {.file = file, .key = "layers_pattern"});
-  if (json.contains("layers_to_transform") && !json["layers_to_transform"].is_null()) {
-    const Json& layers = json["layers_to_transform"];
-    for (const Json& layer : layers.is_array() ? layers : Json::array({layers})) {
-      if (!layer.is_number_integer())
-        throw DataError(fmt::format("wanted layer numbers, found {}", layer.dump()),
-                        {.file = file, .key = "layers_to_transform"});
-      config.layers_to_transform.push_back(layer.get<int64_t>());
-    }
-  }
-  if (json.contains("base_model_name_or_path") && json["base_model_name_or_path"].is_string())
-    config.base_model = json["base_model_name_or_path"];
-  if (json.contains("revision") && json["revision"].is_string()) config.revision = json["revision"];
+  config.r = json.int_or("r", 8, 1, kMostRank);
+  config.alpha = json.double_or("lora_alpha", 8, kLeastAlpha, kMostAlpha);
+  config.dropout = json.double_or("lora_dropout", 0, 0, kMostDropout);
+  config.use_rslora = json.bool_or("use_rslora", false);
+  config.use_dora = json.bool_or("use_dora", false);
+  const ModuleChoice targets = read_modules(json, "target_modules");
+  config.all_linear = targets.pattern == "all-linear";
+  if (!config.all_linear) config.target_pattern = targets.pattern;
+  config.target_names = targets.names;
+  if (targets.names.empty() && targets.pattern.empty())
+    json.fail("target_modules", "wanted names of modules or a pattern, found none");
+  const ModuleChoice excluded = read_modules(json, "exclude_modules");
+  config.exclude_pattern = excluded.pattern;
+  config.exclude_names = excluded.names;
+  if (const auto ranks = json.optional_object("rank_pattern"))
+    for (const std::string& pattern : ranks->keys())
+      config.rank_pattern[pattern] = ranks->require_int(pattern, 1, kMostRank);
+  if (const auto alphas = json.optional_object("alpha_pattern"))
+    for (const std::string& pattern : alphas->keys())
+      config.alpha_pattern[pattern] = alphas->require_double(pattern, kLeastAlpha, kMostAlpha);
+  config.modules_to_save = json.strings_or_empty("modules_to_save");
+  config.layers_to_transform = json.ints_or_empty("layers_to_transform", 0, kMostLayer);
+  config.base_model = json.string_or("base_model_name_or_path", "");
+  config.revision = json.string_or("revision", "");
   return config;
 }
 
@@ -193,7 +167,8 @@ std::string LoraConfig::to_peft_json(const std::vector<std::string>& targets) co
     return list.empty() ? Json(nullptr) : Json(list);
   };
   const auto number = [](double value) {  // PEFT writes whole alphas as integers
-    return value == std::floor(value) ? Json(static_cast<int64_t>(value)) : Json(value);
+    const bool whole = value == std::floor(value) && value <= kMostAlpha;
+    return whole ? Json(static_cast<int64_t>(value)) : Json(value);
   };
   nlohmann::json json;  // sorted keys
   for (const char* key :
@@ -205,7 +180,8 @@ std::string LoraConfig::to_peft_json(const std::vector<std::string>& targets) co
   json["base_model_name_or_path"] = base_model;
   json["bias"] = "none";
   json["ensure_weight_tying"] = false;
-  json["exclude_modules"] = null_if_empty(exclude_names);
+  json["exclude_modules"] =
+      exclude_pattern.empty() ? null_if_empty(exclude_names) : Json(exclude_pattern);
   json["fan_in_fan_out"] = false;
   json["inference_mode"] = true;
   json["init_lora_weights"] = true;
@@ -249,6 +225,8 @@ bool LoraConfig::targets(const std::string& module_name) const {
     });
   };
   if (ends_with_any(exclude_names) || saves_whole(module_name)) return false;
+  if (!exclude_pattern.empty() && matches_whole(exclude_pattern, module_name, "exclude_modules"))
+    return false;
   if (!layers_to_transform.empty()) {
     int64_t layer = -1;
     if (!RE2::PartialMatch(module_name, R"(\.[^.]*\.(\d+)\.)", &layer)) return false;
@@ -258,15 +236,16 @@ bool LoraConfig::targets(const std::string& module_name) const {
   }
   if (all_linear) return true;
   return target_pattern.empty() ? ends_with_any(target_names)
-                                : matches_whole(target_pattern, module_name);
+                                : matches_whole(target_pattern, module_name, "target_modules");
 }
 
 int64_t LoraConfig::rank_of(const std::string& module_name) const {
-  return pattern_value(rank_pattern, module_name).value_or(r);
+  return pattern_value(rank_pattern, module_name, "rank_pattern").value_or(r);
 }
 
 double LoraConfig::scaling_of(const std::string& module_name) const {
-  const double module_alpha = pattern_value(alpha_pattern, module_name).value_or(alpha);
+  const double module_alpha =
+      pattern_value(alpha_pattern, module_name, "alpha_pattern").value_or(alpha);
   const double rank = static_cast<double>(rank_of(module_name));
   return module_alpha / (use_rslora ? std::sqrt(rank) : rank);
 }

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a LoRA adapter is: ranks, scaling and targets, as in PEFT's adapter_config.json (PEFT 0.20). Reads and writes
-// that file; a variant that Convoy does not compute is refused by name, never loaded as plain LoRA.
+// What a LoRA adapter is: ranks, scaling and targets, as in PEFT's adapter_config.json (PEFT 0.20).
+// Reads and writes that file; a setting of PEFT 0.20 that changes the maths in a way Convoy does
+// not compute is refused by name. Keys that PEFT 0.20 does not know are ignored.
 #pragma once
 
 #include <cstdint>
 #include <map>
-#include <nlohmann/json.hpp>
-#include <optional>
 #include <string>
 #include <vector>
 
+#include "convoy/io/json_reader.h"
 #include "convoy/settings/train_settings.h"
 
 namespace convoy::adapters {
@@ -22,10 +22,12 @@ struct LoraConfig {
   bool use_rslora = false;
   bool use_dora = false;
   bool all_linear = true;  // every linear inside the blocks; the output head never
-  std::string
-      target_pattern;  // one regular expression over whole module names; empty = target_names
-  std::vector<std::string> target_names;  // module-name endings
+  // Of names and pattern at most one is set: endings of module names at a dot, or a regular
+  // expression (RE2) over whole names.
+  std::vector<std::string> target_names;
+  std::string target_pattern;
   std::vector<std::string> exclude_names;
+  std::string exclude_pattern;
   std::map<std::string, int64_t> rank_pattern;
   std::map<std::string, double> alpha_pattern;
   std::vector<std::string> modules_to_save;
@@ -35,13 +37,16 @@ struct LoraConfig {
 
   // Throws ConfigError on contradictory settings.
   static LoraConfig from_settings(const settings::LoraSettings& settings);
-  // Throws DataError naming `file` and the key.
-  static LoraConfig from_peft_json(const nlohmann::ordered_json& json, const std::string& file);
+  // adapter_config.json. What is absent has PEFT's default, and a null counts as absent, but for
+  // peft_type and target_modules, which must be there, and r, lora_alpha and lora_dropout, for
+  // which null means nothing to PEFT either. Throws DataError naming file and key.
+  static LoraConfig from_peft_json(const io::JsonReader& json);
   // adapter_config.json as PEFT 0.20 writes it: indent 2, sorted keys, no trailing newline.
   // `targets`: the modules that carry LoRA, by their last name component, sorted.
   std::string to_peft_json(const std::vector<std::string>& targets) const;
 
-  // Does the module of this full name ("model.layers.0.self_attn.q_proj") carry LoRA?
+  // Does the module of this full name ("model.layers.0.self_attn.q_proj") carry LoRA? These throw
+  // ConfigError naming the key of a pattern that is no regular expression.
   bool targets(const std::string& module_name) const;
   bool saves_whole(const std::string& module_name) const;
   int64_t rank_of(const std::string& module_name) const;

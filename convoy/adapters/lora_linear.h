@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The LoRA and DoRA maps on one linear (arXiv 2106.09685, 2402.09353), with backward written by hand: no gradient of
-// the frozen weight, no input gradient where nothing below trains, and the low-rank product added in place.
-// Shapes: T tokens, I inputs, O outputs, R rank.
+// The LoRA and DoRA maps on one linear (arXiv 2106.09685, 2402.09353). LoRA's backward is written
+// by hand: the low-rank product is added in place, and the input gradient is computed only where
+// something below trains. DoRA is differentiated by autograd, its norm held still as in PEFT.
+// Neither computes a gradient of the frozen weight. Shapes: I inputs, O outputs, R rank.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -16,18 +17,22 @@ namespace convoy::adapters {
 
 class LoraLinear final : public nn::LinearAdapter {
  public:
-  // a_RI and b_OR: fp32 leaves that require grad. magnitude_O: DoRA's, else undefined.
+  // a_RI and b_OR: fp32 leaves that require grad. magnitude_O: the same for DoRA, else undefined.
+  // `dropout`: in [0, 1).
   LoraLinear(at::Tensor a_RI, at::Tensor b_OR, at::Tensor magnitude_O, double scaling,
              double dropout);
 
-  // y = W x + b + scaling * B A drop(x); with a magnitude, PEFT's DoRA forward (its norm is detached).
-  // Dropout draws from torch's default generator, and only in training mode.
+  // x [..., I], fp32 or bf16, to y = W x + b + scaling * B A drop(x), computed in the type of x.
+  // With a magnitude and no dropout: y = b + (magnitude / ||W + scaling * B A||) * (W + scaling * B
+  // A) x; dropout then applies to all but one plain W x, as in PEFT. Dropout draws from torch's
+  // default generator, and only in training mode. `base` must neither end nor change until backward
+  // has run.
   at::Tensor forward(const nn::Linear& base, const at::Tensor& x) const override;
 
   // Dropout on or off; on at construction.
   void set_training(bool training) { training_ = training; }
 
-  // W + scaling * B A, or magnitude / ||.|| times it, in fp32: what a merged model holds.
+  // W + scaling * B A, or magnitude / ||.|| times it, in fp32: the weight of a merged model.
   at::Tensor merged_weight(const at::Tensor& weight_OI) const;
 
   const at::Tensor& a() const { return a_RI_; }

@@ -131,7 +131,8 @@ LoraModel LoraModel::load(nn::CausalLm& model, const fs::path& adapter_folder) {
   if (!fs::is_regular_file(config_path))
     throw DataError("the folder holds no adapter_config.json: it is not a PEFT adapter",
                     {.file = adapter_folder.string()});
-  LoraModel lora(LoraConfig::from_peft_json(io::read_json_file(config_path), config_path.string()));
+  LoraModel lora(LoraConfig::from_peft_json(
+      io::JsonReader(io::read_json_file(config_path), config_path.string())));
   const fs::path weights_path = adapter_folder / "adapter_model.safetensors";
   if (!fs::exists(weights_path))
     throw DataError(
@@ -142,7 +143,9 @@ LoraModel LoraModel::load(nn::CausalLm& model, const fs::path& adapter_folder) {
     lora.attach(model);
   } catch (const ConfigError& error) {
     // The contradiction lies in the adapter's file, not in the user's settings.
-    throw DataError(error.what(), {.file = config_path.string(), .key = error.place().key});
+    throw DataError(
+        error.sentence(),
+        {.file = config_path.string(), .key = error.place().key, .hint = error.place().hint});
   }
 
   const io::SafetensorsFile file(weights_path);
@@ -153,16 +156,17 @@ LoraModel LoraModel::load(nn::CausalLm& model, const fs::path& adapter_folder) {
     const io::TensorView& view = file.require(parameter.name);
     if (view.shape != parameter.value.sizes().vec())
       throw DataError(
-          fmt::format("wanted shape [{}], found [{}]", fmt::join(parameter.value.sizes(), ", "),
-                      fmt::join(view.shape, ", ")),
+          fmt::format("{}: wanted shape [{}], found [{}]", parameter.name,
+                      fmt::join(parameter.value.sizes(), ", "), fmt::join(view.shape, ", ")),
           {.file = weights_path.string(), .key = parameter.name});
     at::Tensor value = parameter.value;
     value.copy_(device::copy_to_tensor(view));
   }
   for (const io::TensorView& view : file.tensors())
     if (!expected.contains(view.name))
-      throw DataError("the tensor has no place in this model with this adapter_config.json",
-                      {.file = weights_path.string(), .key = view.name});
+      throw DataError(
+          fmt::format("{} has no place in this model with this adapter_config.json", view.name),
+          {.file = weights_path.string(), .key = view.name});
   model.head().weight_changed();
   for (nn::Linear* linear : model.block_linears()) linear->weight_changed();
   return lora;

@@ -18,26 +18,31 @@ namespace convoy::adapters {
 // The model must outlive it. Attaching freezes every parameter of the model except modules_to_save.
 class LoraModel {
  public:
-  // A: Kaiming-uniform with a = sqrt(5), a pure function of (seed, module name); B = 0; DoRA's magnitude = |W|.
-  // Throws ConfigError when nothing matches, or a name in the config matches no module.
+  // A: Kaiming-uniform with a = sqrt(5), a pure function of (seed, module name); B = 0; DoRA's
+  // magnitude = |W|. Throws ConfigError when nothing matches, or a name in the config matches no
+  // module.
   static LoraModel create(nn::CausalLm& model, LoraConfig config, uint64_t seed);
 
-  // From a PEFT adapter folder. Every tensor of the file must have its place and every place its tensor, else DataError.
+  // From a PEFT adapter folder. Every tensor of the file must have its place and every place its
+  // tensor, else DataError.
   static LoraModel load(nn::CausalLm& model, const std::filesystem::path& adapter_folder);
 
-  // Everything that trains, under PEFT's file names ("base_model.model....lora_A.weight"), in model order.
+  // Everything that trains, under PEFT's file names ("base_model.model....lora_A.weight"), in model
+  // order.
   const std::vector<nn::NamedTensor>& parameters() const { return parameters_; }
   const LoraConfig& config() const { return config_; }
   int64_t num_adapted() const { return static_cast<int64_t>(adapted_.size()); }
 
   void set_training(bool training);
 
-  // Writes adapter_config.json and adapter_model.safetensors into `folder`. `base_model`: recorded name. Throws IoError.
+  // Writes adapter_config.json and adapter_model.safetensors into `folder`. `base_model`: recorded
+  // name. Throws IoError.
   void save(const std::filesystem::path& folder, const std::string& base_model) const;
   // adapter_config.json alone.
   void save_config(const std::filesystem::path& folder, const std::string& base_model) const;
 
-  // Folds every adapter into its weight (computed in fp32, stored in the weight's dtype) and detaches them.
+  // Folds every adapter into its weight (computed in fp32, stored in the weight's dtype) and
+  // detaches them.
   void merge();
 
  private:

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Settings from all their sources, with the origin of each value. Precedence: command line > environment > file >
-// include > preset > default.
+// Settings from all their sources, each value with its origin. Precedence, highest first: command
+// line, environment, file, its includes, preset, default.
 //
 //   settings::TrainSettings settings;
-//   config::Resolved resolved = config::resolve(settings, sources);   // or settings::resolve_train(...)
-//   for (const std::string& notice : resolved.notices) log.info(notice);
+//   config::Resolved resolved = config::resolve(settings, sources);
+//   for (const std::string& notice : resolved.notices()) log.info(notice);
 //   write_file_atomic(run / "config.yaml", resolved.yaml());
 //
-// `settings` must outlive `resolved` and stay where it is. A worker reads the written file with Sources{.file = ...}: no environment, no overrides.
+// `settings` must outlive `resolved` and stay where it is. A worker reads the written file with
+// Sources{.file = ...}: no environment, no overrides. `convoy train` and its like go through
+// settings::resolve_train(), which adds its rules and names of variables.
 #pragma once
 
 #include <filesystem>
@@ -53,8 +55,8 @@ struct Sources {
 // One setting as resolved.
 struct ResolvedValue {
   std::string path;  // "train.batch_size"
-  std::string
-      origin;  // "default", "preset lora", "run.yaml:7", "environment TRAIN_BATCH_SIZE", "command line"
+  // "default", "preset lora", "run.yaml:7", "environment TRAIN_BATCH_SIZE", "command line"
+  std::string origin;
   std::string file;  // where the origin is a file
   int64_t line = 0;
 };
@@ -66,8 +68,8 @@ class Resolved {
 
   const std::vector<ResolvedValue>& values() const { return values_; }
   const std::vector<std::string>& notices() const { return notices_; }
-  const ResolvedValue& value(
-      const std::string& path) const;  // throws StateError on an unknown path
+  // Throws StateError on an unknown path.
+  const ResolvedValue& value(const std::string& path) const;
   // Where to point at when a combination of values is wrong.
   ErrorPlace place(const std::string& path, std::string hint = {}) const;
 
@@ -77,8 +79,8 @@ class Resolved {
   std::string yaml() const;               // reading it back gives the same values; byte-stable
   std::string yaml_with_origins() const;  // each line followed by "  # origin"
   nlohmann::json json() const;            // the tree of values
-  nlohmann::json json_with_origins()
-      const;  // {"train.batch_size": {"value": 1, "origin": "run.yaml:7"}}
+  // {"train.batch_size": {"value": 1, "origin": "run.yaml:7"}}
+  nlohmann::json json_with_origins() const;
 
  private:
   Section list_;
@@ -86,7 +88,8 @@ class Resolved {
   std::vector<std::string> notices_;
 };
 
-// Sets the members behind `list`. Throws ConfigError naming file, line, key and the nearest known key.
+// Sets the members behind `list`. Throws ConfigError naming file, line, key and the nearest known
+// key.
 Resolved resolve(Section list, const Sources& sources);
 
 template <class Settings>

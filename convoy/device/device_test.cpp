@@ -17,6 +17,7 @@ TEST(Dtype, RoundTripAndRefusal) {
   EXPECT_EQ(parse_dtype("fp32"), at::kFloat);
   EXPECT_EQ(parse_dtype("bf16"), at::kBFloat16);
   EXPECT_EQ(dtype_name(parse_dtype("bf16")), "bf16");
+  EXPECT_EQ(dtype_name(parse_dtype("fp16")), "fp16");
   EXPECT_EQ(dtype_name(at::kLong), "Long");
   EXPECT_THROW(parse_dtype("fp64"), ConfigError);
 }

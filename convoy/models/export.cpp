@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -47,27 +48,46 @@ io::TensorSource write_as(const std::string& name, const at::Tensor& value, at::
           }};
 }
 
+void refuse_overflow(const std::string& name, const at::Tensor& value, at::ScalarType dtype) {
+  if (dtype == at::kFloat || value.scalar_type() == dtype) return;
+  const at::Tensor flat = value.detach().contiguous().view({-1});
+  for (int64_t begin = 0; begin < flat.numel(); begin += kPieceElements) {
+    const at::Tensor piece = flat.narrow(0, begin, std::min(kPieceElements, flat.numel() - begin));
+    const at::Tensor lost = piece.isfinite().logical_and(piece.to(dtype).isinf());
+    if (!lost.any().item<bool>()) continue;
+    throw NumericError(
+        fmt::format("{} holds {:g}, which {} cannot hold", name,
+                    piece.masked_select(lost)[0].item<double>(), device::dtype_name(dtype)),
+        {.key = name, .hint = "store the model in bf16 or fp32"});
+  }
+}
+
 // A nested text model stands on its own in the export: its config moves up, with what it inherited.
-nlohmann::json unnested(const nlohmann::json& config) {
-  nlohmann::json text = config.at("text_config");
+nlohmann::json unnested(const io::JsonReader& config) {
+  nlohmann::json text = config.require_object("text_config").value();
   text["model_type"] = "gemma3_text";
   for (const char* key : {"tie_word_embeddings", "eos_token_id", "bos_token_id", "pad_token_id"}) {
-    if (config.contains(key)) text[key] = config.at(key);
+    if (config.has(key)) text[key] = *config.find(key);
   }
   return text;
 }
 
-nlohmann::json exported_config(const io::ModelFolder& source, at::ScalarType dtype) {
+std::string transformers_name(at::ScalarType dtype) {
+  if (dtype == at::kHalf) return "float16";
+  return dtype == at::kFloat ? "float32" : "bfloat16";
+}
+
+nlohmann::json exported_config(const io::ModelFolder& source, std::optional<at::ScalarType> dtype) {
   nlohmann::json config = source.config().value();
-  if (config.contains("text_config")) config = unnested(config);
-  const std::string name = dtype == at::kFloat ? "float32" : "bfloat16";
+  if (text_model_is_nested(source)) config = unnested(source.config());
   config["architectures"] = {architecture_name(source)};
   config.erase("auto_map");  // its code is not part of the export
+  if (!dtype) return config;
   if (config.contains("dtype")) {
-    config["dtype"] = name;
+    config["dtype"] = transformers_name(*dtype);
     config.erase("torch_dtype");
   } else {
-    config["torch_dtype"] = name;
+    config["torch_dtype"] = transformers_name(*dtype);
   }
   return config;
 }
@@ -76,18 +96,25 @@ nlohmann::json exported_config(const io::ModelFolder& source, at::ScalarType dty
 
 void export_model(nn::CausalLm& model, const io::ModelFolder& source,
                   const std::filesystem::path& folder, const ExportConfig& config) {
-  CONVOY_CHECK(config.dtype == at::kFloat || config.dtype == at::kBFloat16, ConfigError,
-               "models are written in fp32 or bf16, not {}", at::toString(config.dtype));
+  std::set<at::ScalarType> dtypes;
   std::vector<io::TensorSource> tensors;
   for (const nn::NamedTensor& parameter : model.parameters()) {
-    tensors.push_back(write_as(parameter.name, parameter.value, config.dtype));
+    const auto own = config.own_dtypes.find(parameter.name);
+    const at::ScalarType dtype = own == config.own_dtypes.end() ? config.dtype : own->second;
+    CONVOY_CHECK(dtype == at::kFloat || dtype == at::kBFloat16 || dtype == at::kHalf, ConfigError,
+                 "models are written in fp32, bf16 or fp16, not {}", at::toString(dtype));
+    refuse_overflow(parameter.name, parameter.value, dtype);
+    tensors.push_back(write_as(parameter.name, parameter.value, dtype));
+    dtypes.insert(dtype);
   }
   io::write_model_weights(folder, std::move(tensors), config.max_shard_bytes);
-  copy_model_files(source, folder, config.dtype);
+  // Of several types config.json names one: the source's word stays.
+  copy_model_files(source, folder,
+                   dtypes.size() == 1 ? std::optional(*dtypes.begin()) : std::nullopt);
 }
 
 void copy_model_files(const io::ModelFolder& source, const std::filesystem::path& folder,
-                      at::ScalarType dtype) {
+                      std::optional<at::ScalarType> dtype) {
   for (const char* name : kCopiedFiles) {
     if (const auto file = source.find(name)) write_file_atomic(folder / name, read_file(*file));
   }

@@ -3,8 +3,10 @@
 // What a model folder may not say. Each case edits one good folder; the error must name the key or tensor.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <functional>
 #include <string>
 
@@ -13,6 +15,7 @@
 #include "convoy/device/stored_tensor.h"
 #include "convoy/io/json_text.h"
 #include "convoy/io/safetensors.h"
+#include "convoy/models/export.h"
 #include "convoy/models/registry.h"
 #include "files/temporary_folder.h"
 
@@ -120,6 +123,115 @@ TEST(ConfigRefusal, IgnoredSettingsLoad) {
   copy.config()["eos_token_id"] = {2, 3};
   copy.config()["some_tool_version"] = "1";
   EXPECT_EQ(copy.refusal(), "");
+}
+
+// Loads, and is exported again, or is refused with a DataError: nothing else, whatever the file says.
+class AnyConfig : public ::testing::TestWithParam<const char*> {
+ protected:
+  AnyConfig() {
+    for (const char* file : {"config.json", "model.safetensors"})
+      fs::copy_file(golden_folder(GetParam()) / file, folder_ / file);
+  }
+
+  void try_out(const std::string& file, const io::Json& json, const std::string& what) const {
+    std::ofstream(folder_ / file) << json.dump();
+    try {
+      const io::ModelFolder folder = io::ModelFolder::open(folder_.path().string());
+      end_token_ids(folder);
+      read_decoder_spec(folder);
+      if (!what.ends_with("= null") && !what.ends_with("= {}")) return;
+      export_model(*load_causal_lm(folder, at::kFloat), folder, folder_ / "export", {});
+    } catch (const DataError& error) {
+      EXPECT_FALSE(error.place().file.empty()) << what;
+    } catch (const std::exception& error) {
+      ADD_FAILURE() << what << ": " << error.what();
+    }
+  }
+
+  testing::TemporaryFolder folder_;
+};
+
+TEST_P(AnyConfig, OfAnyTypeInAnyFieldLoadsOrIsRefused) {
+  const std::vector<io::Json> values = {nullptr,
+                                        true,
+                                        0,
+                                        -1,
+                                        1,
+                                        2.5,
+                                        1e300,
+                                        18446744073709551615U,
+                                        "",
+                                        "x",
+                                        {1},
+                                        "1",
+                                        {"x"},
+                                        {nullptr},
+                                        io::Json::object(),
+                                        {{"x", {1}}}};
+  const io::Json good = io::read_json_file(folder_ / "config.json");
+  io::Json other_keys = good;
+  for (const char* key : {"text_config", "rope_scaling", "quantization_config", "auto_map"})
+    if (!other_keys.contains(key)) other_keys[key] = nullptr;
+  for (const auto& [key, original] : other_keys.items()) {
+    for (const io::Json& value : values) {
+      io::Json changed = good;
+      changed[key] = value;
+      try_out("config.json", changed, key + " = " + value.dump());
+      if (!original.is_object()) continue;
+      for (const auto& [inner, ignored] : original.items()) {
+        changed[key] = original;
+        changed[key][inner] = value;
+        try_out("config.json", changed, key + "." + inner + " = " + value.dump());
+      }
+    }
+  }
+  std::ofstream(folder_ / "config.json") << good.dump();
+  for (const char* key : {"eos_token_id", "bos_token_id", "temperature", "do_sample"})
+    for (const io::Json& value : values)
+      try_out("generation_config.json", {{key, value}}, std::string(key) + " " + value.dump());
+}
+
+INSTANTIATE_TEST_SUITE_P(Families, AnyConfig,
+                         ::testing::Values("llama", "qwen2-window", "qwen3", "gemma3",
+                                           "gemma3-nested"),
+                         [](const auto& tested) {
+                           std::string name = tested.param;
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
+                         });
+
+TEST(Export, TheTextConfigOfAModelThatIsNotNestedIsNoConfigOfItsOwn) {
+  testing::TemporaryFolder folder;
+  for (const io::Json& other : {io::Json(), io::Json::object(), io::Json(5)}) {
+    fs::copy_file(golden_folder("qwen2") / "model.safetensors", folder / "model.safetensors",
+                  fs::copy_options::overwrite_existing);
+    io::Json config = io::read_json_file(golden_folder("qwen2") / "config.json");
+    config.erase("eos_token_id");
+    config["text_config"] = other;
+    write_file_atomic(folder / "config.json", config.dump());
+    const io::ModelFolder source = io::ModelFolder::open(folder.path().string());
+    const auto model = load_causal_lm(source, at::kFloat);
+    export_model(*model, source, folder / "export", {});
+    const io::Json written = io::read_json_file(folder / "export/config.json");
+    EXPECT_EQ(written["model_type"], "qwen2");
+    EXPECT_EQ(written["hidden_size"], config["hidden_size"]);
+  }
+}
+
+TEST(Export, EachWeightInATypeOfItsOwn) {
+  testing::TemporaryFolder folder;
+  const auto source = io::ModelFolder::open(golden_folder("gemma3-nested").string());
+  const auto model = load_causal_lm(source, at::kFloat);
+  auto dtypes = stored_dtypes(source);
+  ASSERT_EQ(dtypes.size(), model->parameters().size());
+  for (auto& [name, dtype] : dtypes)
+    dtype = name.find("norm") == std::string::npos ? at::kHalf : at::kBFloat16;
+  export_model(*model, source, folder.path(), {.own_dtypes = dtypes});
+  const io::SafetensorsFile written(folder / "model.safetensors");
+  for (const nn::NamedTensor& parameter : model->parameters()) {
+    const at::Tensor found = device::copy_to_tensor(written.require(parameter.name));
+    EXPECT_TRUE(found.equal(parameter.value.to(dtypes.at(parameter.name)))) << parameter.name;
+  }
 }
 
 TEST(WeightRefusal, EveryTensorMustMatchBothWays) {

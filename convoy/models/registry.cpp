@@ -77,6 +77,20 @@ std::unique_ptr<nn::CausalLm> load_causal_lm(const io::ModelFolder& folder, at::
                                        });
 }
 
+std::map<std::string, at::ScalarType> stored_dtypes(const io::ModelFolder& folder) {
+  const Family& family = family_of(folder);
+  const nn::DecoderSpec spec = family.read_spec(folder.config());
+  const CheckpointWeights weights(folder, spec, family.layout);
+  std::map<std::string, at::ScalarType> dtypes;
+  for (const nn::ParameterDeclaration& parameter : nn::declare_parameters(spec))
+    dtypes[parameter.name] = weights.stored_dtype(parameter.name);
+  return dtypes;
+}
+
+bool text_model_is_nested(const io::ModelFolder& folder) {
+  return family_of(folder).layout == TextModel::Nested;
+}
+
 std::vector<int32_t> end_token_ids(const io::ModelFolder& folder) {
   constexpr int64_t kMostId = std::numeric_limits<int32_t>::max();
   std::set<int32_t> ids;

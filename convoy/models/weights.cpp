@@ -115,4 +115,8 @@ at::Tensor CheckpointWeights::read(const std::string& name, at::ScalarType dtype
   return device::copy_to_tensor(*by_name_.at(name), dtype);
 }
 
+at::ScalarType CheckpointWeights::stored_dtype(const std::string& name) const {
+  return device::tensor_dtype(by_name_.at(name)->dtype);
+}
+
 }  // namespace convoy::models

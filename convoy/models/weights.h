@@ -27,7 +27,9 @@ class CheckpointWeights {
   // Throws DataError listing every tensor that is missing, unexpected, or of another shape or a type that is no float.
   CheckpointWeights(const io::ModelFolder& folder, const nn::DecoderSpec& spec, TextModel layout);
 
+  // For names that the model declares.
   at::Tensor read(const std::string& name, at::ScalarType dtype) const;
+  at::ScalarType stored_dtype(const std::string& name) const;
 
  private:
   void match(const nn::DecoderSpec& spec) const;

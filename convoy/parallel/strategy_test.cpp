@@ -87,7 +87,8 @@ void expect_close(const std::vector<at::Tensor>& found, const std::vector<at::Te
   }
 }
 
-// Two steps, so that state left by the first would show. Rows that do not divide leave ranks with empty micro-batches.
+// Several steps, so that state left by the first would show. Rows that do not divide leave ranks
+// with empty micro-batches.
 void compare_with_one_process(Strategy& strategy, at::ScalarType dtype, double tolerance) {
   const Toy toy(dtype, strategy.rank() + 1);  // prepare() gives all ranks rank 0's values
   strategy.prepare(toy.parameters);
@@ -96,7 +97,7 @@ void compare_with_one_process(Strategy& strategy, at::ScalarType dtype, double t
     EXPECT_EQ(held[index].sizes(), toy.parameters[index].value.sizes());
   const Toy reference(dtype, 1);
   for (const int64_t micro_batches : {1, 3}) {
-    for (const int64_t num_rows : {12, 2}) {
+    for (const int64_t num_rows : {2, 12}) {
       const at::Tensor rows = batch_of(num_rows);
       for (const TrainableParameter& parameter : reference.parameters)
         parameter.value.mutable_grad().reset();
@@ -138,7 +139,8 @@ RANK_BODY(SmallBuckets) {
 TEST(Strategy, DdpWithABucketPerParameter) { expect_all_well(start_ranks(2, "SmallBuckets")); }
 
 RANK_BODY(Accumulation) {
-  // 64 micro-batches of a tiny gradient beside a large one: bf16 accumulation would lose all the tiny ones.
+  // 64 micro-batches of a tiny gradient beside a large one: bf16 accumulation would lose all the
+  // tiny ones.
   const auto group = join();
   Ddp ddp(*group, 1 << 20);
   const at::Tensor value = at::ones({1}, at::kBFloat16).set_requires_grad(true);
@@ -173,22 +175,25 @@ RANK_BODY(Orders) {
   const auto group = join();
   const std::vector<std::vector<int64_t>> shapes = {{3}, {2, 2}, {5}, {}, {1, 4}};
   for (const int64_t bucket_bytes : {1, 20, 40, 1 << 20}) {
-    GradReducer reducer(*group, shapes, bucket_bytes);
+    std::vector<at::Tensor> gradients;
+    for (const std::vector<int64_t>& shape : shapes) gradients.push_back(at::ones(shape));
+    GradReducer reducer(*group, gradients, {3, 0, 4, 1, 2}, bucket_bytes);
+    for (const at::Tensor& gradient : gradients) EXPECT_TRUE(gradient.eq(1).all().item<bool>());
     for (unsigned step = 0; step < 3; ++step) {
       // Each rank completes its gradients in an order of its own.
       std::vector<size_t> order = {0, 1, 2, 3, 4};
       std::shuffle(order.begin(), order.end(),
                    std::mt19937(step * 10 + static_cast<unsigned>(group->rank())));
       for (const size_t index : order) {
-        reducer.gradients()[index].fill_(static_cast<float>(index) +
-                                         10.F * static_cast<float>(group->rank()));
+        gradients[index].fill_(static_cast<float>(index) +
+                               10.F * static_cast<float>(group->rank()));
         reducer.mark_ready(index);
       }
       reducer.finish_step();
       for (size_t index = 0; index < shapes.size(); ++index) {
         const float sum = 2 * static_cast<float>(index) + 10;
-        EXPECT_TRUE(reducer.gradients()[index].eq(sum).all().item<bool>());
-        EXPECT_EQ(reducer.gradients()[index].sizes().vec(), shapes[index]);
+        EXPECT_TRUE(gradients[index].eq(sum).all().item<bool>());
+        EXPECT_EQ(gradients[index].sizes().vec(), shapes[index]);
       }
     }
     EXPECT_THROW(reducer.finish_step(), StateError);
@@ -221,6 +226,8 @@ RANK_BODY(ThrowsInBackward) {
   const Toy toy(at::kFloat);
   Ddp ddp(*group, 100);
   ddp.prepare(toy.parameters);
+  run_step(ddp, toy, batch_of(4), 1);
+  ddp.reset_gradients();
   ddp.begin_micro_batch(MicroBatch::Last);
   const at::Tensor loss = toy.loss(batch_of(4));
   // Rank 1's first buckets are on their way when it fails; rank 0 waits for the rest.
@@ -237,26 +244,98 @@ TEST(Strategy, RankThatThrowsInBackwardEndsAllWithinSeconds) {
   for (const auto& result : results) EXPECT_LT(result.seconds, 10);
 }
 
-TEST(BucketPlan, ReverseOrderWithASmallFirstBucket) {
+TEST(BucketPlan, FollowsTheOrderWithASmallFirstBucket) {
   constexpr int64_t kMiB = 1 << 20;
-  EXPECT_EQ(plan_buckets({kMiB, kMiB, kMiB, kMiB / 2, kMiB / 2}, 2 * kMiB),
+  EXPECT_EQ(plan_buckets({4, 3, 2, 1, 0}, {kMiB, kMiB, kMiB, kMiB / 2, kMiB / 2}, 2 * kMiB),
             (std::vector<std::vector<size_t>>{{4, 3}, {2, 1}, {0}}));
-  EXPECT_EQ(plan_buckets({1, 30 * kMiB, 5}, 25 * kMiB),
+  EXPECT_EQ(plan_buckets({0, 2, 1}, {1, 30 * kMiB, 5}, 25 * kMiB),
+            (std::vector<std::vector<size_t>>{{0, 2, 1}}));
+  EXPECT_EQ(plan_buckets({2, 1, 0}, {1, 30 * kMiB, 5}, 25 * kMiB),
             (std::vector<std::vector<size_t>>{{2, 1}, {0}}));
-  EXPECT_EQ(plan_buckets({8, 8}, 4), (std::vector<std::vector<size_t>>{{1}, {0}}));
-  EXPECT_TRUE(plan_buckets({}, 4).empty());
+  EXPECT_EQ(plan_buckets({0, 1}, {8, 8}, 4), (std::vector<std::vector<size_t>>{{0}, {1}}));
+  EXPECT_TRUE(plan_buckets({}, {}, 4).empty());
 }
 
+// A peer that holds what this rank holds, and a list of what was sent to it.
 class TwoRanks : public comm::Group {
  public:
+  class DoneWork : public comm::Work {
+    void wait() override {}
+  };
+
   int rank() const override { return 0; }
   int size() const override { return 2; }
-  std::unique_ptr<comm::Work> start_all_reduce_sum(at::Tensor) override { return nullptr; }
+  std::unique_ptr<comm::Work> start_all_reduce_sum(at::Tensor tensor) override {
+    sent_numbers.push_back(tensor.numel());
+    return std::make_unique<DoneWork>();
+  }
   void broadcast(at::Tensor, int) override {}
-  std::vector<std::string> all_gather_bytes(std::string_view) override { return {}; }
+  std::vector<std::string> all_gather_bytes(std::string_view bytes) override {
+    return {std::string(bytes), std::string(bytes)};
+  }
   void barrier() override {}
   void abort() override {}
+
+  std::vector<int64_t> sent_numbers;
 };
+
+// The embedding of a model whose adapters train: listed last, as modules_to_save are, and ready
+// last.
+struct ToyWithWholeModule : Toy {
+  ToyWithWholeModule() : Toy(at::kFloat) { add("whole", at::randn({16, 16}) / 4); }
+  at::Tensor loss_of(const at::Tensor& rows) const {
+    return loss(rows.matmul(parameters.back().value));
+  }
+};
+
+TEST(Ddp, BucketsAreSentAsBackwardMakesThemReadyWhateverTheList) {
+  TwoRanks group;
+  const ToyWithWholeModule toy;
+  Ddp ddp(group, 1);  // a bucket per parameter
+  ddp.prepare(toy.parameters);
+  size_t sent_before_the_last = 0;
+  toy.parameters.back().value.register_hook(
+      [&](const at::Tensor&) { sent_before_the_last = group.sent_numbers.size(); });
+  for (int step = 0; step < 3; ++step) {
+    group.sent_numbers.clear();
+    for (const MicroBatch which : {MicroBatch::More, MicroBatch::Last}) {
+      ddp.begin_micro_batch(which);
+      toy.loss_of(batch_of(4)).backward();
+    }
+    // All four layers left while backward ran; in the first step the order was not yet known.
+    EXPECT_EQ(sent_before_the_last, step == 0 ? 0U : 4U) << "step " << step;
+    ddp.finish_gradients();
+    ddp.reset_gradients();
+    EXPECT_EQ(group.sent_numbers, (std::vector<int64_t>{256, 256, 256, 256, 256, 7}));
+  }
+}
+
+RANK_BODY(SameLayoutAfterAResume) {
+  const auto group = join();
+  const auto gradients_of_last_step = [&](const std::vector<int64_t>& rows_of_steps) {
+    const ToyWithWholeModule toy;
+    Ddp ddp(*group, 2000);
+    ddp.prepare(toy.parameters);
+    for (const int64_t num_rows : rows_of_steps) {
+      ddp.reset_gradients();
+      const std::vector<at::Tensor> parts = batch_of(num_rows).tensor_split(group->size());
+      ddp.begin_micro_batch(MicroBatch::Last);
+      const at::Tensor& part = parts[static_cast<size_t>(group->rank())];
+      if (part.size(0) > 0) toy.loss_of(part).backward();
+      ddp.finish_gradients();
+    }
+    std::vector<at::Tensor> values;
+    for (const at::Tensor& gradient : ddp.gradients()) values.push_back(gradient.clone());
+    return values;
+  };
+  const std::vector<at::Tensor> unbroken = gradients_of_last_step({12, 2, 9});
+  const std::vector<at::Tensor> resumed = gradients_of_last_step({9});
+  for (size_t index = 0; index < unbroken.size(); ++index)
+    EXPECT_TRUE(unbroken[index].equal(resumed[index])) << index;
+}
+TEST(Ddp, AResumedRunAddsUpAsTheUnbrokenOneDoes) {
+  expect_all_well(start_ranks(3, "SameLayoutAfterAResume"));
+}
 
 TEST(Strategy, RegistryRefusesWhatCanNotBe) {
   TwoRanks group;

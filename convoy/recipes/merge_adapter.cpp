@@ -2,29 +2,30 @@
 #include "convoy/recipes/merge_adapter.h"
 
 #include <filesystem>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "convoy/base/error.h"
 #include "convoy/base/files.h"
 #include "convoy/device/dtype.h"
-#include "convoy/device/stored_tensor.h"
 #include "convoy/models/export.h"
+#include "convoy/models/registry.h"
 #include "convoy/recipes/loaded_model.h"
 
 namespace convoy::recipes {
 namespace {
 
-// The type most of the base's weights are stored in.
-std::string stored_dtype_of(const io::ModelFolder& folder) {
-  const io::ModelWeights weights(folder);
-  for (const std::string& name : weights.names())
-    if (weights.require(name).dtype == io::Dtype::F32) return "fp32";
-  return "bf16";
+// "mixed" where the weights are stored in several.
+std::string common_name(const std::map<std::string, at::ScalarType>& dtypes) {
+  const at::ScalarType first = dtypes.begin()->second;
+  for (const auto& [name, dtype] : dtypes)
+    if (dtype != first) return "mixed";
+  return device::dtype_name(first);
 }
 
 }  // namespace
 
-void merge_adapter(const settings::ModelFlags& model_flags, const settings::MergeFlags& flags,
+void merge_adapter(const settings::ModelSourceFlags& model_flags, const settings::MergeFlags& flags,
                    const Log& log) {
   CONVOY_CHECK(!model_flags.adapter.empty(), ConfigError, "wanted --adapter FOLDER");
   CONVOY_CHECK(!flags.output.empty(), ConfigError, "wanted --output FOLDER");
@@ -32,19 +33,27 @@ void merge_adapter(const settings::ModelFlags& model_flags, const settings::Merg
   if (std::filesystem::exists(output) && !std::filesystem::is_empty(output))
     throw ConfigError("the output folder is not empty",
                       {.file = flags.output, .hint = "name a new one"});
-  settings::ModelFlags exact = model_flags;
-  exact.dtype = "fp32";
-  LoadedModel loaded = load_model(model_request(exact, ""), log);
+  LoadedModel loaded = load_model({.name = model_flags.model,
+                                   .revision = model_flags.revision,
+                                   .adapter = model_flags.adapter,
+                                   .dtype = "fp32",
+                                   .template_path = ""},
+                                  log);
   loaded.lora->merge();
-  const std::string dtype =
-      flags.save_dtype == "auto" ? stored_dtype_of(loaded.folder) : flags.save_dtype;
-  models::export_model(*loaded.model, loaded.folder, output, {.dtype = device::parse_dtype(dtype)});
+  models::ExportConfig stored;
+  if (flags.dtype == "auto")
+    stored.own_dtypes = models::stored_dtypes(loaded.folder);
+  else
+    stored.dtype = device::parse_dtype(flags.dtype);
+  models::export_model(*loaded.model, loaded.folder, output, stored);
+  const std::string dtype = flags.dtype == "auto" ? common_name(stored.own_dtypes) : flags.dtype;
   const nlohmann::ordered_json record = {{"base_model", model_flags.model},
                                          {"dtype", dtype},
                                          {"merged_from_adapters", {model_flags.adapter}},
                                          {"merge_base", "full"}};
   write_file_atomic(output / "convoy_merge.json", record.dump(2) + "\n");
-  log.info(fmt::format("merged model written to {}", flags.output));
+  log.info(fmt::format("merged model written to {}, stored in {}", flags.output,
+                       dtype == "mixed" ? "the types of the base" : dtype));
 }
 
 }  // namespace convoy::recipes

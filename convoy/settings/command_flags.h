@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Flags of the commands that run in convoy-worker. The front shows them in its help; the worker parses them. Plain data.
+// Flags of the commands that run in convoy-worker. The front shows them in its help; the worker
+// parses them. Plain data.
 #pragma once
 
 #include <cstdint>
@@ -34,11 +35,10 @@ struct CommonFlags {
 };
 
 // The model a command reads.
-struct ModelFlags {
+struct ModelSourceFlags {
   std::string model;
   std::string adapter;
   std::string revision = "main";
-  std::string dtype = "fp32";
 
   template <class Visitor>
   void fields(Visitor& visit) {
@@ -46,6 +46,16 @@ struct ModelFlags {
           "model folder in Hugging Face layout, or a hub id found in the local hub cache");
     visit("adapter", adapter, "PEFT adapter folder");
     visit("revision", revision, "hub revision looked up in the cache");
+  }
+};
+
+// A model that computes.
+struct ModelFlags : ModelSourceFlags {
+  std::string dtype = "fp32";
+
+  template <class Visitor>
+  void fields(Visitor& visit) {
+    ModelSourceFlags::fields(visit);
     visit("dtype", dtype, "compute type").one_of({"fp32", "bf16"});
   }
 };
@@ -166,13 +176,14 @@ struct EvalFlags {
 
 struct MergeFlags {
   std::string output;
-  std::string save_dtype = "auto";
+  std::string dtype = "auto";
 
   template <class Visitor>
   void fields(Visitor& visit) {
     visit("output", output, "folder to write");
-    visit("save_dtype", save_dtype, "stored type; auto = that of the base model")
-        .one_of({"auto", "fp32", "bf16"});
+    visit("dtype", dtype, "stored type; auto = of each weight that in which the base stores it")
+        .one_of({"auto", "fp32", "bf16", "fp16"})
+        .alias("save_dtype");
   }
 };
 

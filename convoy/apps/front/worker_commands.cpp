@@ -85,12 +85,12 @@ Command generate_command() {
 Command merge_command() {
   return {.name = "merge",
           .summary = "adds a LoRA adapter to its model's weights",
-          .usage = "convoy merge --model D --adapter D --output D [--save-dtype auto|fp32|bf16]",
+          .usage = "convoy merge --model D --adapter D --output D [--dtype auto|fp32|bf16|fp16]",
           .examples =
               "convoy merge --model models/tally-3m --adapter runs/sums/adapter --output merged\n"
               "convoy merge --model models/tally-3m --adapter runs/sums/adapter --output merged "
-              "--save-dtype bf16",
-          .flag_table = flag_tables<settings::MergeFlags, settings::ModelFlags>,
+              "--dtype bf16",
+          .flag_table = flag_tables<settings::MergeFlags, settings::ModelSourceFlags>,
           .run = run_merge};
 }
 

@@ -44,7 +44,7 @@ int generate_command(const Arguments& arguments) {
 
 int merge_command(const Arguments& arguments) {
   CommonFlags worker;
-  settings::ModelFlags model;
+  settings::ModelSourceFlags model;
   settings::MergeFlags flags;
   refuse_positionals(config::parse_flags(
       {config::list_fields(flags), config::list_fields(model), config::list_fields(worker)},

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Forward and backward of packed attention. Work is one task per (row, query head); a first phase
-// packs each row's keys and values once per key/value head for the GEMM loops, so heads that share
-// them never copy them. Scores of kQueryBlock queries against all their keys exist at a time,
-// nothing larger.
+// Forward and backward of packed attention. Work is one task per (row, query head). A first phase
+// packs keys and values for the GEMM loops, once per (row, key/value head): query heads that share
+// them read one copy. Forward leaves rows of few queries as they are and takes plain dot products.
+// Memory: each thread holds the scores of kQueryBlock queries against the keys of its row. Besides
+// there are the packed operands, and in backward the sums of dK and dV of every query head in fp32
+// (2 x H x S x E), which are added up at the end.
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convoy/parallel/ddp/ddp.h"
 
+#include <algorithm>
+
 #include "convoy/base/error.h"
 #include "convoy/parallel/agreement.h"
 
@@ -13,12 +15,10 @@ void Ddp::prepare(std::vector<TrainableParameter> parameters) {
   check_same_parameters(group_, parameters);
   broadcast_values(group_, parameters);
   std::vector<at::Tensor> values;
-  std::vector<std::vector<int64_t>> shapes;
   for (const TrainableParameter& parameter : parameters) {
     values.push_back(parameter.value);
-    shapes.push_back(parameter.value.sizes().vec());
+    gradients_.push_back(at::empty(parameter.value.sizes(), at::kFloat));
   }
-  reducer_ = std::make_unique<GradReducer>(group_, shapes, bucket_bytes_);
   touched_.assign(values.size(), false);
   hooks_ = std::make_unique<GradientHooks>(
       std::move(values),
@@ -26,24 +26,41 @@ void Ddp::prepare(std::vector<TrainableParameter> parameters) {
 }
 
 void Ddp::add(size_t index, const at::Tensor& gradient) {
-  CONVOY_INVARIANT(!reducer_->is_ready(index), "gradient {} came after it was sent", index);
-  const at::Tensor& sum = reducer_->gradients()[index];
-  if (touched_[index])
-    sum.add_(gradient);
-  else
-    sum.copy_(gradient);
+  CONVOY_INVARIANT(!reducer_ || !reducer_->is_ready(index), "gradient {} came after it was sent",
+                   index);
+  if (touched_[index]) {
+    gradients_[index].add_(gradient);
+  } else {
+    gradients_[index].copy_(gradient);
+    if (!reducer_) arrivals_.push_back(index);
+  }
   touched_[index] = true;
-  if (last_) reducer_->mark_ready(index);
+  if (reducer_ && last_) reducer_->mark_ready(index);
 }
 
 void Ddp::begin_micro_batch(MicroBatch which) { last_ = which == MicroBatch::Last; }
 
+void Ddp::lay_out_buckets() {
+  std::vector<bool> arrived(gradients_.size(), false);
+  for (const size_t index : arrivals_) arrived[index] = true;
+  for (size_t index = gradients_.size(); index-- > 0;)
+    if (!arrived[index]) arrivals_.push_back(index);  // used by no row of the first step
+  at::Tensor order = at::empty({static_cast<int64_t>(arrivals_.size())}, at::kLong);
+  std::copy(arrivals_.begin(), arrivals_.end(), order.mutable_data_ptr<int64_t>());
+  group_.broadcast(order, 0);
+  const int64_t* agreed = order.const_data_ptr<int64_t>();
+  reducer_ = std::make_unique<GradReducer>(
+      group_, gradients_, std::vector<size_t>(agreed, agreed + order.numel()), bucket_bytes_);
+  arrivals_.clear();
+}
+
 void Ddp::finish_gradients() {
   CONVOY_INVARIANT(last_, "finish_gradients() without a last micro-batch");
-  // Parameters without a gradient on this rank, or whose last micro-batch here was empty. Backward's order, so that
-  // full buckets leave as early as they can.
-  for (size_t index = touched_.size(); index-- > 0;) {
-    if (!touched_[index]) reducer_->gradients()[index].zero_();
+  if (!reducer_) lay_out_buckets();
+  // What is left: in the first step all, later parameters without a gradient on this rank, or whose
+  // last micro-batch here was empty.
+  for (size_t index = 0; index < touched_.size(); ++index) {
+    if (!touched_[index]) gradients_[index].zero_();
     if (!reducer_->is_ready(index)) reducer_->mark_ready(index);
   }
   reducer_->finish_step();

@@ -13,28 +13,27 @@ struct GradReducer::Bucket {
   std::unique_ptr<comm::Work> work;
 };
 
-GradReducer::GradReducer(comm::Group& group, const std::vector<std::vector<int64_t>>& shapes,
-                         int64_t bucket_bytes)
-    : group_(group),
-      gradients_(shapes.size()),
-      bucket_of_(shapes.size()),
-      ready_(shapes.size(), false) {
-  std::vector<int64_t> numbers, bytes;
-  for (const std::vector<int64_t>& shape : shapes) {
-    numbers.push_back(c10::multiply_integers(shape));
-    bytes.push_back(numbers.back() * static_cast<int64_t>(sizeof(float)));
-  }
-  for (const std::vector<size_t>& members : plan_buckets(bytes, bucket_bytes)) {
+GradReducer::GradReducer(comm::Group& group, std::vector<at::Tensor> gradients,
+                         const std::vector<size_t>& ready_order, int64_t bucket_bytes)
+    : group_(group), bucket_of_(gradients.size()), ready_(gradients.size(), false) {
+  std::vector<int64_t> bytes;
+  for (const at::Tensor& gradient : gradients)
+    bytes.push_back(static_cast<int64_t>(gradient.nbytes()));
+  for (const std::vector<size_t>& members : plan_buckets(ready_order, bytes, bucket_bytes)) {
     Bucket& bucket = buckets_.emplace_back();
     bucket.members = bucket.pending = members.size();
     int64_t total = 0;
-    for (const size_t index : members) total += numbers[index];
-    bucket.flat = at::zeros({total}, at::kFloat);
+    for (const size_t index : members) total += gradients[index].numel();
+    bucket.flat = at::empty({total}, at::kFloat);
     int64_t offset = 0;
     for (const size_t index : members) {
-      gradients_[index] = bucket.flat.narrow(0, offset, numbers[index]).view(shapes[index]);
+      at::Tensor& gradient = gradients[index];
+      const at::Tensor place =
+          bucket.flat.narrow(0, offset, gradient.numel()).view(gradient.sizes());
+      place.copy_(gradient);
+      gradient.set_(place);
       bucket_of_[index] = buckets_.size() - 1;
-      offset += numbers[index];
+      offset += gradient.numel();
     }
   }
 }
@@ -45,7 +44,8 @@ void GradReducer::mark_ready(size_t index) {
   CONVOY_INVARIANT(!ready_.at(index), "gradient {} marked ready twice in one step", index);
   ready_[index] = true;
   --buckets_[bucket_of_[index]].pending;
-  // Ranks may complete buckets in different orders. Sending in plan order keeps the collectives matched.
+  // Ranks may complete buckets in different orders. Sending in plan order keeps the collectives
+  // matched.
   while (next_ < buckets_.size() && buckets_[next_].pending == 0) send(buckets_[next_++]);
 }
 

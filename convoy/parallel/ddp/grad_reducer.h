@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sums gradients over the ranks while backward is still running. Driven by the thread that runs autograd.
+// Sums gradients over the ranks while backward is still running. Driven by the thread that runs
+// autograd.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -16,21 +17,22 @@ namespace convoy::parallel {
 
 class GradReducer {
  public:
-  // One fp32 gradient per entry of `shapes`, all views of one flat buffer per bucket. Same shapes on every rank.
-  GradReducer(comm::Group& group, const std::vector<std::vector<int64_t>>& shapes,
-              int64_t bucket_bytes);
+  // `gradients`: fp32 tensors, of the same shapes on every rank. Each keeps its values and stays
+  // the same tensor, but its storage becomes part of its bucket's. `ready_order`: every index once,
+  // the same on every rank; buckets are sent in it.
+  GradReducer(comm::Group& group, std::vector<at::Tensor> gradients,
+              const std::vector<size_t>& ready_order, int64_t bucket_bytes);
   ~GradReducer();
   GradReducer(const GradReducer&) = delete;
   GradReducer& operator=(const GradReducer&) = delete;
 
-  // By index, contiguous. Not to be touched between its mark_ready() and finish_step().
-  const std::vector<at::Tensor>& gradients() const { return gradients_; }
-
-  // Gradient `index` is final for this step. Async. Collective when it fills a bucket. Throws StateError when marked twice.
+  // Gradient `index` is final for this step and not to be touched until finish_step(). Async.
+  // Collective when it fills the bucket whose turn it is. Throws StateError when marked twice.
   void mark_ready(size_t index);
   bool is_ready(size_t index) const { return ready_.at(index); }
 
-  // Collective. Blocks until gradients() holds the sums. Throws StateError if a gradient was not marked.
+  // Collective. Blocks until the gradients hold the sums. Throws StateError if a gradient was not
+  // marked.
   void finish_step();
 
  private:
@@ -38,7 +40,6 @@ class GradReducer {
   void send(Bucket& bucket);
 
   comm::Group& group_;
-  std::vector<at::Tensor> gradients_;
   std::vector<Bucket> buckets_;
   std::vector<size_t> bucket_of_;  // by gradient index
   std::vector<bool> ready_;        // by gradient index

@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The hand-written backward of LoRA, and DoRA with its detached norm, against numerical Jacobians
+// of a plain reference in double that draws the same dropout mask and holds the same norm still.
+#include "convoy/adapters/lora_linear.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <optional>
+
+#include "convoy/nn/linear.h"
+#include "convoy/nn/recompute.h"
+#include "kernel_checks/op_check.h"
+
+namespace convoy::adapters {
+namespace {
+
+using convoy::testing::relative_error;
+using convoy::testing::sample;
+using convoy::testing::Tensors;
+using convoy::testing::tolerance;
+
+constexpr int64_t kIn = 5;
+constexpr int64_t kOut = 4;
+constexpr uint64_t kDropoutSeed = 7;
+
+struct Case {
+  std::string name;
+  int64_t rank = 2;
+  double alpha = 3;
+  bool rslora = false;
+  double dropout = 0;
+  bool dora = false;
+  bool bias = false;
+  at::ScalarType dtype = at::kFloat;
+
+  double scaling() const {
+    const auto ranks = static_cast<double>(rank);
+    return alpha / (rslora ? std::sqrt(ranks) : ranks);
+  }
+};
+
+// One adapted linear and its inputs: x, A, B and, with DoRA, the magnitude.
+struct Adapted {
+  explicit Adapted(const Case& wanted)
+      : what(wanted),
+        linear("l", sample({kOut, kIn}, wanted.dtype, 1),
+               wanted.bias ? sample({kOut}, wanted.dtype, 2) : at::Tensor()) {
+    inputs = {sample({2, 3, kIn}, wanted.dtype, 3), leaf({wanted.rank, kIn}, 4),
+              leaf({kOut, wanted.rank}, 5)};
+    if (wanted.dora) inputs.push_back(leaf({kOut}, 6).abs() + 0.5);
+    for (at::Tensor& input : inputs) input = input.detach().requires_grad_();
+    lora =
+        std::make_shared<LoraLinear>(inputs[1], inputs[2], wanted.dora ? inputs[3] : at::Tensor(),
+                                     wanted.scaling(), wanted.dropout);
+    linear.set_adapter(lora);
+  }
+
+  // fp32 whose values bf16 can hold, as the map rounds them to the type of x.
+  at::Tensor leaf(at::IntArrayRef sizes, uint64_t seed) const {
+    return sample(sizes, what.dtype, seed).to(at::kFloat);
+  }
+
+  at::Tensor forward() const {
+    at::manual_seed(kDropoutSeed);
+    return linear.forward(inputs[0]);
+  }
+
+  Case what;
+  nn::Linear linear;
+  Tensors inputs;
+  std::shared_ptr<LoraLinear> lora;
+};
+
+// What PEFT computes, in double and with nothing hidden.
+class Reference {
+ public:
+  explicit Reference(const Adapted& adapted, double scaling_error = 1)
+      : scaling_(adapted.what.scaling() * scaling_error),
+        weight_OI_(adapted.linear.weight().to(at::kDouble)),
+        bias_O_(adapted.what.bias ? adapted.linear.bias().to(at::kDouble)
+                                  : at::zeros({kOut}, at::kDouble)) {
+    const at::Tensor ones = at::ones_like(adapted.inputs[0]).detach();
+    at::manual_seed(kDropoutSeed);
+    const double dropout = adapted.what.dropout;
+    noise_ = dropout == 0        ? ones
+             : adapted.what.dora ? at::dropout(ones, dropout, true)
+                                 : std::get<0>(at::native_dropout(ones, dropout, true));
+    noise_ = noise_.to(at::kDouble);
+    norm_O_ = norm(adapted.inputs[1].detach().to(at::kDouble),
+                   adapted.inputs[2].detach().to(at::kDouble));
+  }
+
+  at::Tensor operator()(const Tensors& inputs) const {
+    const at::Tensor base = at::matmul(inputs[0], weight_OI_.t()) + bias_O_;
+    const at::Tensor dropped = inputs[0] * noise_;
+    const at::Tensor low_rank =
+        at::matmul(at::matmul(dropped, inputs[1].t()), inputs[2].t()) * scaling_;
+    if (inputs.size() == 3) return base + low_rank;
+    const at::Tensor share_O = inputs[3] / (moves_norm ? norm(inputs[1], inputs[2]) : norm_O_);
+    return base + (share_O - 1) * at::matmul(dropped, weight_OI_.t()) + share_O * low_rank;
+  }
+
+  // One matrix per input: outputs by elements of the input.
+  Tensors jacobians(const Adapted& adapted) const {
+    constexpr double kStep = 1e-4;
+    Tensors inputs;
+    for (const at::Tensor& input : adapted.inputs)
+      inputs.push_back(input.detach().to(at::kDouble).clone());
+    Tensors all;
+    for (const at::Tensor& input : inputs) {
+      Tensors columns;
+      double* values = input.mutable_data_ptr<double>();
+      for (int64_t element = 0; element < input.numel(); ++element) {
+        const double value = values[element];
+        values[element] = value + kStep;
+        const at::Tensor above = (*this)(inputs);
+        values[element] = value - kStep;
+        columns.push_back((above - (*this)(inputs)).flatten() / (2 * kStep));
+        values[element] = value;
+      }
+      all.push_back(at::stack(columns, 1));
+    }
+    return all;
+  }
+
+  bool moves_norm = false;  // a plain derivative through DoRA's norm, which PEFT holds still
+
+ private:
+  at::Tensor norm(const at::Tensor& a_RI, const at::Tensor& b_OR) const {
+    return at::linalg_vector_norm(weight_OI_ + scaling_ * at::mm(b_OR, a_RI), 2, {1});
+  }
+
+  double scaling_;
+  at::Tensor weight_OI_;
+  at::Tensor bias_O_;
+  at::Tensor noise_;
+  at::Tensor norm_O_;
+};
+
+Tensors jacobians_of_backward(const Adapted& adapted) {
+  const at::Tensor output = adapted.forward().flatten();
+  std::vector<Tensors> rows(adapted.inputs.size());
+  for (int64_t index = 0; index < output.numel(); ++index) {
+    const auto gradients =
+        torch::autograd::grad({output[index]}, adapted.inputs, {}, /*retain_graph=*/true);
+    for (size_t input = 0; input < rows.size(); ++input)
+      rows[input].push_back(gradients[input].flatten());
+  }
+  Tensors all;
+  for (const Tensors& input_rows : rows) all.push_back(at::stack(input_rows));
+  return all;
+}
+
+// The largest relative error over all inputs.
+double worst_error(const Adapted& adapted, const Reference& reference) {
+  const Tensors found = jacobians_of_backward(adapted);
+  const Tensors wanted = reference.jacobians(adapted);
+  double worst = 0;
+  for (size_t input = 0; input < found.size(); ++input)
+    worst = std::max(worst, relative_error(found[input], wanted[input]));
+  return worst;
+}
+
+class Jacobian : public ::testing::TestWithParam<Case> {
+ protected:
+  double allowed() const { return tolerance(GetParam().dtype, kIn + GetParam().rank); }
+};
+
+TEST_P(Jacobian, OfEveryInputIsTheReferences) {
+  const Adapted adapted(GetParam());
+  const Reference reference(adapted);
+  Tensors inputs;
+  for (const at::Tensor& input : adapted.inputs) inputs.push_back(input.detach().to(at::kDouble));
+  EXPECT_LE(relative_error(adapted.forward().detach(), reference(inputs)), allowed());
+  EXPECT_LE(worst_error(adapted, reference), allowed());
+}
+
+TEST_P(Jacobian, APlantedErrorIsSeen) {
+  const Adapted adapted(GetParam());
+  const double error = GetParam().dtype == at::kBFloat16 ? 1.1 : 1.001;
+  EXPECT_GT(worst_error(adapted, Reference(adapted, error)), allowed());
+}
+
+// The lowest adapted linear of a model has nothing below it that trains.
+TEST_P(Jacobian, OfTheAdapterIsTheSameWhereTheInputIsFrozen) {
+  const Adapted adapted(GetParam());
+  const auto gradients = [&](const at::Tensor& x) {
+    for (const at::Tensor& input : adapted.inputs) input.mutable_grad() = at::Tensor();
+    at::manual_seed(kDropoutSeed);
+    adapted.linear.forward(x).square().sum().backward();
+    Tensors all;
+    for (size_t input = 1; input < adapted.inputs.size(); ++input)
+      all.push_back(adapted.inputs[input].grad());
+    return all;
+  };
+  const Tensors wanted = gradients(adapted.inputs[0]);
+  const Tensors found = gradients(adapted.inputs[0].detach());
+  EXPECT_FALSE(adapted.inputs[0].grad().defined());
+  for (size_t input = 0; input < wanted.size(); ++input)
+    EXPECT_TRUE(found[input].equal(wanted[input])) << input;
+}
+
+TEST_P(Jacobian, IsTheSameToTheBitWhenTheMapIsRecomputed) {
+  const Adapted adapted(GetParam());
+  const auto gradients = [&](bool recompute) {
+    for (const at::Tensor& input : adapted.inputs) input.mutable_grad() = at::Tensor();
+    at::manual_seed(kDropoutSeed);
+    const auto map = [&](const at::Tensor& x) { return adapted.linear.forward(x).tanh(); };
+    const at::Tensor output =
+        recompute ? nn::recompute_in_backward(adapted.inputs[0], map) : map(adapted.inputs[0]);
+    at::rand({11});  // the generator has moved on when backward runs the map again
+    output.square().sum().backward();
+    Tensors all;
+    for (const at::Tensor& input : adapted.inputs) all.push_back(input.grad());
+    return all;
+  };
+  const Tensors wanted = gradients(false);
+  const Tensors found = gradients(true);
+  for (size_t input = 0; input < wanted.size(); ++input)
+    EXPECT_TRUE(found[input].equal(wanted[input])) << input;
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, Jacobian,
+    ::testing::Values(Case{.name = "lora"}, Case{.name = "bias", .bias = true},
+                      Case{.name = "rank_1", .rank = 1, .alpha = 0.5},
+                      Case{.name = "rank_above_both_sides", .rank = 7, .alpha = 14},
+                      Case{.name = "rslora", .rank = 3, .rslora = true},
+                      Case{.name = "dropout", .dropout = 0.4, .bias = true},
+                      Case{.name = "bf16", .dropout = 0.4, .bias = true, .dtype = at::kBFloat16},
+                      Case{.name = "dora", .dora = true, .bias = true},
+                      Case{.name = "dora_rslora", .rank = 3, .rslora = true, .dora = true},
+                      Case{.name = "dora_dropout", .dropout = 0.4, .dora = true, .bias = true}),
+    [](const auto& tested) { return tested.param.name; });
+
+TEST(Dora, GradientsHoldTheNormStillAsPeftDoes) {
+  const Adapted adapted({.name = "dora", .dora = true});
+  Reference through_the_norm(adapted);
+  through_the_norm.moves_norm = true;
+  EXPECT_GT(worst_error(adapted, through_the_norm), 1e-2);
+}
+
+TEST(LoraLinear, DropsNothingOutsideTraining) {
+  const Adapted adapted({.name = "dropout", .dropout = 0.4});
+  adapted.lora->set_training(false);
+  const Adapted plain({.name = "lora"});
+  EXPECT_TRUE(adapted.forward().equal(plain.forward()));
+}
+
+TEST(LoraLinear, MergedWeightIsTheMap) {
+  for (const bool dora : {false, true}) {
+    const Adapted adapted({.name = "merged", .dora = dora, .bias = true});
+    const at::NoGradGuard no_grad;
+    const at::Tensor merged = adapted.lora->merged_weight(adapted.linear.weight());
+    const at::Tensor wanted = adapted.forward();
+    const at::Tensor found = at::linear(adapted.inputs[0], merged, adapted.linear.bias());
+    EXPECT_LE(relative_error(found, wanted), 1e-6) << "dora " << dora;
+  }
+}
+
+}  // namespace
+}  // namespace convoy::adapters
