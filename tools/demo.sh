@@ -5,7 +5,9 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 convoy=build/bin/convoy
 run=${1:-runs/demo-$(date +%Y%m%d-%H%M%S)}
 
-step() { printf '\n\033[1m%s\033[0m\n' "$*"; }
+bold='' plain=''
+[ ! -t 1 ] || [ -n "${NO_COLOR:-}" ] || { bold=$'\033[1m' plain=$'\033[0m'; }
+step() { printf '\n%s%s%s\n' "$bold" "$*" "$plain"; }
 answers() {  # share of right answers on the 500 test questions, through the chat template
   "$convoy" eval --model examples/tally-3m "$@" --data examples/sums/test.jsonl --generate --max-new-tokens 120 \
     --batch-size 64 --json | tail -n 1 | sed -n 's/.*"numeric_match":\([0-9.]*\).*/\1/p' | awk '{printf "%.1f %%", 100 * $1}'

@@ -32,7 +32,7 @@ int64_t count_nodes(const Node& node) {
 // Builds the tree from the parser's events: only they tell quoted from plain scalars and give each key's own line.
 class TreeBuilder : public YAML::EventHandler {
  public:
-  explicit TreeBuilder(std::string name) : name_(std::move(name)) {}
+  TreeBuilder(std::string name, ErrorList* errors) : name_(std::move(name)), errors_(errors) {}
 
   void OnDocumentStart(const YAML::Mark&) override {}
   void OnDocumentEnd() override {}
@@ -52,8 +52,7 @@ class TreeBuilder : public YAML::EventHandler {
 
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                 const std::string& value) override {
-    if (tag != "?" && tag != "!" && !tag.empty())
-      fail(mark, fmt::format("the YAML tag {} has no meaning here; leave it out", tag));
+    refuse_tag(mark, tag);
     Node node = make(NodeKind::Scalar, mark);
     node.quoted = tag == "!";
     node.text = value;
@@ -81,10 +80,23 @@ class TreeBuilder : public YAML::EventHandler {
     std::string key;
     int64_t key_line = 0;
     bool has_key = false;
+    bool drops_value = false;  // of a key that was refused
   };
 
   [[noreturn]] void fail(const YAML::Mark& mark, const std::string& message) const {
     throw ConfigError(message, {.file = name_, .line = mark.line + 1});
+  }
+
+  // Of one key alone: the rest can be read all the same.
+  void report(const ConfigError& error) const {
+    if (errors_ == nullptr) throw ConfigError(error);
+    errors_->add(error);
+  }
+
+  void refuse_tag(const YAML::Mark& mark, const std::string& tag) const {
+    if (tag != "?" && tag != "!" && !tag.empty())
+      report(ConfigError(fmt::format("the YAML tag {} has no meaning here; leave it out", tag),
+                         {.file = name_, .line = mark.line + 1}));
   }
 
   Node make(NodeKind kind, const YAML::Mark& mark) {
@@ -98,8 +110,7 @@ class TreeBuilder : public YAML::EventHandler {
   }
 
   void open(NodeKind kind, const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor) {
-    if (tag != "?" && tag != "!" && !tag.empty())
-      fail(mark, fmt::format("the YAML tag {} has no meaning here; leave it out", tag));
+    refuse_tag(mark, tag);
     if (stack_.size() >= kMaxDepth)
       fail(mark, fmt::format("nested deeper than {} levels", kMaxDepth));
     if (!stack_.empty() && stack_.back().node.kind == NodeKind::Map && !stack_.back().has_key)
@@ -129,25 +140,30 @@ class TreeBuilder : public YAML::EventHandler {
     } else {
       // The key's line is where a person looks, also when the value starts on the next one.
       node.line = parent.key_line;
-      parent.node.entries.emplace_back(std::move(parent.key), std::move(node));
+      if (!parent.drops_value)
+        parent.node.entries.emplace_back(std::move(parent.key), std::move(node));
       parent.has_key = false;
     }
   }
 
   void take_key(Open& parent, const Node& node) const {
     if (node.kind != NodeKind::Scalar) throw node.error("a key must be a word");
+    const Node* const first = parent.node.find(node.text);
     if (node.text == "<<")
-      throw node.error("merge keys (<<) are not supported", "<<",
-                       "write the keys out, or use include:");
-    if (const Node* first = parent.node.find(node.text))
-      throw node.error(fmt::format("`{}` is given twice, first on line {}", node.text, first->line),
-                       node.text, "keep one of them");
+      report(node.error("merge keys (<<) are not supported", "<<",
+                        "write the keys out, or use include:"));
+    else if (first != nullptr)
+      report(
+          node.error(fmt::format("`{}` is given twice, first on line {}", node.text, first->line),
+                     node.text, "keep one of them"));
+    parent.drops_value = node.text == "<<" || first != nullptr;
     parent.key = node.text;
     parent.key_line = node.line;
     parent.has_key = true;
   }
 
   std::string name_;
+  ErrorList* errors_;  // null: what could be added there is thrown
   std::vector<Open> stack_;
   std::map<YAML::anchor_t, Node> anchors_;
   Node root_;
@@ -202,10 +218,10 @@ ConfigError Node::error(const std::string& message, std::string key, std::string
                      {.file = file, .line = line, .key = std::move(key), .hint = std::move(hint)});
 }
 
-Node parse_yaml(const std::string& text, const std::string& name) {
+Node parse_yaml(const std::string& text, const std::string& name, ErrorList* errors) {
   check_text(text, name);
   std::istringstream stream(text);
-  TreeBuilder builder(name);
+  TreeBuilder builder(name, errors);
   try {
     YAML::Parser parser(stream);
     if (!parser.HandleNextDocument(builder)) {
@@ -213,7 +229,7 @@ Node parse_yaml(const std::string& text, const std::string& name) {
       empty.file = name;
       return empty;
     }
-    TreeBuilder second(name);
+    TreeBuilder second(name, errors);
     if (parser.HandleNextDocument(second))
       throw ConfigError("a second document after ---", {.file = name, .line = second.take().line});
   } catch (const YAML::Exception& error) {
@@ -222,14 +238,14 @@ Node parse_yaml(const std::string& text, const std::string& name) {
   return builder.take();
 }
 
-Node load_yaml(const std::filesystem::path& path) {
+Node load_yaml(const std::filesystem::path& path, ErrorList* errors) {
   std::string text;
   try {
     text = read_file(path, kMaxFileBytes);
   } catch (const DataError& error) {
     throw ConfigError(error.what(), error.place());
   }
-  return parse_yaml(text, path.string());
+  return parse_yaml(text, path.string(), errors);
 }
 
 Node parse_inline(const std::string& text, const std::string& origin) {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "convoy/base/error.h"
+#include "convoy/config/error_list.h"
 
 namespace convoy::config {
 
@@ -35,10 +36,11 @@ struct Node {
   ConfigError error(const std::string& message, std::string key = {}, std::string hint = {}) const;
 };
 
-// `name` stands for the text in messages. Throws ConfigError with file and line.
-Node parse_yaml(const std::string& text, const std::string& name);
+// `name` stands for the text in messages. Throws ConfigError with file and line. With `errors`, what is wrong with one key
+// alone is added there, and the rest is read.
+Node parse_yaml(const std::string& text, const std::string& name, ErrorList* errors = nullptr);
 // Throws ConfigError; a missing file as well.
-Node load_yaml(const std::filesystem::path& path);
+Node load_yaml(const std::filesystem::path& path, ErrorList* errors = nullptr);
 
 // A value given as text outside a file ("[q_proj, v_proj]", "1e-4"): plain text unless it reads as a list or map.
 Node parse_inline(const std::string& text, const std::string& origin);

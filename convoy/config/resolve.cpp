@@ -14,6 +14,7 @@
 #include "convoy/base/suggest.h"
 #include "convoy/config/describe.h"
 #include "convoy/config/document.h"
+#include "convoy/config/file_stack.h"
 #include "convoy/config/value.h"
 
 namespace convoy::config {
@@ -38,12 +39,39 @@ struct Given {
 // What one source says, by canonical path.
 using Layer = std::map<std::string, Given>;
 
+// The names of keys as environment variables.
+struct EnvironmentNames {
+  std::map<std::string, std::string> paths;            // name -> key path
+  std::map<std::string, std::string> other_spellings;  // name of an alias -> name
+
+  EnvironmentNames(const Section& list, const Sources& sources) {
+    for_each_field(list, "", [&](const std::string& path, const Field& field) {
+      const std::string section = path.substr(0, path.size() - field.name.size());
+      paths[environment_name(path)] = path;
+      if (!field.winning_alias.empty())
+        paths[environment_name(section + field.winning_alias)] = section + field.winning_alias;
+      for (const std::string& alias : field.aliases)
+        other_spellings[environment_name(section + alias)] = environment_name(path);
+    });
+    for (const KeyRule& rule : sources.rules)
+      paths.try_emplace(environment_name(rule.path), rule.path);
+    for (const auto& [name, path] : sources.environment_names) paths[name] = path;
+  }
+
+  // The key that `word` is the environment name of; empty = of none.
+  std::string key_of(const std::string& word) const {
+    const auto alias = other_spellings.find(word);
+    const auto known = paths.find(alias == other_spellings.end() ? word : alias->second);
+    return known == paths.end() ? "" : known->second;
+  }
+};
+
 // Turns the trees of sources into layers by the field list and the rules.
 class Flattener {
  public:
-  Flattener(const Section& list, const std::vector<KeyRule>& rules,
-            std::vector<std::string>& notices)
-      : list_(list), rules_(rules), notices_(notices) {
+  Flattener(const Section& list, const std::vector<KeyRule>& rules, const EnvironmentNames& names,
+            std::vector<std::string>& notices, ErrorList& errors)
+      : list_(list), rules_(rules), names_(names), notices_(notices), errors_(errors) {
     for_each_field(list_, "", [this](const std::string& path, const Field& field) {
       for (const std::string& alias : field.root_aliases) root_aliases_[alias] = {path, &field};
     });
@@ -52,7 +80,10 @@ class Flattener {
   Layer flatten(const Node& tree) {
     layer_.clear();
     if (tree.kind == NodeKind::Null) return {};
-    if (tree.kind != NodeKind::Map) throw tree.error("wanted `key: value` lines");
+    if (tree.kind != NodeKind::Map) {
+      errors_.add(tree.error("wanted `key: value` lines"));
+      return {};
+    }
     walk(tree, list_, "", "");
     return std::move(layer_);
   }
@@ -61,29 +92,37 @@ class Flattener {
   void walk(const Node& map, const Section& section, const std::string& canonical,
             const std::string& spelled) {
     for (const auto& [key, value] : map.entries) {
-      const std::string spelling = spelled + key;
-      Node node = value;
-      if (node.kind == NodeKind::Null) {
-        // A key without a value says nothing: what lies below stays.
-        if (!is_known(section, key, canonical + key)) fail_unknown(node, section, key, spelling);
-        continue;
+      try {
+        read_key(key, value, section, canonical, spelled);
+      } catch (const ConfigError& error) {
+        errors_.add(error);
       }
-      if (!apply_rules(node, canonical + key, spelling)) continue;
-      if (const Field* field = find_field(section, key)) {
-        record(canonical + field->name, *field, key, {std::move(node), spelling});
-      } else if (const auto alias = root_aliases_.find(canonical + key);
-                 alias != root_aliases_.end()) {
-        record(alias->second.first, *alias->second.second, key, {std::move(node), spelling});
-      } else if (const Section* child = find_section(section, key)) {
-        if (node.kind != NodeKind::Map)
-          throw node.error(
-              fmt::format("{}: wanted a section with keys such as `{}`, found a value", spelling,
-                          child->fields.empty() ? "..." : child->fields[0].name),
-              spelling);
-        walk(node, *child, canonical + child->name + ".", spelling + ".");
-      } else {
-        fail_unknown(node, section, key, spelling);
-      }
+    }
+  }
+
+  void read_key(const std::string& key, Node node, const Section& section,
+                const std::string& canonical, const std::string& spelled) {
+    const std::string spelling = spelled + key;
+    if (node.kind == NodeKind::Null) {
+      // A key without a value says nothing: what lies below stays.
+      if (!is_known(section, key, canonical + key)) fail_unknown(node, section, key, spelling);
+      return;
+    }
+    if (!apply_rules(node, canonical + key, spelling)) return;
+    if (const Field* field = find_field(section, key)) {
+      record(canonical + field->name, *field, key, {std::move(node), spelling});
+    } else if (const auto alias = root_aliases_.find(canonical + key);
+               alias != root_aliases_.end()) {
+      record(alias->second.first, *alias->second.second, key, {std::move(node), spelling});
+    } else if (const Section* child = find_section(section, key)) {
+      if (node.kind != NodeKind::Map)
+        throw node.error(
+            fmt::format("{}: wanted a section with keys such as `{}`, found a value", spelling,
+                        child->fields.empty() ? "..." : child->fields[0].name),
+            spelling);
+      walk(node, *child, canonical + child->name + ".", spelling + ".");
+    } else {
+      fail_unknown(node, section, key, spelling);
     }
   }
 
@@ -159,6 +198,11 @@ class Flattener {
 
   [[noreturn]] void fail_unknown(const Node& node, const Section& section, const std::string& key,
                                  const std::string& spelling) const {
+    if (errors_.full()) throw node.error(fmt::format("unknown key `{}`", spelling), spelling);
+    if (const std::string meant = names_.key_of(key); !meant.empty())
+      throw node.error(
+          fmt::format("{} is the name of an environment variable; the key is {}", spelling, meant),
+          spelling, node.kind == NodeKind::Scalar ? fmt::format("{}={}", meant, node.text) : "");
     std::vector<std::string> known;
     for (const Field& field : section.fields) {
       known.push_back(field.name);
@@ -178,68 +222,11 @@ class Flattener {
 
   const Section& list_;
   const std::vector<KeyRule>& rules_;
+  const EnvironmentNames& names_;
   std::vector<std::string>& notices_;
+  ErrorList& errors_;
   std::map<std::string, std::pair<std::string, const Field*>> root_aliases_;
   Layer layer_;
-};
-
-// A file with its includes, from the lowest to the highest.
-class FileStack {
- public:
-  void load(const std::filesystem::path& path) { load(path, nullptr); }
-  std::vector<Node> trees;
-  const Node* preset() const {
-    return preset_ ? &*preset_ : nullptr;
-  }  // the highest file that names one
-
- private:
-  void load(const std::filesystem::path& path, const Node* included_by) {
-    std::error_code ignored;
-    const std::filesystem::path real = std::filesystem::weakly_canonical(path, ignored);
-    const auto above = std::find(open_.begin(), open_.end(), real);
-    if (above != open_.end()) {
-      std::string chain;
-      for (auto file = above; file != open_.end(); ++file) chain += file->string() + " -> ";
-      throw included_by->error("the include goes in a circle: " + chain + real.string(), "include");
-    }
-    Node tree = load_with_place(path, included_by);
-    open_.push_back(real);
-    load_includes(tree, path.parent_path());
-    open_.pop_back();
-    if (const Node* name = tree.find("preset"); name != nullptr && name->kind != NodeKind::Null)
-      preset_ = *name;
-    std::erase_if(tree.entries, [](const auto& entry) {
-      return entry.first == "include" || entry.first == "preset";
-    });
-    trees.push_back(std::move(tree));
-  }
-
-  static Node load_with_place(const std::filesystem::path& path, const Node* included_by) {
-    std::error_code ignored;
-    if (included_by != nullptr && !std::filesystem::exists(path, ignored))
-      throw included_by->error(fmt::format("include: there is no file {}", path.string()),
-                               "include", "the path is relative to this file");
-    return load_yaml(path);
-  }
-
-  void load_includes(const Node& tree, const std::filesystem::path& folder) {
-    const Node* include = tree.find("include");
-    if (include == nullptr || include->kind == NodeKind::Null) return;
-    if (include->kind == NodeKind::Map)
-      throw include->error("include: wanted a file or a list of files", "include");
-    // Two files that include each other's halves twice at each level would take exponential time.
-    if (++num_includes_ > 200) throw include->error("more than 200 includes", "include");
-    const std::vector<Node> one = {*include};
-    for (const Node& item : include->kind == NodeKind::List ? include->items : one) {
-      if (item.kind != NodeKind::Scalar)
-        throw item.error("include: wanted a file or a list of files", "include");
-      load(folder / item.text, &item);
-    }
-  }
-
-  std::vector<std::filesystem::path> open_;
-  std::optional<Node> preset_;
-  int num_includes_ = 0;
 };
 
 // Puts `value` at a dotted path of a tree.
@@ -265,50 +252,46 @@ void insert(Node& tree, const std::string& path, Node value) {
   *at = std::move(value);
 }
 
-Node override_tree(const std::vector<std::string>& overrides, std::string& preset) {
+void insert_override(Node& tree, const std::string& text, std::string& preset) {
+  const size_t equals = text.find('=');
+  std::string path = text.substr(0, equals);
+  std::replace(path.begin(), path.end(), '-', '_');
+  const bool empty_part = path.empty() || path.front() == '.' || path.back() == '.' ||
+                          path.find("..") != std::string::npos;
+  if (equals == std::string::npos || empty_part)
+    throw ConfigError(fmt::format("command line: wanted key=value, found \"{}\"", text),
+                      {.key = text, .hint = "such as train.batch_size=2"});
+  if (path == "preset") {
+    preset = text.substr(equals + 1);
+  } else {
+    insert(tree, path, parse_inline(text.substr(equals + 1), "command line"));
+  }
+}
+
+Node override_tree(const std::vector<std::string>& overrides, std::string& preset,
+                   ErrorList& errors) {
   Node tree;
   tree.origin = "command line";
   for (const std::string& text : overrides) {
-    const size_t equals = text.find('=');
-    std::string path = text.substr(0, equals);
-    std::replace(path.begin(), path.end(), '-', '_');
-    const bool empty_part = path.empty() || path.front() == '.' || path.back() == '.' ||
-                            path.find("..") != std::string::npos;
-    if (equals == std::string::npos || empty_part)
-      throw ConfigError(fmt::format("command line: wanted key=value, found \"{}\"", text),
-                        {.key = text, .hint = "such as train.batch_size=2"});
-    if (path == "preset") {
-      preset = text.substr(equals + 1);
-    } else {
-      insert(tree, path, parse_inline(text.substr(equals + 1), "command line"));
+    try {
+      insert_override(tree, text, preset);
+    } catch (const ConfigError& error) {
+      errors.add(error);
     }
   }
   return tree;
 }
 
-Node environment_tree(const Section& list, const Sources& sources,
+Node environment_tree(const EnvironmentNames& names, const Sources& sources,
                       std::vector<std::string>& notices) {
-  std::map<std::string, std::string> paths;  // environment name -> key path
-  std::map<std::string, std::string> other_spellings;
-  for_each_field(list, "", [&](const std::string& path, const Field& field) {
-    const std::string section = path.substr(0, path.size() - field.name.size());
-    paths[environment_name(path)] = path;
-    if (!field.winning_alias.empty())
-      paths[environment_name(section + field.winning_alias)] = section + field.winning_alias;
-    for (const std::string& alias : field.aliases)
-      other_spellings[environment_name(section + alias)] = environment_name(path);
-  });
-  for (const KeyRule& rule : sources.rules)
-    paths.try_emplace(environment_name(rule.path), rule.path);
-  for (const auto& [name, path] : sources.environment_names) paths[name] = path;
-
   Node tree;
   for (const auto& [name, text] : sources.environment) {
     if (text.empty()) continue;
-    if (const auto known = paths.find(name); known != paths.end()) {
+    if (const auto known = names.paths.find(name); known != names.paths.end()) {
       insert(tree, known->second, parse_inline(text, "environment " + name));
       notices.push_back(fmt::format("environment {}={} sets {}", name, text, known->second));
-    } else if (const auto alias = other_spellings.find(name); alias != other_spellings.end()) {
+    } else if (const auto alias = names.other_spellings.find(name);
+               alias != names.other_spellings.end()) {
       notices.push_back(
           fmt::format("environment {} is not read; the name is {}", name, alias->second));
     }
@@ -316,44 +299,65 @@ Node environment_tree(const Section& list, const Sources& sources,
   return tree;
 }
 
-std::vector<Layer> collect_layers(const Section& list, const Sources& sources,
-                                  std::vector<std::string>& notices) {
-  Flattener flattener(list, sources.rules, notices);
-  FileStack files;
-  if (!sources.file.empty()) files.load(sources.file);
-  std::string preset = sources.preset;
-  const Node overrides = override_tree(sources.overrides, preset);
-
-  std::vector<Layer> layers;
+// The tree of the preset that is asked for; nothing when none is.
+std::optional<Node> preset_tree(const Sources& sources, const std::string& wanted,
+                                const FileStack& files) {
   Node named_by;
   named_by.origin = "command line";
+  std::string preset = wanted;
   if (preset.empty() && files.preset() != nullptr) {
     named_by = *files.preset();
     preset = named_by.text;
   }
-  if (!preset.empty()) {
-    const auto text = sources.presets.find(preset);
-    if (text == sources.presets.end()) {
-      std::vector<std::string> names;
-      for (const auto& [name, ignored] : sources.presets) names.push_back(name);
-      throw named_by.error(
-          fmt::format("there is no preset `{}`{}", preset, did_you_mean(preset, names)), "preset",
-          names.empty() ? "" : fmt::format("known: {}", fmt::join(names, ", ")));
+  if (preset.empty()) return std::nullopt;
+  const auto text = sources.presets.find(preset);
+  if (text != sources.presets.end()) return parse_yaml(text->second, "preset " + preset);
+  std::vector<std::string> names;
+  for (const auto& [name, ignored] : sources.presets) names.push_back(name);
+  throw named_by.error(
+      fmt::format("there is no preset `{}`{}", preset, did_you_mean(preset, names)), "preset",
+      names.empty() ? "" : fmt::format("known: {}", fmt::join(names, ", ")));
+}
+
+// What all sources say, from the lowest to the highest.
+struct Layers {
+  std::vector<Layer> list;
+  std::vector<std::string> file_names;  // as FileStack::names()
+  bool whole = true;                    // as Resolved::whole()
+};
+
+Layers collect_layers(const Section& list, const Sources& sources,
+                      std::vector<std::string>& notices, ErrorList& errors) {
+  const EnvironmentNames names(list, sources);
+  Flattener flattener(list, sources.rules, names, notices, errors);
+  FileStack files(errors);
+  if (!sources.file.empty()) files.load(sources.file);
+  Layers layers{.list = {}, .file_names = files.names(), .whole = errors.empty()};
+  std::string preset = sources.preset;
+  const Node overrides = override_tree(sources.overrides, preset, errors);
+  try {
+    if (const std::optional<Node> tree = preset_tree(sources, preset, files)) {
+      layers.list.push_back(flattener.flatten(*tree));
+      for (auto& [path, given] : layers.list.back()) given.node.origin = given.node.file;
     }
-    layers.push_back(flattener.flatten(parse_yaml(text->second, "preset " + preset)));
-    for (auto& [path, given] : layers.back()) given.node.origin = "preset " + preset;
+  } catch (const ConfigError& error) {
+    errors.add(error);
+    layers.whole = false;
   }
-  for (const Node& tree : files.trees) layers.push_back(flattener.flatten(tree));
-  layers.push_back(flattener.flatten(environment_tree(list, sources, notices)));
-  layers.push_back(flattener.flatten(overrides));
+  for (const Node& tree : files.trees()) layers.list.push_back(flattener.flatten(tree));
+  layers.list.push_back(flattener.flatten(environment_tree(names, sources, notices)));
+  layers.list.push_back(flattener.flatten(overrides));
   return layers;
 }
 
 }  // namespace
 
 Resolved::Resolved(Section list, std::vector<ResolvedValue> values,
-                   std::vector<std::string> notices)
-    : list_(std::move(list)), values_(std::move(values)), notices_(std::move(notices)) {}
+                   std::vector<std::string> notices, bool whole)
+    : list_(std::move(list)),
+      values_(std::move(values)),
+      notices_(std::move(notices)),
+      whole_(whole) {}
 
 const ResolvedValue& Resolved::value(const std::string& path) const {
   for (const ResolvedValue& value : values_)
@@ -401,23 +405,34 @@ nlohmann::json Resolved::json_with_origins() const {
   return record;
 }
 
-Resolved resolve(Section list, const Sources& sources) {
+Resolved resolve(Section list, const Sources& sources, const CrossRules& rules) {
   std::vector<std::string> notices;
-  const std::vector<Layer> layers = collect_layers(list, sources, notices);
+  ErrorList errors;
+  const Layers layers = collect_layers(list, sources, notices, errors);
   std::vector<ResolvedValue> values;
   for_each_field(list, "", [&](const std::string& path, const Field& field) {
     ResolvedValue value{.path = path, .origin = "default", .file = {}};
-    for (const Layer& layer : layers) {
+    bool readable = true;
+    for (const Layer& layer : layers.list) {
       const auto given = layer.find(path);
       if (given == layer.end()) continue;
       const Node& node = given->second.node;
       // A value that a higher source replaces must still be one the key can have.
-      set_value(field, node, given->second.spelling);
+      try {
+        set_value(field, node, given->second.spelling);
+      } catch (const ConfigError& error) {
+        errors.add(error);
+        readable = false;
+      }
       value = {.path = path, .origin = node.where(), .file = node.file, .line = node.line};
     }
+    value.readable = readable;
     values.push_back(std::move(value));
   });
-  return Resolved(std::move(list), std::move(values), std::move(notices));
+  Resolved resolved(std::move(list), std::move(values), std::move(notices), layers.whole);
+  if (rules) rules(resolved, errors);
+  errors.throw_if_any(layers.file_names);
+  return resolved;
 }
 
 std::map<std::string, std::string> process_environment() {

@@ -14,6 +14,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
@@ -21,6 +22,7 @@
 #include <vector>
 
 #include "convoy/base/error.h"
+#include "convoy/config/error_list.h"
 #include "convoy/config/field_list.h"
 
 namespace convoy::config {
@@ -59,15 +61,19 @@ struct ResolvedValue {
   std::string origin;
   std::string file;  // where the origin is a file
   int64_t line = 0;
+  bool readable = true;  // false: some source gives a value that the key can not have
 };
 
 class Resolved {
  public:
   // Values of the struct that `list` points into.
-  Resolved(Section list, std::vector<ResolvedValue> values, std::vector<std::string> notices);
+  Resolved(Section list, std::vector<ResolvedValue> values, std::vector<std::string> notices,
+           bool whole);
 
   const std::vector<ResolvedValue>& values() const { return values_; }
   const std::vector<std::string>& notices() const { return notices_; }
+  // False where a file or preset could not be read: then a value that is missing may stand there.
+  bool whole() const { return whole_; }
   // Throws StateError on an unknown path.
   const ResolvedValue& value(const std::string& path) const;
   // Where to point at when a combination of values is wrong.
@@ -86,15 +92,20 @@ class Resolved {
   Section list_;
   std::vector<ResolvedValue> values_;
   std::vector<std::string> notices_;
+  bool whole_;
 };
 
-// Sets the members behind `list`. Throws ConfigError naming file, line, key and the nearest known
-// key.
-Resolved resolve(Section list, const Sources& sources);
+// What one key alone cannot say. Adds to the list; a rule over a value that is not readable is to be
+// left out.
+using CrossRules = std::function<void(const Resolved&, ErrorList&)>;
+
+// Sets the members behind `list`. Throws one ConfigError with all that is wrong in all sources, each
+// error naming file, line, key and the nearest known key.
+Resolved resolve(Section list, const Sources& sources, const CrossRules& rules = {});
 
 template <class Settings>
-Resolved resolve(Settings& settings, const Sources& sources) {
-  return resolve(list_fields(settings), sources);
+Resolved resolve(Settings& settings, const Sources& sources, const CrossRules& rules = {}) {
+  return resolve(list_fields(settings), sources, rules);
 }
 
 // This process's environment variables, for Sources::environment.

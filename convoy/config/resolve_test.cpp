@@ -305,6 +305,107 @@ TEST_F(Resolve, RulesAcceptNoticeReplaceAndRefuse) {
             "environment RUN_FP16: run.fp16: true is not supported (use bf16)");
 }
 
+TEST_F(Resolve, AllErrorsAreSaidAtOnceInTheOrderOfTheFile) {
+  folder_.write("base.yaml", "seed: -1\nrum: 1\n");
+  const std::string text =
+      "include: [base.yaml, none.yaml]\n"
+      "seed: x\n"
+      "run:\n"
+      "  batchsize: 2\n"
+      "  learning_rate: 7\n"
+      "  packing: maybe\n"
+      "  packing: true\n"
+      "  inner: 5\n"
+      "  schedule: linear\n"
+      "  scheduler: cosine\n"
+      "name: fine\n";
+  Sources sources;
+  sources.environment = {{"RUN_WIDTH", "wide"}};
+  sources.overrides = {"run.batch_siz=2", "what"};
+  std::string found = error_of(text, sources);
+  const size_t other = found.find(" (run.yaml:9)");
+  ASSERT_NE(other, std::string::npos) << found;
+  EXPECT_EQ(found,
+            "run.yaml:1: include: there is no file none.yaml (the path is relative to this file)\n"
+            "run.yaml:2: seed: wanted an integer, found \"x\"\n"
+            "run.yaml:4: unknown key `run.batchsize`, did you mean `batch_size`?\n"
+            "run.yaml:5: run.learning_rate must be above 0 and at most 1, found 7\n"
+            "run.yaml:6: run.packing: wanted true or false, found \"maybe\"\n"
+            "run.yaml:7: `packing` is given twice, first on line 6 (keep one of them)\n"
+            "run.yaml:8: run.inner: wanted a section with keys such as `r`, found a value\n"
+            "run.yaml:10: run.scheduler and run.schedule (run.yaml:9) are two spellings of one "
+            "setting, with different values (keep one of them)\n"
+            "base.yaml:1: seed must be at least 0, found -1\n"
+            "base.yaml:2: unknown key `rum`, did you mean `run`?\n"
+            "command line: wanted key=value, found \"what\" (such as train.batch_size=2)\n"
+            "command line: unknown key `run.batch_siz`, did you mean `batch_size`?\n"
+            "environment RUN_WIDTH: run.width: wanted an integer or auto, found \"wide\"\n"
+            "13 errors");
+}
+
+TEST_F(Resolve, SeveralErrorsAreOneJsonLineWithThePlaceOfTheFirst) {
+  Sources sources;
+  sources.file = folder_.write("run.yaml", "\nseed: x\nrun: {lr: 5}\n");
+  RootSettings settings;
+  try {
+    resolve(settings, sources);
+    FAIL();
+  } catch (const ConfigError& error) {
+    const nlohmann::json line = nlohmann::json::parse(error.json_line());
+    EXPECT_EQ(error.json_line().find('\n'), std::string::npos);
+    EXPECT_EQ(line["line"], 2);
+    EXPECT_EQ(line["key"], "seed");
+    EXPECT_NE(line["message"].get<std::string>().find("run.yaml:3: run.lr must be"),
+              std::string::npos);
+  }
+}
+
+TEST_F(Resolve, VeryManyErrorsAreShownInPartAndCounted) {
+  std::string text;
+  for (int key = 0; key < 30; ++key) text += "key_" + std::to_string(key) + ": 1\n";
+  const std::string found = error_of(text);
+  EXPECT_NE(found.find("run.yaml:20: unknown key `key_19`"), std::string::npos) << found;
+  EXPECT_EQ(found.find("run.yaml:21:"), std::string::npos);
+  EXPECT_NE(found.find("\n30 errors, of which the first 20 are shown"), std::string::npos) << found;
+  for (int key = 30; key < 5000; ++key) text += "key_" + std::to_string(key) + ": 1\n";
+  EXPECT_NE(error_of(text).find("\n5000 errors, of which the first 20"), std::string::npos);
+}
+
+TEST_F(Resolve, RulesOverSeveralValuesTakePartWhereTheirValuesAreReadable) {
+  const CrossRules rules = [](const Resolved& resolved, ErrorList& errors) {
+    if (resolved.value("seed").readable)
+      errors.add(ConfigError("the seed does not fit", resolved.place("seed")));
+    EXPECT_TRUE(resolved.whole());
+  };
+  const auto found = [&](const std::string& text) {
+    Sources sources;
+    sources.file = folder_.write("run.yaml", text);
+    RootSettings settings;
+    try {
+      resolve(settings, sources, rules);
+      return std::string();
+    } catch (const ConfigError& error) {
+      return without_folder(error.sentence());
+    }
+  };
+  EXPECT_EQ(found("run: {lr: 5}\nseed: 3\n"),
+            "run.yaml:1: run.lr must be above 0 and at most 1, found 5\n"
+            "run.yaml:2: the seed does not fit\n2 errors");
+  EXPECT_EQ(found("seed: x\n"), "run.yaml:1: seed: wanted an integer, found \"x\"");
+}
+
+TEST_F(Resolve, EnvironmentNamesAsKeysAreExplained) {
+  EXPECT_EQ(override_error("RUN_BATCH_SIZE=1"),
+            "command line: RUN_BATCH_SIZE is the name of an environment variable; the key is "
+            "run.batch_size (run.batch_size=1)");
+  EXPECT_EQ(override_error("RUN_LR=0.5"),
+            "command line: RUN_LR is the name of an environment variable; the key is "
+            "run.learning_rate (run.learning_rate=0.5)");
+  EXPECT_EQ(error_of("RUN_BATCH_SIZE: 1\n"),
+            "run.yaml:1: RUN_BATCH_SIZE is the name of an environment variable; the key is "
+            "run.batch_size (run.batch_size=1)");
+}
+
 TEST_F(Resolve, WrittenYamlReadsBackTheSame) {
   RootSettings settings;
   settings.name = "no \"quotes\" # here\n\ttabs: [";

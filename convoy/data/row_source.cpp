@@ -2,16 +2,19 @@
 #include "convoy/data/row_source.h"
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 
 #include "convoy/data/byte_reader.h"
 #include "convoy/data/row_formats.h"
+#include "convoy/io/hub_cache.h"
 
 namespace convoy::data {
 namespace {
 
 constexpr int64_t kListedBadRows = 20;
 constexpr int64_t kToleratedBadRows = 100;
+constexpr const char* kFormats = ".jsonl, .json, .csv, .tsv or .parquet";
 
 bool is_blank(std::string_view text) {
   return text.find_first_not_of(" \t\r\n") == std::string_view::npos;
@@ -59,6 +62,26 @@ bool has_parquet_magic(const std::filesystem::path& path) {
   return magic == "PAR1";
 }
 
+std::string lower_suffix(const std::filesystem::path& path) {
+  std::string suffix = path.extension().string();
+  std::transform(suffix.begin(), suffix.end(), suffix.begin(),
+                 [](unsigned char letter) { return static_cast<char>(std::tolower(letter)); });
+  return suffix;
+}
+
+bool is_data_suffix(const std::string& suffix) {
+  constexpr std::array<std::string_view, 6> kSuffixes = {".jsonl", ".ndjson", ".json",
+                                                         ".csv",   ".tsv",    ".parquet"};
+  return std::find(kSuffixes.begin(), kSuffixes.end(), suffix) != kSuffixes.end();
+}
+
+// "org/name" where there is no folder `org`.
+bool may_be_hub_id(const std::filesystem::path& path) {
+  std::error_code ignored;
+  return path.has_parent_path() && !std::filesystem::exists(path.parent_path(), ignored) &&
+         !is_data_suffix(lower_suffix(path)) && io::looks_like_hub_id(path.string());
+}
+
 }  // namespace
 
 BadRows bad_rows_named(std::string_view name) {
@@ -92,10 +115,26 @@ std::string BadRowList::summary() const {
                      listed.empty() ? "" : listed[0].message);
 }
 
+void refuse_what_is_no_file(const std::filesystem::path& path) {
+  std::error_code ignored;
+  if (std::filesystem::exists(path, ignored)) return;
+  const std::string name = path.string();
+  if (name.find("://") != std::string::npos)
+    throw DataError(
+        "this is an address, and rows are read from files of this machine",
+        {.file = name, .hint = fmt::format("download it, and name the file: {}", kFormats)});
+  if (may_be_hub_id(path))
+    throw DataError(
+        "there is no such file; it looks like the id of a data set on a hub, and rows are read "
+        "from files of this machine",
+        {.file = name,
+         .hint = fmt::format("download it with `{}`, and name a file of it: {}",
+                             io::download_command("datasets/" + name), kFormats)});
+}
+
 std::unique_ptr<RowSource> open_rows(const std::filesystem::path& path) {
-  std::string suffix = path.extension().string();
-  std::transform(suffix.begin(), suffix.end(), suffix.begin(),
-                 [](unsigned char letter) { return static_cast<char>(std::tolower(letter)); });
+  refuse_what_is_no_file(path);
+  const std::string suffix = lower_suffix(path);
   if (suffix == ".jsonl" || suffix == ".ndjson") return open_json_lines(path);
   if (suffix == ".json") return open_json(path);
   if (suffix == ".csv") return open_csv(path, ',');
@@ -104,7 +143,7 @@ std::unique_ptr<RowSource> open_rows(const std::filesystem::path& path) {
   const char byte = first_byte(path);
   if (byte == '{' || byte == '[') return open_json(path);
   throw DataError("neither the file's name nor its content says what it is",
-                  {.file = path.string(), .hint = "wanted .jsonl, .json, .csv, .tsv or .parquet"});
+                  {.file = path.string(), .hint = fmt::format("wanted {}", kFormats)});
 }
 
 }  // namespace convoy::data

@@ -73,4 +73,14 @@ std::optional<HubSnapshot> find_in_hub_cache(const std::string& hub_id, const st
   return HubSnapshot{snapshot, repo_folder, commit};
 }
 
+std::string download_command(const std::string& hub_id, const std::string& revision) {
+  constexpr std::string_view kDataSets = "datasets/";
+  const std::string folder =
+      hub_id.starts_with(kDataSets) ? hub_id.substr(kDataSets.size()) : hub_id;
+  std::string command =
+      fmt::format("git lfs install && git clone https://huggingface.co/{} {}", hub_id, folder);
+  if (revision != "main") command += fmt::format(" && git -C {} checkout {}", folder, revision);
+  return command;
+}
+
 }  // namespace convoy::io

@@ -29,4 +29,8 @@ bool looks_like_hub_id(
 std::optional<HubSnapshot> find_in_hub_cache(const std::string& hub_id, const std::string& revision,
                                              const std::filesystem::path& cache);
 
+// What a person types to have a repository of the hub in a folder of the same name, where it is then found: git with
+// git-lfs. `hub_id`: "org/name", of a data set "datasets/org/name", whose folder is then "org/name".
+std::string download_command(const std::string& hub_id, const std::string& revision = "main");
+
 }  // namespace convoy::io

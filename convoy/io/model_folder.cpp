@@ -83,8 +83,8 @@ ModelFolder ModelFolder::locate(const std::string& name, const std::string& revi
             "there is no folder `{}`, and the hub cache {} holds no revision `{}` of a model "
             "of that name",
             name, cache.string(), revision),
-        {.hint = fmt::format("download it with `hf download {}{}`, or give a folder", name,
-                             revision == "main" ? "" : " --revision " + revision)});
+        {.hint = fmt::format("download it with `{}`, or give another folder",
+                             download_command(name, revision))});
   folder.path_ = snapshot->folder;
   folder.root_ = real_path(snapshot->repo_folder);
   folder.commit_ = snapshot->commit;

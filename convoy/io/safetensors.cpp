@@ -197,10 +197,14 @@ std::string_view header_text(std::span<const std::byte> bytes, const std::string
     const bool zip = bytes.size() >= 2 && std::memcmp(bytes.data(), "PK", 2) == 0;
     const bool pickle =
         bytes.size() >= 2 && bytes[0] == std::byte{0x80} && bytes[1] <= std::byte{5};
+    constexpr std::string_view kPointer = "version https://git-lfs";
+    const bool pointer = bytes.size() >= kPointer.size() &&
+                         std::memcmp(bytes.data(), kPointer.data(), kPointer.size()) == 0;
     const std::string hint =
-        zip || pickle ? "this is a pickle or zip file of PyTorch under another name; convert it "
-                        "with safetensors.torch.save_file"
-                      : "the file is damaged or no safetensors file; fetch it again";
+        pointer         ? "git left a pointer here; `git lfs pull` in this folder fetches the file"
+        : zip || pickle ? "this is a pickle or zip file of PyTorch under another name; convert it "
+                          "with safetensors.torch.save_file"
+                        : "the file is damaged or no safetensors file; fetch it again";
     throw DataError("not a safetensors file: " + message, {.file = file, .hint = hint});
   };
   if (bytes.size() < kLengthBytes) fail(fmt::format("{} bytes are too few", bytes.size()));

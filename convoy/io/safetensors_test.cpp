@@ -157,6 +157,18 @@ TEST(BrokenFiles, AFileCutWhileMappedIsAnErrorAndNoSignal) {
   EXPECT_THROW(copy_bytes(file.require("a"), copied), DataError);
 }
 
+TEST(BrokenFiles, PointersOfGitLfsSayHowToFetchTheFile) {
+  TemporaryFolder folder;
+  put(folder / "model.safetensors",
+      "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 988097824\n");
+  try {
+    SafetensorsFile file(folder / "model.safetensors");
+    FAIL();
+  } catch (const DataError& error) {
+    EXPECT_NE(error.sentence().find("`git lfs pull`"), std::string::npos) << error.sentence();
+  }
+}
+
 TEST(BrokenFiles, FoldersAndPipesAreNoFiles) {
   TemporaryFolder folder;
   EXPECT_THROW(SafetensorsFile(folder.path()), DataError);

@@ -3,7 +3,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
+#include <filesystem>
+#include <initializer_list>
 
 #include "convoy/base/error.h"
 #include "convoy/settings/template_kwargs.h"
@@ -11,41 +15,79 @@
 namespace convoy::settings {
 namespace {
 
-void check_combinations(const TrainSettings& settings, const config::Resolved& resolved) {
+bool all_readable(const config::Resolved& resolved, std::initializer_list<const char*> paths) {
+  return std::all_of(paths.begin(), paths.end(),
+                     [&](const char* path) { return resolved.value(path).readable; });
+}
+
+void check_combinations(const TrainSettings& settings, const config::Resolved& resolved,
+                        config::ErrorList& errors) {
   const SplitSettings& split = settings.data.split;
   const double sum = split.train_ratio + split.val_ratio + split.test_ratio;
-  if (std::abs(sum - 1.0) > 1e-6) {
+  if (all_readable(resolved,
+                   {"data.split.train_ratio", "data.split.val_ratio", "data.split.test_ratio"}) &&
+      std::abs(sum - 1.0) > 1e-6) {
     const std::string key = resolved.value("data.split.train_ratio").origin == "default"
                                 ? "data.split.val_ratio"
                                 : "data.split.train_ratio";
-    throw ConfigError(fmt::format("data.split: the shares must sum to 1, found {:.7g}", sum),
-                      resolved.place(key, "train_ratio + val_ratio + test_ratio"));
+    errors.add(ConfigError(fmt::format("data.split: the shares must sum to 1, found {:.7g}", sum),
+                           resolved.place(key, "train_ratio + val_ratio + test_ratio")));
   }
-  const auto kwargs = nlohmann::ordered_json::parse(settings.data.template_kwargs.json);
-  if (const auto problem = template_kwargs_problem(kwargs))
-    throw ConfigError("data.template_kwargs: " + *problem, resolved.place("data.template_kwargs"));
-  if (settings.train.metric_for_best_model == "eval_loss" && settings.train.greater_is_better)
-    throw ConfigError("train.greater_is_better is true, but a smaller eval_loss is better",
-                      resolved.place("train.greater_is_better", "remove it"));
+  if (all_readable(resolved, {"data.template_kwargs"}))
+    if (const auto problem = template_kwargs_problem(
+            nlohmann::ordered_json::parse(settings.data.template_kwargs.json)))
+      errors.add(
+          ConfigError("data.template_kwargs: " + *problem, resolved.place("data.template_kwargs")));
+  if (all_readable(resolved, {"train.metric_for_best_model", "train.greater_is_better"}) &&
+      settings.train.metric_for_best_model == "eval_loss" && settings.train.greater_is_better)
+    errors.add(ConfigError("train.greater_is_better is true, but a smaller eval_loss is better",
+                           resolved.place("train.greater_is_better", "remove it")));
+}
+
+// No file is taken unasked, but those that SFT-Play writes are looked for and named.
+ErrorPlace where_rows_may_be() {
+  constexpr std::array<std::array<const char*, 2>, 3> kPlaces = {
+      {{"train_path", "data/processed/train.jsonl"},
+       {"val_path", "data/processed/val.jsonl"},
+       {"test_path", "data/processed/test.jsonl"}}};
+  std::string found;
+  std::string missing;
+  for (const auto& [key, path] : kPlaces) {
+    std::error_code ignored;
+    if (std::filesystem::is_regular_file(path, ignored))
+      found += fmt::format("{}data.{}={}", found.empty() ? "" : " ", key, path);
+    else
+      missing += fmt::format("{}{}", missing.empty() ? "" : ", ", path);
+  }
+  ErrorPlace place{.key = "data.train_path"};
+  place.hint =
+      found.find("train_path") != std::string::npos
+          ? "the default place of SFT-Play holds rows: " + found
+          : "data.train_path=rows.jsonl; the default places of SFT-Play hold none: " + missing;
+  return place;
+}
+
+void check_inputs(const TrainSettings& settings, const config::Resolved& resolved,
+                  config::ErrorList& errors) {
+  if (settings.model.name.empty() && all_readable(resolved, {"model.name"}))
+    errors.add(ConfigError("model.name is not set: a model folder or a hub id is wanted",
+                           {.key = "model.name", .hint = "model.name=PATH"}));
+  if (settings.data.train_path.empty() && all_readable(resolved, {"data.train_path"}))
+    errors.add(ConfigError("data.train_path is not set: a file of training rows is wanted",
+                           where_rows_may_be()));
 }
 
 }  // namespace
 
-config::Resolved resolve_train(TrainSettings& settings, config::Sources sources) {
+config::Resolved resolve_train(TrainSettings& settings, config::Sources sources, Wanted wanted) {
   sources.rules = train_key_rules();
   sources.environment_names = {{"DEEPSPEED_CONFIG", "train.deepspeed"}, {"NUM_GPUS", "num_gpus"}};
-  config::Resolved resolved = config::resolve(settings, sources);
-  check_combinations(settings, resolved);
-  return resolved;
-}
-
-void require_train_inputs(const TrainSettings& settings) {
-  if (settings.model.name.empty())
-    throw ConfigError("model.name is not set: a model folder or a hub id is wanted",
-                      {.key = "model.name", .hint = "model.name=PATH"});
-  if (settings.data.train_path.empty())
-    throw ConfigError("data.train_path is not set: a file of training rows is wanted",
-                      {.key = "data.train_path", .hint = "data.train_path=rows.jsonl"});
+  return config::resolve(settings, sources,
+                         [&](const config::Resolved& resolved, config::ErrorList& errors) {
+                           check_combinations(settings, resolved, errors);
+                           if (wanted == Wanted::TrainInputs && resolved.whole())
+                             check_inputs(settings, resolved, errors);
+                         });
 }
 
 }  // namespace convoy::settings

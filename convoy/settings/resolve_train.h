@@ -9,11 +9,14 @@
 
 namespace convoy::settings {
 
-// Throws ConfigError. `sources.rules` is filled here.
-config::Resolved resolve_train(TrainSettings& settings, config::Sources sources);
+enum class Wanted {
+  Anything,
+  TrainInputs,  // what `convoy train` cannot do without: a model and rows
+};
 
-// What `convoy train` cannot do without: a model and rows. Throws ConfigError.
-void require_train_inputs(const TrainSettings& settings);
+// Throws one ConfigError with all that is wrong. `sources.rules` is filled here.
+config::Resolved resolve_train(TrainSettings& settings, config::Sources sources,
+                               Wanted wanted = Wanted::Anything);
 
 // What becomes of keys and values that have no field of their own.
 const std::vector<config::KeyRule>& train_key_rules();

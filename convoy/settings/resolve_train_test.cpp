@@ -223,12 +223,60 @@ TEST(TrainSettings, CombinationsAreChecked) {
   EXPECT_EQ(
       fate("data.split.val_ratio=0.2").find("data.split: the shares must sum to 1, found 1.1"), 0u);
   EXPECT_EQ(fate("train.greater_is_better=true").find("train.greater_is_better is true"), 0u);
-  TrainSettings settings;
-  EXPECT_THROW(require_train_inputs(settings), ConfigError);
-  settings.model.name = "m";
-  EXPECT_THROW(require_train_inputs(settings), ConfigError);
-  settings.data.train_path = "rows.jsonl";
-  EXPECT_NO_THROW(require_train_inputs(settings));
+  // A share that can not be read is said alone: what it does to the sum is not known.
+  EXPECT_EQ(fate("data.split.val_ratio=many").find("sum to 1"), std::string::npos);
+}
+
+// What a run lacks, from a folder of its own.
+class TrainInputs : public testing::Test {
+ protected:
+  TrainInputs() : before_(std::filesystem::current_path()) {
+    std::string pattern =
+        (std::filesystem::temp_directory_path() / "convoy-settings-XXXXXX").string();
+    folder_ = ::mkdtemp(pattern.data());
+    std::filesystem::current_path(folder_);
+  }
+  ~TrainInputs() override {
+    std::filesystem::current_path(before_);
+    std::filesystem::remove_all(folder_);
+  }
+
+  static std::string error_of(const std::string& yaml) {
+    write_file_atomic("run.yaml", yaml);
+    TrainSettings settings;
+    try {
+      resolve_train(settings, {.file = "run.yaml"}, Wanted::TrainInputs);
+      return "";
+    } catch (const ConfigError& error) {
+      return error.sentence();
+    }
+  }
+
+  std::filesystem::path before_;
+  std::filesystem::path folder_;
+};
+
+TEST_F(TrainInputs, WhatIsMissingIsSaidWithEverythingElse) {
+  EXPECT_EQ(error_of("model: {name: m}\ndata: {train_path: rows.jsonl}\n"), "");
+  EXPECT_EQ(error_of("train: {batch_sise: 2, epochs: none}\n"),
+            "run.yaml:1: unknown key `train.batch_sise`, did you mean `batch_size`?\n"
+            "run.yaml:1: train.epochs: wanted a number, found \"none\"\n"
+            "model.name is not set: a model folder or a hub id is wanted (model.name=PATH)\n"
+            "data.train_path is not set: a file of training rows is wanted "
+            "(data.train_path=rows.jsonl; the default places of SFT-Play hold none: "
+            "data/processed/train.jsonl, data/processed/val.jsonl, data/processed/test.jsonl)\n"
+            "4 errors");
+  // In a file that can not be read nothing is missed.
+  EXPECT_EQ(error_of("model: [\n").find("not set"), std::string::npos);
+}
+
+TEST_F(TrainInputs, RowsInADefaultPlaceAreNamedAndNotTaken) {
+  write_file_atomic("data/processed/train.jsonl", "{}\n");
+  write_file_atomic("data/processed/test.jsonl", "{}\n");
+  EXPECT_EQ(error_of("model: {name: m}\n"),
+            "data.train_path is not set: a file of training rows is wanted (the default place of "
+            "SFT-Play holds rows: data.train_path=data/processed/train.jsonl "
+            "data.test_path=data/processed/test.jsonl)");
 }
 
 TEST(TrainSettings, EveryPresetResolvesWithoutNotice) {

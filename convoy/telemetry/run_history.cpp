@@ -86,6 +86,24 @@ fs::file_time_type last_change(const fs::path& folder) {
   return missing ? fs::file_time_type::min() : time;
 }
 
+bool goes_on_or_took_a_step(const fs::path& folder) {
+  try {
+    const RunHistory run = read_run(folder);
+    return run.steps > 0 || run.state == RunState::Running;
+  } catch (const DataError&) {
+    return true;  // it has damaged events: whoever reads them is told
+  }
+}
+
+// `runs`: oldest first, at least one.
+fs::path last_run(const std::vector<fs::path>& runs, const fs::path& parent) {
+  const auto found = std::find_if(runs.rbegin(), runs.rend(), goes_on_or_took_a_step);
+  if (found != runs.rend()) return *found;
+  throw ConfigError(fmt::format("no run under {} has taken a step; the newest of {} is {}",
+                                parent.string(), runs.size(), runs.back().filename().string()),
+                    {.hint = "name a run to see it"});
+}
+
 }  // namespace
 
 std::string run_state_word(RunState state) {
@@ -139,7 +157,7 @@ fs::path resolve_run(const std::string& word, const fs::path& parent) {
   const std::vector<fs::path> runs = find_runs(parent);
   CONVOY_CHECK(!runs.empty(), ConfigError, "no runs found under {}; --dir names another folder",
                parent.string());
-  if (word == "last") return runs.back();
+  if (word == "last") return last_run(runs, parent);
   std::vector<std::string> names;
   std::vector<fs::path> begun;
   for (const fs::path& run : runs) {

@@ -43,8 +43,8 @@ RunHistory read_run(const std::filesystem::path& folder);
 // Folders below `parent` (at most three deep) that hold events.jsonl or run.json, oldest first.
 std::vector<std::filesystem::path> find_runs(const std::filesystem::path& parent);
 
-// `word`: a folder, a run's name, a unique prefix of one, or "last". Throws ConfigError with the
-// candidates.
+// `word`: a folder, a run's name, a unique prefix of one, or "last": the newest that goes on now or took a step, since a
+// start that failed at once is not what a person means. Throws ConfigError with the candidates.
 std::filesystem::path resolve_run(const std::string& word, const std::filesystem::path& parent);
 
 }  // namespace convoy::telemetry

@@ -78,6 +78,41 @@ TEST(RunHistory, NamesResolve) {
   EXPECT_THROW(resolve_run("last", folder.path() / "none"), ConfigError);
 }
 
+TEST(RunHistory, LastIsTheNewestThatTookAStepOrGoesOn) {
+  const TestFolder folder;
+  int hours = 0;
+  const auto touch = [&](const std::string& name) {
+    fs::last_write_time(folder.path() / name / "events.jsonl",
+                        fs::file_time_type::clock::now() + std::chrono::hours(++hours));
+  };
+  const auto write_start = [&](const std::string& name) {
+    EventLog events(folder.path() / name / "events.jsonl", Log(LogLevel::Quiet));
+    events.append(EventKind::Start, {{"total_steps", 10}, {"resume_step", -1}});
+    events.append(EventKind::Failure, {{"message", "no such model"}});
+    touch(name);
+  };
+  const auto last = [&] { return resolve_run("last", folder.path()).filename().string(); };
+  write_start("failed-at-once");
+  try {
+    last();
+    FAIL();
+  } catch (const ConfigError& error) {
+    EXPECT_NE(error.sentence().find("has taken a step; the newest of 1 is failed-at-once"),
+              std::string::npos)
+        << error.sentence();
+  }
+  write_run(folder.path() / "trained", true);
+  touch("trained");
+  write_start("failed-again");
+  EXPECT_EQ(last(), "trained");
+  EXPECT_EQ(resolve_run("failed-again", folder.path()).filename(), "failed-again");
+  const RunFolder held = RunFolder::create(folder.path() / "starting", "starting");
+  EventLog events(held.events_path(), Log(LogLevel::Quiet));
+  events.append(EventKind::Start, {{"total_steps", 10}, {"resume_step", -1}});
+  touch("starting");
+  EXPECT_EQ(last(), "starting");
+}
+
 TEST(EventTail, FollowsRowsAndRestarts) {
   const TestFolder folder;
   const fs::path path = folder.path() / "events.jsonl";

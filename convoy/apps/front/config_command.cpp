@@ -46,9 +46,8 @@ int check(const Context& context, const ConfigFlags& flags,
   if (arguments.empty() && flags.preset.empty())
     throw ConfigError("config check wants a file", {.hint = "convoy config check run.yaml"});
   settings::TrainSettings train;
-  const config::Resolved resolved =
-      read_train_config(train, arguments, flags.preset, context.log());
-  settings::require_train_inputs(train);
+  const config::Resolved resolved = read_train_config(train, arguments, flags.preset, context.log(),
+                                                      settings::Wanted::TrainInputs);
   if (context.common.json) {
     fmt::print("{}\n", nlohmann::json{{"ok", true}, {"notices", resolved.notices()}}.dump());
   } else {

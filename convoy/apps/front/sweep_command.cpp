@@ -158,12 +158,15 @@ void read_file_of_flags(config::Section list, RunFlags& run, const fs::path& fil
   for (config::Field& field : list.fields)
     if (field.name.find('_') != std::string::npos)
       field.aliases.push_back(config::dashed(field.name));
-  const config::Resolved resolved = config::resolve(list, {.file = file});
-  const nlohmann::json values = resolved.json();
-  for (const config::ResolvedValue& value : resolved.values())
-    if (!value.file.empty() && values[value.path].is_array() && values[value.path].empty())
-      throw ConfigError(fmt::format("{}: wanted at least one entry, found none", value.path),
-                        resolved.place(value.path));
+  const auto refuse_empty_lists = [](const config::Resolved& resolved, config::ErrorList& errors) {
+    const nlohmann::json values = resolved.json();
+    for (const config::ResolvedValue& value : resolved.values())
+      if (!value.file.empty() && value.readable && values[value.path].is_array() &&
+          values[value.path].empty())
+        errors.add(ConfigError(fmt::format("{}: wanted at least one entry, found none", value.path),
+                               resolved.place(value.path)));
+  };
+  config::resolve(list, {.file = file}, refuse_empty_lists);
 }
 
 // Back to the defaults, those of the preset where the command line names one.

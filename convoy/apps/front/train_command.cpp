@@ -192,8 +192,8 @@ int run_train(Context& context, const std::vector<std::string>& arguments) {
   const launch::JobSetup setup = launch::set_up_job(found.request, launch::process_environment());
   worker_program(context);
   settings::TrainSettings train;
-  config::Resolved resolved = read_train_config(train, found.rest, flags.preset, context.log());
-  settings::require_train_inputs(train);
+  config::Resolved resolved = read_train_config(train, found.rest, flags.preset, context.log(),
+                                                settings::Wanted::TrainInputs);
   if (train.run_name.empty()) {
     train.run_name = run_name(train, found.rest, flags);
     resolved.decided("run_name", "name of the config file");

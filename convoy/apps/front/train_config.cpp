@@ -12,7 +12,8 @@ namespace convoy::apps {
 
 config::Resolved read_train_config(settings::TrainSettings& train,
                                    const std::vector<std::string>& arguments,
-                                   const std::string& preset, const Log& log) {
+                                   const std::string& preset, const Log& log,
+                                   settings::Wanted wanted) {
   config::Sources sources;
   for (const std::string& argument : arguments) {
     if (argument.find('=') != std::string::npos) {
@@ -28,7 +29,7 @@ config::Resolved read_train_config(settings::TrainSettings& train,
   sources.preset = preset;
   sources.presets = preset_texts();
   sources.environment = config::process_environment();
-  config::Resolved resolved = settings::resolve_train(train, std::move(sources));
+  config::Resolved resolved = settings::resolve_train(train, std::move(sources), wanted);
   for (const std::string& notice : resolved.notices()) log.info(notice);
   return resolved;
 }

@@ -14,7 +14,8 @@ namespace convoy::apps {
 // `arguments`: at most one file, then key=value. Notices go to the log. Throws ConfigError.
 config::Resolved read_train_config(settings::TrainSettings& train,
                                    const std::vector<std::string>& arguments,
-                                   const std::string& preset, const Log& log);
+                                   const std::string& preset, const Log& log,
+                                   settings::Wanted wanted = settings::Wanted::Anything);
 
 // docs/reference/config.md.
 std::string train_config_markdown();

@@ -1,0 +1,31 @@
+#!/usr/bin/env bash
+# What a script prints into a file or a pipe holds no escape codes; on a terminal the demo's headings are bold unless NO_COLOR says no.
+#   colors_test.sh SOURCE_FOLDER
+set -euo pipefail
+source=$1
+. "$source/tests/files/frame.sh"
+
+# The demo with a program that does nothing.
+mkdir -p "$work/tools" "$work/build/bin"
+cp "$source/tools/demo.sh" "$work/tools"
+printf '#!/bin/sh\n[ "$1" != generate ] || cat >/dev/null\n' >"$work/build/bin/convoy"
+chmod +x "$work/build/bin/convoy"
+
+escape=$(printf '\033')
+"$work/tools/demo.sh" "$work/run" >"$work/out" 2>&1
+grep -q '^5. The loss curve$' "$work/out" || fail "the demo's headings are plain lines: $(cat "$work/out")"
+! grep -q "$escape" "$work/out" || fail "escape codes in a file: $(cat -v "$work/out")"
+
+on_terminal() { script -qec "$*" /dev/null </dev/null; }
+if command -v script >/dev/null; then
+  on_terminal env -u NO_COLOR "$work/tools/demo.sh" "$work/run" >"$work/out"
+  grep -q "$escape\\[1m" "$work/out" || fail "headings are bold on a terminal: $(cat -v "$work/out")"
+  on_terminal env NO_COLOR=1 "$work/tools/demo.sh" "$work/run" >"$work/out"
+  ! grep -q "$escape" "$work/out" || fail "NO_COLOR is not honoured: $(cat -v "$work/out")"
+fi
+
+# Escape codes stand where a terminal is asked for first, and nowhere else.
+cd "$source"
+found=$(grep -rlE '\\033\[|\\x1b\[|\\e\[' run tools bench examples .ci cmake rust/*/src 2>/dev/null || true)
+[ "$found" = tools/demo.sh ] || fail "escape codes in: $found"
+say "ok"
