@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "convoy/base/error.h"
-#include "convoy/comm/gloo/passage.h"
 #include "convoy/comm/job_store.h"
+#include "convoy/comm/passage.h"
 
 namespace convoy::comm {
 namespace {
@@ -28,8 +28,7 @@ Meeting::Meeting(RankEnvironment environment, std::chrono::milliseconds reach_ti
                  telemetry::FlightWriter* flight)
     : environment_(std::move(environment)), flight_(flight != nullptr ? *flight : unrecorded_) {
   if (size() == 1) return;
-  enter("meet").finish(
-      [&] { store_ = std::make_unique<JobStore>(environment_, reach_timeout); });
+  enter("meet").finish([&] { store_ = std::make_unique<JobStore>(environment_, reach_timeout); });
 }
 
 Meeting::~Meeting() = default;

@@ -23,8 +23,9 @@ using io::Json;
 
 // Each node's own: what lies at a path is compared by its content, and the run's name is rank 0's.
 constexpr std::array<const char*, 9> kOwnKeys = {
-    "run_name",       "model.name",         "data.train_path",  "data.val_path",      "data.test_path",
-    "data.cache_dir", "data.template_path", "train.output_dir", "tuning.lora.adapter"};
+    "run_name",           "model.name",       "data.train_path",
+    "data.val_path",      "data.test_path",   "data.cache_dir",
+    "data.template_path", "train.output_dir", "tuning.lora.adapter"};
 
 bool is_own(const std::string& key) {
   return std::find(kOwnKeys.begin(), kOwnKeys.end(), key) != kOwnKeys.end();
@@ -42,6 +43,11 @@ std::vector<Json> parsed(const std::vector<std::string>& brought) {
   return ranks;
 }
 
+// Paths may hold any bytes.
+std::string text_of(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
 std::string text_of(const Json& json, const char* key) { return json.at(key).get<std::string>(); }
 
 std::string name_of(size_t rank, const Json& brought) {
@@ -56,9 +62,12 @@ struct Refusal {
 };
 
 Json to_json(const Refusal& refusal) {
-  return {{"code", static_cast<int>(refusal.code)}, {"message", refusal.message},
-          {"file", refusal.place.file},             {"key", refusal.place.key},
-          {"hint", refusal.place.hint},             {"rank", refusal.place.rank}};
+  return {{"code", static_cast<int>(refusal.code)},
+          {"message", refusal.message},
+          {"file", refusal.place.file},
+          {"key", refusal.place.key},
+          {"hint", refusal.place.hint},
+          {"rank", refusal.place.rank}};
 }
 
 [[noreturn]] void refuse(const Json& json) {
@@ -82,17 +91,16 @@ using Judge = std::function<std::optional<Refusal>(const std::vector<Json>& rank
 // Returns what rank 0 adds to an agreement.
 Json decide(comm::Meeting& meeting, Json own, const Judge& judge,
             const std::function<Json(const std::vector<Json>&)>& add = {}) {
-  const std::string answer =
-      meeting.decide(placed(meeting, std::move(own)).dump(),
-                     [&](const std::vector<std::string>& brought) -> std::string {
-                       const std::vector<Json> ranks = parsed(brought);
-                       Json result = Json::object();
-                       if (const std::optional<Refusal> refusal = judge(ranks))
-                         result["refusal"] = to_json(*refusal);
-                       else if (add)
-                         result["added"] = add(ranks);
-                       return result.dump();
-                     });
+  const std::string answer = meeting.decide(
+      text_of(placed(meeting, std::move(own))), [&](const std::vector<std::string>& brought) {
+        const std::vector<Json> ranks = parsed(brought);
+        Json result = Json::object();
+        if (const std::optional<Refusal> refusal = judge(ranks))
+          result["refusal"] = to_json(*refusal);
+        else if (add)
+          result["added"] = add(ranks);
+        return text_of(result);
+      });
   const Json result = io::parse_json(answer, "rank 0");
   if (result.contains("refusal")) refuse(result["refusal"]);
   return result.value("added", Json::object());
@@ -224,13 +232,13 @@ std::optional<Refusal> other_stamp(const std::vector<Json>& ranks) {
     const auto differences = checkpoint::compare(wanted, stamp_of(rank));
     if (differences.empty()) continue;
     const checkpoint::StampDifference& first = differences.front();
-    return Refusal{ExitCode::Usage,
-                   fmt::format("the ranks do not start alike: {} is `{}` for {} and `{}` for {}",
-                               first.field, first.saved, name_of(0, ranks[0]), first.current,
-                               name_of(rank, ranks[rank])),
-                   {.key = first.field,
-                    .hint = "start every node with the same program, configuration and files",
-                    .rank = static_cast<int>(rank)}};
+    return Refusal{
+        ExitCode::Usage,
+        fmt::format("the ranks do not start alike: {} is `{}` for {} and `{}` for {}", first.field,
+                    first.saved, name_of(0, ranks[0]), first.current, name_of(rank, ranks[rank])),
+        {.key = first.field,
+         .hint = "start every node with the same program, configuration and files",
+         .rank = static_cast<int>(rank)}};
   }
   return std::nullopt;
 }
@@ -242,13 +250,13 @@ std::optional<Refusal> newer_checkpoint(const std::vector<Json>& ranks) {
   for (size_t rank = 1; rank < ranks.size(); ++rank) {
     if (newest(rank) <= newest(0)) continue;
     const std::string folder = text_of(ranks[rank], "checkpoints_folder");
-    const std::string own =
-        newest(0) < 0 ? "none" : fmt::format("none after step {}", newest(0));
+    const std::string own = newest(0) < 0 ? "none" : fmt::format("none after step {}", newest(0));
     return Refusal{
         ExitCode::NoCheckpoint,
-        fmt::format("{} holds a checkpoint of step {}, but {}, whose checkpoints count, has {} in {}",
-                    name_of(rank, ranks[rank]), newest(rank), name_of(0, ranks[0]), own,
-                    text_of(ranks[0], "checkpoints_folder")),
+        fmt::format(
+            "{} holds a checkpoint of step {}, but {}, whose checkpoints count, has {} in {}",
+            name_of(rank, ranks[rank]), newest(rank), name_of(0, ranks[0]), own,
+            text_of(ranks[0], "checkpoints_folder")),
         {.file = folder,
          .hint = "start that host as node 0, copy its run folder there, remove what is no longer "
                  "wanted, or start anew with --resume never",
@@ -267,8 +275,7 @@ void agree_on_settings(comm::Meeting& meeting, const SettingsSource& source,
   if (!is_here) write_file_atomic(source.file, of_rank_zero);
   const config::Resolved resolved = settings::resolve_train(
       settings, config::Sources{.file = source.file, .overrides = source.overrides});
-  decide(meeting,
-         {{"settings", settings_json(resolved)}, {"missing", missing_places(settings)}},
+  decide(meeting, {{"settings", settings_json(resolved)}, {"missing", missing_places(settings)}},
          [](const std::vector<Json>& ranks) {
            std::optional<Refusal> refusal = other_settings(ranks);
            return refusal ? refusal : missing_somewhere(ranks);

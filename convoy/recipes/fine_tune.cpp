@@ -45,6 +45,13 @@ data::BatchPlanConfig plan_config(const settings::TrainSettings& settings, int64
           .seed = static_cast<uint64_t>(settings.seed)};
 }
 
+SharedInput rows_of(const data::EncodedSplits& splits, const std::string& split) {
+  SharedInput rows{fmt::format("the {} rows", split), "none", fmt::format("data.{}_path", split)};
+  for (const data::SplitReport& report : splits.reports)
+    if (report.name == split) rows = {rows.what, report.content_hash, report.files.at(0)};
+  return rows;
+}
+
 // One rank's run, in the order in which things come to be.
 class FineTune {
  public:
@@ -201,9 +208,8 @@ void FineTune::compare_start() {
   start.inputs = {{"the weights", speaks ? weights_checksum(*base_->model) : "", model},
                   {"the model's files", model_fingerprint(base_->folder), model},
                   {"the tokens of its tokenizer", base_->tokenizer.content_hash(), model}};
-  for (const data::SplitReport& report : splits_.reports)
-    start.inputs.push_back({fmt::format("the {} rows", report.name), report.content_hash,
-                            report.files.empty() ? "" : report.files.front()});
+  start.inputs.push_back(rows_of(splits_, "train"));
+  start.inputs.push_back(rows_of(splits_, "val"));
   if (settings_.train.resume_from_checkpoint == "auto" && !request_.plan_only)
     start.newest_checkpoint = checkpoints_.newest_step().value_or(-1);
   start.checkpoints_folder = folder_.checkpoints_folder().string();

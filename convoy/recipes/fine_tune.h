@@ -16,7 +16,8 @@
 namespace convoy::recipes {
 
 struct FineTuneRequest {
-  std::filesystem::path run_folder;  // made by the launcher, which holds its lock where rank 0 writes
+  std::filesystem::path
+      run_folder;  // made by the launcher, which holds its lock where rank 0 writes
   SettingsSource settings{};
   std::vector<std::string> forced_fields{};  // stamp fields that may differ from the checkpoint
   bool plan_only = false;                    // --dry-run: print the plan, train nothing

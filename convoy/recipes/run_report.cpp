@@ -47,9 +47,8 @@ void report_plan(const Log& log, const settings::TrainSettings& settings, const 
 telemetry::RunIdentity run_identity(const settings::TrainSettings& settings,
                                     const std::string& config_yaml,
                                     const data::EncodedSplits& splits,
-                                    const checkpoint::Stamp& stamp,
-                                    std::vector<std::string> hosts, int64_t world_size,
-                                    const checkpoint::Progress& start) {
+                                    const checkpoint::Stamp& stamp, std::vector<std::string> hosts,
+                                    int64_t world_size, const checkpoint::Progress& start) {
   telemetry::RunIdentity identity;
   identity.name = settings.run_name;
   identity.task = settings.task;

@@ -26,9 +26,8 @@ void report_plan(const Log& log, const settings::TrainSettings& settings, const 
 telemetry::RunIdentity run_identity(const settings::TrainSettings& settings,
                                     const std::string& config_yaml,
                                     const data::EncodedSplits& splits,
-                                    const checkpoint::Stamp& stamp,
-                                    std::vector<std::string> hosts, int64_t world_size,
-                                    const checkpoint::Progress& start);
+                                    const checkpoint::Stamp& stamp, std::vector<std::string> hosts,
+                                    int64_t world_size, const checkpoint::Progress& start);
 
 // metrics.json: the training log's figures and the final status that SFT-Play's scripts read.
 nlohmann::json final_metrics(nlohmann::json figures, const settings::TrainSettings& settings,

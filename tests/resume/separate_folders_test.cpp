@@ -97,8 +97,8 @@ TEST_F(SeparateFolders, NodeWithoutTheConfigurationTakesThatOfRankZero) {
 }
 
 TEST_F(SeparateFolders, OtherRowsUnderTheSameNameAreRefused) {
-  write_file_atomic(b_.rows(), read_file(a_.rows()) +
-                                   "{\"prompt\": \"1 + 1 =\", \"completion\": \" 3\"}\n");
+  write_file_atomic(b_.rows(),
+                    read_file(a_.rows()) + "{\"prompt\": \"1 + 1 =\", \"completion\": \" 3\"}\n");
   expect_both_end(10, "the train rows of rank 1 on ");
 }
 

@@ -86,9 +86,12 @@ struct RunParts {
 
 std::vector<std::string> worker_command(const Context& context, const TrainFlags& flags,
                                         const RunParts& run) {
-  std::vector<std::string> words = {worker_program(context).string(), "train",
-                                    "--run-folder",                   run.folder.string(),
-                                    "--config",                       run.config.string()};
+  std::vector<std::string> words = {worker_program(context).string(),
+                                    "train",
+                                    "--run-folder",
+                                    run.folder.string(),
+                                    "--config",
+                                    run.config.string()};
   for (const std::string& field : flags.force_stamp.names) {
     words.push_back("--force-stamp");
     words.push_back(field);

@@ -26,7 +26,8 @@ struct TrainFlags {
   template <class Visitor>
   void fields(Visitor& visit) {
     visit("run_folder", run_folder, "run folder");
-    visit("config", config, "the configuration; written here as rank 0 has it when it is not there");
+    visit("config", config,
+          "the configuration; written here as rank 0 has it when it is not there");
     visit("force_stamp", force_stamp, "checkpoint stamp field that may differ");
     visit("dry_run", dry_run, "print the plan and stop");
   }
@@ -78,10 +79,10 @@ int train_command(const Arguments& arguments) {
                "wanted --run-folder FOLDER and --config FILE");
   handle_stop_signals();
   const recipes::FineTuneRequest request{.run_folder = flags.run_folder,
-                                   .settings = {flags.config, overrides},
-                                   .forced_fields = flags.force_stamp.names,
-                                   .plan_only = flags.dry_run,
-                                   .color = telemetry::color_choice(worker.color)};
+                                         .settings = {flags.config, overrides},
+                                         .forced_fields = flags.force_stamp.names,
+                                         .plan_only = flags.dry_run,
+                                         .color = telemetry::color_choice(worker.color)};
   return static_cast<int>(recipes::fine_tune(request, stop_requested, worker.log()));
 }
 

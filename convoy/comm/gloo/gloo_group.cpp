@@ -10,9 +10,9 @@
 
 #include "convoy/base/error.h"
 #include "convoy/comm/gloo/broken_pipes.h"
-#include "convoy/comm/gloo/passage.h"
 #include "convoy/comm/gloo/sockets.h"
 #include "convoy/comm/job_store.h"
+#include "convoy/comm/passage.h"
 #include "convoy/rendezvous/endpoint.h"
 
 namespace convoy::comm {

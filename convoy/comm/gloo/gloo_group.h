@@ -6,8 +6,8 @@
 
 #include <sys/types.h>
 
-#include "convoy/comm/gloo/passage.h"
 #include "convoy/comm/group.h"
+#include "convoy/comm/passage.h"
 
 namespace convoy::comm {
 
