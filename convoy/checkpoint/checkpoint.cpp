@@ -17,40 +17,11 @@ namespace fs = std::filesystem;
 
 std::string group_file(const std::string& group) { return group + ".safetensors"; }
 
-io::Json progress_json(const Progress& progress) {
-  io::Json json = {{"step", progress.step},
-                   {"epoch", progress.epoch},
-                   {"position_in_epoch", progress.position_in_epoch},
-                   {"micro_step", progress.micro_step},
-                   {"tokens_seen", progress.tokens_seen},
-                   {"supervised_tokens_seen", progress.supervised_tokens_seen},
-                   {"best_metric", nullptr},
-                   {"best_step", progress.best_step},
-                   {"evaluations_without_improvement", progress.evaluations_without_improvement}};
-  if (progress.best_metric) json["best_metric"] = *progress.best_metric;
-  return json;
-}
-
-Progress read_progress(const io::JsonReader& json) {
-  const auto count = [&](const char* key) { return json.require_int(key, 0, INT64_MAX); };
-  Progress progress;
-  progress.step = count("step");
-  progress.epoch = count("epoch");
-  progress.position_in_epoch = count("position_in_epoch");
-  progress.micro_step = count("micro_step");
-  progress.tokens_seen = count("tokens_seen");
-  progress.supervised_tokens_seen = count("supervised_tokens_seen");
-  progress.best_metric = json.optional_double("best_metric", -1e300, 1e300);
-  progress.best_step = count("best_step");
-  progress.evaluations_without_improvement = count("evaluations_without_improvement");
-  return progress;
-}
-
 io::Json content_of(const TrainState& state) {
   io::Json groups = io::Json::array();
   for (const auto& [group, tensors] : state.groups) groups.push_back(group);
   return {{"program_version", CONVOY_VERSION},
-          {"progress", progress_json(state.progress)},
+          {"progress", to_json(state.progress)},
           {"stamp", state.stamp.to_json()},
           {"groups", std::move(groups)},
           {"extra", state.extra}};
@@ -77,7 +48,7 @@ LoadedCheckpoint read_verified(const io::VerifiedSnapshot& snapshot,
   LoadedCheckpoint loaded{snapshot.folder, {}, std::move(notices)};
   try {
     TrainState& state = loaded.state;
-    state.progress = read_progress(content.require_object("progress"));
+    state.progress = progress_from_json(content.require_object("progress").value(), place);
     state.stamp = Stamp::from_json(content.require_object("stamp").value(), place);
     state.extra = content.require_object("extra").value();
     for (const std::string& group : content.strings_or_empty("groups"))
@@ -94,6 +65,36 @@ LoadedCheckpoint read_verified(const io::VerifiedSnapshot& snapshot,
 }
 
 }  // namespace
+
+io::Json to_json(const Progress& progress) {
+  io::Json json = {{"step", progress.step},
+                   {"epoch", progress.epoch},
+                   {"position_in_epoch", progress.position_in_epoch},
+                   {"micro_step", progress.micro_step},
+                   {"tokens_seen", progress.tokens_seen},
+                   {"supervised_tokens_seen", progress.supervised_tokens_seen},
+                   {"best_metric", nullptr},
+                   {"best_step", progress.best_step},
+                   {"evaluations_without_improvement", progress.evaluations_without_improvement}};
+  if (progress.best_metric) json["best_metric"] = *progress.best_metric;
+  return json;
+}
+
+Progress progress_from_json(const io::Json& value, const std::string& place) {
+  const io::JsonReader json(value, place);
+  const auto count = [&](const char* key) { return json.require_int(key, 0, INT64_MAX); };
+  Progress progress;
+  progress.step = count("step");
+  progress.epoch = count("epoch");
+  progress.position_in_epoch = count("position_in_epoch");
+  progress.micro_step = count("micro_step");
+  progress.tokens_seen = count("tokens_seen");
+  progress.supervised_tokens_seen = count("supervised_tokens_seen");
+  progress.best_metric = json.optional_double("best_metric", -1e300, 1e300);
+  progress.best_step = count("best_step");
+  progress.evaluations_without_improvement = count("evaluations_without_improvement");
+  return progress;
+}
 
 CheckpointStore::CheckpointStore(fs::path folder, int64_t keep) : store_(std::move(folder), keep) {}
 
@@ -129,6 +130,12 @@ std::optional<LoadedCheckpoint> CheckpointStore::load_best() const {
   throw CheckpointError(
       fmt::format("the best checkpoint is not usable: {}", fmt::join(notices, ". ")),
       {.file = store_.root().string()});
+}
+
+std::optional<int64_t> CheckpointStore::newest_step() const {
+  const std::vector<int64_t> steps = store_.steps();
+  if (steps.empty()) return std::nullopt;
+  return steps.back();
 }
 
 LoadedCheckpoint load_checkpoint(const fs::path& folder) {

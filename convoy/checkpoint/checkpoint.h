@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Training state on disk: saved atomically, loaded only when every byte matches. Local: with
-// replicated data parallel rank 0 saves and every rank loads. Tensors lie in <group>.safetensors,
+// replicated data parallel rank 0 saves and loads, and hands the others what it loaded. Tensors lie in <group>.safetensors,
 // everything else in state.json and the manifest.
 #pragma once
 
@@ -32,6 +32,9 @@ struct Progress {
   int64_t evaluations_without_improvement = 0;
   bool operator==(const Progress&) const = default;
 };
+
+io::Json to_json(const Progress& progress);
+Progress progress_from_json(const io::Json& json, const std::string& place);  // throws DataError
 
 using NamedTensors = std::map<std::string, at::Tensor>;
 
@@ -70,6 +73,7 @@ class CheckpointStore {
   // is valid.
   std::optional<LoadedCheckpoint> load_newest() const;
   std::optional<LoadedCheckpoint> load_best() const;
+  std::optional<int64_t> newest_step() const;  // of all that are there, not verified
 
  private:
   io::SnapshotStore store_;

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "convoy/comm/environment.h"
+#include "convoy/comm/meeting.h"
 #include "convoy/telemetry/flight_record_writer.h"
 
 namespace convoy::comm {
@@ -40,6 +41,8 @@ class Group {
   virtual std::vector<std::string> all_gather_bytes(std::string_view bytes) = 0;
   // Collective. Blocks until every rank is here.
   virtual void barrier() = 0;
+  // Collective. The same without the time limit of collectives: for waits while one rank reads or writes files.
+  virtual void wait_for_all() { barrier(); }
   // Closes the connections so that peers fail at once instead of by timeout. Call when this rank
   // failed.
   virtual void abort() = 0;
@@ -52,8 +55,11 @@ class Group {
   bool any(bool value);
 };
 
-// Collective. Blocks until all ranks have joined. World 1: no connection is made. Every collective,
-// joining first, is written to `flight`, which outlives the group; null = to nowhere. Throws CommError.
+// Collective. Blocks until all ranks have joined, which must be within `timeout`, as every collective must: let ranks that start at
+// different times meeting->wait_for_all() before. World 1: no connection is made. Every collective, joining first, is written to the meeting's
+// flight record. Throws CommError.
+std::unique_ptr<Group> join_group(std::shared_ptr<Meeting> meeting, std::chrono::seconds timeout);
+// The same with a meeting of its own, reached within `timeout`.
 std::unique_ptr<Group> join_group(const RankEnvironment& environment, std::chrono::seconds timeout,
                                   telemetry::FlightWriter* flight = nullptr);
 

@@ -8,6 +8,7 @@
 #include "convoy/checkpoint/checkpoint.h"
 #include "convoy/comm/environment.h"
 #include "convoy/comm/group.h"
+#include "convoy/comm/meeting.h"
 #include "convoy/data/batch_plan.h"
 #include "convoy/data/encode_splits.h"
 #include "convoy/device/dtype.h"
@@ -44,15 +45,25 @@ data::BatchPlanConfig plan_config(const settings::TrainSettings& settings, int64
           .seed = static_cast<uint64_t>(settings.seed)};
 }
 
+SharedInput rows_of(const data::EncodedSplits& splits, const std::string& split) {
+  SharedInput rows{fmt::format("the {} rows", split), "none", fmt::format("data.{}_path", split)};
+  for (const data::SplitReport& report : splits.reports)
+    if (report.name == split) rows = {rows.what, report.content_hash, report.files.at(0)};
+  return rows;
+}
+
 // One rank's run, in the order in which things come to be.
 class FineTune {
  public:
-  FineTune(const FineTuneRequest& request, const std::atomic<bool>& stop_requested, const Log& log)
+  FineTune(const FineTuneRequest& request, const settings::TrainSettings& settings,
+           std::shared_ptr<comm::Meeting> meeting, const std::atomic<bool>& stop_requested,
+           const Log& log)
       : request_(request),
-        settings_(request.settings),
+        settings_(settings),
         stop_requested_(stop_requested),
-        flight_(telemetry::FlightWriter::attach()),
-        environment_(comm::read_rank_environment()),
+        meeting_(std::move(meeting)),
+        flight_(meeting_->flight()),
+        environment_(meeting_->environment()),
         log_(environment_.rank == 0 ? log : Log(LogLevel::Quiet)),
         folder_(telemetry::RunFolder::attach(request.run_folder)),
         checkpoints_(folder_.checkpoints_folder(), settings_.train.save_total_limit) {}
@@ -64,9 +75,11 @@ class FineTune {
   void encode_data();
   void choose_parameters();
   void find_checkpoint();
-  int64_t global_batch();
+  void share_start();
+  void plan_steps(int64_t full_world, const checkpoint::Stamp* saved);
+  void compare_start();
   void prepare_training();
-  void adopt(const checkpoint::LoadedCheckpoint& loaded);
+  void restore_optimizer();
   void open_log();
   void write_alongside(const fs::path& folder) const;
   void use_best(const checkpoint::Progress& progress);
@@ -76,8 +89,9 @@ class FineTune {
   const FineTuneRequest& request_;
   const settings::TrainSettings& settings_;
   const std::atomic<bool>& stop_requested_;
-  telemetry::FlightWriter flight_;  // first, so that it watches over everything that follows
-  comm::RankEnvironment environment_;
+  std::shared_ptr<comm::Meeting> meeting_;
+  telemetry::FlightWriter& flight_;
+  const comm::RankEnvironment& environment_;
   Log log_;
   telemetry::RunFolder folder_;
   checkpoint::CheckpointStore checkpoints_;
@@ -91,8 +105,9 @@ class FineTune {
   std::optional<optim::AdamW> optimizer_;
   std::optional<optim::LearningRateSchedule> schedule_;
   checkpoint::Stamp stamp_;
-  std::optional<checkpoint::LoadedCheckpoint> resumed_;  // until its state is taken over
+  std::optional<checkpoint::LoadedCheckpoint> resumed_;  // rank 0's, until its state is taken over
   checkpoint::Progress start_;
+  std::vector<std::string> hosts_;  // one per node
   std::string resumed_trainer_state_;
   std::optional<telemetry::TrainingLog> training_log_;
 };
@@ -138,35 +153,77 @@ void FineTune::choose_parameters() {
   parameter_group_ = "adapter_model";
 }
 
+// Which checkpoint the run goes on from is rank 0's to decide: the others need not have it.
 void FineTune::find_checkpoint() {
+  if (environment_.rank != 0 || request_.plan_only) return;
   const std::string& wish = settings_.train.resume_from_checkpoint;
-  if (group_->rank() == 0) checkpoints_.prepare();
-  group_->barrier();
-  if (wish == "never") return;
+  checkpoints_.prepare();
   if (wish == "auto")
     resumed_ = checkpoints_.load_newest();
-  else
+  else if (wish != "never")
     resumed_ = checkpoint::load_checkpoint(wish);
 }
 
-// Of the job with all its nodes, so that the numbers do not depend on who is there; of rank 0's word where nodes start unlike numbers of ranks.
-int64_t FineTune::global_batch() {
-  const at::Tensor full_world = at::full({1}, environment_.full_world, at::kLong);
-  group_->broadcast(full_world, 0);
-  const int64_t own = settings_.train.batch_size * settings_.train.grad_accum *
-                      std::max<int64_t>(full_world.item<int64_t>(), group_->size());
-  if (!resumed_) return own;
-  return kept_global_batch(resumed_->state.stamp, settings_, request_.forced_fields).value_or(own);
+// What rank 0 knows of where the run stands, and the plan and stamp that follow from it on every rank.
+void FineTune::share_start() {
+  const char* const of_rank_zero = "rank 0";
+  io::Json word = {{"full_world", environment_.full_world}};
+  if (resumed_) {
+    word["progress"] = checkpoint::to_json(resumed_->state.progress);
+    word["stamp"] = resumed_->state.stamp.to_json();
+  }
+  word = io::parse_json(meeting_->word_of_rank_zero(word.dump()), of_rank_zero);
+  std::optional<checkpoint::Stamp> saved;
+  if (word.contains("progress")) {
+    start_ = checkpoint::progress_from_json(word["progress"], of_rank_zero);
+    saved = checkpoint::Stamp::from_json(word["stamp"], of_rank_zero);
+  }
+  plan_steps(word.at("full_world").get<int64_t>(), saved ? &*saved : nullptr);
+  if (!resumed_) return;
+  for (const std::string& sentence : resumed_->notices) log_.warning(sentence);
+  for (const std::string& sentence : checkpoint::require_same_stamp(
+           *saved, stamp_, request_.forced_fields, resumed_->folder.string()))
+    log_.warning(sentence);
+  log_.info(fmt::format("resuming at step {} from {}", start_.step, resumed_->folder.string()));
+}
+
+// The global batch is that of the job with all its nodes, so that the numbers do not depend on who is there; of rank 0's word where nodes
+// start unlike numbers of ranks.
+void FineTune::plan_steps(int64_t full_world, const checkpoint::Stamp* saved) {
+  int64_t global_batch = settings_.train.batch_size * settings_.train.grad_accum *
+                         std::max<int64_t>(full_world, environment_.world);
+  if (saved != nullptr)
+    global_batch =
+        kept_global_batch(*saved, settings_, request_.forced_fields).value_or(global_batch);
+  plan_.emplace(splits_.train, plan_config(settings_, environment_.world, global_batch));
+  stamp_ = train_stamp(settings_, *base_, splits_, compute_dtype(settings_), plan_->config());
+}
+
+void FineTune::compare_start() {
+  StartingPoint start;
+  start.stamp = stamp_;
+  // The ranks of a host read the same files.
+  const bool speaks = environment_.local_rank == 0 && !environment_.one_host();
+  const std::string model = base_->folder.path().string();
+  start.inputs = {{"the weights", speaks ? weights_checksum(*base_->model) : "", model},
+                  {"the model's files", model_fingerprint(base_->folder), model},
+                  {"the tokens of its tokenizer", base_->tokenizer.content_hash(), model}};
+  start.inputs.push_back(rows_of(splits_, "train"));
+  start.inputs.push_back(rows_of(splits_, "val"));
+  if (settings_.train.resume_from_checkpoint == "auto" && !request_.plan_only)
+    start.newest_checkpoint = checkpoints_.newest_step().value_or(-1);
+  start.checkpoints_folder = folder_.checkpoints_folder().string();
+  hosts_ = agree_on_start(*meeting_, start);
 }
 
 void FineTune::prepare_training() {
+  if (resumed_) restore_parameters(parameters_, parameter_group_, *resumed_);
   strategy_ = parallel::make_strategy(settings_.parallel, *group_);
   std::vector<parallel::TrainableParameter> trainable;
   for (const nn::NamedTensor& parameter : parameters_)
     trainable.push_back({parameter.name, parameter.value});
   strategy_->prepare(std::move(trainable));
 
-  plan_.emplace(splits_.train, plan_config(settings_, group_->size(), global_batch()));
   std::vector<optim::OptimizedParameter> optimized;
   for (size_t index = 0; index < parameters_.size(); ++index)
     optimized.push_back({.name = parameters_[index].name,
@@ -181,23 +238,22 @@ void FineTune::prepare_training() {
                      std::move(optimized));
   schedule_.emplace(settings_.train.schedule, settings_.train.learning_rate,
                     train::total_steps(settings_.train, plan_->steps_per_epoch()));
-  stamp_ = train_stamp(settings_, *base_, splits_, compute_dtype(settings_), plan_->config());
+  if (start_.step > 0) restore_optimizer();
+  resumed_.reset();
 }
 
-void FineTune::adopt(const checkpoint::LoadedCheckpoint& loaded) {
-  for (const std::string& sentence : loaded.notices) log_.warning(sentence);
-  for (const std::string& sentence : checkpoint::require_same_stamp(
-           loaded.state.stamp, stamp_, request_.forced_fields, loaded.folder.string()))
-    log_.warning(sentence);
-  restore_parameters(parameters_, parameter_group_, loaded);
+void FineTune::restore_optimizer() {
   std::vector<optim::NamedState> state;
-  for (const auto& [name, tensor] : loaded.state.groups.at("optimizer"))
-    state.push_back({name, tensor});
-  optimizer_->load_state(loaded.state.progress.step, state);
-  start_ = loaded.state.progress;
-  const fs::path trainer_state = loaded.folder / "trainer_state.json";
-  if (fs::exists(trainer_state)) resumed_trainer_state_ = read_file(trainer_state);
-  log_.info(fmt::format("resuming at step {} from {}", start_.step, loaded.folder.string()));
+  if (resumed_) {
+    for (const auto& [name, tensor] : resumed_->state.groups.at("optimizer"))
+      state.push_back({name, tensor});
+    optimizer_->load_state(start_.step, state);
+    const fs::path trainer_state = resumed_->folder / "trainer_state.json";
+    if (fs::exists(trainer_state)) resumed_trainer_state_ = read_file(trainer_state);
+  }
+  state = optimizer_->state();
+  for (const optim::NamedState& tensor : state) group_->broadcast(tensor.value, 0);
+  optimizer_->load_state(start_.step, state);
 }
 
 void FineTune::open_log() {
@@ -222,7 +278,7 @@ void FineTune::open_log() {
   options.world_size = group_->size();
   options.resume_step = start_.step > 0 ? start_.step : -1;
   options.resume_state = resumed_trainer_state_;
-  options.config_yaml = read_file(folder_.config_path());
+  options.config_yaml = read_file(request_.settings.file);
   options.model_config_json = read_file(base_->folder.require("config.json"));
   options.progress.total = options.total_steps;
   options.progress.start = start_.step;
@@ -282,7 +338,7 @@ ExitCode FineTune::finish(const train::LoopResult& result) {
     folder_.write_metrics(
         final_metrics(training_log_->final_figures(), settings_, *plan_, result.progress));
   }
-  group_->barrier();
+  group_->wait_for_all();
   return stopped ? ExitCode::Stopped : ExitCode::Done;
 }
 
@@ -290,26 +346,27 @@ ExitCode FineTune::run() {
   device::share_cpu_threads(environment_.local_world);
   flight_.set_phase("load");
   load_base();
-  group_ =
-      comm::join_group(environment_, std::chrono::seconds(settings_.parallel.timeout_s), &flight_);
   flight_.set_phase("data");
   // The first rank of a host encodes, the others then find its token cache.
   if (environment_.local_rank == 0) encode_data();
-  group_->barrier();
+  meeting_->wait_for_all();
   if (environment_.local_rank != 0) encode_data();
   flight_.set_phase("prepare");
   choose_parameters();
-  if (!request_.plan_only) find_checkpoint();
+  find_checkpoint();
+  share_start();
+  compare_start();
+  // From here on every wait has a limit but those for files: all that a rank reads at start it has read.
+  group_ = comm::join_group(meeting_, std::chrono::seconds(settings_.parallel.timeout_s));
   prepare_training();
   report_plan(log_, settings_, *base_, splits_, *plan_, parameters_, compute_dtype(settings_));
   if (request_.plan_only) return ExitCode::Done;
-  if (resumed_) adopt(*resumed_);
-  resumed_.reset();
   const int64_t total_steps = train::total_steps(settings_.train, plan_->steps_per_epoch());
   if (start_.step >= total_steps)
     log_.info(fmt::format("nothing left to train: step {} of {}", start_.step, total_steps));
   if (group_->rank() == 0)
-    folder_.write_identity(run_identity(settings_, folder_, splits_, stamp_, *group_, start_));
+    folder_.write_identity(run_identity(settings_, read_file(request_.settings.file), splits_,
+                                        stamp_, hosts_, group_->size(), start_));
   open_log();
   try {
     const train::LoopParts parts{
@@ -343,7 +400,23 @@ ExitCode FineTune::run() {
 
 ExitCode fine_tune(const FineTuneRequest& request, const std::atomic<bool>& stop_requested,
                    const Log& log) {
-  return FineTune(request, stop_requested, log).run();
+  // Nodes start at different times: images are fetched, programs loaded.
+  constexpr std::chrono::minutes kReachTimeout{30};
+  // First, so that it watches over everything that follows.
+  telemetry::FlightWriter flight = telemetry::FlightWriter::attach();
+  flight.set_phase("start");
+  const auto meeting =
+      std::make_shared<comm::Meeting>(comm::read_rank_environment(), kReachTimeout, &flight);
+  try {
+    settings::TrainSettings settings;
+    agree_on_settings(*meeting, request.settings, settings);
+    return FineTune(request, settings, meeting, stop_requested, log).run();
+  } catch (const CommError&) {
+    throw;  // a consequence: whoever failed first says so
+  } catch (const std::exception& error) {
+    meeting->tell_failure(error.what());
+    throw;
+  }
 }
 
 }  // namespace convoy::recipes

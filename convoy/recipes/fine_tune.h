@@ -10,14 +10,15 @@
 
 #include "convoy/base/error.h"
 #include "convoy/base/log.h"
-#include "convoy/settings/train_settings.h"
+#include "convoy/recipes/agreement.h"
 #include "convoy/telemetry/environment.h"
 
 namespace convoy::recipes {
 
 struct FineTuneRequest {
-  std::filesystem::path run_folder;  // made by the launcher, which holds its lock
-  settings::TrainSettings settings{};
+  std::filesystem::path
+      run_folder;  // made by the launcher, which holds its lock where rank 0 writes
+  SettingsSource settings{};
   std::vector<std::string> forced_fields{};  // stamp fields that may differ from the checkpoint
   bool plan_only = false;                    // --dry-run: print the plan, train nothing
   telemetry::ColorChoice color = telemetry::ColorChoice::Auto;

@@ -47,4 +47,7 @@ ModelRequest model_request(const settings::ModelFlags& flags, const std::string&
 // and last MiB of each weight file, so that a start costs the same for any model size.
 std::string model_fingerprint(const io::ModelFolder& folder);
 
+// Of every value of the model as it is in memory: tells weights apart whose files look alike to model_fingerprint().
+std::string weights_checksum(nn::CausalLm& model);
+
 }  // namespace convoy::recipes

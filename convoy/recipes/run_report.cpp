@@ -1,22 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convoy/recipes/run_report.h"
 
-#include <unistd.h>
+#include <algorithm>
+#include <utility>
 
-#include <array>
-
-#include "convoy/base/files.h"
 #include "convoy/telemetry/progress.h"
 #include "convoy/train/train_loop.h"
 
 namespace convoy::recipes {
 namespace {
-
-std::string host_name() {
-  std::array<char, 256> name{};
-  ::gethostname(name.data(), name.size() - 1);
-  return name.data();
-}
 
 std::string share_text(int64_t part, int64_t whole) {
   return fmt::format("{:.1f} %", 100.0 * static_cast<double>(part) /
@@ -53,21 +45,21 @@ void report_plan(const Log& log, const settings::TrainSettings& settings, const 
 }
 
 telemetry::RunIdentity run_identity(const settings::TrainSettings& settings,
-                                    const telemetry::RunFolder& folder,
+                                    const std::string& config_yaml,
                                     const data::EncodedSplits& splits,
-                                    const checkpoint::Stamp& stamp, const comm::Group& group,
-                                    const checkpoint::Progress& start) {
+                                    const checkpoint::Stamp& stamp, std::vector<std::string> hosts,
+                                    int64_t world_size, const checkpoint::Progress& start) {
   telemetry::RunIdentity identity;
   identity.name = settings.run_name;
   identity.task = settings.task;
-  identity.config_yaml = read_file(folder.config_path());
-  identity.hosts = {host_name()};
-  identity.devices.assign(static_cast<size_t>(group.size()), "cpu");
+  identity.config_yaml = config_yaml;
+  identity.hosts = std::move(hosts);
+  identity.devices.assign(static_cast<size_t>(world_size), "cpu");
   for (const data::SplitReport& report : splits.reports)
     identity.data_hashes[report.name] = report.content_hash;
   for (const checkpoint::StampField& field : stamp.fields())
     identity.stamp[field.name] = field.value;
-  identity.world_size = group.size();
+  identity.world_size = world_size;
   identity.resume_step = start.step > 0 ? start.step : -1;
   return identity;
 }

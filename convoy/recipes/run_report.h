@@ -9,7 +9,6 @@
 
 #include "convoy/base/log.h"
 #include "convoy/checkpoint/checkpoint.h"
-#include "convoy/comm/group.h"
 #include "convoy/data/batch_plan.h"
 #include "convoy/data/encode_splits.h"
 #include "convoy/recipes/loaded_model.h"
@@ -23,12 +22,12 @@ void report_plan(const Log& log, const settings::TrainSettings& settings, const 
                  const data::EncodedSplits& splits, const data::BatchPlan& plan,
                  const std::vector<nn::NamedTensor>& trainable, const std::string& dtype);
 
-// run.json of this run.
+// run.json of this run. `hosts`: one per node.
 telemetry::RunIdentity run_identity(const settings::TrainSettings& settings,
-                                    const telemetry::RunFolder& folder,
+                                    const std::string& config_yaml,
                                     const data::EncodedSplits& splits,
-                                    const checkpoint::Stamp& stamp, const comm::Group& group,
-                                    const checkpoint::Progress& start);
+                                    const checkpoint::Stamp& stamp, std::vector<std::string> hosts,
+                                    int64_t world_size, const checkpoint::Progress& start);
 
 // metrics.json: the training log's figures and the final status that SFT-Play's scripts read.
 nlohmann::json final_metrics(nlohmann::json figures, const settings::TrainSettings& settings,

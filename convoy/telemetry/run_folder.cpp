@@ -41,11 +41,6 @@ std::string utc_text(const char* format) {
   return text.data();
 }
 
-std::string host_name() {
-  std::array<char, HOST_NAME_MAX + 1> name{};
-  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "unknown host";
-}
-
 std::string folder_word(std::string name) {
   std::replace_if(
       name.begin(), name.end(),
@@ -128,20 +123,21 @@ RunFolder::RunFolder(fs::path path, int lock_descriptor)
 
 RunFolder RunFolder::create(const fs::path& folder, const std::string& name,
                             const fs::path& parent) {
-  fs::path path = folder;
-  if (path.empty()) {
-    path = new_folder(name, parent);
-  } else {
-    std::error_code failure;
-    fs::create_directories(path, failure);
-    if (!fs::is_directory(path))
-      throw IoError(fmt::format("could not make the run folder: {}", failure.message()),
-                    {.file = path.string()});
-  }
-  const int lock = take_lock(path);
-  RunFolder run(fs::absolute(path).lexically_normal(), lock);
-  std::error_code ignored;
-  fs::create_directories(run.logs_folder(), ignored);
+  RunFolder run = take_part(folder, name, parent);
+  run.lock_descriptor_ = take_lock(run.path_);
+  return run;
+}
+
+RunFolder RunFolder::take_part(const fs::path& folder, const std::string& name,
+                               const fs::path& parent) {
+  const fs::path path = folder.empty() ? new_folder(name, parent) : folder;
+  std::error_code failure;
+  fs::create_directories(path, failure);
+  if (!fs::is_directory(path))
+    throw IoError(fmt::format("could not make the run folder: {}", failure.message()),
+                  {.file = path.string()});
+  RunFolder run(fs::absolute(path).lexically_normal(), -1);
+  fs::create_directories(run.logs_folder(), failure);
   return run;
 }
 
@@ -205,6 +201,11 @@ void RunFolder::write_metrics(const json& figures) const {
   json merged = read_object(metrics_path());
   merged.update(figures);
   write_file_atomic(metrics_path(), merged.dump(2) + "\n");
+}
+
+std::string host_name() {
+  std::array<char, HOST_NAME_MAX + 1> name{};
+  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "unknown host";
 }
 
 bool run_folder_is_held(const fs::path& folder) {

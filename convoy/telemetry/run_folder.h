@@ -36,7 +36,12 @@ class RunFolder {
   static RunFolder create(const std::filesystem::path& folder, const std::string& name,
                           const std::filesystem::path& parent = "runs");
 
-  // The same folder seen from a rank whose launcher holds the lock.
+  // The folder of a node whose ranks only write their logs there: made where it is not, and nobody's lock is asked for. On a file
+  // system that all nodes see it is the one that rank 0's node has made. Throws IoError.
+  static RunFolder take_part(const std::filesystem::path& folder, const std::string& name,
+                             const std::filesystem::path& parent = "runs");
+
+  // The same folder seen from a rank of its launcher.
   static RunFolder attach(const std::filesystem::path& folder);
 
   ~RunFolder();
@@ -71,6 +76,8 @@ class RunFolder {
   std::filesystem::path path_;
   int lock_descriptor_ = -1;
 };
+
+std::string host_name();  // of this host, as run.json and the lock give it
 
 // Whether some process writes the run in `folder` now. Takes no lock itself.
 bool run_folder_is_held(const std::filesystem::path& folder);

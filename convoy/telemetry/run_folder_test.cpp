@@ -42,6 +42,16 @@ TEST(RunFolder, ASecondWriterIsRefusedAndNamesTheHolder) {
   EXPECT_EQ(RunFolder::attach(folder.path()).path(), first.path());
 }
 
+TEST(RunFolder, WhoOnlyTakesPartNeedsNoLockAndLeavesItToTheWriter) {
+  const TestFolder folder;
+  const RunFolder part = RunFolder::take_part(folder.path() / "a", "a");
+  EXPECT_TRUE(std::filesystem::is_directory(part.logs_folder()));
+  EXPECT_FALSE(run_folder_is_held(part.path()));
+  const RunFolder writer = RunFolder::create(part.path(), "a");
+  EXPECT_EQ(RunFolder::take_part(part.path(), "a").path(), writer.path());
+  EXPECT_TRUE(run_folder_is_held(part.path()));
+}
+
 TEST(RunFolder, TheLockEndsWithItsObject) {
   const TestFolder folder;
   { const RunFolder run = RunFolder::create(folder.path(), "a"); }

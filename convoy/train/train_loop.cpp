@@ -264,8 +264,10 @@ LoopResult Loop::run() {
     const bool keep_best = saves && is_best && settings_.train.load_best_model_at_end;
     const bool ends = finished || stop_ || (evaluated_step_ == progress_.step && out_of_patience());
     if (is_due(settings_.train.save_strategy, settings_.train.save_steps) || keep_best || stop_ ||
-        (saves && ends))
+        (saves && ends)) {
       save(is_best);
+      parts_.strategy.group().wait_for_all();  // rank 0's disk may take longer than a collective
+    }
     if (finished) break;
     if (stop_ || ends) {
       end = stop_ ? LoopEnd::Stopped : LoopEnd::EarlyStopped;
@@ -275,7 +277,7 @@ LoopResult Loop::run() {
   parts_.set_training(false);
   parts_.flight.set_phase("end");
   // Others must not end their process, and with it the launcher's patience, while rank 0 still writes.
-  parts_.strategy.group().barrier();
+  parts_.strategy.group().wait_for_all();
   return {.end = end, .progress = progress_, .last_evaluation = last_evaluation_};
 }
 

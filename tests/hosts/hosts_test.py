@@ -394,10 +394,12 @@ class Training:
         hosts.processes.append(process)
         return process
 
+    def start_node(self, hosts, host):
+        return self.start(hosts, host, "--nnodes", "2", "--rdzv-endpoint", f"{V4['a']}:{PORT}",
+                          "--nproc-per-node", "2", "--node-rank", {"a": "0", "b": "1"}[host])
+
     def start_pair(self, hosts):
-        nodes = ["--nnodes", "2", "--rdzv-endpoint", f"{V4['a']}:{PORT}", "--nproc-per-node", "2"]
-        return [self.start(hosts, host, *nodes, "--node-rank", rank)
-                for host, rank in (("a", "0"), ("b", "1"))]
+        return [self.start_node(hosts, host) for host in "ab"]
 
     def steps_seen(self):
         path = os.path.join(self.run, "events.jsonl")
@@ -438,6 +440,26 @@ def training_over_a_healed_cut_gives_the_same_bits():
         assert training.adapter() == training.adapter(training.run + "-alone"), "other bits"
 
 
+def training_without_a_shared_folder():
+    with Hosts() as hosts, Training(epochs=4) as of_a, Training(epochs=4) as of_b:
+        a, b = of_a.start_node(hosts, "a"), of_b.start_node(hosts, "b")
+        a.expect(0, 200)
+        b.expect(0, 20)
+        alone = of_a.start(hosts, "a", "--nproc", "4", run=of_a.run + "-alone")
+        alone.expect(0, 200)
+        assert of_a.adapter() == of_a.adapter(of_a.run + "-alone"), "other bits"
+        assert sorted(os.listdir(of_b.run)) == ["logs"], os.listdir(of_b.run)
+
+
+def training_with_other_rows_is_refused():
+    with Hosts() as hosts, Training(epochs=4) as of_a, Training(epochs=4) as of_b:
+        with open(os.path.join(of_b.folder, "rows.jsonl"), "a") as file:
+            file.write('{"prompt": "1 + 1 =", "completion": " 3"}\n')
+        a, b = of_a.start_node(hosts, "a"), of_b.start_node(hosts, "b")
+        a.expect(10, 200, "the train rows of rank 2 on .* are not those of rank 0")
+        b.expect(10, 20, "the train rows of rank 2 on .* are not those of rank 0")
+
+
 def training_over_a_cut_ends_on_both_sides():
     with Hosts() as hosts, Training(epochs=20000) as training:
         a, b = training.start_pair(hosts)
@@ -456,6 +478,7 @@ SCENARIOS = [two_by_two_ranks, without_node_ranks, five_variables_of_kubeflow, c
              strangers_at_the_port, wrong_token, late_node, wrong_world_size, another_run_id,
              same_rank_twice, master_that_never_comes, master_dies, port_taken,
              training_over_a_healed_cut_gives_the_same_bits,
+             training_without_a_shared_folder, training_with_other_rows_is_refused,
              training_over_a_cut_ends_on_both_sides, ipv6_only, host_names_that_do_not_resolve,
              a_master_that_can_not_resolve_itself,
              a_killed_rank_restarts_everywhere]

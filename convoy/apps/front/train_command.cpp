@@ -4,10 +4,11 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <chrono>
+#include <algorithm>
+#include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <thread>
+#include <optional>
 
 #include "convoy/apps/front/command.h"
 #include "convoy/apps/front/foreign_launchers.h"
@@ -67,18 +68,31 @@ std::vector<std::string> with_flags(std::vector<std::string> arguments, const Tr
   return arguments;
 }
 
+bool is_config_file(const std::string& word) { return word.find('=') == std::string::npos; }
+
 std::string run_name(const settings::TrainSettings& train,
                      const std::vector<std::string>& arguments, const TrainFlags& flags) {
   if (!train.run_name.empty()) return train.run_name;
   for (const std::string& argument : arguments)
-    if (argument.find('=') == std::string::npos) return fs::path(argument).stem().string();
+    if (is_config_file(argument)) return fs::path(argument).stem().string();
   return flags.preset.empty() ? "run" : flags.preset;
 }
 
+// What every rank of this node is told of the run.
+struct RunParts {
+  fs::path folder;
+  fs::path config;
+  std::vector<std::string> overrides = {};  // over the configuration that rank 0 sends
+};
+
 std::vector<std::string> worker_command(const Context& context, const TrainFlags& flags,
-                                        const fs::path& folder) {
-  std::vector<std::string> words = {worker_program(context).string(), "train", "--run-folder",
-                                    folder.string()};
+                                        const RunParts& run) {
+  std::vector<std::string> words = {worker_program(context).string(),
+                                    "train",
+                                    "--run-folder",
+                                    run.folder.string(),
+                                    "--config",
+                                    run.config.string()};
   for (const std::string& field : flags.force_stamp.names) {
     words.push_back("--force-stamp");
     words.push_back(field);
@@ -89,6 +103,7 @@ std::vector<std::string> worker_command(const Context& context, const TrainFlags
   if (context.common.json) words.push_back("--json");
   words.push_back("--color");
   words.push_back(context.use_color(STDERR_FILENO) ? "always" : "never");
+  words.insert(words.end(), run.overrides.begin(), run.overrides.end());
   return words;
 }
 
@@ -106,11 +121,16 @@ struct Invocation {
   std::vector<std::string> rest;  // configuration and key=value pairs
 };
 
-// The run's own configuration holds its settings; ranks and nodes are asked for by flags again.
+// The run's own configuration holds its settings; ranks and nodes are asked for by flags again. A node that only takes part may have
+// no such configuration: there it is the same command once more.
 std::string command_to_go_on(Invocation of, const settings::TrainSettings& train,
                              const fs::path& folder) {
-  std::vector<std::string> words = {"convoy", "train", (folder / "config.yaml").string(),
-                                    "--output-dir", folder.string()};
+  std::vector<std::string> words = {"convoy", "train"};
+  if (const fs::path config = folder / "config.yaml"; fs::exists(config))
+    words.push_back(config.string());
+  else
+    words.insert(words.end(), of.rest.begin(), of.rest.end());
+  words.insert(words.end(), {"--output-dir", folder.string()});
   launch::MemberFlags defaults;
   for (std::string& word : config::flags_that_differ(config::list_fields(of.request.members),
                                                      config::list_fields(defaults)))
@@ -132,37 +152,19 @@ int conclude(const Context& context, const launch::LaunchReport& report,
   return code;
 }
 
-// Rank 0's launcher makes the run folder and holds its lock; the others take part in it. Which of two launchers on one host that is, only
-// the port where the nodes meet decides.
+// Rank 0's launcher makes the run folder and holds its lock; the others take part in the run. Which of two launchers on one host that is,
+// only the port where the nodes meet decides.
 bool owns_run_folder(const launch::JobSetup& setup, const launch::JobPlan& job) {
   if (setup.adopted()) return setup.place.rank == 0;
+  if (setup.wanted_node_rank >= 0) return setup.wanted_node_rank == 0;
   return !setup.several_nodes() || job.coordinator != nullptr;
 }
 
-// Every node resolves the same configuration by itself; what rank 0's launcher has written must be that.
-telemetry::RunFolder join_run_folder(const fs::path& folder, const std::string& config_yaml) {
-  constexpr std::chrono::seconds kLimit{60};
-  if (folder.empty())
-    throw ConfigError("nodes that share a run need its folder's name, found none",
-                      {.key = "train.output_dir",
-                       .hint = "give every node the same --output-dir on a shared file system"});
-  const auto until = std::chrono::steady_clock::now() + kLimit;
-  const fs::path config = folder / "config.yaml";
-  while (!fs::exists(config) || read_file(config) != config_yaml) {
-    if (std::chrono::steady_clock::now() >= until)
-      throw ConfigError(
-          fs::exists(config) ? "this node's configuration is not that of rank 0's node"
-                             : "rank 0's node has not made the run folder",
-          {.file = config.string(),
-           .hint = "start every node with the same configuration and a shared --output-dir"});
-    std::this_thread::sleep_for(std::chrono::milliseconds(100));
-  }
-  return telemetry::RunFolder::attach(folder);
-}
-
+// Rank 0's node keeps checkpoints, events and results there; the others keep the logs of their ranks in theirs, which is the same folder
+// where all nodes see it.
 telemetry::RunFolder open_run_folder(const settings::TrainSettings& train,
                                      const config::Resolved& resolved, bool own) {
-  if (!own) return join_run_folder(train.train.output_dir, resolved.yaml());
+  if (!own) return telemetry::RunFolder::take_part(train.train.output_dir, train.run_name);
   telemetry::RunFolder folder =
       telemetry::RunFolder::create(train.train.output_dir, train.run_name);
   std::map<std::string, std::string> origins;
@@ -181,9 +183,49 @@ Invocation read_command_line(Context& context, const std::vector<std::string>& a
                             config::list_fields(context.common)},
                            arguments),
       found.flags);
-  if (found.rest.empty() && found.flags.preset.empty())
-    throw ConfigError("train wants a configuration", {.hint = "convoy train run.yaml"});
   return found;
+}
+
+// This node's settings as far as they are known here.
+struct RunConfig {
+  settings::TrainSettings train;
+  std::optional<config::Resolved> resolved;
+  bool is_here = true;  // else rank 0 sends it to the ranks
+};
+
+// A node that is not rank 0's needs no configuration: its folder and its own paths are enough.
+bool may_be_sent(const launch::JobSetup& setup) {
+  if (setup.adopted()) return setup.place.rank != 0;
+  return setup.several_nodes() && setup.wanted_node_rank != 0;
+}
+
+void read_config(const Context& context, const Invocation& found, bool may_be_sent,
+                 RunConfig& run) {
+  const TrainFlags& flags = found.flags;
+  const auto file = std::find_if(found.rest.begin(), found.rest.end(), is_config_file);
+  run.is_here = !may_be_sent || (file != found.rest.end() && fs::exists(*file));
+  if (run.is_here && found.rest.empty() && flags.preset.empty())
+    throw ConfigError("train wants a configuration", {.hint = "convoy train run.yaml"});
+  std::vector<std::string> words = found.rest;
+  if (!run.is_here) std::erase_if(words, is_config_file);
+  run.resolved.emplace(read_train_config(
+      run.train, words, flags.preset, context.log(),
+      run.is_here ? settings::Wanted::TrainInputs : settings::Wanted::Anything));
+  if (!run.train.run_name.empty()) return;
+  run.train.run_name = run_name(run.train, found.rest, flags);
+  run.resolved->decided("run_name", "name of the config file");
+}
+
+// To the ranks of a node that takes part: its folder may be that of rank 0's node, and what that has written there stays.
+void give_config(const Context& context, const Invocation& found, const RunConfig& run,
+                 RunParts& parts) {
+  if (run.is_here) {
+    write_file_atomic(parts.config, run.resolved->yaml());
+    return;
+  }
+  context.log().info("the configuration is not on this host: rank 0's node sends its own");
+  std::copy_if(found.rest.begin(), found.rest.end(), std::back_inserter(parts.overrides),
+               [](const std::string& word) { return !is_config_file(word); });
 }
 
 int run_train(Context& context, const std::vector<std::string>& arguments) {
@@ -191,36 +233,41 @@ int run_train(Context& context, const std::vector<std::string>& arguments) {
   const TrainFlags& flags = found.flags;
   const launch::JobSetup setup = launch::set_up_job(found.request, launch::process_environment());
   worker_program(context);
-  settings::TrainSettings train;
-  config::Resolved resolved = read_train_config(train, found.rest, flags.preset, context.log(),
-                                                settings::Wanted::TrainInputs);
-  if (train.run_name.empty()) {
-    train.run_name = run_name(train, found.rest, flags);
-    resolved.decided("run_name", "name of the config file");
-  }
+  RunConfig run;
+  read_config(context, found, may_be_sent(setup) && !flags.dry_run, run);
   for (const std::string& note : setup.notes) context.log().warning(note);
+  launch::ScratchFolder scratch;
+  RunParts parts{.folder = scratch.path(), .config = scratch.path() / "config.yaml"};
   if (flags.dry_run) {
     // What the ranks of this node would do is tried here alone: other nodes are not waited for.
     launch::JobSetup alone = setup;
     if (alone.several_nodes()) alone.nodes = {};
     write_to_stderr(launch::placement_table(setup.placement.ranks) + "\n" +
                     launch::preflight_table(launch::check_job(setup, {})) + "\n");
-    launch::ScratchFolder scratch;
     scratch.make();
-    write_file_atomic(scratch.path() / "config.yaml", resolved.yaml());
+    write_file_atomic(parts.config, run.resolved->yaml());
     launch::JobPlan trial =
         launch::plan_job(found.request, alone, worker_plan(context), context.log());
-    trial.attempt.program = worker_command(context, flags, scratch.path());
+    trial.attempt.program = worker_command(context, flags, parts);
     return conclude(context, launch::run_job(trial), "");
   }
   launch::JobPlan job = launch::plan_job(found.request, setup, worker_plan(context), context.log());
-  const telemetry::RunFolder folder = open_run_folder(train, resolved, owns_run_folder(setup, job));
+  const bool own = owns_run_folder(setup, job);
+  if (own && !run.is_here) read_config(context, found, false, run);  // says what is missing
+  const telemetry::RunFolder folder = open_run_folder(run.train, *run.resolved, own);
   context.log().info(fmt::format("run folder {}", folder.path().string()));
-  job.attempt.program = worker_command(context, flags, folder.path());
+  parts.folder = folder.path();
+  if (own) {
+    parts.config = folder.config_path();
+  } else {
+    scratch.make();
+    give_config(context, found, run, parts);
+  }
+  job.attempt.program = worker_command(context, flags, parts);
   job.attempt.logs.layout = launch::LogLayout::Convoy;
   job.attempt.logs.folder = folder.logs_folder();
   job.attempt.flight_folder = folder.logs_folder();
-  return conclude(context, launch::run_job(job), command_to_go_on(found, train, folder.path()));
+  return conclude(context, launch::run_job(job), command_to_go_on(found, run.train, folder.path()));
 }
 
 std::string flag_tables() {
@@ -239,7 +286,7 @@ Command train_command() {
           "convoy train run.yaml train.batch_size=2 train.learning_rate=1e-4 --output-dir runs/a\n"
           "convoy train runs/a/config.yaml --output-dir runs/a --resume auto\n"
           "convoy train run.yaml --nnodes 2 --rdzv-endpoint node0:29500 --nproc 4 --output-dir "
-          "/shared/run",
+          "runs/a",
       .flag_table = flag_tables,
       .run = run_train};
 }

@@ -160,6 +160,26 @@ TEST_F(TrainCommand, TwoLaunchersOfOneHostShareTheRunFolderOfTheirJob) {
         << output_;
 }
 
+// Nodes that see no folder in common: each has its own, and only rank 0's must have the configuration.
+TEST_F(TrainCommand, NodeThatTakesPartNeedsNeitherTheRunFolderNorTheConfiguration) {
+  const std::string job =
+      fmt::format("--nnodes 2 --rdzv-endpoint 127.0.0.1:{} --rdzv-conf join_timeout=30",
+                  testing::free_port());
+  const std::string both = fmt::format(
+      "missing.yaml seed=3 {0} --node-rank 1 --output-dir b > {1}/other 2>&1 & cd {1} && "
+      "CONVOY_WORKER={1}/worker {2}/convoy train sums.yaml {0} --node-rank 0 --output-dir a; "
+      "code=$?; wait $! && cat other && exit $code",
+      job, folder_.path().string(), std::getenv("CONVOY_BIN_DIR"));
+  EXPECT_EQ(train(both, "echo $*"), 0) << output_;
+  const std::string log_0 = read_file(folder_ / "a/logs/rank-00.log");
+  EXPECT_NE(log_0.find("--config " + (folder_ / "a/config.yaml").string()), std::string::npos)
+      << log_0;
+  const std::string log_1 = read_file(folder_ / "b/logs/rank-01.log");
+  EXPECT_NE(log_1.find(" seed=3 "), std::string::npos) << log_1;
+  EXPECT_FALSE(fs::exists(folder_ / "b/config.yaml"));
+  EXPECT_NE(output_.find("rank 0's node sends its own"), std::string::npos) << output_;
+}
+
 TEST_F(TrainCommand, RanksOfAnElasticJobKnowHowManyThereMayBe) {
   const std::string node = fmt::format(
       "sums.yaml --nproc 2 --rdzv-endpoint 127.0.0.1:{} --rdzv-conf last_call_timeout=1 ",

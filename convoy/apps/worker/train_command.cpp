@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `convoy-worker train --run-folder D`: one rank of a training run whose folder and config.yaml the front has written.
+// `convoy-worker train --run-folder D --config F [key=value ...]`: one rank of a training run whose folder and
+// configuration the front has written.
 #include <signal.h>
 
 #include <atomic>
@@ -12,19 +13,21 @@
 #include "convoy/apps/worker/worker_command.h"
 #include "convoy/base/error.h"
 #include "convoy/recipes/fine_tune.h"
-#include "convoy/settings/resolve_train.h"
 
 namespace convoy::apps {
 namespace {
 
 struct TrainFlags {
   std::string run_folder;
+  std::string config;
   config::NameList force_stamp;
   bool dry_run = false;
 
   template <class Visitor>
   void fields(Visitor& visit) {
-    visit("run_folder", run_folder, "run folder with config.yaml");
+    visit("run_folder", run_folder, "run folder");
+    visit("config", config,
+          "the configuration; written here as rank 0 has it when it is not there");
     visit("force_stamp", force_stamp, "checkpoint stamp field that may differ");
     visit("dry_run", dry_run, "print the plan and stop");
   }
@@ -70,16 +73,16 @@ void handle_stop_signals() {
 int train_command(const Arguments& arguments) {
   CommonFlags worker;
   TrainFlags flags;
-  config::parse_flags({config::list_fields(flags), config::list_fields(worker)}, arguments);
-  CONVOY_CHECK(!flags.run_folder.empty(), ConfigError, "wanted --run-folder FOLDER");
+  const std::vector<std::string> overrides =
+      config::parse_flags({config::list_fields(flags), config::list_fields(worker)}, arguments);
+  CONVOY_CHECK(!flags.run_folder.empty() && !flags.config.empty(), ConfigError,
+               "wanted --run-folder FOLDER and --config FILE");
   handle_stop_signals();
-  recipes::FineTuneRequest request{.run_folder = flags.run_folder,
-                                   .forced_fields = flags.force_stamp.names,
-                                   .plan_only = flags.dry_run,
-                                   .color = telemetry::color_choice(worker.color)};
-  config::Sources sources;
-  sources.file = request.run_folder / "config.yaml";
-  settings::resolve_train(request.settings, std::move(sources));
+  const recipes::FineTuneRequest request{.run_folder = flags.run_folder,
+                                         .settings = {flags.config, overrides},
+                                         .forced_fields = flags.force_stamp.names,
+                                         .plan_only = flags.dry_run,
+                                         .color = telemetry::color_choice(worker.color)};
   return static_cast<int>(recipes::fine_tune(request, stop_requested, worker.log()));
 }
 

@@ -6,16 +6,13 @@
 #define USE_C10D_GLOO
 #include "convoy/comm/gloo/gloo_group.h"
 
-#include <torch/csrc/distributed/c10d/FileStore.hpp>
-#include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
-#include <torch/csrc/distributed/c10d/TCPStore.hpp>
 
 #include "convoy/base/error.h"
-#include "convoy/comm/control_store/control_store.h"
 #include "convoy/comm/gloo/broken_pipes.h"
-#include "convoy/comm/gloo/passage.h"
 #include "convoy/comm/gloo/sockets.h"
+#include "convoy/comm/job_store.h"
+#include "convoy/comm/passage.h"
 #include "convoy/rendezvous/endpoint.h"
 
 namespace convoy::comm {
@@ -35,34 +32,6 @@ std::string_view dtype_word(at::ScalarType dtype) {
     default:
       return c10::toString(dtype);
   }
-}
-
-c10::intrusive_ptr<c10d::Store> open_store(const RankEnvironment& environment,
-                                           std::chrono::milliseconds timeout) {
-  c10::intrusive_ptr<c10d::Store> store;
-  if (!environment.store_address.empty()) {
-    store = c10::make_intrusive<ControlStore>(
-        rendezvous::KeyValueOptions{.store = rendezvous::parse_endpoint(environment.store_address,
-                                                                        0, "CONVOY_STORE_ADDRESS"),
-                                    .run_id = environment.run_id,
-                                    .attempt = environment.restart_count,
-                                    .rank = environment.rank},
-        rendezvous::JobToken::from_environment(environment.run_id), timeout);
-  } else if (!environment.store_file.empty()) {
-    store = c10::make_intrusive<c10d::FileStore>(environment.store_file, environment.world);
-  } else {
-    c10d::TCPStoreOptions options;
-    options.port = static_cast<uint16_t>(environment.master_port);
-    options.isServer = environment.rank == 0 && !environment.agent_hosts_store;
-    options.numWorkers = static_cast<size_t>(environment.world);
-    options.multiTenant = true;
-    options.timeout = timeout;
-    store = c10::make_intrusive<c10d::TCPStore>(environment.master_address, options);
-  }
-  store->setTimeout(timeout);
-  // Keys of an earlier attempt must never be read.
-  return c10::make_intrusive<c10d::PrefixStore>(
-      fmt::format("convoy/{}/attempt_{}", environment.run_id, environment.restart_count), store);
 }
 
 // The address that this rank listens on. What the resolver thinks of this host's own name plays no part: on many hosts it is a
@@ -85,16 +54,18 @@ std::string listening_address(const RankEnvironment& environment) {
   return found;
 }
 
-c10::intrusive_ptr<c10d::ProcessGroupGloo> connect(const RankEnvironment& environment,
+c10::intrusive_ptr<c10d::ProcessGroupGloo> connect(Meeting& meeting,
                                                    std::chrono::milliseconds timeout) {
   using Gloo = c10d::ProcessGroupGloo;
+  const RankEnvironment& environment = meeting.environment();
   const BlockedBrokenPipes blocked;  // inherited by every thread that c10d and Gloo start here
   auto options = Gloo::Options::create(timeout);
   options->devices.push_back(environment.one_host() || environment.gloo_interface.empty()
                                  ? Gloo::createDeviceForHostname(listening_address(environment))
                                  : Gloo::createDeviceForInterface(environment.gloo_interface));
-  return c10::make_intrusive<Gloo>(open_store(environment, timeout), environment.rank,
-                                   environment.world, options);
+  meeting.store().keys->setTimeout(timeout);
+  return c10::make_intrusive<Gloo>(meeting.store().keys, environment.rank, environment.world,
+                                   options);
 }
 
 class GlooWork : public Work {
@@ -118,15 +89,15 @@ struct GlooGroup::Backend {
   SocketSet sockets;
 };
 
-GlooGroup::GlooGroup(const RankEnvironment& environment, std::chrono::seconds timeout,
-                     telemetry::FlightWriter* flight)
-    : rank_(environment.rank),
-      size_(environment.world),
-      flight_(flight != nullptr ? *flight : unrecorded_),
+GlooGroup::GlooGroup(std::shared_ptr<Meeting> meeting, std::chrono::seconds timeout)
+    : meeting_(std::move(meeting)),
+      rank_(meeting_->rank()),
+      size_(meeting_->size()),
+      flight_(meeting_->flight()),
       exceptions_at_start_(std::uncaught_exceptions()),
       backend_(std::make_unique<Backend>()) {
   const SocketSet before = connected_sockets();
-  enter("join").finish([&] { backend_->group = connect(environment, timeout); });
+  enter("join").finish([&] { backend_->group = connect(*meeting_, timeout); });
   backend_->sockets = new_sockets(before, connected_sockets());
 }
 
@@ -197,6 +168,12 @@ std::vector<std::string> GlooGroup::all_gather_bytes(std::string_view bytes) {
 
 void GlooGroup::barrier() {
   enter("barrier").finish([&] { backend_->group->barrier()->wait(); });
+}
+
+// Rank 0 may keep the store: it must not end before the others have read there that all are here.
+void GlooGroup::wait_for_all() {
+  meeting_->wait_for_all();
+  barrier();
 }
 
 }  // namespace convoy::comm

@@ -6,16 +6,15 @@
 
 #include <sys/types.h>
 
-#include "convoy/comm/gloo/passage.h"
 #include "convoy/comm/group.h"
+#include "convoy/comm/passage.h"
 
 namespace convoy::comm {
 
 class GlooGroup : public Group {
  public:
-  // Collective. Blocks. Throws CommError. `flight` as for join_group().
-  GlooGroup(const RankEnvironment& environment, std::chrono::seconds timeout,
-            telemetry::FlightWriter* flight);
+  // Collective. Blocks. Throws CommError.
+  GlooGroup(std::shared_ptr<Meeting> meeting, std::chrono::seconds timeout);
   ~GlooGroup()
       override;  // while an exception unwinds: abort() first, for c10d would wait for its pending work
   GlooGroup(const GlooGroup&) = delete;
@@ -27,6 +26,7 @@ class GlooGroup : public Group {
   void broadcast(at::Tensor tensor, int root) override;
   std::vector<std::string> all_gather_bytes(std::string_view bytes) override;
   void barrier() override;
+  void wait_for_all() override;
   void abort() override;
   double waited_seconds() const override { return waited_seconds_; }
 
@@ -37,9 +37,9 @@ class GlooGroup : public Group {
 
   struct Backend;  // keeps c10d's and Gloo's headers in one source file
 
+  std::shared_ptr<Meeting> meeting_;
   int rank_;
   int size_;
-  telemetry::FlightWriter unrecorded_;
   telemetry::FlightWriter& flight_;
   int64_t sequence_ = 0;  // collectives entered
   double waited_seconds_ = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "convoy/comm/gloo/passage.h"
+#include "convoy/comm/passage.h"
 
 namespace convoy::comm {
 
