@@ -182,7 +182,8 @@ void FineTune::share_start() {
   if (!resumed_) return;
   for (const std::string& sentence : resumed_->notices) log_.warning(sentence);
   for (const std::string& sentence : checkpoint::require_same_stamp(
-           *saved, stamp_, request_.forced_fields, resumed_->folder.string()))
+           with_later_settings(*saved, stamp_), stamp_, request_.forced_fields,
+           resumed_->folder.string()))
     log_.warning(sentence);
   log_.info(fmt::format("resuming at step {} from {}", start_.step, resumed_->folder.string()));
 }
