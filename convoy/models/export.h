@@ -7,6 +7,8 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
+#include <string>
 
 #include "convoy/io/model_folder.h"
 #include "convoy/nn/causal_lm.h"
@@ -25,9 +27,8 @@ struct ExportConfig {
 void export_model(nn::CausalLm& model, const io::ModelFolder& source,
                   const std::filesystem::path& folder, const ExportConfig& config);
 
-// Everything of an export but the weights: config.json for `dtype`, tokenizer, chat template, generation config. A folder
-// that already holds model.safetensors becomes a model folder by it. Throws IoError, DataError.
-void copy_model_files(const io::ModelFolder& source, const std::filesystem::path& folder,
-                      at::ScalarType dtype);
+// Everything of an export but the weights, by file name: config.json for `dtype`, tokenizer, chat template, generation
+// config. A folder that already holds model.safetensors becomes a model folder by them. Throws DataError.
+std::map<std::string, std::string> model_files(const io::ModelFolder& source, at::ScalarType dtype);
 
 }  // namespace convoy::models
