@@ -181,10 +181,10 @@ void LoraModel::save(const fs::path& folder, const std::string& base_model) cons
   for (const nn::NamedTensor& parameter : parameters_)
     sources.push_back(device::tensor_source(parameter.name, parameter.value));
   io::write_safetensors(folder / "adapter_model.safetensors", std::move(sources));
-  save_config(folder, base_model);
+  write_file_atomic(folder / "adapter_config.json", config_text(base_model));
 }
 
-void LoraModel::save_config(const fs::path& folder, const std::string& base_model) const {
+std::string LoraModel::config_text(const std::string& base_model) const {
   std::set<std::string> targets;
   for (const Adapted& adapted : adapted_) targets.insert(last_component(adapted.linear->name()));
   // Endings the user gave are kept: a shorter one could also catch modules that were left out.
@@ -193,7 +193,7 @@ void LoraModel::save_config(const fs::path& folder, const std::string& base_mode
                                    : config_.target_names;
   LoraConfig recorded = config_;
   recorded.base_model = base_model;
-  write_file_atomic(folder / "adapter_config.json", recorded.to_peft_json(names));
+  return recorded.to_peft_json(names);
 }
 
 void LoraModel::merge() {

@@ -38,8 +38,8 @@ class LoraModel {
   // Writes adapter_config.json and adapter_model.safetensors into `folder`. `base_model`: recorded
   // name. Throws IoError.
   void save(const std::filesystem::path& folder, const std::string& base_model) const;
-  // adapter_config.json alone.
-  void save_config(const std::filesystem::path& folder, const std::string& base_model) const;
+  // The text of adapter_config.json.
+  std::string config_text(const std::string& base_model) const;
 
   // Folds every adapter into its weight (computed in fp32, stored in the weight's dtype) and
   // detaches them.

@@ -37,6 +37,26 @@ int open_for_read(const fs::path& path, struct stat& status) {
   return descriptor;
 }
 
+// MAP_FAILED with errno when there is no memory or the file can not be read.
+void* read_into_memory(int descriptor, size_t size) {
+  void* const memory =
+      ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  size_t done = memory == MAP_FAILED ? size : 0;
+  while (done < size) {
+    const ssize_t count = ::pread(descriptor, static_cast<char*>(memory) + done, size - done,
+                                  static_cast<off_t>(done));
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) {
+      const int code = count < 0 ? errno : EIO;
+      ::munmap(memory, size);
+      errno = code;
+      return MAP_FAILED;
+    }
+    done += static_cast<size_t>(count);
+  }
+  return memory;
+}
+
 }  // namespace
 
 std::string read_file(const fs::path& path, int64_t max_bytes) {
@@ -123,8 +143,11 @@ MappedFile::MappedFile(const fs::path& path) : path_(path) {
   descriptor_ = open_for_read(path, status);
   size_bytes_ = status.st_size;
   if (size_bytes_ == 0) return;
-  void* data =
-      ::mmap(nullptr, static_cast<size_t>(size_bytes_), PROT_READ, MAP_PRIVATE, descriptor_, 0);
+  const auto size = static_cast<size_t>(size_bytes_);
+  void* data = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, descriptor_, 0);
+  // Some network file systems map no files; then the bytes are memory of our own.
+  if (data == MAP_FAILED && (errno == ENODEV || errno == EINVAL))
+    data = read_into_memory(descriptor_, size);
   if (data == MAP_FAILED) {
     const int code = errno;
     ::close(descriptor_);

@@ -27,10 +27,10 @@ io::Json content_of(const TrainState& state) {
           {"extra", state.extra}};
 }
 
-void write_group(const fs::path& file, const NamedTensors& tensors) {
+std::vector<io::TensorSource> sources_of(const NamedTensors& tensors) {
   std::vector<io::TensorSource> sources;
   for (const auto& [name, tensor] : tensors) sources.push_back(device::tensor_source(name, tensor));
-  io::write_safetensors(file, std::move(sources));
+  return sources;
 }
 
 NamedTensors read_group(const fs::path& path) {
@@ -75,7 +75,8 @@ io::Json to_json(const Progress& progress) {
                    {"supervised_tokens_seen", progress.supervised_tokens_seen},
                    {"best_metric", nullptr},
                    {"best_step", progress.best_step},
-                   {"evaluations_without_improvement", progress.evaluations_without_improvement}};
+                   {"evaluations_without_improvement", progress.evaluations_without_improvement},
+                   {"evaluation_pending", progress.evaluation_pending}};
   if (progress.best_metric) json["best_metric"] = *progress.best_metric;
   return json;
 }
@@ -93,6 +94,7 @@ Progress progress_from_json(const io::Json& value, const std::string& place) {
   progress.best_metric = json.optional_double("best_metric", -1e300, 1e300);
   progress.best_step = count("best_step");
   progress.evaluations_without_improvement = count("evaluations_without_improvement");
+  progress.evaluation_pending = json.bool_or("evaluation_pending", false);
   return progress;
 }
 
@@ -101,18 +103,18 @@ CheckpointStore::CheckpointStore(fs::path folder, int64_t keep) : store_(std::mo
 void CheckpointStore::prepare() { store_.prepare(); }
 
 fs::path CheckpointStore::save(const TrainState& state, bool is_best,
-                               const std::function<void(const fs::path&)>& write_more) {
+                               const NamedFiles& more_files) {
   return store_.save({state.progress.step, content_of(state), is_best},
-                     [&](const fs::path& folder) {
+                     [&](io::SnapshotWriter& writer) {
                        for (const auto& [group, tensors] : state.groups)
-                         write_group(folder / group_file(group), tensors);
-                       if (write_more) write_more(folder);
+                         writer.write_tensors(group_file(group), sources_of(tensors));
+                       for (const auto& [name, text] : more_files) writer.write(name, text);
                      });
 }
 
-void CheckpointStore::mark_best(int64_t step) { store_.mark_best(step); }
+void CheckpointStore::settle() { store_.settle(); }
 
-std::optional<LoadedCheckpoint> CheckpointStore::load_newest() const {
+std::optional<LoadedCheckpoint> CheckpointStore::load_newest() {
   std::vector<std::string> notices;
   const std::optional<io::VerifiedSnapshot> snapshot = store_.newest_valid(notices);
   if (snapshot) return read_verified(*snapshot, std::move(notices));
@@ -122,7 +124,7 @@ std::optional<LoadedCheckpoint> CheckpointStore::load_newest() const {
                          .hint = "start anew with --resume never, or name another folder"});
 }
 
-std::optional<LoadedCheckpoint> CheckpointStore::load_best() const {
+std::optional<LoadedCheckpoint> CheckpointStore::load_best() {
   std::vector<std::string> notices;
   const std::optional<io::VerifiedSnapshot> snapshot = store_.best(notices);
   if (snapshot) return read_verified(*snapshot, std::move(notices));

@@ -8,7 +8,6 @@
 #include <ATen/core/Tensor.h>
 
 #include <filesystem>
-#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -30,6 +29,7 @@ struct Progress {
   std::optional<double> best_metric;
   int64_t best_step = 0;
   int64_t evaluations_without_improvement = 0;
+  bool evaluation_pending = false;  // due after this step, put off by a request to stop
   bool operator==(const Progress&) const = default;
 };
 
@@ -53,26 +53,30 @@ struct LoadedCheckpoint {
   std::vector<std::string> notices;  // which newer checkpoints were refused, and why
 };
 
+// Text or bytes of further files of a checkpoint, by name.
+using NamedFiles = std::map<std::string, std::string>;
+
 class CheckpointStore {
  public:
   // `folder`: <run>/checkpoints. `keep`: beside best and last.
   CheckpointStore(std::filesystem::path folder, int64_t keep);
 
-  void
-  prepare();  // the writer, once at start: removes what an interrupted save left. Throws IoError
+  // The writer, once at start: removes what an interrupted save left. Throws IoError.
+  void prepare();
 
-  // Writes state and what `write_more` adds to the folder it is given (adapter/,
-  // trainer_state.json), then publishes. A SIGKILL at any time leaves a valid older checkpoint.
-  // Throws IoError; then the older ones are untouched. Blocks.
-  std::filesystem::path save(
-      const TrainState& state, bool is_best,
-      const std::function<void(const std::filesystem::path&)>& write_more = {});
-  void mark_best(int64_t step);
+  // Writes `state` and `more_files` (adapter_config.json, trainer_state.json), then publishes. A
+  // SIGKILL at any time leaves a valid older checkpoint. Reads no checkpoint. Throws IoError; then
+  // the older ones are untouched. Blocks.
+  std::filesystem::path save(const TrainState& state, bool is_best,
+                             const NamedFiles& more_files = {});
+
+  // Removes what is beyond `keep`, where that needs older checkpoints to be read. Throws IoError.
+  void settle();
 
   // Empty when there is no checkpoint at all. Throws CheckpointError when there are some and none
   // is valid.
-  std::optional<LoadedCheckpoint> load_newest() const;
-  std::optional<LoadedCheckpoint> load_best() const;
+  std::optional<LoadedCheckpoint> load_newest();
+  std::optional<LoadedCheckpoint> load_best();
   std::optional<int64_t> newest_step() const;  // of all that are there, not verified
 
  private:

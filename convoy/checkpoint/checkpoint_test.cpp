@@ -27,7 +27,8 @@ TrainState state_at(int64_t step) {
                     .supervised_tokens_seen = 99,
                     .best_metric = 0.1 + 0.2,
                     .best_step = 5,
-                    .evaluations_without_improvement = 1};
+                    .evaluations_without_improvement = 1,
+                    .evaluation_pending = true};
   state.stamp.set("dtype", "bf16");
   state.stamp.set("seed", 42);
   state.groups["parameters"] = {{"layer.weight", at::randn({3, 5})},
@@ -64,9 +65,7 @@ TEST(CheckpointStore, LoadsExactlyWhatWasSaved) {
   state.groups["parameters"]["special"] =
       at::scalar_tensor(-std::numeric_limits<float>::infinity());
   state.groups["parameters"]["of_autograd"] = at::randn({2}).requires_grad_();
-  const fs::path saved = store.save(state, true, [](const fs::path& files) {
-    write_file_atomic(files / "trainer_state.json", "{}\n");
-  });
+  const fs::path saved = store.save(state, true, {{"trainer_state.json", "{}\n"}});
   const auto loaded = store.load_newest();
   ASSERT_TRUE(loaded.has_value());
   expect_same(loaded->state, state);

@@ -69,8 +69,9 @@ std::vector<StampDifference> compare(const Stamp& saved, const Stamp& current) {
   for (const StampField& field : saved.fields()) {
     const StampField* now = current.find(field.name);
     const std::string value = now == nullptr ? kAbsent : now->value;
+    const bool informational = field.informational && (now == nullptr || now->informational);
     if (value != field.value)
-      differences.push_back({field.name, field.value, value, field.informational});
+      differences.push_back({field.name, field.value, value, informational});
   }
   for (const StampField& field : current.fields())
     if (saved.find(field.name) == nullptr)
@@ -89,7 +90,8 @@ std::vector<std::string> require_same_stamp(const Stamp& saved, const Stamp& cur
       return name == "all" || name == difference.field;
     });
     if (difference.informational || is_forced) {
-      notices.push_back(difference.sentence() + (difference.informational ? "" : "; forced"));
+      notices.push_back(difference.sentence() +
+                        (difference.informational ? "; applied" : "; forced"));
       continue;
     }
     if (first_field.empty()) first_field = difference.field;

@@ -14,7 +14,7 @@ namespace convoy::checkpoint {
 struct StampField {
   std::string name;  // "dtype", "lora.r", "data_hash"
   std::string value;
-  bool informational = false;  // recorded and reported, never refused (world_size)
+  bool informational = false;  // a change is applied and reported, never refused (learning_rate)
   bool operator==(const StampField&) const = default;
 };
 

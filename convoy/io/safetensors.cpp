@@ -332,8 +332,8 @@ TensorSource tensor_source(std::string name, Dtype dtype, std::vector<int64_t> s
   return {std::move(name), dtype, std::move(shape), [bytes](const ByteSink& sink) { sink(bytes); }};
 }
 
-void write_safetensors(const std::filesystem::path& path, std::vector<TensorSource> tensors,
-                       const Metadata& metadata) {
+void stream_safetensors(std::vector<TensorSource> tensors, const ByteSink& sink,
+                        const Metadata& metadata) {
   std::sort(tensors.begin(), tensors.end(), [](const TensorSource& a, const TensorSource& b) {
     return a.dtype != b.dtype ? a.dtype > b.dtype : a.name < b.name;
   });
@@ -358,18 +358,25 @@ void write_safetensors(const std::filesystem::path& path, std::vector<TensorSour
   std::array<char, kLengthBytes> length;
   for (size_t index = 0; index < kLengthBytes; ++index)
     length[index] = static_cast<char>(header.size() >> (8 * index));
-  AtomicFile file(path);
-  file.write(std::string_view(length.data(), length.size()));
-  file.write(header);
+  sink(std::as_bytes(std::span(length)));
+  sink(std::as_bytes(std::span(header)));
   for (const TensorSource& tensor : tensors) {
     int64_t written_bytes = 0;
     tensor.produce([&](std::span<const std::byte> bytes) {
       written_bytes += std::ssize(bytes);
-      file.write(bytes);
+      sink(bytes);
     });
     CONVOY_INVARIANT(written_bytes == tensor.num_bytes(), "tensor {}: {} bytes produced, {} wanted",
                      tensor.name, written_bytes, tensor.num_bytes());
   }
+}
+
+void write_safetensors(const std::filesystem::path& path, std::vector<TensorSource> tensors,
+                       const Metadata& metadata) {
+  AtomicFile file(path);
+  stream_safetensors(
+      std::move(tensors), [&file](std::span<const std::byte> bytes) { file.write(bytes); },
+      metadata);
   file.commit();
 }
 

@@ -99,9 +99,13 @@ TensorSource tensor_source(std::string name, Dtype dtype, std::vector<int64_t> s
 
 using Metadata = std::map<std::string, std::string>;
 
-// Atomic. Same tensors, same bytes, and the same as the reference library writes: sorted by dtype,
-// then name. Throws IoError, and StateError when a producer passes a wrong number of bytes or two
-// tensors share a name.
+// The bytes of a file, in order, to `sink`. Same tensors, same bytes, and the same as the reference
+// library writes: sorted by dtype, then name. Throws what `sink` throws, and StateError when a
+// producer passes a wrong number of bytes or two tensors share a name.
+void stream_safetensors(std::vector<TensorSource> tensors, const ByteSink& sink,
+                        const Metadata& metadata = {{"format", "pt"}});
+
+// The same to a file, atomically. Throws IoError too.
 void write_safetensors(const std::filesystem::path& path, std::vector<TensorSource> tensors,
                        const Metadata& metadata = {{"format", "pt"}});
 

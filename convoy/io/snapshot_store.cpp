@@ -2,20 +2,20 @@
 #include "convoy/io/snapshot_store.h"
 
 #include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <charconv>
 #include <cstdio>
-#include <cstring>
 #include <set>
 #include <utility>
 
 #include "convoy/base/error.h"
 #include "convoy/base/files.h"
 #include "convoy/base/hash.h"
+#include "convoy/io/file_failure.h"
 #include "convoy/io/json_reader.h"
 #include "convoy/io/model_folder.h"
 
@@ -28,16 +28,8 @@ constexpr const char* kManifest = "manifest.json";
 constexpr const char* kFormat = "convoy-snapshot";
 constexpr int64_t kFormatVersion = 1;
 constexpr size_t kReadBytes = size_t{1} << 20;
-
-struct FileRecord {
-  int64_t bytes = 0;
-  uint32_t crc = 0;
-};
-
-[[noreturn]] void throw_io(const char* what, const fs::path& path, int code) {
-  throw IoError(fmt::format("could not {} {}: {}", what, path.string(), std::strerror(code)),
-                {.file = path.string(), .hint = "check free space and permissions"});
-}
+constexpr const char* kTemporary = ".tmp-";
+constexpr const char* kReplaced = ".replaced-";
 
 std::vector<fs::directory_entry> entries_of(const fs::path& folder) {
   std::error_code error;
@@ -45,7 +37,7 @@ std::vector<fs::directory_entry> entries_of(const fs::path& folder) {
   fs::directory_iterator entry(folder, error);
   for (; !error && entry != fs::directory_iterator(); entry.increment(error))
     entries.push_back(*entry);
-  if (error) throw_io("list", folder, error.value());
+  if (error) throw_file_failure("list", folder, error.value());
   return entries;
 }
 
@@ -53,7 +45,7 @@ class Descriptor {
  public:
   explicit Descriptor(const fs::path& path)
       : value_(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW)) {
-    if (value_ < 0) throw_io("open", path, errno);
+    if (value_ < 0) throw_file_failure("open", path, errno);
   }
   ~Descriptor() { ::close(value_); }
   Descriptor(const Descriptor&) = delete;
@@ -70,36 +62,11 @@ FileRecord read_record(const Descriptor& file, const fs::path& path) {
   while (true) {
     const ssize_t count = ::read(file.value(), piece.data(), piece.size());
     if (count < 0 && errno == EINTR) continue;
-    if (count < 0) throw_io("read", path, errno);
+    if (count < 0) throw_file_failure("read", path, errno);
     if (count == 0) return record;
     record.bytes += count;
-    record.crc = crc32c({piece.data(), static_cast<size_t>(count)}, record.crc);
+    record.crc32c = crc32c({piece.data(), static_cast<size_t>(count)}, record.crc32c);
   }
-}
-
-// Makes every file and folder below `root` durable and says what each file holds.
-std::map<std::string, FileRecord> sync_files(const fs::path& root) {
-  std::map<std::string, FileRecord> records;
-  std::vector<fs::path> folders = {root};
-  for (size_t index = 0; index < folders.size(); ++index) {
-    const fs::path folder = folders[index];
-    for (const fs::directory_entry& entry : entries_of(folder)) {
-      const fs::path& path = entry.path();
-      const fs::file_status status = entry.symlink_status();
-      if (fs::is_directory(status)) {
-        folders.push_back(path);
-        continue;
-      }
-      CONVOY_INVARIANT(fs::is_regular_file(status), "{} in a snapshot", path.string());
-      const Descriptor file(path);
-      // fsync first: after a failed one the pages would still read back as if written.
-      if (::fsync(file.value()) != 0) throw_io("fsync", path, errno);
-      records[path.lexically_relative(root)] = read_record(file, path);
-    }
-  }
-  for (const fs::path& folder : folders)
-    if (folder != root) sync_folder(folder);  // the root is synced with its manifest
-  return records;
 }
 
 std::string crc_text(uint32_t crc) { return fmt::format("{:08x}", crc); }
@@ -114,7 +81,7 @@ Json manifest_of(int64_t step, int64_t sequence, const Json& content,
   manifest["content"] = content;
   manifest["files"] = Json::object();
   for (const auto& [name, record] : records)
-    manifest["files"][name] = {{"bytes", record.bytes}, {"crc32c", crc_text(record.crc)}};
+    manifest["files"][name] = {{"bytes", record.bytes}, {"crc32c", crc_text(record.crc32c)}};
   manifest["manifest_crc32c"] = crc_text(crc32c(manifest.dump()));
   return manifest;
 }
@@ -138,7 +105,7 @@ JsonReader read_manifest(const fs::path& folder) {
   return reader;
 }
 
-int64_t sequence_of(const fs::path& folder) {
+int64_t stored_sequence(const fs::path& folder) {
   try {
     return read_manifest(folder).require_int("sequence", 0, INT64_MAX);
   } catch (const Error&) {
@@ -160,9 +127,9 @@ void check_file(const fs::path& folder, const std::string& name, const JsonReade
   const FileRecord found = read_record(Descriptor(path), path);
   if (found.bytes != bytes)
     throw DataError(fmt::format("{} has {} bytes, {} were saved", name, found.bytes, bytes));
-  if (crc_text(found.crc) != crc)
+  if (crc_text(found.crc32c) != crc)
     throw DataError(fmt::format("{} was changed or damaged after saving (CRC32C {}, saved {})",
-                                name, crc_text(found.crc), crc));
+                                name, crc_text(found.crc32c), crc));
 }
 
 std::optional<int64_t> step_of(const std::string& folder_name) {
@@ -176,12 +143,36 @@ std::optional<int64_t> step_of(const std::string& folder_name) {
   return step;
 }
 
+// Of a symbolic link what it points to, of a file that stands in for one its text; none where there
+// is neither. A name that can not be read is an error: what it names must not be removed.
+std::optional<int64_t> named_step(const fs::path& link) {
+  std::error_code error;
+  const fs::path target = fs::read_symlink(link, error);
+  if (!error) return step_of(target.string());
+  if (error == std::errc::no_such_file_or_directory) return std::nullopt;
+  if (error != std::errc::invalid_argument) throw_file_failure("read link", link, error.value());
+  const Descriptor file(link);
+  std::array<char, 64> text{};
+  const ssize_t length = ::read(file.value(), text.data(), text.size());
+  if (length < 0) throw_file_failure("read", link, errno);
+  const std::string_view line(text.data(), static_cast<size_t>(length));
+  return step_of(std::string(line.substr(0, line.find('\n'))));
+}
+
+void rename_entry(const fs::path& from, const fs::path& to) {
+  if (::rename(from.c_str(), to.c_str()) != 0) throw_file_failure("rename", from, errno);
+}
+
 }  // namespace
 
 std::string snapshot_folder_name(int64_t step) { return fmt::format("step-{:08}", step); }
 
-VerifiedSnapshot verify_snapshot(const fs::path& folder) {
+VerifiedSnapshot verify_snapshot(const fs::path& named) {
   std::error_code ignored;
+  fs::path folder = named;
+  if (fs::is_regular_file(named, ignored))
+    if (const auto step = named_step(named))
+      folder = named.parent_path() / snapshot_folder_name(*step);
   if (!fs::is_directory(folder, ignored))
     throw CheckpointError("there is no such checkpoint folder", {.file = folder.string()});
   try {
@@ -204,43 +195,72 @@ SnapshotStore::SnapshotStore(fs::path root, int64_t keep)
 void SnapshotStore::prepare() {
   std::error_code error;
   fs::create_directories(root_, error);
-  if (error) throw_io("create", root_, error.value());
-  std::vector<fs::path> leftovers;
+  if (error) throw_file_failure("create", root_, error.value());
+  put_back_replaced();
+  // What can not be removed now, since a reader on a network file system has it open, goes at the
+  // next start.
   for (const fs::directory_entry& entry : entries_of(root_))
-    if (entry.path().filename().string().starts_with(".tmp-")) leftovers.push_back(entry.path());
-  for (const fs::path& path : leftovers) {
-    fs::remove_all(path, error);
-    if (error) throw_io("remove", path, error.value());
+    if (entry.path().filename().string().starts_with(kTemporary))
+      fs::remove_all(entry.path(), error);
+  for (const int64_t step : steps()) sequence_of(step);
+  settle();
+}
+
+// A rerun of a step was stopped either before its snapshot had the name, or after.
+void SnapshotStore::put_back_replaced() {
+  for (const fs::directory_entry& entry : entries_of(root_)) {
+    const std::string name = entry.path().filename();
+    if (!name.starts_with(kReplaced)) continue;
+    const fs::path target = root_ / name.substr(std::string_view(kReplaced).size());
+    if (fs::exists(target)) {
+      discard(entry.path());
+    } else {
+      rename_entry(entry.path(), target);
+      sync_folder(root_);
+    }
   }
 }
 
-std::vector<int64_t> SnapshotStore::steps() const {
-  std::vector<int64_t> steps;
+fs::path SnapshotStore::folder_of(int64_t step) const {
+  const std::string name = snapshot_folder_name(step);
   std::error_code ignored;
-  if (!fs::exists(root_, ignored)) return steps;
-  for (const fs::directory_entry& entry : entries_of(root_))
-    if (const auto step = step_of(entry.path().filename()); step && entry.is_directory(ignored))
-      steps.push_back(*step);
-  std::sort(steps.begin(), steps.end());
-  return steps;
+  return fs::is_directory(root_ / name, ignored) ? root_ / name : root_ / (kReplaced + name);
 }
 
-// Newest first. By sequence, not by step: a run continued from an older snapshot makes newer ones with smaller steps.
-std::vector<int64_t> SnapshotStore::newest_first() const {
+std::vector<int64_t> SnapshotStore::steps() const {
+  std::set<int64_t> steps;
+  std::error_code ignored;
+  if (!fs::exists(root_, ignored)) return {};
+  for (const fs::directory_entry& entry : entries_of(root_)) {
+    std::string name = entry.path().filename();
+    if (name.starts_with(kReplaced)) name.erase(0, std::string_view(kReplaced).size());
+    if (const auto step = step_of(name); step && entry.is_directory(ignored)) steps.insert(*step);
+  }
+  return {steps.begin(), steps.end()};
+}
+
+int64_t SnapshotStore::sequence_of(int64_t step) {
+  const auto known = sequences_.find(step);
+  if (known != sequences_.end()) return known->second;
+  return sequences_[step] = stored_sequence(folder_of(step));
+}
+
+// By sequence, not by step: a run continued from an older snapshot makes newer ones with smaller
+// steps.
+std::vector<int64_t> SnapshotStore::newest_first() {
   std::vector<std::pair<int64_t, int64_t>> by_sequence;
-  for (const int64_t step : steps())
-    by_sequence.emplace_back(sequence_of(root_ / snapshot_folder_name(step)), step);
+  for (const int64_t step : steps()) by_sequence.emplace_back(sequence_of(step), step);
   std::sort(by_sequence.rbegin(), by_sequence.rend());
   std::vector<int64_t> ordered;
   for (const auto& [sequence, step] : by_sequence) ordered.push_back(step);
   return ordered;
 }
 
-int64_t SnapshotStore::next_sequence() const {
+int64_t SnapshotStore::next_sequence() {
   int64_t next = 0;
   int64_t num_unreadable = 0;
   for (const int64_t step : steps()) {
-    const int64_t sequence = sequence_of(root_ / snapshot_folder_name(step));
+    const int64_t sequence = sequence_of(step);
     if (sequence == INT64_MAX)
       ++num_unreadable;
     else
@@ -250,116 +270,131 @@ int64_t SnapshotStore::next_sequence() const {
 }
 
 fs::path SnapshotStore::save(const SaveRequest& request,
-                             const std::function<void(const fs::path&)>& write_files) {
+                             const std::function<void(SnapshotWriter&)>& write_files) {
   const std::string name = snapshot_folder_name(request.step);
-  const fs::path temporary = root_ / fmt::format(".tmp-{}-{}", name, ::getpid());
+  const fs::path temporary = root_ / fmt::format("{}{}-{}", kTemporary, name, ::getpid());
   std::error_code error;
+  fs::create_directories(root_, error);
   fs::remove_all(temporary, error);
-  fs::create_directories(temporary, error);
-  if (error) throw_io("create", temporary, error.value());
+  if (!fs::create_directory(temporary, error))
+    throw_file_failure("create", temporary, error ? error.value() : EEXIST);
+  const int64_t sequence = next_sequence();
   try {
-    write_files(temporary);
-    const std::map<std::string, FileRecord> records = sync_files(temporary);
-    const Json manifest = manifest_of(request.step, next_sequence(), request.content, records);
-    write_file_atomic(temporary / kManifest, manifest.dump(2) + "\n");
+    SnapshotWriter writer(temporary);
+    write_files(writer);
+    const Json manifest = manifest_of(request.step, sequence, request.content, writer.records());
+    writer.write(kManifest, manifest.dump(2) + "\n");
+    writer.sync_folders();
     publish(temporary, request.step);
   } catch (...) {
     fs::remove_all(temporary, error);
     throw;
   }
-  known_valid_.insert(request.step);
+  sequences_[request.step] = sequence;
+  proved_.insert(request.step);
   link("last", request.step);
   if (request.is_best) link("best", request.step);
-  apply_retention();
+  apply_retention(Unproved::Stay);
   return root_ / name;
 }
 
 void SnapshotStore::publish(const fs::path& temporary, int64_t step) {
   const fs::path target = root_ / snapshot_folder_name(step);
+  const fs::path replaced = root_ / (kReplaced + snapshot_folder_name(step));
   std::error_code ignored;
-  if (fs::exists(target, ignored)) {
-    // A rerun of the same step. The two swap names at once, so there is no moment without either.
-    if (::renameat2(AT_FDCWD, temporary.c_str(), AT_FDCWD, target.c_str(), RENAME_EXCHANGE) != 0)
-      throw_io("replace", target, errno);
-    sync_folder(root_);
-    fs::remove_all(temporary, ignored);
-    return;
+  const bool is_rerun = fs::exists(target, ignored);
+  if (is_rerun) {
+    fs::remove_all(replaced, ignored);
+    rename_entry(target, replaced);
   }
-  if (::rename(temporary.c_str(), target.c_str()) != 0) throw_io("rename", temporary, errno);
+  try {
+    // Each name is durable before the next one moves: no order of lost names leaves the step bare.
+    if (is_rerun) sync_folder(root_);
+    rename_entry(temporary, target);
+  } catch (...) {
+    if (is_rerun) ::rename(replaced.c_str(), target.c_str());
+    throw;
+  }
   sync_folder(root_);
+  if (fs::exists(replaced, ignored)) discard(replaced);
 }
 
 void SnapshotStore::link(const std::string& name, int64_t step) {
-  const fs::path temporary = root_ / fmt::format(".tmp-{}-{}", name, ::getpid());
+  const std::string target = snapshot_folder_name(step);
+  const fs::path temporary = root_ / fmt::format("{}{}-{}", kTemporary, name, ::getpid());
   ::unlink(temporary.c_str());
-  if (::symlink(snapshot_folder_name(step).c_str(), temporary.c_str()) != 0)
-    throw_io("link", temporary, errno);
-  if (::rename(temporary.c_str(), (root_ / name).c_str()) != 0)
-    throw_io("rename", temporary, errno);
+  if (::symlink(target.c_str(), temporary.c_str()) != 0) {
+    if (errno != EPERM && errno != EOPNOTSUPP && errno != ENOSYS)
+      throw_file_failure("link", temporary, errno);
+    write_file_atomic(root_ / name, target + "\n");  // SMB shares and FAT have no links
+    return;
+  }
+  rename_entry(temporary, root_ / name);
   sync_folder(root_);
 }
 
-void SnapshotStore::mark_best(int64_t step) {
-  if (linked_step("best") != step) link("best", step);
-}
-
-std::optional<int64_t> SnapshotStore::linked_step(const std::string& name) const {
-  std::error_code error;
-  const fs::path target = fs::read_symlink(root_ / name, error);
-  return error ? std::nullopt : step_of(target.string());
-}
-
-bool SnapshotStore::is_valid(int64_t step) {
-  if (known_valid_.contains(step)) return true;
+bool SnapshotStore::verify(int64_t step) {
   try {
-    verify_snapshot(root_ / snapshot_folder_name(step));
+    verify_snapshot(folder_of(step));
   } catch (const CheckpointError&) {
+    proved_.erase(step);
     return false;
   }
-  known_valid_.insert(step);
+  proved_.insert(step);
   return true;
 }
 
+void SnapshotStore::settle() { apply_retention(Unproved::AreVerified); }
+
 // Only snapshots proved whole count as kept; damaged ones go with age.
-void SnapshotStore::apply_retention() {
-  int64_t kept = 0;
-  for (const int64_t step : newest_first()) {
-    if (linked_step("last") == step || linked_step("best") == step) continue;
-    if (kept >= keep_) {
-      discard(root_ / snapshot_folder_name(step));
-      known_valid_.erase(step);
-    } else if (is_valid(step)) {
-      ++kept;
+void SnapshotStore::apply_retention(Unproved unproved) {
+  std::vector<int64_t> ordinary = newest_first();
+  const std::optional<int64_t> last = named_step(root_ / "last");
+  const std::optional<int64_t> best = named_step(root_ / "best");
+  std::erase_if(ordinary, [&](int64_t step) { return step == last || step == best; });
+  if (std::ssize(ordinary) <= keep_) return;
+  int64_t num_kept = 0;
+  for (const int64_t step : ordinary) {
+    if (num_kept >= keep_) {
+      discard(folder_of(step));
+      sequences_.erase(step);
+      proved_.erase(step);
+    } else if (proved_.contains(step) || (unproved == Unproved::AreVerified && verify(step))) {
+      ++num_kept;
     }
   }
 }
 
-// Renamed first: a half-removed folder never carries a snapshot's name. What stays behind goes at the next prepare().
+// Renamed first: a half-removed folder never carries a snapshot's name. What stays behind goes at the
+// next prepare().
 void SnapshotStore::discard(const fs::path& folder) {
   const fs::path removed =
-      root_ / fmt::format(".tmp-removed-{}-{}", folder.filename().string(), ::getpid());
-  if (::rename(folder.c_str(), removed.c_str()) != 0) throw_io("remove", folder, errno);
+      root_ / fmt::format("{}removed-{}-{}", kTemporary, folder.filename().string(), ::getpid());
+  rename_entry(folder, removed);
   std::error_code ignored;
   fs::remove_all(removed, ignored);
 }
 
-std::optional<VerifiedSnapshot> SnapshotStore::newest_valid(
-    std::vector<std::string>& notices) const {
+std::optional<VerifiedSnapshot> SnapshotStore::newest_valid(std::vector<std::string>& notices) {
+  sequences_.clear();  // a writer may have been at work since
   for (const int64_t step : newest_first()) {
     try {
-      return verify_snapshot(root_ / snapshot_folder_name(step));
+      VerifiedSnapshot snapshot = verify_snapshot(folder_of(step));
+      proved_.insert(step);
+      return snapshot;
     } catch (const CheckpointError& error) {
+      proved_.erase(step);
       notices.push_back(error.sentence() + "; the one before it is tried");
     }
   }
   return std::nullopt;
 }
 
-std::optional<VerifiedSnapshot> SnapshotStore::best(std::vector<std::string>& notices) const {
-  const std::optional<int64_t> step = linked_step("best");
+std::optional<VerifiedSnapshot> SnapshotStore::best(std::vector<std::string>& notices) {
+  const std::optional<int64_t> step = named_step(root_ / "best");
   if (!step) return std::nullopt;
   try {
-    return verify_snapshot(root_ / snapshot_folder_name(*step));
+    return verify_snapshot(folder_of(*step));
   } catch (const CheckpointError& error) {
     notices.push_back(error.sentence());
     return std::nullopt;

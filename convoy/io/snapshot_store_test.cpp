@@ -16,9 +16,9 @@ namespace fs = std::filesystem;
 using convoy::testing::TemporaryFolder;
 
 fs::path save(SnapshotStore& store, int64_t step, bool is_best = false) {
-  return store.save({step, {{"number", step}}, is_best}, [&](const fs::path& folder) {
-    write_file_atomic(folder / "weights", fmt::format("weights of {}", step));
-    write_file_atomic(folder / "adapter" / "inner", "inner");
+  return store.save({step, {{"number", step}}, is_best}, [&](SnapshotWriter& writer) {
+    writer.write("weights", fmt::format("weights of {}", step));
+    writer.write("adapter/inner", "inner");
   });
 }
 
@@ -30,7 +30,7 @@ void flip_bit(const fs::path& path, int64_t at) {
   file.put(byte);
 }
 
-int64_t newest(const SnapshotStore& store, std::vector<std::string>* notices = nullptr) {
+int64_t newest(SnapshotStore& store, std::vector<std::string>* notices = nullptr) {
   std::vector<std::string> said;
   const auto found = store.newest_valid(said);
   if (notices != nullptr) *notices = said;
@@ -106,10 +106,74 @@ TEST(SnapshotStore, RetentionKeepsBestLastAndEnoughValidOnes) {
   SnapshotStore next_process(folder.path(), 2);
   next_process.prepare();
   save(next_process, 7);
+  next_process.settle();
   EXPECT_EQ(next_process.steps(), (std::vector<int64_t>{1, 4, 5, 6, 7}))
       << "a damaged one counts as kept";
   save(next_process, 8, true);
   EXPECT_EQ(next_process.steps(), (std::vector<int64_t>{6, 7, 8}));
+}
+
+// A save may not read, and what was not read may be damaged: so nothing goes on its account.
+TEST(SnapshotStore, ASaveRemovesOnlyWhatProvedOnesReplace) {
+  TemporaryFolder folder;
+  SnapshotStore first_process(folder.path(), 2);
+  first_process.prepare();
+  for (int64_t step = 1; step <= 3; ++step) save(first_process, step);
+  SnapshotStore store(folder.path(), 2);
+  store.prepare();
+  EXPECT_EQ(newest(store), 3);
+  save(store, 4);
+  EXPECT_EQ(store.steps(), (std::vector<int64_t>{1, 2, 3, 4})) << "only 3 was proved whole";
+  save(store, 5);
+  EXPECT_EQ(store.steps(), (std::vector<int64_t>{3, 4, 5}));
+
+  // Attempts that save once and end do not fill the disk: each start settles.
+  for (int64_t step = 6; step <= 20; ++step) {
+    SnapshotStore attempt(folder.path(), 2);
+    attempt.prepare();
+    save(attempt, step);
+    EXPECT_LE(attempt.steps().size(), 4u);
+  }
+}
+
+TEST(SnapshotStore, AReplacedSnapshotIsFoundAndPutBack) {
+  TemporaryFolder folder;
+  SnapshotStore store(folder.path(), 2);
+  store.prepare();
+  save(store, 1);
+  save(store, 2, true);
+  // As a crash leaves it between the two renames of a rerun.
+  fs::rename(folder / "step-00000002", folder / ".replaced-step-00000002");
+  EXPECT_EQ(newest(store), 2);
+  EXPECT_EQ(store.steps(), (std::vector<int64_t>{1, 2}));
+  std::vector<std::string> notices;
+  EXPECT_EQ(store.best(notices)->manifest.step, 2);
+  SnapshotStore next_process(folder.path(), 2);
+  next_process.prepare();
+  EXPECT_TRUE(fs::exists(folder / "last/weights"));
+  EXPECT_FALSE(fs::exists(folder / ".replaced-step-00000002"));
+  // And when it came after them: the new one counts.
+  fs::copy(folder / "step-00000001", folder / ".replaced-step-00000002",
+           fs::copy_options::recursive);
+  next_process.prepare();
+  EXPECT_EQ(newest(next_process), 2);
+  EXPECT_FALSE(fs::exists(folder / ".replaced-step-00000002"));
+}
+
+TEST(SnapshotStore, AFileStandsInForALink) {
+  TemporaryFolder folder;
+  SnapshotStore store(folder.path(), 1);
+  store.prepare();
+  save(store, 1, true);
+  for (const char* name : {"last", "best"}) {
+    fs::remove(folder / name);
+    write_file_atomic(folder / name, "step-00000001\n");
+  }
+  std::vector<std::string> notices;
+  EXPECT_EQ(store.best(notices)->manifest.step, 1);
+  EXPECT_EQ(verify_snapshot(folder / "last").manifest.step, 1);
+  for (int64_t step = 2; step <= 4; ++step) save(store, step);
+  EXPECT_EQ(store.steps(), (std::vector<int64_t>{1, 3, 4})) << "1 is best";
 }
 
 TEST(SnapshotStore, NewestIsTheLastSavedNotTheLargestStep) {
@@ -125,7 +189,7 @@ TEST(SnapshotStore, AFailedSavePublishesNothing) {
   SnapshotStore store(folder.path(), 2);
   store.prepare();
   save(store, 1);
-  EXPECT_THROW(store.save({.step = 2}, [](const fs::path&) { throw IoError("disk full"); }),
+  EXPECT_THROW(store.save({.step = 2}, [](SnapshotWriter&) { throw IoError("disk full"); }),
                IoError);
   EXPECT_EQ(newest(store), 1);
   EXPECT_EQ(store.steps(), (std::vector<int64_t>{1}));

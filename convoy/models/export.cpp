@@ -109,18 +109,22 @@ void export_model(nn::CausalLm& model, const io::ModelFolder& source,
   }
   io::write_model_weights(folder, std::move(tensors), config.max_shard_bytes);
   // Of several types config.json names one: the source's word stays.
-  copy_model_files(source, folder,
-                   dtypes.size() == 1 ? std::optional(*dtypes.begin()) : std::nullopt);
+  std::map<std::string, std::string> files = model_files(
+      source, dtypes.size() == 1 ? std::optional(*dtypes.begin()) : std::nullopt);
+  // config.json last, so that a folder that has one is a whole one.
+  const auto config_file = files.extract("config.json");
+  for (const auto& [name, text] : files) write_file_atomic(folder / name, text);
+  write_file_atomic(folder / "config.json", config_file.mapped());
 }
 
-void copy_model_files(const io::ModelFolder& source, const std::filesystem::path& folder,
-                      std::optional<at::ScalarType> dtype) {
+std::map<std::string, std::string> model_files(const io::ModelFolder& source,
+                                               std::optional<at::ScalarType> dtype) {
+  std::map<std::string, std::string> files;
   for (const char* name : kCopiedFiles) {
-    if (const auto file = source.find(name)) write_file_atomic(folder / name, read_file(*file));
+    if (const auto file = source.find(name)) files.emplace(name, read_file(*file));
   }
-  // Last, so that a folder with a config.json is a whole one.
-  write_file_atomic(folder / "config.json",
-                    io::sorted_json_text(exported_config(source, dtype), true));
+  files.emplace("config.json", io::sorted_json_text(exported_config(source, dtype), true));
+  return files;
 }
 
 }  // namespace convoy::models

@@ -27,10 +27,6 @@ constexpr std::array<const char*, 9> kOwnKeys = {
     "data.val_path",      "data.test_path",   "data.cache_dir",
     "data.template_path", "train.output_dir", "tuning.lora.adapter"};
 
-bool is_own(const std::string& key) {
-  return std::find(kOwnKeys.begin(), kOwnKeys.end(), key) != kOwnKeys.end();
-}
-
 Json placed(const comm::Meeting& meeting, Json json) {
   json["host"] = telemetry::host_name();
   json["local_rank"] = meeting.environment().local_rank;
@@ -112,7 +108,7 @@ Json settings_json(const config::Resolved& resolved) {
   Json values = {{"version of convoy", CONVOY_VERSION}};
   const nlohmann::json with_origins = resolved.json_with_origins();
   for (const auto& [key, value] : with_origins.items())
-    if (!is_own(key)) values[key] = value.at("value");
+    if (!is_own_to_a_node(key)) values[key] = value.at("value");
   return values;
 }
 
@@ -266,6 +262,10 @@ std::optional<Refusal> newer_checkpoint(const std::vector<Json>& ranks) {
 }
 
 }  // namespace
+
+bool is_own_to_a_node(const std::string& key) {
+  return std::find(kOwnKeys.begin(), kOwnKeys.end(), key) != kOwnKeys.end();
+}
 
 void agree_on_settings(comm::Meeting& meeting, const SettingsSource& source,
                        settings::TrainSettings& settings) {

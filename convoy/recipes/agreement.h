@@ -21,6 +21,9 @@ struct SettingsSource {
   std::vector<std::string> overrides = {};  // "train.batch_size=1", over the file
 };
 
+// Settings that each node has for itself: places, whose content is compared instead, and the run's name. "data.train_path".
+bool is_own_to_a_node(const std::string& key);
+
 // Collective. Reads `settings`, which must be rank 0's but for paths: those are each node's own, and so the files and folders that only
 // some of the nodes have are refused here. Throws ConfigError, DataError.
 void agree_on_settings(comm::Meeting& meeting, const SettingsSource& source,

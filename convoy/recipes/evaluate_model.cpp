@@ -148,7 +148,7 @@ nlohmann::json evaluate_model(const settings::TrainSettings& given,
   const at::NoGradGuard no_grad;
   const auto group = comm::join_group({}, std::chrono::seconds(60));
   nlohmann::json figures =
-      loss_json(train::evaluate_loss(*loaded.model, dataset, sampling.batch_size, *group, {}));
+      loss_json(*train::evaluate_loss(*loaded.model, dataset, sampling.batch_size, *group, {}));
 
   std::vector<evaluate::Sample> samples;
   if (flags.generate) {

@@ -81,7 +81,7 @@ class FineTune {
   void prepare_training();
   void restore_optimizer();
   void open_log();
-  void write_alongside(const fs::path& folder) const;
+  checkpoint::NamedFiles files_alongside() const;
   void use_best(const checkpoint::Progress& progress);
   void export_result();
   ExitCode finish(const train::LoopResult& result);
@@ -181,8 +181,9 @@ void FineTune::share_start() {
   plan_steps(word.at("full_world").get<int64_t>(), saved ? &*saved : nullptr);
   if (!resumed_) return;
   for (const std::string& sentence : resumed_->notices) log_.warning(sentence);
-  for (const std::string& sentence : checkpoint::require_same_stamp(
-           *saved, stamp_, request_.forced_fields, resumed_->folder.string()))
+  for (const std::string& sentence :
+       checkpoint::require_same_stamp(with_later_settings(*saved, stamp_), stamp_,
+                                      request_.forced_fields, resumed_->folder.string()))
     log_.warning(sentence);
   log_.info(fmt::format("resuming at step {} from {}", start_.step, resumed_->folder.string()));
 }
@@ -289,11 +290,10 @@ void FineTune::open_log() {
 
 // A checkpoint folder of a LoRA run is a PEFT adapter, one of a full run a Hugging Face model: the group's own file lies
 // beside what is added here.
-void FineTune::write_alongside(const fs::path& folder) const {
-  if (base_->lora)
-    base_->lora->save_config(folder, settings_.model.name);
-  else
-    models::copy_model_files(base_->folder, folder, device::parse_dtype(compute_dtype(settings_)));
+checkpoint::NamedFiles FineTune::files_alongside() const {
+  if (group_->rank() != 0) return {};
+  if (base_->lora) return {{"adapter_config.json", base_->lora->config_text(settings_.model.name)}};
+  return models::model_files(base_->folder, device::parse_dtype(compute_dtype(settings_)));
 }
 
 void FineTune::use_best(const checkpoint::Progress& progress) {
@@ -330,6 +330,7 @@ ExitCode FineTune::finish(const train::LoopResult& result) {
       flight_.set_phase("export");
       use_best(result.progress);
       export_result();
+      checkpoints_.settle();
     }
     training_log_->end(stopped ? telemetry::RunEnd::Stopped
                        : result.end == train::LoopEnd::EarlyStopped
@@ -369,25 +370,24 @@ ExitCode FineTune::run() {
                                         stamp_, hosts_, group_->size(), start_));
   open_log();
   try {
-    const train::LoopParts parts{
-        .model = *base_->model,
-        .parameters = parameters_,
-        .parameter_group = parameter_group_,
-        .plan = *plan_,
-        .validation = splits_.val,
-        .strategy = *strategy_,
-        .optimizer = *optimizer_,
-        .schedule = *schedule_,
-        .stamp = stamp_,
-        .checkpoints = checkpoints_,
-        .log = training_log_ ? &*training_log_ : nullptr,
-        .flight = flight_,
-        .set_training =
-            [this](bool training) {
-              if (base_->lora) base_->lora->set_training(training);
-            },
-        .write_alongside = [this](const fs::path& folder) { write_alongside(folder); },
-        .stop_requested = stop_requested_};
+    const train::LoopParts parts{.model = *base_->model,
+                                 .parameters = parameters_,
+                                 .parameter_group = parameter_group_,
+                                 .plan = *plan_,
+                                 .validation = splits_.val,
+                                 .strategy = *strategy_,
+                                 .optimizer = *optimizer_,
+                                 .schedule = *schedule_,
+                                 .stamp = stamp_,
+                                 .checkpoints = checkpoints_,
+                                 .log = training_log_ ? &*training_log_ : nullptr,
+                                 .flight = flight_,
+                                 .set_training =
+                                     [this](bool training) {
+                                       if (base_->lora) base_->lora->set_training(training);
+                                     },
+                                 .files_alongside = files_alongside(),
+                                 .stop_requested = stop_requested_};
     return finish(train::run_training_loop(parts, settings_, start_));
   } catch (const Error& error) {
     if (training_log_) training_log_->failure(error);

@@ -2,15 +2,23 @@
 #include "convoy/recipes/train_stamp.h"
 
 #include <charconv>
+#include <filesystem>
+#include <string_view>
 
 #include "convoy/base/error.h"
 #include "convoy/base/hash.h"
+#include "convoy/config/describe.h"
+#include "convoy/recipes/agreement.h"
 
 namespace convoy::recipes {
 namespace {
 
 constexpr const char* kBatchSize = "batch_size";
 constexpr const char* kGradAccum = "grad_accum";
+
+std::string adapter_hash(const std::filesystem::path& folder) {
+  return sha256_hex_of_file(folder / "adapter_model.safetensors").substr(0, 16);
+}
 
 void stamp_lora(checkpoint::Stamp& stamp, const adapters::LoraConfig& lora) {
   stamp.set("lora.r", lora.r);
@@ -23,10 +31,22 @@ void stamp_lora(checkpoint::Stamp& stamp, const adapters::LoraConfig& lora) {
 
 }  // namespace
 
+void stamp_settings(checkpoint::Stamp& stamp, const settings::TrainSettings& settings) {
+  settings::TrainSettings listed = settings;
+  const config::Section list = config::list_fields(listed);
+  config::for_each_field(list, "", [&](const std::string& path, const config::Field& field) {
+    if (is_own_to_a_node(path) || path == "train.resume_from_checkpoint") return;
+    constexpr std::string_view kSection = "train.";
+    const std::string name = path.starts_with(kSection) ? path.substr(kSection.size()) : path;
+    stamp.set_informational(name, config::value_yaml(field));
+  });
+}
+
 checkpoint::Stamp train_stamp(const settings::TrainSettings& settings, const LoadedModel& base,
                               const data::EncodedSplits& splits, const std::string& dtype,
                               const data::BatchPlanConfig& batch) {
   checkpoint::Stamp stamp;
+  stamp_settings(stamp, settings);
   stamp.set("backend", "cpu");
   stamp.set("dtype", dtype);
   stamp.set("quantisation", "none");
@@ -41,16 +61,24 @@ checkpoint::Stamp train_stamp(const settings::TrainSettings& settings, const Loa
   stamp.set("model", model_fingerprint(base.folder));
   stamp.set("tokenizer", base.tokenizer.content_hash());
   stamp.set("global_batch", batch.global_batch);
-  // A change of these is the user's right: applied, recorded and said.
+  // The weights go on from the checkpoint, so that another adapter to start from would be passed over in silence.
+  if (base.lora && !settings.tuning.lora.adapter.empty())
+    stamp.set("start_adapter", adapter_hash(settings.tuning.lora.adapter));
+  if (splits.val.num_rows() > 0)
+    stamp.set_informational("validation_data", splits.val.content_hash());
   stamp.set_informational("world_size", fmt::format("{}", batch.world_size));
-  stamp.set_informational(kBatchSize, fmt::format("{}", settings.train.batch_size));
-  stamp.set_informational(kGradAccum, fmt::format("{}", settings.train.grad_accum));
-  stamp.set_informational("learning_rate", fmt::format("{}", settings.train.learning_rate));
-  stamp.set_informational("lr_scheduler_type", settings.train.schedule.lr_scheduler_type);
-  stamp.set_informational("weight_decay", fmt::format("{}", settings.train.weight_decay));
-  stamp.set_informational("epochs", fmt::format("{}", settings.train.epochs));
-  stamp.set_informational("steps", fmt::format("{}", settings.train.steps));
   return stamp;
+}
+
+checkpoint::Stamp with_later_settings(checkpoint::Stamp saved, const checkpoint::Stamp& current) {
+  checkpoint::Stamp defaults;
+  stamp_settings(defaults, {});
+  for (const checkpoint::StampField& field : defaults.fields()) {
+    const checkpoint::StampField* const now = current.find(field.name);
+    if (saved.find(field.name) == nullptr && now != nullptr && now->value == field.value)
+      saved.set_informational(field.name, field.value);
+  }
+  return saved;
 }
 
 std::optional<int64_t> kept_global_batch(const checkpoint::Stamp& saved,

@@ -17,9 +17,19 @@
 
 namespace convoy::recipes {
 
+// Every setting of the list, by value, so that none can change unsaid: a difference is applied and logged. Settings of
+// training go by their own names ("learning_rate"), others by their paths. Left out: how the run starts,
+// and names and places (is_own_to_a_node), whose content train_stamp() compares.
+void stamp_settings(checkpoint::Stamp& stamp, const settings::TrainSettings& settings);
+
+// The settings, and what they came to: facts whose change is refused (tensors, data, seed, model), which stand above
+// settings of the same name.
 checkpoint::Stamp train_stamp(const settings::TrainSettings& settings, const LoadedModel& base,
                               const data::EncodedSplits& splits, const std::string& dtype,
                               const data::BatchPlanConfig& batch);
+
+// `saved` with the settings that its Convoy did not know yet, where the run leaves them at their default.
+checkpoint::Stamp with_later_settings(checkpoint::Stamp saved, const checkpoint::Stamp& current);
 
 // The global batch of the checkpoint, which a run that continues it on any number of ranks keeps. None when the settings ask for another
 // micro-batch or accumulation than it was made with, or `forced` says that it may change.

@@ -81,6 +81,12 @@ std::string holder_text(const fs::path& lock_path) {
   return "another process";
 }
 
+// Lustre without `-o flock`, NFS without its lock service, and others on the way to a server.
+bool has_no_locks(int code) {
+  return code == ENOSYS || code == ENOLCK || code == EOPNOTSUPP || code == EINVAL;
+}
+
+// The descriptor that holds it; -1 where there are no locks.
 int take_lock(const fs::path& folder) {
   const fs::path path = folder / kLockName;
   const int descriptor = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
@@ -96,6 +102,7 @@ int take_lock(const fs::path& folder) {
       throw ConfigError(
           fmt::format("the run folder is in use by {}", holder_text(path)),
           {.file = folder.string(), .hint = "wait for it, stop it, or give another --output-dir"});
+    if (has_no_locks(code)) return -1;
     throw IoError(fmt::format("could not lock the run folder: {}", std::strerror(code)),
                   {.file = path.string()});
   }

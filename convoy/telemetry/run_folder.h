@@ -31,7 +31,7 @@ class RunFolder {
  public:
   // Makes the folder (or takes an existing one) and its writer lock, held until destruction or the
   // end of the process. `folder` empty: <parent>/<name>-<UTC time>. A lock left by a dead process
-  // is taken over. Throws ConfigError naming the holder when another run writes there, IoError when
+  // is taken over; where the file system has none, the folder is not locked. Throws ConfigError naming the holder when another run writes there, IoError when
   // the folder cannot be made.
   static RunFolder create(const std::filesystem::path& folder, const std::string& name,
                           const std::filesystem::path& parent = "runs");
@@ -49,6 +49,9 @@ class RunFolder {
   RunFolder& operator=(RunFolder&&) = delete;
   RunFolder(const RunFolder&) = delete;
 
+  bool is_locked() const {
+    return lock_descriptor_ >= 0;
+  }  // against another writer, by this object
   const std::filesystem::path& path() const { return path_; }
   std::filesystem::path events_path() const { return path_ / "events.jsonl"; }
   std::filesystem::path metrics_path() const { return path_ / "metrics.json"; }

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 
 #include "convoy/comm/group.h"
 #include "convoy/data/token_dataset.h"
@@ -27,9 +28,11 @@ struct EvaluationFigures {
 };
 
 // Collective. Blocks. Rows are dealt round robin to ranks, `batch_size` to a batch; every rank returns the same figures.
-// Nothing is kept for backward. `row_done` (may be null) is called with the rows this rank has finished.
-EvaluationFigures evaluate_loss(nn::CausalLm& model, const data::TokenDataset& dataset,
-                                int64_t batch_size, comm::Group& group,
-                                const std::function<void(int64_t)>& row_done);
+// Nothing is kept for backward. `stop_requested` (may be null) is asked between batches: when any rank's says so, every
+// rank returns none, within about a second.
+std::optional<EvaluationFigures> evaluate_loss(nn::CausalLm& model,
+                                               const data::TokenDataset& dataset,
+                                               int64_t batch_size, comm::Group& group,
+                                               const std::function<bool()>& stop_requested);
 
 }  // namespace convoy::train

@@ -6,11 +6,12 @@
 #include <cmath>
 
 #include "convoy/base/error.h"
-#include "convoy/base/files.h"
 #include "convoy/device/memory.h"
 #include "convoy/device/seed.h"
 #include "convoy/kernels/cross_entropy/linear_cross_entropy.h"
 #include "convoy/optim/clip.h"
+#include "convoy/train/early_stopping.h"
+#include "convoy/train/evaluation.h"
 #include "convoy/train/token_batch.h"
 
 namespace convoy::train {
@@ -57,19 +58,18 @@ class Loop {
   void train_step();
   double run_micro_batch(data::StepPosition position, int64_t micro_batch, int64_t divisor_tokens);
   std::vector<RankFigures> exchange(const RankFigures& own);
+  bool evaluation_is_due() const;
   bool evaluate();  // true when the figure is the best so far
-  bool out_of_patience() const;
   void save(bool is_best);
+  std::optional<LoopEnd> after_step();
 
   const LoopParts& parts_;
   const settings::TrainSettings& settings_;
   checkpoint::Progress progress_;
   int64_t steps_per_epoch_;
   int64_t total_steps_;
-  int64_t evaluated_step_ = -1;
   bool stop_ = false;
   double waited_seconds_ = 0;  // in collectives, when it was last told
-  std::optional<EvaluationFigures> last_evaluation_;
 };
 
 bool Loop::is_due(const std::string& strategy, int64_t interval) const {
@@ -182,16 +182,27 @@ void Loop::train_step() {
   parts_.log->step(metrics);
 }
 
+bool Loop::evaluation_is_due() const {
+  if (parts_.validation.num_rows() == 0) return false;
+  return is_due(settings_.train.eval_strategy, settings_.train.eval_steps) ||
+         (progress_.step == total_steps_ && settings_.train.final_eval);
+}
+
 bool Loop::evaluate() {
   parts_.flight.set_phase("evaluate");
   parts_.set_training(false);
   const int64_t batch_size = settings_.train.eval_batch_size > 0 ? settings_.train.eval_batch_size
                                                                  : settings_.train.batch_size;
-  const EvaluationFigures figures =
-      evaluate_loss(parts_.model, parts_.validation, batch_size, parts_.strategy.group(), {});
+  const std::optional<EvaluationFigures> evaluated =
+      evaluate_loss(parts_.model, parts_.validation, batch_size, parts_.strategy.group(),
+                    [this] { return parts_.stop_requested.load(); });
   parts_.set_training(true);
-  evaluated_step_ = progress_.step;
-  last_evaluation_ = figures;
+  if (!evaluated) {
+    stop_ = true;
+    return false;
+  }
+  progress_.evaluation_pending = false;
+  const EvaluationFigures& figures = *evaluated;
   if (parts_.log != nullptr)
     parts_.log->evaluation({.step = progress_.step,
                             .epoch = epoch(),
@@ -203,22 +214,7 @@ bool Loop::evaluate() {
                             .others = {{"perplexity", figures.perplexity()},
                                        {"mean_token_accuracy", figures.token_accuracy()}}});
   // Every rank holds the same reduced figure, so every rank decides the same.
-  const double threshold = settings_.train.early_stopping_threshold;
-  const double gain =
-      progress_.best_metric ? *progress_.best_metric - figures.loss() : threshold + 1;
-  if (gain > threshold) {
-    progress_.best_metric = figures.loss();
-    progress_.best_step = progress_.step;
-    progress_.evaluations_without_improvement = 0;
-    return true;
-  }
-  ++progress_.evaluations_without_improvement;
-  return false;
-}
-
-bool Loop::out_of_patience() const {
-  const int64_t patience = settings_.train.early_stopping_patience;
-  return patience > 0 && progress_.evaluations_without_improvement >= patience;
+  return record_evaluation(progress_, figures.loss(), settings_.train);
 }
 
 void Loop::save(bool is_best) {
@@ -232,53 +228,58 @@ void Loop::save(bool is_best) {
     state.groups[parts_.parameter_group][parameter.name] = parameter.value;
   for (const optim::NamedState& tensor : parts_.optimizer.state())
     state.groups["optimizer"][tensor.name] = tensor.value;
-  const std::filesystem::path folder =
-      parts_.checkpoints.save(state, is_best, [&](const std::filesystem::path& temporary) {
-        if (parts_.write_alongside) parts_.write_alongside(temporary);
-        if (parts_.log != nullptr)
-          write_file_atomic(temporary / "trainer_state.json", parts_.log->trainer_state_text());
-      });
+  checkpoint::NamedFiles more_files = parts_.files_alongside;
+  if (parts_.log != nullptr) more_files["trainer_state.json"] = parts_.log->trainer_state_text();
+  const std::filesystem::path folder = parts_.checkpoints.save(state, is_best, more_files);
   parts_.flight.set_checkpoint_step(progress_.step);
   if (parts_.log != nullptr)
     parts_.log->checkpoint(
         {.step = progress_.step, .path = folder, .seconds = seconds_since(start), .best = is_best});
 }
 
+// The evaluation and the checkpoint of the step that was just taken, and how the run ends by it, if it does.
+std::optional<LoopEnd> Loop::after_step() {
+  bool is_best = false;
+  // Who asks for a stop may not wait for long: the state is saved at once, and the run that continues it evaluates first.
+  progress_.evaluation_pending = evaluation_is_due();
+  if (progress_.evaluation_pending && !stop_) is_best = evaluate();
+
+  const bool finished = progress_.step == total_steps_;
+  std::optional<LoopEnd> end;
+  if (stop_ && (!finished || progress_.evaluation_pending))
+    end = LoopEnd::Stopped;
+  else if (finished)
+    end = LoopEnd::Finished;
+  else if (out_of_patience(progress_, settings_.train))
+    end = LoopEnd::EarlyStopped;
+
+  const bool saves = settings_.train.save_strategy != "no";
+  const bool keep_best = is_best && settings_.train.load_best_model_at_end;
+  if (stop_ || is_due(settings_.train.save_strategy, settings_.train.save_steps) ||
+      (saves && (keep_best || end))) {
+    save(is_best);
+    parts_.strategy.group().wait_for_all();  // rank 0's disk may take longer than a collective
+  }
+  return end;
+}
+
 LoopResult Loop::run() {
-  LoopEnd end = LoopEnd::Finished;
   parts_.flight.set_step(progress_.step);
   parts_.set_training(true);
-  const bool can_evaluate = parts_.validation.num_rows() > 0;
-  // A run that was killed while it wrote its result may start here with no patience left: its training has ended.
-  const bool had_stopped_early = progress_.step < total_steps_ && out_of_patience();
-  if (had_stopped_early) end = LoopEnd::EarlyStopped;
-  while (!had_stopped_early && progress_.step < total_steps_) {
+  std::optional<LoopEnd> end;
+  if (progress_.evaluation_pending)
+    end = after_step();
+  else if (progress_.step < total_steps_ && out_of_patience(progress_, settings_.train))
+    end = LoopEnd::EarlyStopped;  // killed while it wrote its result: the training had ended
+  while (!end && progress_.step < total_steps_) {
     train_step();
-    const bool finished = progress_.step == total_steps_;
-    bool is_best = false;
-    const bool final_due = finished && settings_.train.final_eval;
-    if (can_evaluate &&
-        (is_due(settings_.train.eval_strategy, settings_.train.eval_steps) || final_due))
-      is_best = evaluate();
-    const bool saves = settings_.train.save_strategy != "no";
-    const bool keep_best = saves && is_best && settings_.train.load_best_model_at_end;
-    const bool ends = finished || stop_ || (evaluated_step_ == progress_.step && out_of_patience());
-    if (is_due(settings_.train.save_strategy, settings_.train.save_steps) || keep_best || stop_ ||
-        (saves && ends)) {
-      save(is_best);
-      parts_.strategy.group().wait_for_all();  // rank 0's disk may take longer than a collective
-    }
-    if (finished) break;
-    if (stop_ || ends) {
-      end = stop_ ? LoopEnd::Stopped : LoopEnd::EarlyStopped;
-      break;
-    }
+    end = after_step();
   }
   parts_.set_training(false);
   parts_.flight.set_phase("end");
   // Others must not end their process, and with it the launcher's patience, while rank 0 still writes.
   parts_.strategy.group().wait_for_all();
-  return {.end = end, .progress = progress_, .last_evaluation = last_evaluation_};
+  return {.end = end.value_or(LoopEnd::Finished), .progress = progress_};
 }
 
 }  // namespace

@@ -6,7 +6,6 @@
 
 #include <atomic>
 #include <cstdint>
-#include <filesystem>
 #include <functional>
 #include <optional>
 #include <string>
@@ -21,7 +20,6 @@
 #include "convoy/settings/train_settings.h"
 #include "convoy/telemetry/flight_record_writer.h"
 #include "convoy/telemetry/training_log.h"
-#include "convoy/train/evaluation.h"
 
 namespace convoy::train {
 
@@ -40,9 +38,9 @@ struct LoopParts {
   telemetry::TrainingLog* log;                      // rank 0's; null elsewhere
   telemetry::FlightWriter& flight;                  // told the step and the phase
   std::function<void(bool training)> set_training;  // dropout on or off
-  std::function<void(const std::filesystem::path& folder)>
-      write_alongside;                      // files added to each checkpoint
-  const std::atomic<bool>& stop_requested;  // set by a signal: finish the step, save, return
+  checkpoint::NamedFiles files_alongside;           // added to each checkpoint
+  // Set by a signal: the step is finished, an evaluation is not; the state is saved, the loop returns.
+  const std::atomic<bool>& stop_requested;
 };
 
 enum class LoopEnd { Finished, Stopped, EarlyStopped };
@@ -50,7 +48,6 @@ enum class LoopEnd { Finished, Stopped, EarlyStopped };
 struct LoopResult {
   LoopEnd end = LoopEnd::Finished;
   checkpoint::Progress progress;
-  std::optional<EvaluationFigures> last_evaluation;
 };
 
 // Optimizer steps of the whole run: settings.steps, or epochs rounded up to whole steps.

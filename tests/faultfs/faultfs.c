@@ -8,7 +8,10 @@
 //                   power    SIGKILL after losing what was not fsynced: bytes of files, and new names in folders
 //                   EIO, ENOSPC   the call fails; ENOSPC from then on for every call that needs space
 //                   short    a write writes one byte only; EINTR: a write or read-like call is interrupted once
-//   FAULTFS_TRACE   file that gets one line per counted call, and per open anywhere
+//   FAULTFS_LACKS   what the file system does not have, as those of networks do not: "exchange folder_fsync symlink lock
+//                   map"
+//   FAULTFS_TRACE   file that gets one line per counted call, per open anywhere ("open-elsewhere") and per read below the
+//                   folder ("read", "map")
 // Single-threaded programs only.
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -20,6 +23,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/types.h>
 #include <unistd.h>
@@ -45,6 +49,11 @@ static int below_prefix(const char* path) {
 static int action_is(const char* name) {
   const char* action = getenv("FAULTFS_ACTION");
   return action != NULL && strcmp(action, name) == 0;
+}
+
+static int lacks(const char* feature) {
+  const char* features = getenv("FAULTFS_LACKS");
+  return features != NULL && strstr(features, feature) != NULL;
 }
 
 static void trace(const char* what, const char* path) {
@@ -185,15 +194,68 @@ ssize_t write(int descriptor, const void* bytes, size_t count) {
   return REAL(write)(descriptor, bytes, struck == 2 && count > 0 ? 1 : count);
 }
 
+ssize_t read(int descriptor, void* bytes, size_t count) {
+  const char* path = known_path(descriptor);
+  if (path[0] != '\0') trace("read", path);
+  return REAL(read)(descriptor, bytes, count);
+}
+
+ssize_t pread(int descriptor, void* bytes, size_t count, off_t offset) {
+  const char* path = known_path(descriptor);
+  if (path[0] != '\0') trace("read", path);
+  return REAL(pread)(descriptor, bytes, count, offset);
+}
+
+void* mmap(void* address, size_t length, int protection, int flags, int descriptor, off_t offset) {
+  const char* path = known_path(descriptor);
+  if (path[0] != '\0') {
+    trace("map", path);
+    if (lacks("map")) {
+      errno = ENODEV;
+      return MAP_FAILED;
+    }
+  }
+  return REAL(mmap)(address, length, protection, flags, descriptor, offset);
+}
+
+static int control(int descriptor, int command, void* argument) {
+  const int locks = command == F_SETLK || command == F_OFD_SETLK;
+  if (locks && known_path(descriptor)[0] != '\0' && lacks("lock")) {
+    errno = ENOSYS;
+    return -1;
+  }
+  return REAL(fcntl)(descriptor, command, argument);
+}
+
+#define CONTROL_BODY                       \
+  va_list rest;                            \
+  va_start(rest, command);                 \
+  void* const argument = va_arg(rest, void*); \
+  va_end(rest);                            \
+  return control(descriptor, command, argument)
+
+int fcntl(int descriptor, int command, ...) { CONTROL_BODY; }
+int fcntl64(int descriptor, int command, ...) { CONTROL_BODY; }
+
+static int is_folder(int descriptor) {
+  struct stat facts;
+  return fstat(descriptor, &facts) == 0 && S_ISDIR(facts.st_mode);
+}
+
 int fsync(int descriptor) {
   const char* path = known_path(descriptor);
-  if (path[0] != '\0' && strike("fsync", path, 0, 1) == 1) return -1;
-  const int status = REAL(fsync)(descriptor);
-  if (status == 0 && path[0] != '\0') {
+  if (path[0] == '\0') return REAL(fsync)(descriptor);
+  if (strike("fsync", path, 0, 1) == 1) return -1;
+  // Without it, the server keeps a name before it answers.
+  const int refused = is_folder(descriptor) && lacks("folder_fsync");
+  const int status = refused ? 0 : REAL(fsync)(descriptor);
+  if (status == 0) {
     forget_unsynced(path);
     folder_synced(path);
   }
-  return status;
+  if (!refused) return status;
+  errno = EINVAL;
+  return -1;
 }
 
 int close(int descriptor) {
@@ -209,6 +271,10 @@ int close(int descriptor) {
 
 static int rename_known(const char* from, const char* to, unsigned flags) {
   if (strike("rename", to, 0, 0) == 1) return -1;
+  if (flags != 0 && lacks("exchange")) {
+    errno = EINVAL;
+    return -1;
+  }
   const int is_new = access(to, F_OK) != 0;
   const int status = REAL(renameat2)(AT_FDCWD, from, AT_FDCWD, to, flags);
   if (status != 0 || !below_prefix(to)) return status;
@@ -231,7 +297,12 @@ int renameat2(int from_folder, const char* from, int to_folder, const char* to, 
 }
 
 int symlink(const char* target, const char* path) {
-  return strike("symlink", path, 0, 1) == 1 ? -1 : REAL(symlink)(target, path);
+  if (strike("symlink", path, 0, 1) == 1) return -1;
+  if (below_prefix(path) && lacks("symlink")) {
+    errno = EOPNOTSUPP;
+    return -1;
+  }
+  return REAL(symlink)(target, path);
 }
 
 int mkdir(const char* path, mode_t mode) {

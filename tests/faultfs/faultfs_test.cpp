@@ -8,9 +8,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
-#include <sstream>
+#include <tuple>
 
 #include "convoy/base/error.h"
 #include "convoy/base/files.h"
@@ -24,10 +25,11 @@ namespace fs = std::filesystem;
 using convoy::testing::TemporaryFolder;
 
 struct Fault {
-  std::string action;
+  std::string action{};
   int64_t call = 0;
-  fs::path prefix;
-  fs::path trace;
+  fs::path prefix{};
+  fs::path trace{};
+  std::string lacks{};
 };
 
 // Exit code, or 128 + signal.
@@ -35,7 +37,7 @@ int run_subject(const std::vector<std::string>& arguments, const Fault& fault) {
   std::vector<std::string> environment = {
       "LD_PRELOAD=" + std::string(std::getenv("CONVOY_FAULTFS")),
       "FAULTFS_PREFIX=" + fault.prefix.string(), "FAULTFS_CALL=" + std::to_string(fault.call),
-      "FAULTFS_ACTION=" + fault.action};
+      "FAULTFS_ACTION=" + fault.action, "FAULTFS_LACKS=" + fault.lacks};
   if (!fault.trace.empty()) environment.push_back("FAULTFS_TRACE=" + fault.trace.string());
   std::vector<std::string> words = {std::getenv("CONVOY_FAULTFS_SUBJECT")};
   words.insert(words.end(), arguments.begin(), arguments.end());
@@ -62,12 +64,22 @@ int save(const fs::path& root, int64_t step, const Fault& fault = {}) {
   return run_subject({"save", root.string(), std::to_string(step), "1"}, fault);
 }
 
-int64_t count_calls(const fs::path& trace) {
+std::vector<std::string> trace_lines(const fs::path& trace) {
   std::ifstream file(trace);
-  int64_t count = 0;
-  for (std::string line; std::getline(file, line);)
-    count += line.starts_with("open-elsewhere") ? 0 : 1;
-  return count;
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(file, line);) lines.push_back(line);
+  return lines;
+}
+
+bool is_read(const std::string& line) {
+  return line.starts_with("read ") || line.starts_with("map ");
+}
+
+int64_t count_calls(const fs::path& trace) {
+  const std::vector<std::string> lines = trace_lines(trace);
+  return std::count_if(lines.begin(), lines.end(), [](const std::string& line) {
+    return !line.starts_with("open-elsewhere") && !is_read(line);
+  });
 }
 
 int64_t newest_step(const fs::path& root) {
@@ -88,18 +100,33 @@ int64_t num_valid(const fs::path& root) {
   return count;
 }
 
-// Steps 1 to 3 are there (2 is best, 3 last), so the save of step 4 also moves both links and removes two.
-class EveryCall : public ::testing::TestWithParam<std::string> {
+// A file system without a name for each thing Convoy could use, as networks have them.
+constexpr const char* kNetwork = "exchange folder_fsync symlink";
+
+struct Place {
+  std::string name;
+  std::string lacks;
+  int64_t step = 4;  // saved where 1 to 3 are: a new one, or one again
+};
+
+void PrintTo(const Place& place, std::ostream* stream) { *stream << place.name; }
+
+// Steps 1 to 3 are there (2 is best, 3 last), so the save of step 4 also moves both links and removes two. The save of step
+// 3 replaces what `last` names.
+class EveryCall : public ::testing::TestWithParam<std::tuple<Place, std::string>> {
  protected:
   void SetUp() override {
-    for (int64_t step = 1; step <= 3; ++step) ASSERT_EQ(save(start_.path(), step), 0);
+    for (int64_t step = 1; step <= 3; ++step)
+      ASSERT_EQ(save(start_.path(), step, {.prefix = start_.path(), .lacks = place().lacks}), 0);
   }
+
+  static const Place& place() { return std::get<0>(GetParam()); }
 
   TemporaryFolder start_;
 };
 
 TEST_P(EveryCall, LeavesAValidSnapshotAndTheNextSaveWorks) {
-  const std::string action = GetParam();
+  const auto& [place, action] = GetParam();
   int64_t num_struck = 0;
   for (int64_t call = 1;; ++call) {
     SCOPED_TRACE(action + " at call " + std::to_string(call));
@@ -107,7 +134,7 @@ TEST_P(EveryCall, LeavesAValidSnapshotAndTheNextSaveWorks) {
     const fs::path root = folder / "checkpoints";
     fs::copy(start_.path(), root, fs::copy_options::recursive | fs::copy_options::copy_symlinks);
     const fs::path trace = folder / "trace";
-    const int code = save(root, 4, {action, call, root, trace});
+    const int code = save(root, place.step, {action, call, root, trace, place.lacks});
     const int64_t num_calls = count_calls(trace);
     if (num_calls < call) {
       EXPECT_EQ(code, 0);
@@ -121,24 +148,70 @@ TEST_P(EveryCall, LeavesAValidSnapshotAndTheNextSaveWorks) {
     EXPECT_TRUE(code == 0 || code == 12 || code == 128 + 9) << code;
 
     const int64_t newest = newest_step(root);
-    EXPECT_TRUE(newest == 3 || newest == 4) << newest;
-    EXPECT_TRUE(code != 0 || newest == 4) << newest;
+    EXPECT_TRUE(newest == 3 || newest == place.step) << newest;
+    EXPECT_TRUE(code != 0 || newest == place.step) << newest;
     EXPECT_GE(num_valid(root), 2);
+
+    io::SnapshotStore(root, 1).prepare();
+    EXPECT_EQ(newest_step(root), newest) << "the next start lost it";
     EXPECT_TRUE(fs::exists(root / "last")) << "a dangling link";
     EXPECT_TRUE(fs::exists(root / "best"));
-
-    ASSERT_EQ(save(root, 6), 0) << "the next start";
+    ASSERT_EQ(save(root, 6, {.prefix = root, .lacks = place.lacks}), 0) << "the next start";
     EXPECT_EQ(newest_step(root), 6);
     for (const auto& entry : fs::directory_iterator(root))
-      EXPECT_FALSE(entry.path().filename().string().starts_with(".tmp-")) << entry.path();
+      EXPECT_FALSE(entry.path().filename().string().starts_with(".")) << entry.path();
   }
   EXPECT_GE(num_struck, 30) << "the shim saw too few calls";
 }
 
 INSTANTIATE_TEST_SUITE_P(Actions, EveryCall,
-                         ::testing::Values("kill", "torn", "power", "EIO", "ENOSPC", "short",
-                                           "EINTR"),
-                         [](const auto& tested) { return tested.param; });
+                         ::testing::Combine(::testing::Values(Place{"local", ""},
+                                                              Place{"local_again", "", 3},
+                                                              Place{"network", kNetwork},
+                                                              Place{"network_again", kNetwork, 3}),
+                                            ::testing::Values("kill", "torn", "power", "EIO",
+                                                              "ENOSPC", "short", "EINTR")),
+                         [](const auto& tested) {
+                           return std::get<0>(tested.param).name + "_" + std::get<1>(tested.param);
+                         });
+
+// Inside a step nothing is read: neither what was just written nor the older ones that retention counts.
+TEST(Save, ReadsNoSnapshot) {
+  for (const int64_t step : {4, 3}) {
+    TemporaryFolder folder;
+    const fs::path root = folder / "checkpoints";
+    for (int64_t saved = 1; saved <= 3; ++saved) ASSERT_EQ(save(root, saved), 0);
+    ASSERT_EQ(save(root, step, {.prefix = root, .trace = folder / "trace"}), 0);
+    const std::vector<std::string> lines = trace_lines(folder / "trace");
+    const auto begin = std::find_if(lines.begin(), lines.end(), [](const std::string& line) {
+      return line.starts_with("mkdir ") && line.find("/.tmp-step-") != std::string::npos;
+    });
+    ASSERT_NE(begin, lines.end());
+    EXPECT_TRUE(std::any_of(lines.begin(), begin, is_read)) << "the shim sees no reads";
+    for (auto line = begin; line != lines.end(); ++line) EXPECT_FALSE(is_read(*line)) << *line;
+  }
+}
+
+TEST(NetworkFileSystem, ARunFolderWithoutLocksIsUsedUnlocked) {
+  TemporaryFolder folder;
+  const auto hold = [&](const std::string& lacks) {
+    return run_subject({"hold", folder.path().string()}, {.prefix = folder.path(), .lacks = lacks});
+  };
+  EXPECT_EQ(hold(""), 0);
+  EXPECT_EQ(hold("lock"), 3);
+}
+
+TEST(NetworkFileSystem, FilesThatCanNotBeMappedAreRead) {
+  TemporaryFolder folder;
+  const fs::path model = fs::path(std::getenv("CONVOY_SOURCE_DIR")) / "examples/tally-3m";
+  EXPECT_EQ(run_subject({"open", model.string()},
+                        {.prefix = model, .trace = folder / "trace", .lacks = "map"}),
+            0);
+  const std::vector<std::string> lines = trace_lines(folder / "trace");
+  const std::string weights = (model / "model.safetensors").string();
+  EXPECT_TRUE(std::find(lines.begin(), lines.end(), "map " + weights) != lines.end());
+  EXPECT_TRUE(std::find(lines.begin(), lines.end(), "read " + weights) != lines.end());
+}
 
 struct SmallDisk {
   explicit SmallDisk(const fs::path& at) : path(at) {
@@ -177,10 +250,10 @@ TEST(BrokenModels, OpenNothingOutsideTheirFolder) {
   for (const auto& entry : fs::directory_iterator(models)) {
     SCOPED_TRACE(entry.path().filename());
     TemporaryFolder folder;
-    EXPECT_EQ(run_subject({"open", entry.path().string()}, {"", 0, entry.path(), folder / "trace"}),
+    EXPECT_EQ(run_subject({"open", entry.path().string()},
+                          {.prefix = entry.path(), .trace = folder / "trace"}),
               10);
-    std::ifstream trace(folder / "trace");
-    for (std::string line; std::getline(trace, line);)
+    for (const std::string& line : trace_lines(folder / "trace"))
       EXPECT_FALSE(line.starts_with("open-elsewhere")) << line;
     ++num_folders;
   }

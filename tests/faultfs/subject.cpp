@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The small program that runs under the shim: `save ROOT STEP KEEP` saves one snapshot, `open FOLDER` opens a model folder and
-// its weights. Ends with the exit codes of the public contract.
+// The small program that runs under the shim: `save ROOT STEP KEEP` goes on from the newest snapshot, as a training does, and
+// saves one; `open FOLDER` opens a model folder and its weights, `hold FOLDER` makes a run folder (3: without a lock). Ends with the exit codes of the public contract.
 #include <cstdio>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "convoy/base/error.h"
-#include "convoy/base/files.h"
 #include "convoy/io/model_folder.h"
 #include "convoy/io/snapshot_store.h"
+#include "convoy/telemetry/run_folder.h"
 
 namespace {
 
@@ -17,13 +19,14 @@ namespace fs = std::filesystem;
 void save(const fs::path& root, int64_t step, int64_t keep) {
   convoy::io::SnapshotStore store(root, keep);
   store.prepare();
-  store.save({step, {{"number", step}}, step % 2 == 0}, [&](const fs::path& folder) {
+  std::vector<std::string> notices;
+  store.newest_valid(notices);
+  store.save({step, {{"number", step}}, step % 2 == 0}, [&](convoy::io::SnapshotWriter& writer) {
     const std::string text(3000, static_cast<char>('a' + step % 26));
-    convoy::io::write_safetensors(
-        folder / "parameters.safetensors",
-        {convoy::io::tensor_source("weight", convoy::io::Dtype::U8, {3000},
-                                   std::as_bytes(std::span(text)))});
-    convoy::write_file_atomic(folder / "adapter" / "adapter_config.json", "{}");
+    writer.write_tensors("parameters.safetensors",
+                         {convoy::io::tensor_source("weight", convoy::io::Dtype::U8, {3000},
+                                                    std::as_bytes(std::span(text)))});
+    writer.write("adapter/adapter_config.json", "{}");
   });
 }
 
@@ -35,6 +38,8 @@ int main(int argc, char** argv) {
     if (mode == "save" && argc == 5) save(argv[2], std::stoll(argv[3]), std::stoll(argv[4]));
     if (mode == "open" && argc == 3)
       convoy::io::ModelWeights weights(convoy::io::ModelFolder::open(argv[2]));
+    if (mode == "hold" && argc == 3)
+      return convoy::telemetry::RunFolder::create(argv[2], "run").is_locked() ? 0 : 3;
   } catch (const convoy::Error& error) {
     std::fprintf(stderr, "%s\n", error.sentence().c_str());
     return static_cast<int>(error.code());

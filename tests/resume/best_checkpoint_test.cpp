@@ -74,5 +74,23 @@ TEST(EarlyStop, EndsAfterThePatienceAndStaysEndedWhenStartedAgain) {
   EXPECT_TRUE(fixture.weights("run") == weights);
 }
 
+// The threshold says which gain is worth going on for, not which weights are the best.
+TEST(EarlyStop, TheThresholdDoesNotChooseTheBestCheckpoint) {
+  const TrainFixture fixture;
+  const Ended ended =
+      fixture.run("run", {"train.eval_strategy=steps", "train.eval_steps=1", "train.save_steps=1",
+                          "train.lr_scheduler_type=constant", "train.early_stopping_patience=3",
+                          "train.early_stopping_threshold=100"});
+  ASSERT_EQ(ended.status, 0) << ended.errors;
+  EXPECT_EQ(fixture.losses("run").rbegin()->first, 4) << "the first evaluation, and three after it";
+  const int64_t best = best_step(fixture, "run");
+  ASSERT_GT(best, 1) << "the fixture is meant to get better";
+  EXPECT_TRUE(fixture.weights("run") ==
+              read_file(fixture.checkpoint("run", best) / "adapter_model.safetensors"));
+  EXPECT_EQ(
+      nlohmann::json::parse(read_file(fixture.run_folder("run") / "metrics.json"))["best_step"],
+      best);
+}
+
 }  // namespace
 }  // namespace convoy::testing

@@ -134,5 +134,29 @@ TEST(ChangedLearningRate, IsAppliedAndSaid) {
       << "the new rate had no effect";
 }
 
+TEST(ChangedSettings, AreAppliedAndSaidOneByOne) {
+  const TrainFixture fixture;
+  ASSERT_EQ(fixture.run("run", {"train.steps=2"}).status, 0);
+  const Ended resumed = fixture.run(
+      "run", {"train.steps=4", "train.adam_beta1=0.8", "train.adam_beta2=0.99",
+              "train.adam_epsilon=0.001", "train.max_grad_norm=0.5", "train.warmup_ratio=0.5",
+              "train.warmup_steps=3", "train.early_stopping_patience=9", "parallel.bucket_mb=3"});
+  ASSERT_EQ(resumed.status, 0) << resumed.errors;
+  for (const char* change :
+       {"adam_beta1: the checkpoint has `0.9`, this run `0.8`; applied",
+        "adam_beta2: the checkpoint has `0.999`, this run `0.99`; applied",
+        "adam_epsilon: the checkpoint has `1.0e-08`, this run `0.001`; applied",
+        "max_grad_norm: the checkpoint has `1`, this run `0.5`; applied",
+        "warmup_ratio: the checkpoint has `0.06`, this run `0.5`; applied",
+        "warmup_steps: the checkpoint has `0`, this run `3`; applied",
+        "early_stopping_patience: the checkpoint has `0`, this run `9`; applied",
+        "parallel.bucket_mb: the checkpoint has `25`, this run `3`; applied"})
+    EXPECT_TRUE(says(resumed, change)) << change << "\n" << resumed.errors;
+  ASSERT_EQ(fixture.run("old", {"train.steps=4"}).status, 0);
+  EXPECT_TRUE(fixture.weights("run") != fixture.weights("old")) << "the changes had no effect";
+  const Ended same = fixture.run("old", {"train.steps=4"});
+  EXPECT_FALSE(says(same, "the checkpoint has")) << same.errors;
+}
+
 }  // namespace
 }  // namespace convoy::testing

@@ -48,6 +48,53 @@ TEST_P(StopRequest, FinishesTheStepSavesAndLosesNothing) {
 INSTANTIATE_TEST_SUITE_P(Ranks, StopRequest,
                          ::testing::Values(Settings{}, Settings{"--nproc", "2"}));
 
+struct StopAtEvaluation {
+  std::string name;
+  Settings settings;
+  int64_t signal_after = 2;  // the step whose row is awaited
+};
+
+void PrintTo(const StopAtEvaluation& stop, std::ostream* stream) { *stream << stop.name; }
+
+class StopRequestAtEvaluation : public ::testing::TestWithParam<StopAtEvaluation> {};
+
+// An evaluation is due after step 2 and takes seconds. Whoever stops the run before its end is not made to wait for it.
+TEST_P(StopRequestAtEvaluation, SavesWithoutItAndTheNextRunEvaluates) {
+  const TrainFixture fixture;
+  fixture.set_validation_rows(1500);
+  Settings settings = {"train.batch_size=1", "train.grad_accum=16",     "train.eval_strategy=steps",
+                       "train.eval_steps=2", "train.eval_batch_size=1", "train.save_steps=1000"};
+  settings.insert(settings.end(), GetParam().settings.begin(), GetParam().settings.end());
+  ASSERT_EQ(fixture.run("unbroken", settings).status, 0);
+
+  TrainProcess process = fixture.start("stopped", settings);
+  ASSERT_TRUE(process.wait_until(
+      [&] { return fixture.has_event("stopped", "step", GetParam().signal_after); }));
+  process.signal(SIGTERM);
+  const Ended stopped = process.wait();
+  ASSERT_EQ(stopped.status, 75) << stopped.errors;
+  EXPECT_EQ(fixture.checkpoint_steps("stopped"), std::vector<int64_t>{2});
+  EXPECT_EQ(fixture.num_events("stopped", "eval"), 0) << "the stop waited for an evaluation";
+
+  const Ended resumed = fixture.run("stopped", settings);
+  ASSERT_EQ(resumed.status, 0) << resumed.errors;
+  EXPECT_EQ(fixture.evaluation_losses("stopped"), fixture.evaluation_losses("unbroken"));
+  expect_same_result(fixture, "unbroken", "stopped");
+  const auto figures = [&](const std::string& name) {
+    return nlohmann::json::parse(read_file(fixture.run_folder(name) / "metrics.json"));
+  };
+  for (const char* figure : {"eval_loss", "best_eval_loss", "best_step", "step"})
+    EXPECT_EQ(figures("stopped")[figure], figures("unbroken")[figure]) << figure;
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Moments, StopRequestAtEvaluation,
+    ::testing::Values(StopAtEvaluation{"within", {"train.steps=3", "train.final_eval=false"}},
+                      StopAtEvaluation{"before", {"train.steps=3", "train.final_eval=false"}, 1},
+                      StopAtEvaluation{"last_step", {"train.steps=2"}},
+                      StopAtEvaluation{"two_ranks", {"train.steps=2", "--nproc", "2"}}),
+    [](const auto& instance) { return instance.param.name; });
+
 TEST(StopRequestNot, UserSignal2EndsNothing) {
   const TrainFixture fixture;
   TrainProcess process = fixture.start("run", {"--nproc", "2"});

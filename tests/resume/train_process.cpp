@@ -90,6 +90,13 @@ data: {{train_path: {}, val_path: {}, cache_dir: none}}
       (folder / "val.jsonl").string());
 }
 
+std::map<int64_t, double> losses_of(const fs::path& run_folder, const std::string& word) {
+  std::map<int64_t, double> losses;
+  for (const auto& event : telemetry::read_events(run_folder / "events.jsonl"))
+    if (event["event"] == word) losses[event["step"].get<int64_t>()] = event["loss"];
+  return losses;
+}
+
 }  // namespace
 
 TrainProcess::TrainProcess(const std::vector<std::string>& arguments, const fs::path& errors_file)
@@ -196,8 +203,12 @@ bool TrainProcess::wait_until(const std::function<bool()>& condition) {
 
 TrainFixture::TrainFixture() {
   write_file_atomic(folder_ / "rows.jsonl", rows_text(0, 23));
-  write_file_atomic(folder_ / "val.jsonl", rows_text(40, 6));
+  set_validation_rows(6);
   write_file_atomic(folder_ / "run.yaml", config_text(folder_.path()));
+}
+
+void TrainFixture::set_validation_rows(int64_t count) const {
+  write_file_atomic(folder_ / "val.jsonl", rows_text(40, count));
 }
 
 std::vector<std::string> TrainFixture::command(const std::string& name,
@@ -227,10 +238,11 @@ std::vector<int64_t> TrainFixture::checkpoint_steps(const std::string& name) con
 }
 
 std::map<int64_t, double> TrainFixture::losses(const std::string& name) const {
-  std::map<int64_t, double> losses;
-  for (const auto& event : telemetry::read_events(run_folder(name) / "events.jsonl"))
-    if (event["event"] == "step") losses[event["step"].get<int64_t>()] = event["loss"];
-  return losses;
+  return losses_of(run_folder(name), "step");
+}
+
+std::map<int64_t, double> TrainFixture::evaluation_losses(const std::string& name) const {
+  return losses_of(run_folder(name), "eval");
 }
 
 int64_t TrainFixture::num_events(const std::string& name, const std::string& word) const {

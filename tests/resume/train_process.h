@@ -57,6 +57,9 @@ class TrainFixture {
  public:
   TrainFixture();
 
+  // As many rows to evaluate; 6 without it.
+  void set_validation_rows(int64_t count) const;
+
   // The command line of a run that writes to `name`: `convoy train run.yaml SETTINGS --output-dir name`.
   std::vector<std::string> command(const std::string& name,
                                    const std::vector<std::string>& settings) const;
@@ -70,6 +73,7 @@ class TrainFixture {
 
   // Losses of the surviving steps, as their exact digits.
   std::map<int64_t, double> losses(const std::string& name) const;
+  std::map<int64_t, double> evaluation_losses(const std::string& name) const;
   // How many rows with this word events.jsonl has now; reruns count again.
   int64_t num_events(const std::string& name, const std::string& word) const;
   bool has_event(const std::string& name, const std::string& word, int64_t step) const;

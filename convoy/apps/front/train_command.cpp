@@ -255,6 +255,10 @@ int run_train(Context& context, const std::vector<std::string>& arguments) {
   const bool own = owns_run_folder(setup, job);
   if (own && !run.is_here) read_config(context, found, false, run);  // says what is missing
   const telemetry::RunFolder folder = open_run_folder(run.train, *run.resolved, own);
+  if (own && !folder.is_locked())
+    context.log().warning(
+        fmt::format("{} lies on a file system without locks: nothing keeps a second run out of it",
+                    folder.path().string()));
   context.log().info(fmt::format("run folder {}", folder.path().string()));
   parts.folder = folder.path();
   if (own) {

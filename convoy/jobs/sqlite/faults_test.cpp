@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <fstream>
 #include <functional>
 #include <thread>
@@ -220,6 +221,24 @@ TEST(SqliteFaults, UsesTheLogOnLocalFileSystemsOnly) {
   fill(path);
   SqliteSession session(path, {});
   EXPECT_EQ(session.uses_write_ahead_log(), is_local_file_system(file_system_type(folder.path())));
+}
+
+int refuse_control(int, int, ...) {
+  errno = ENOSYS;
+  return -1;
+}
+
+TEST(SqliteFaults, AFileSystemWithoutLocksIsNamed) {
+  const TemporaryFolder folder;
+  sqlite3_vfs* const vfs = ::sqlite3_vfs_find(nullptr);
+  vfs->xSetSystemCall(vfs, "fcntl", reinterpret_cast<sqlite3_syscall_ptr>(&refuse_control));
+  try {
+    open_store(folder / "store.db", {});
+    ADD_FAILURE() << "a store without locks was opened";
+  } catch (const IoError& error) {
+    EXPECT_NE(error.sentence().find("gives no locks"), std::string::npos) << error.sentence();
+  }
+  vfs->xSetSystemCall(vfs, "fcntl", nullptr);
 }
 
 // A process that holds the write lock until killed.

@@ -385,6 +385,12 @@ void SqliteSession::throw_failure(int code) const {
       throw IoError(fmt::format("the job store can not be opened for writing ({})", said),
                     with_hint("check that its folder exists and may be written"));
     case SQLITE_IOERR:
+      if (code == SQLITE_IOERR_LOCK || code == SQLITE_IOERR_RDLOCK ||
+          code == SQLITE_IOERR_CHECKRESERVEDLOCK)
+        throw IoError(fmt::format("the file system of the job store gives no locks ({})", said),
+                      with_hint("put the store on another disk, or use a PostgreSQL store; Lustre "
+                                "has locks when it is mounted with -o flock"));
+      [[fallthrough]];
     case SQLITE_NOMEM:
     case SQLITE_TOOBIG:
       throw IoError(fmt::format("the job store can not be used: {} (code {}, errno {})", said, code,

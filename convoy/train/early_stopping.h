@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the evaluations of a run so far say: which one is the best, and whether it is time to end. As transformers decides
+// it: the best evaluation is the one with the smallest loss, however small the gain; the threshold counts for the patience
+// alone (EarlyStoppingCallback).
+#pragma once
+
+#include "convoy/checkpoint/checkpoint.h"
+#include "convoy/settings/train_settings.h"
+
+namespace convoy::train {
+
+// Takes the evaluation after `progress.step` into account. True when it is the best so far.
+bool record_evaluation(checkpoint::Progress& progress, double loss,
+                       const settings::TrainingSettings& settings);
+
+bool out_of_patience(const checkpoint::Progress& progress,
+                     const settings::TrainingSettings& settings);
+
+}  // namespace convoy::train
