@@ -14,14 +14,15 @@ bool Group::any(bool value) {
   return votes.item<int64_t>() > 0;
 }
 
-std::unique_ptr<Group> join_group(std::shared_ptr<Meeting> meeting, std::chrono::seconds timeout) {
+std::unique_ptr<Group> join_group_at(std::shared_ptr<Meeting> meeting,
+                                     std::chrono::seconds timeout) {
   if (meeting->size() == 1) return std::make_unique<SingleGroup>();
   return std::make_unique<GlooGroup>(std::move(meeting), timeout);
 }
 
 std::unique_ptr<Group> join_group(const RankEnvironment& environment, std::chrono::seconds timeout,
                                   telemetry::FlightWriter* flight) {
-  return join_group(std::make_shared<Meeting>(environment, timeout, flight), timeout);
+  return join_group_at(std::make_shared<Meeting>(environment, timeout, flight), timeout);
 }
 
 }  // namespace convoy::comm

@@ -58,7 +58,8 @@ class Group {
 // Collective. Blocks until all ranks have joined, which must be within `timeout`, as every collective must: let ranks that start at
 // different times meeting->wait_for_all() before. World 1: no connection is made. Every collective, joining first, is written to the meeting's
 // flight record. Throws CommError.
-std::unique_ptr<Group> join_group(std::shared_ptr<Meeting> meeting, std::chrono::seconds timeout);
+std::unique_ptr<Group> join_group_at(std::shared_ptr<Meeting> meeting,
+                                     std::chrono::seconds timeout);
 // The same with a meeting of its own, reached within `timeout`.
 std::unique_ptr<Group> join_group(const RankEnvironment& environment, std::chrono::seconds timeout,
                                   telemetry::FlightWriter* flight = nullptr);

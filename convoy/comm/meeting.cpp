@@ -51,6 +51,15 @@ void Meeting::await(const std::string& key) {
   }
 }
 
+// Rank 0 may keep the store: it must not go, let alone end, before the others have read what is there.
+void Meeting::leave(const std::string& place) {
+  const std::string left = place + "/left";
+  if (rank() == 0)
+    await(left + "/all");
+  else if (store_->keys->add(left, 1) == size() - 1)
+    store_->keys->set(left + "/all", std::string("left"));
+}
+
 void Meeting::wait_for_all() {
   if (size() == 1) return;
   const std::string place = next_place();
@@ -59,6 +68,7 @@ void Meeting::wait_for_all() {
       store_->keys->set(place + "/all", std::string("here"));
     else
       await(place + "/all");
+    leave(place);
   });
 }
 
@@ -78,6 +88,7 @@ std::string Meeting::decide(std::string_view brought, const Judge& judge) {
       keys.set(of_rank(rank()), std::string(brought));
       await(place + "/answer");
       answer = keys.get_to_str(place + "/answer");
+      leave(place);
       return;
     }
     std::vector<std::string> all = {std::string(brought)};
@@ -87,6 +98,7 @@ std::string Meeting::decide(std::string_view brought, const Judge& judge) {
     }
     answer = judge(all);
     keys.set(place + "/answer", answer);
+    leave(place);
   });
   return answer;
 }

@@ -55,6 +55,7 @@ class Meeting {
   Passage enter(std::string_view operation);
   std::string next_place();
   void await(const std::string& key);
+  void leave(const std::string& place);
 
   RankEnvironment environment_;
   telemetry::FlightWriter unrecorded_;

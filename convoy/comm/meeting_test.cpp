@@ -52,7 +52,7 @@ RANK_BODY(WaitsLongerThanACollective) {
   const auto meeting = meet();
   slow_work(*meeting);
   meeting->wait_for_all();
-  const auto group = join_group(meeting, std::chrono::seconds(2));
+  const auto group = join_group_at(meeting, std::chrono::seconds(2));
   slow_work(*meeting);
   group->wait_for_all();
   EXPECT_FALSE(group->any(false));

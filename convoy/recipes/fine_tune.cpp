@@ -358,7 +358,7 @@ ExitCode FineTune::run() {
   share_start();
   compare_start();
   // From here on every wait has a limit but those for files: all that a rank reads at start it has read.
-  group_ = comm::join_group(meeting_, std::chrono::seconds(settings_.parallel.timeout_s));
+  group_ = comm::join_group_at(meeting_, std::chrono::seconds(settings_.parallel.timeout_s));
   prepare_training();
   report_plan(log_, settings_, *base_, splits_, *plan_, parameters_, compute_dtype(settings_));
   if (request_.plan_only) return ExitCode::Done;

@@ -170,10 +170,6 @@ void GlooGroup::barrier() {
   enter("barrier").finish([&] { backend_->group->barrier()->wait(); });
 }
 
-// Rank 0 may keep the store: it must not end before the others have read there that all are here.
-void GlooGroup::wait_for_all() {
-  meeting_->wait_for_all();
-  barrier();
-}
+void GlooGroup::wait_for_all() { meeting_->wait_for_all(); }
 
 }  // namespace convoy::comm
