@@ -59,7 +59,7 @@ TEST(Group, TcpStore) {
   expect_all_well(start_ranks(2, "Exercise", {.rendezvous = Rendezvous::Tcp}));
 }
 TEST(Group, One) {
-  const auto group = join_group({}, std::chrono::seconds(1));
+  const auto group = join_group(RankEnvironment(), std::chrono::seconds(1));
   exercise(*group);
 }
 

@@ -123,7 +123,7 @@ void conformance(const std::string& name, comm::Group& group) {
 }
 
 TEST(Strategy, OneRankEqualsOneProcess) {
-  const auto group = comm::join_group({}, std::chrono::seconds(1));
+  const auto group = comm::join_group(comm::RankEnvironment(), std::chrono::seconds(1));
   for (const char* name : {"none", "ddp", "auto"}) conformance(name, *group);
 }
 
@@ -347,7 +347,7 @@ TEST(Strategy, RegistryRefusesWhatCanNotBe) {
 }
 
 TEST(Strategy, PlainAgainAfterwards) {
-  const auto group = comm::join_group({}, std::chrono::seconds(1));
+  const auto group = comm::join_group(comm::RankEnvironment(), std::chrono::seconds(1));
   const Toy toy(at::kFloat);
   {
     Replicate replicate(*group);
