@@ -20,8 +20,11 @@ namespace {
 using testing::expect_all_well;
 using testing::start_ranks;
 
+// Far beyond what a busy machine needs: nothing here may wait for it.
+constexpr std::chrono::seconds kTimeout{300};
+
 std::unique_ptr<comm::Group> join() {
-  return comm::join_group(comm::read_rank_environment(), std::chrono::seconds(20));
+  return comm::join_group(comm::read_rank_environment(), kTimeout);
 }
 
 // Four matrices and one parameter that no loss uses.
@@ -237,11 +240,11 @@ RANK_BODY(ThrowsInBackward) {
   loss.backward();
   ddp.finish_gradients();
 }
-TEST(Strategy, RankThatThrowsInBackwardEndsAllWithinSeconds) {
+TEST(Strategy, RankThatThrowsInBackwardEndsAllLongBeforeTheTimeout) {
   const auto results = start_ranks(2, "ThrowsInBackward");
   EXPECT_EQ(results[1].exit_code, 15) << results[1].output;
   EXPECT_EQ(results[0].exit_code, 13) << results[0].output;
-  for (const auto& result : results) EXPECT_LT(result.seconds, 10);
+  for (const auto& result : results) EXPECT_LT(result.seconds, kTimeout.count() / 2.0);
 }
 
 TEST(BucketPlan, FollowsTheOrderWithASmallFirstBucket) {

@@ -28,21 +28,21 @@ class FineTuned : public ::testing::Test {
  protected:
   FineTuned() {
     testing::make_model(model());
-    settings_.model.name = model().string();
-    settings_.model.max_seq_len = 128;
-    settings_.data.train_path = (golden_folder() / "train/chats.jsonl").string();
-    settings_.data.cache_dir = "none";
-    settings_.data.split = {.train_ratio = 1, .val_ratio = 0, .test_ratio = 0};
-    settings_.tuning.lora.r = 2;
-    settings_.tuning.lora.alpha = 4;
-    settings_.train.bf16 = false;
-    settings_.train.steps = 2;
-    settings_.train.batch_size = 4;
-    settings_.train.grad_accum = 1;
-    settings_.train.learning_rate = 0.01;
-    settings_.train.eval_strategy = "no";
-    settings_.train.save_strategy = "no";
-    settings_.logging.backend.names = {"none"};
+    config_ = {{"model", {{"name", model().string()}, {"max_seq_len", 128}}},
+               {"data",
+                {{"train_path", (golden_folder() / "train/chats.jsonl").string()},
+                 {"cache_dir", "none"},
+                 {"split", {{"train_ratio", 1}, {"val_ratio", 0}, {"test_ratio", 0}}}}},
+               {"tuning", {{"mode", "lora"}, {"lora", {{"r", 2}, {"alpha", 4}}}}},
+               {"train",
+                {{"bf16", false},
+                 {"steps", 2},
+                 {"batch_size", 4},
+                 {"grad_accum", 1},
+                 {"learning_rate", 0.01},
+                 {"eval_strategy", "no"},
+                 {"save_strategy", "no"}}},
+               {"logging", {{"backend", "none"}}}};
   }
 
   fs::path model() const { return folder_ / "model"; }
@@ -50,9 +50,9 @@ class FineTuned : public ::testing::Test {
 
   ExitCode train(bool plan_only = false) {
     const auto held = telemetry::RunFolder::create(run(), "run");
-    held.write_config("# as resolved\n", nlohmann::json::object(), {});
+    write_file_atomic(held.config_path(), config_.dump());  // JSON is YAML
     const FineTuneRequest request{
-        .run_folder = run(), .settings = settings_, .plan_only = plan_only};
+        .run_folder = run(), .settings = {held.config_path()}, .plan_only = plan_only};
     return fine_tune(request, stop_, Log(LogLevel::Quiet));
   }
 
@@ -69,13 +69,13 @@ class FineTuned : public ::testing::Test {
   Tensors adapter() const { return read_tensors(run() / "adapter/adapter_model.safetensors"); }
 
   convoy::testing::TemporaryFolder folder_;
-  settings::TrainSettings settings_;
+  nlohmann::json config_;
   std::atomic<bool> stop_ = false;
 };
 
 TEST_F(FineTuned, LoraTrainsTheTargetsAndExportsThemAlone) {
-  settings_.tuning.lora.target_modules.names = {"q_proj", "up_proj"};
-  settings_.tuning.lora.modules_to_save.names = {"norm"};
+  config_["tuning"]["lora"]["target_modules"] = {"q_proj", "up_proj"};
+  config_["tuning"]["lora"]["modules_to_save"] = {"norm"};
   const Tensors before = base();
   EXPECT_EQ(train(), ExitCode::Done);
   std::set<std::string> wanted = {"base_model.model.model.norm.weight"};
@@ -101,7 +101,7 @@ TEST_F(FineTuned, LoraTrainsTheTargetsAndExportsThemAlone) {
 }
 
 TEST_F(FineTuned, FullTrainingExportsAModelOfTheSameShape) {
-  settings_.tuning.mode = "full";
+  config_["tuning"]["mode"] = "full";
   EXPECT_EQ(train(), ExitCode::Done);
   const Tensors before = base();
   const Tensors after = read_tensors(run() / "model/model.safetensors");
@@ -116,10 +116,10 @@ TEST_F(FineTuned, FullTrainingExportsAModelOfTheSameShape) {
 }
 
 TEST_F(FineTuned, StepsFollowFromRowsAndBatch) {
-  settings_.train.steps = 0;
-  settings_.train.epochs = 2;
-  settings_.train.batch_size = 2;
-  settings_.train.grad_accum = 2;
+  config_["train"]["steps"] = 0;
+  config_["train"]["epochs"] = 2;
+  config_["train"]["batch_size"] = 2;
+  config_["train"]["grad_accum"] = 2;
   train();
   const std::vector<nlohmann::json> rows = steps();
   ASSERT_EQ(rows.size(), 2 * (kRows + 3) / 4U);
@@ -134,8 +134,8 @@ TEST_F(FineTuned, StepsFollowFromRowsAndBatch) {
 }
 
 TEST_F(FineTuned, ContinuesFromAnAdapter) {
-  settings_.tuning.lora.adapter = (golden_folder() / "train/qwen2/dora").string();
-  settings_.train.learning_rate = 0;
+  config_["tuning"]["lora"]["adapter"] = (golden_folder() / "train/qwen2/dora").string();
+  config_["train"]["learning_rate"] = 0;
   train();
   const Tensors start =
       read_tensors(golden_folder() / "train/qwen2/dora/adapter_model.safetensors");
@@ -151,8 +151,8 @@ TEST_F(FineTuned, APlanTrainsAndWritesNothing) {
 }
 
 TEST_F(FineTuned, AStoppedRunExportsNothingUntilItIsContinued) {
-  settings_.train.steps = 4;
-  settings_.tuning.lora.dropout = 0.2;
+  config_["train"]["steps"] = 4;
+  config_["tuning"]["lora"]["dropout"] = 0.2;
   EXPECT_EQ(train(), ExitCode::Done);
   const Tensors unbroken = adapter();
   fs::remove_all(run());
@@ -168,8 +168,8 @@ TEST_F(FineTuned, AStoppedRunExportsNothingUntilItIsContinued) {
 }
 
 TEST_F(FineTuned, ACheckpointOfLoraIsAnAdapterOfFullTrainingAModel) {
-  settings_.train.save_strategy = "steps";
-  settings_.train.save_steps = 2;
+  config_["train"]["save_strategy"] = "steps";
+  config_["train"]["save_steps"] = 2;
   train();
   const fs::path last = run() / "checkpoints/last";
   for (const auto& [name, value] : read_tensors(last / "adapter_model.safetensors"))
@@ -178,7 +178,7 @@ TEST_F(FineTuned, ACheckpointOfLoraIsAnAdapterOfFullTrainingAModel) {
             read_file(run() / "adapter/adapter_config.json"));
 
   fs::remove_all(run());
-  settings_.tuning.mode = "full";
+  config_["tuning"]["mode"] = "full";
   train();
   EXPECT_EQ(read_file(last / "config.json"), read_file(run() / "model/config.json"));
   EXPECT_TRUE(fs::exists(last / "model.safetensors"));

@@ -97,9 +97,6 @@ void converse(generate::Generator& generator, const data::SampleEncoder& encoder
 }
 
 void check_flags(const settings::GenerateFlags& flags, const settings::SamplingFlags& sampling) {
-  check_flags(flags, sampling);
-  const Json template_kwargs =
-      settings::template_kwargs(flags.template_kwargs, "--template-kwargs");
   if (!flags.prompt.empty())
     config::refuse_without_effect(flags,
                                   {"system_prompt", "template_path", "template_kwargs", "bad_rows"},
@@ -136,6 +133,9 @@ void generate_text(const settings::ModelFlags& model_flags, const settings::Gene
   const int sources = !flags.prompts.empty() + !flags.prompt.empty() + flags.interactive;
   CONVOY_CHECK(sources == 1, ConfigError,
                "wanted one of --prompts FILE, --prompt TEXT, --interactive");
+  check_flags(flags, sampling);
+  const Json template_kwargs =
+      settings::template_kwargs(flags.template_kwargs, "--template-kwargs");
   device::share_cpu_threads(1);
   const LoadedModel loaded = load_model(model_request(model_flags, flags.template_path), log);
   const at::NoGradGuard no_grad;

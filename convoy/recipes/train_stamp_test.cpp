@@ -23,6 +23,8 @@ void change(const config::Field& field) {
           *value += 1;
         else if constexpr (std::is_same_v<Value, std::string>)
           *value += "x";
+        else if constexpr (std::is_same_v<Value, config::JsonMap>)
+          value->json = R"({"x": 1})";
         else if constexpr (std::is_same_v<Value, config::NameList>)
           value->names.push_back("x");
         else if constexpr (requires { value->push_back({}); })

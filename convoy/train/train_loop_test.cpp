@@ -163,7 +163,7 @@ class ToyRun {
                           .log = &log,
                           .flight = flight,
                           .set_training = [this](bool on) { modes.push_back(on); },
-                          .write_alongside = {},
+                          .files_alongside = {},
                           .stop_requested = stop_requested};
     return run_training_loop(parts, settings, start);
   }
@@ -345,15 +345,15 @@ TEST_F(TrainLoop, EvaluatesWhenItIsDueAndAtTheEnd) {
   settings.train.eval_steps = 2;
   settings.train.final_eval = true;
   ToyRun run(settings, fresh_folder(), validation);
-  const LoopResult result = run.go();
+  run.go();
+  const std::vector<json> evaluations = run.events("eval");
   std::vector<int64_t> steps;
-  for (const json& event : run.events("eval")) steps.push_back(event["step"]);
+  for (const json& event : evaluations) steps.push_back(event["step"]);
   EXPECT_EQ(steps, (std::vector<int64_t>{2, 4, 5}));
   // Dropout is off during each evaluation, on between them, and off at the end.
   EXPECT_EQ(run.modes, (std::vector<bool>{true, false, true, false, true, false, true, false}));
-  ASSERT_TRUE(result.last_evaluation);
-  EXPECT_EQ(result.last_evaluation->supervised_tokens, 5);
-  EXPECT_NEAR(result.last_evaluation->loss(),
+  EXPECT_EQ(evaluations.back()["supervised_tokens"], 5);
+  EXPECT_NEAR(evaluations.back()["loss"].get<double>(),
               plain_loss(run.model, validation, {0, 1, 2}).item<double>(), 1e-5);
 
   settings.train.eval_strategy = "epoch";
@@ -405,6 +405,46 @@ TEST_F(TrainLoop, AStopFinishesTheStepSavesAndGoesOnToTheSameBits) {
   ToyRun resumed(settings, folder);
   EXPECT_EQ(resumed.go().end, LoopEnd::Finished);
   expect_same_bits(resumed.values(), unbroken.values());
+}
+
+// Asked to stop in each of its forward passes in turn, within steps and within evaluations.
+TEST_F(TrainLoop, AStopPutsAnEvaluationOffAndTheNextRunMakesIt) {
+  const data::TokenDataset validation = data::TokenDataset::from_rows(
+      {row({1, 2, 3}), row({4, 5}), row({6, 7}), row({2, 3}), row({5, 6, 7})});
+  settings::TrainSettings settings = make_settings();
+  settings.train.steps = 4;
+  settings.train.eval_strategy = "steps";
+  settings.train.eval_steps = 2;
+  settings.train.eval_batch_size = 1;
+  settings.train.final_eval = true;
+  const auto losses = [](const ToyRun& run) {
+    std::vector<std::pair<int64_t, double>> losses;
+    for (const json& event : run.events("eval")) losses.emplace_back(event["step"], event["loss"]);
+    return losses;
+  };
+  ToyRun unbroken(settings, fresh_folder(), validation);
+  const LoopResult whole = unbroken.go();
+  int64_t num_put_off = 0;
+  for (int64_t stop_at = 1;; ++stop_at) {
+    SCOPED_TRACE(stop_at);
+    const fs::path folder = fresh_folder();
+    ToyRun stopped(settings, folder, validation);
+    int64_t forwards = 0;
+    stopped.model.before_forward = [&] {
+      if (++forwards == stop_at) stopped.stop_requested = true;
+    };
+    const LoopResult result = stopped.go();
+    if (forwards < stop_at) break;
+    if (result.end == LoopEnd::Finished) continue;
+    num_put_off += result.progress.evaluation_pending ? 1 : 0;
+    ToyRun resumed(settings, folder, validation);
+    const LoopResult rest = resumed.go();
+    EXPECT_EQ(rest.end, LoopEnd::Finished);
+    EXPECT_EQ(rest.progress, whole.progress);
+    EXPECT_EQ(losses(resumed), losses(unbroken));
+    expect_same_bits(resumed.values(), unbroken.values());
+  }
+  EXPECT_GE(num_put_off, 4) << "two steps before an evaluation, and the first batch of each";
 }
 
 TEST_F(TrainLoop, ARunThatHasAllItsStepsTakesNone) {

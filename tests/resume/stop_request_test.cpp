@@ -58,10 +58,10 @@ void PrintTo(const StopAtEvaluation& stop, std::ostream* stream) { *stream << st
 
 class StopRequestAtEvaluation : public ::testing::TestWithParam<StopAtEvaluation> {};
 
-// An evaluation is due after step 2 and takes seconds. Whoever stops the run before its end is not made to wait for it.
+// An evaluation is due after step 2 and takes long. Whoever stops the run before its end is not made to wait for it.
 TEST_P(StopRequestAtEvaluation, SavesWithoutItAndTheNextRunEvaluates) {
   const TrainFixture fixture;
-  fixture.set_validation_rows(1500);
+  fixture.set_validation_rows(400);
   Settings settings = {"train.batch_size=1", "train.grad_accum=16",     "train.eval_strategy=steps",
                        "train.eval_steps=2", "train.eval_batch_size=1", "train.save_steps=1000"};
   settings.insert(settings.end(), GetParam().settings.begin(), GetParam().settings.end());
