@@ -308,7 +308,7 @@ TEST_F(SweepRun, WhatIsLeftWhenAllIsKilledIsEndedByTheNextRun) {
 TEST_F(SweepRun, ASweepBesideAnotherEndsNothingOfIt) {
   auto other = start({"run", "--name", "other", "--num-seeds", "2", "--workers", "1", "--", "sh",
                       "-c", "until test -e done; do sleep 0.05; done"});
-  ASSERT_TRUE(wait_until([&] { return !processes("until test").empty(); }));
+  ASSERT_TRUE(wait_until([&] { return !processes("sh -c until test").empty(); }));
   EXPECT_EQ(run({"run", "--results-dir", "elsewhere", "--", "true"}).status, 0);
   write("done", "");
   const SweepEnd end = other->wait();

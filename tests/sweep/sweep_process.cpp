@@ -186,8 +186,7 @@ std::vector<pid_t> SweepTest::processes(const std::string& words) const {
   for (const pid_t pid : all_processes()) {
     std::string command = contents(fmt::format("/proc/{}/cmdline", pid));
     std::replace(command.begin(), command.end(), '\0', ' ');
-    if (pid != ::getpid() && state_and_parent(pid).first != 'Z' &&
-        command.find(words) != std::string::npos &&
+    if (pid != ::getpid() && state_and_parent(pid).first != 'Z' && command.starts_with(words) &&
         contents(fmt::format("/proc/{}/environ", pid)).find(entry) != std::string::npos)
       found.push_back(pid);
   }
