@@ -418,9 +418,9 @@ TEST_F(TrainLoop, AStopPutsAnEvaluationOffAndTheNextRunMakesIt) {
   settings.train.eval_batch_size = 1;
   settings.train.final_eval = true;
   const auto losses = [](const ToyRun& run) {
-    std::vector<std::pair<int64_t, double>> losses;
-    for (const json& event : run.events("eval")) losses.emplace_back(event["step"], event["loss"]);
-    return losses;
+    std::vector<std::pair<int64_t, double>> found;
+    for (const json& event : run.events("eval")) found.emplace_back(event["step"], event["loss"]);
+    return found;
   };
   ToyRun unbroken(settings, fresh_folder(), validation);
   const LoopResult whole = unbroken.go();
