@@ -53,21 +53,46 @@ class FlagParser {
                     arguments.end());
         break;
       }
-      if (!is_flag(argument)) {
+      if (!is_flag(argument))
         rest.push_back(argument);
-      } else if (argument.starts_with("--")) {
-        at = read_long(arguments, at);
-      } else {
-        at = read_short(arguments, at);
-      }
+      else
+        at = read_flag(arguments, at);
     }
     return rest;
+  }
+
+  // Sets all, and returns the words of all but the fields of `taken`, which stay out with their values.
+  std::vector<std::string> take(const std::vector<Section>& taken,
+                                const std::vector<std::string>& arguments) {
+    std::vector<std::string> left;
+    for (size_t at = 0; at < arguments.size(); ++at) {
+      const size_t first = at;
+      const size_t num_given = given_.size();
+      if (arguments[at] == "--")
+        at = arguments.size() - 1;
+      else if (is_flag(arguments[at]))
+        at = read_flag(arguments, at);
+      const bool is_taken =
+          std::any_of(given_.begin() + static_cast<std::ptrdiff_t>(num_given), given_.end(),
+                      [&taken](const Field* field) { return belongs_to(*field, taken); });
+      if (!is_taken)
+        left.insert(left.end(), arguments.begin() + static_cast<std::ptrdiff_t>(first),
+                    arguments.begin() + static_cast<std::ptrdiff_t>(at + 1));
+    }
+    return left;
   }
 
  private:
   static bool is_flag(std::string_view argument) {
     return argument.size() > 1 && argument[0] == '-' &&
            (argument[1] == '-' || std::isalpha(static_cast<unsigned char>(argument[1])));
+  }
+
+  static bool belongs_to(const Field& field, const std::vector<Section>& lists) {
+    return std::any_of(lists.begin(), lists.end(), [&field](const Section& list) {
+      return std::any_of(list.fields.begin(), list.fields.end(),
+                         [&field](const Field& own) { return own.value == field.value; });
+    });
   }
 
   const Field* find(const std::string& name) const {
@@ -124,7 +149,6 @@ class FlagParser {
     return list;
   }
 
-  // Returns the index of the last argument used.
   size_t set_from_next(const Field& field, const std::vector<std::string>& arguments, size_t at) {
     const bool has_next = at + 1 < arguments.size();
     // "--prompt --json" is a forgotten value, "--text --" or "--text -1" may be meant.
@@ -140,6 +164,11 @@ class FlagParser {
       text += "," + arguments[++last];
     set(field, text);
     return last;
+  }
+
+  // Returns the index of the last argument used, as do those it calls.
+  size_t read_flag(const std::vector<std::string>& arguments, size_t at) {
+    return arguments[at].starts_with("--") ? read_long(arguments, at) : read_short(arguments, at);
   }
 
   size_t read_long(const std::vector<std::string>& arguments, size_t at) {
@@ -211,6 +240,14 @@ std::vector<std::string> parse_flags(const std::vector<Section>& lists,
                                      const std::vector<std::string>& arguments,
                                      Positionals positionals) {
   return FlagParser(lists).parse(arguments, positionals);
+}
+
+std::vector<std::string> take_flags(const std::vector<Section>& taken,
+                                    const std::vector<Section>& left,
+                                    const std::vector<std::string>& arguments) {
+  std::vector<Section> all = taken;
+  all.insert(all.end(), left.begin(), left.end());
+  return FlagParser(all).take(taken, arguments);
 }
 
 std::vector<std::string> flags_that_differ(const Section& flags, const Section& defaults) {

@@ -24,6 +24,12 @@ std::vector<std::string> parse_flags(const std::vector<Section>& lists,
                                      const std::vector<std::string>& arguments,
                                      Positionals positionals = Positionals::Anywhere);
 
+// As parse_flags() of both, but returns all words that do not belong to `taken`, in their order: what is handed on to another
+// program that reads the flags of `left` itself.
+std::vector<std::string> take_flags(const std::vector<Section>& taken,
+                                    const std::vector<Section>& left,
+                                    const std::vector<std::string>& arguments);
+
 // "node-rank" of "node_rank": how flags and commands are spelt.
 std::string dashed(std::string_view name);
 

@@ -184,5 +184,32 @@ TEST(Flags, TableShowsSpellingKindAndDefault) {
   EXPECT_NE(table.find("--color auto|always|never"), std::string::npos);
 }
 
+struct Ranks {
+  std::string nproc_per_node;
+  bool wait = false;
+
+  template <class Visitor>
+  void fields(Visitor& visit) {
+    visit("nproc_per_node", nproc_per_node, "ranks").alias("n");
+    visit("wait", wait, "wait");
+  }
+};
+
+TEST(Flags, TakenFlagsLeaveTheWordsOfTheOthersAsTheyAre) {
+  Ranks ranks;
+  Flags flags;
+  const auto left = take_flags({list_fields(ranks)}, {list_fields(flags)},
+                               {"a.yaml", "--nproc-per-node", "2", "--model", "--x", "k=v", "-n3",
+                                "--wait", "-qv", "--stop=a", "--", "--wait"});
+  EXPECT_EQ(left, (std::vector<std::string>{"a.yaml", "--model", "--x", "k=v", "-qv", "--stop=a",
+                                            "--", "--wait"}));
+  EXPECT_EQ(ranks.nproc_per_node, "3");
+  EXPECT_TRUE(ranks.wait);
+  EXPECT_EQ(flags.model, "--x");
+  EXPECT_TRUE(flags.quiet);
+  EXPECT_THROW(take_flags({list_fields(ranks)}, {list_fields(flags)}, {"--nproc-per-nod", "2"}),
+               ConfigError);
+}
+
 }  // namespace
 }  // namespace convoy::config

@@ -37,7 +37,7 @@ std::string_view finish_reason_name(FinishReason reason) {
 }
 
 struct Generator::Row {
-  int64_t index = 0;
+  int64_t index = 0;  // the prompt's number
   int64_t sample = 0;
   int64_t slot = 0;
   int64_t prompt_tokens = 0;
@@ -66,9 +66,10 @@ std::vector<Generator::Row> Generator::admit(const std::vector<std::vector<int32
   const int64_t total = static_cast<int64_t>(prompts.size()) * config_.samples_per_prompt;
   for (; next < total && free_rows > 0; ++next, --free_rows) {
     Row row;
-    row.index = next / config_.samples_per_prompt;
+    const int64_t prompt = next / config_.samples_per_prompt;
+    row.index = number_of(prompt);
     row.sample = next % config_.samples_per_prompt;
-    row.pending = prompts[row.index];
+    row.pending = prompts[static_cast<size_t>(prompt)];
     row.prompt_tokens = static_cast<int64_t>(row.pending.size());
     if (!admitted.empty() && tokens + row.prompt_tokens > kPrefillTokens) break;
     tokens += row.prompt_tokens;
@@ -163,10 +164,11 @@ std::vector<Completion> Generator::run(const std::vector<std::vector<int32_t>>& 
                                        const Progress& progress) {
   for (size_t i = 0; i < prompts.size(); ++i) {
     const auto tokens = static_cast<int64_t>(prompts[i].size());
-    CONVOY_CHECK(tokens > 0, DataError, "prompt {} has no tokens", i);
+    const int64_t number = number_of(static_cast<int64_t>(i));
+    CONVOY_CHECK(tokens > 0, DataError, "prompt {} has no tokens", number);
     CONVOY_CHECK(tokens < model_.max_positions(), DataError,
-                 "prompt {} has {} tokens, the model reads at most {} with the answer", i, tokens,
-                 model_.max_positions());
+                 "prompt {} has {} tokens, the model reads at most {} with the answer", number,
+                 tokens, model_.max_positions());
   }
   nn::KvCache cache = model_.make_cache();
   std::vector<Row> active;

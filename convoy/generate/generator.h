@@ -24,13 +24,16 @@ struct GenerationConfig {
   int64_t batch_size = 16;        // rows in flight
   std::vector<int32_t> end_ids;   // beside the tokenizer's eos: models::end_token_ids
   std::vector<std::string> stop;  // strings that end a text and are not part of it
+  // Prompt i of run() is number `first_index` + i * `index_step`: that of a rank that answers every n-th. Draws depend on it alone.
+  int64_t first_index = 0;
+  int64_t index_step = 1;
 };
 
 enum class FinishReason { Stop, Length };
 std::string_view finish_reason_name(FinishReason reason);  // "stop", "length"
 
 struct Completion {
-  int64_t index = 0;  // of the prompt
+  int64_t index = 0;  // the prompt's number
   int64_t sample = 0;
   int64_t prompt_tokens = 0;
   std::string text;                // without end token, stop string and special tokens
@@ -57,6 +60,9 @@ class Generator {
   void advance(std::vector<Row*> rows, nn::KvCache& cache) const;
   void take(Row& row, int32_t token) const;
   Completion complete(const Row& row) const;
+  int64_t number_of(int64_t prompt) const {
+    return config_.first_index + prompt * config_.index_step;
+  }
 
   nn::CausalLm& model_;
   const text::Tokenizer& tokenizer_;

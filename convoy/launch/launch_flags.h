@@ -14,9 +14,32 @@
 
 namespace convoy::launch {
 
-// Who takes part in the job, and how it goes on after failures. Empty or negative = not given.
-struct MemberFlags {
+// The ranks of one host, whatever starts them. Empty or negative = not given.
+struct HostRankFlags {
   std::string nproc_per_node;
+  double shutdown_timeout = -1;
+  double failure_grace = 1;
+  std::string numa_binding;
+
+  template <class Visitor>
+  void fields(Visitor& visit) {
+    visit("nproc_per_node", nproc_per_node,
+          "ranks on this host: a number, gpu, cpu (as many as may be used), or auto = GPUs, else "
+          "CPUs; default 1")
+        .alias("nproc");
+    visit("shutdown_timeout", shutdown_timeout,
+          "seconds between a request to stop and SIGKILL; -1 = 30, or 60 for own ranks")
+        .at_least(-1);
+    visit("failure_grace", failure_grace,
+          "seconds that the other ranks have between a rank's failure and SIGKILL")
+        .at_least(0);
+    visit("numa_binding", numa_binding, "keep each rank on CPUs near its GPU")
+        .one_of({"", "node", "socket", "exclusive", "core-complex"});
+  }
+};
+
+// Who takes part in the job, and how it goes on after failures. Empty or negative = not given.
+struct MemberFlags : HostRankFlags {
   std::string gpu_ids;
   std::string nnodes;
   int64_t node_rank = -1;
@@ -29,16 +52,10 @@ struct MemberFlags {
   std::string local_addr;
   std::string env_source;
   int64_t max_restarts = 0;
-  double shutdown_timeout = -1;
-  double failure_grace = 1;
-  std::string numa_binding;
 
   template <class Visitor>
   void fields(Visitor& visit) {
-    visit("nproc_per_node", nproc_per_node,
-          "ranks on this host: a number, gpu, cpu (as many as may be used), or auto = GPUs, else "
-          "CPUs; default 1")
-        .alias("nproc");
+    HostRankFlags::fields(visit);
     visit("gpu_ids", gpu_ids, "use only these GPUs: positions among the visible ones, or UUIDs");
     visit("nnodes", nnodes,
           "nodes of the job: N, or MIN:MAX for a job whose nodes may come and go");
@@ -58,14 +75,6 @@ struct MemberFlags {
           "which launcher around this one to believe: torchrun, env, openmpi, mpich, mvapich, "
           "jsrun, srun, kubernetes, none");
     visit("max_restarts", max_restarts, "times a failed job is started again").at_least(0);
-    visit("shutdown_timeout", shutdown_timeout,
-          "seconds between a request to stop and SIGKILL; -1 = 30, or 60 for own ranks")
-        .at_least(-1);
-    visit("failure_grace", failure_grace,
-          "seconds that the other ranks have between a rank's failure and SIGKILL")
-        .at_least(0);
-    visit("numa_binding", numa_binding, "keep each rank on CPUs near its GPU")
-        .one_of({"", "node", "socket", "exclusive", "core-complex"});
   }
 };
 

@@ -5,16 +5,15 @@
 
 #include "convoy/base/error.h"
 #include "convoy/base/files.h"
-#include "convoy/comm/group.h"
 #include "convoy/data/encode_splits.h"
 #include "convoy/data/encoded_rows.h"
 #include "convoy/data/question.h"
-#include "convoy/device/threads.h"
 #include "convoy/evaluate/sample_files.h"
 #include "convoy/evaluate/text_match.h"
-#include "convoy/generate/generator.h"
 #include "convoy/recipes/generate_text.h"
 #include "convoy/recipes/loaded_model.h"
+#include "convoy/recipes/rank_share.h"
+#include "convoy/recipes/row_output.h"
 #include "convoy/telemetry/progress.h"
 #include "convoy/train/evaluation.h"
 
@@ -68,28 +67,53 @@ Questions read_questions(const LoadedModel& loaded, const fs::path& path,
   return questions;
 }
 
-std::vector<evaluate::Sample> answer(const LoadedModel& loaded, const Questions& questions,
-                                     const settings::SamplingFlags& sampling, const Log& log) {
-  generate::Generator generator(*loaded.model, loaded.tokenizer,
-                                generation_config(sampling, loaded));
-  telemetry::ProgressOptions options;
-  options.label = "answer";
-  options.unit = "row";
-  options.total = static_cast<int64_t>(questions.prompts.size());
+// On the leading rank the answers to all questions, elsewhere nothing.
+std::vector<evaluate::Sample> answer_questions(RankShare& share, const LoadedModel& loaded,
+                                               const Questions& questions,
+                                               const settings::SamplingFlags& sampling,
+                                               const Log& log) {
+  std::vector<PlacedLine> lines;
+  for (const generate::Completion& completion : answer(share, loaded, sampling, questions.prompts,
+                                                       {.label = "answer", .unit = "row"}, log)) {
+    const auto row = static_cast<size_t>(completion.index);
+    lines.emplace_back(completion.index, line_of({{"input", questions.inputs[row]},
+                                                  {"pred", completion.text},
+                                                  {"ref", questions.references[row]}}));
+  }
+  std::vector<evaluate::Sample> samples;
+  share.gather_in_order(
+      lines, 0, static_cast<int64_t>(questions.prompts.size()),
+      [&samples](const std::string& line) {
+        const auto sample = nlohmann::json::parse(line);
+        samples.push_back({.input = sample["input"], .pred = sample["pred"], .ref = sample["ref"]});
+      });
+  return samples;
+}
+
+// The leading rank encodes, the others then find its token cache.
+data::EncodedSplits encode(RankShare& share, const data::EncodeInputs& inputs,
+                           data::Splits wanted) {
+  if (!share.leads()) share.group().barrier();
+  data::EncodedSplits splits = data::encode_splits(inputs, wanted);
+  if (share.leads()) share.group().barrier();
+  return splits;
+}
+
+train::EvaluationFigures evaluate_loss(RankShare& share, const LoadedModel& loaded,
+                                       const data::TokenDataset& dataset, int64_t batch_size,
+                                       const Log& log) {
+  telemetry::ProgressOptions options{.label = "loss", .unit = "row", .total = dataset.num_rows()};
   if (log.level() == LogLevel::Quiet) options.style = telemetry::ProgressStyle::None;
   telemetry::Progress progress(options);
-  int64_t done = 0;
-  const auto completions = generator.run(
-      questions.prompts, [&](const generate::Completion&) { progress.update({.done = ++done}); });
+  const auto show = [&](int64_t own) {
+    const int64_t all = share.report_done(own);
+    if (share.leads()) progress.update({.done = all});
+  };
+  const train::EvaluationFigures figures =
+      *train::evaluate_loss(*loaded.model, dataset, batch_size, share.group(), {}, show);
   progress.finish();
-  std::vector<evaluate::Sample> samples;
-  for (const generate::Completion& completion : completions) {
-    const auto row = static_cast<size_t>(completion.index);
-    samples.push_back({.input = questions.inputs[row],
-                       .pred = completion.text,
-                       .ref = questions.references[row]});
-  }
-  return samples;
+  share.report_done(0);
+  return figures;
 }
 
 // One file as the test split of `settings`, so that it goes through the same reading and masking as training.
@@ -124,11 +148,13 @@ nlohmann::json evaluate_samples(const settings::EvalFlags& flags) {
 
 nlohmann::json evaluate_model(const settings::TrainSettings& given,
                               const settings::ModelFlags& model, const settings::EvalFlags& flags,
-                              const settings::SamplingFlags& sampling, const Log& log) {
+                              const settings::SamplingFlags& sampling,
+                              const std::string& ranks_folder, const Log& given_log) {
   const settings::TrainSettings settings =
       flags.data.empty() ? given : with_data(given, flags.data);
-  device::share_cpu_threads(1);
-  LoadedModel loaded = load_model(model_request(model, settings.data.template_path), log);
+  const Log log = log_of_rank(ranks_folder, given_log);
+  RankShare share(ranks_folder);
+  const LoadedModel loaded = load_model(model_request(model, settings.data.template_path), log);
   const int64_t max_seq_len = std::min(settings.model.max_seq_len, loaded.model->max_positions());
   const data::EncodeInputs inputs{.data = settings.data,
                                   .task = settings.task,
@@ -139,16 +165,15 @@ nlohmann::json evaluate_model(const settings::TrainSettings& given,
                                   .log = log};
   const bool wants_val = flags.data.empty() && flags.split == "val";
   const data::EncodedSplits splits =
-      data::encode_splits(inputs, wants_val ? data::Splits::TrainAndVal : data::Splits::Test);
+      encode(share, inputs, wants_val ? data::Splits::TrainAndVal : data::Splits::Test);
   data::TokenDataset dataset = wants_val ? splits.val : splits.test;
   if (dataset.num_rows() == 0)
     throw ConfigError(fmt::format("the config has no {} rows", flags.split),
                       {.hint = "name a file with --data"});
   if (flags.limit > 0) dataset = first_rows(dataset, flags.limit);
   const at::NoGradGuard no_grad;
-  const auto group = comm::join_group({}, std::chrono::seconds(60));
   nlohmann::json figures =
-      loss_json(*train::evaluate_loss(*loaded.model, dataset, sampling.batch_size, *group, {}));
+      loss_json(evaluate_loss(share, loaded, dataset, sampling.batch_size, log));
 
   std::vector<evaluate::Sample> samples;
   if (flags.generate) {
@@ -158,16 +183,17 @@ nlohmann::json evaluate_model(const settings::TrainSettings& given,
     if (path.empty())
       throw ConfigError("--generate needs a file of rows: this config makes its splits by shares",
                         {.hint = "name one with --data"});
-    samples =
-        answer(loaded, read_questions(loaded, path, settings, flags.limit, log), sampling, log);
-    figures.update(figures_json(evaluate::score_samples(samples)));
+    samples = answer_questions(
+        share, loaded, read_questions(loaded, path, settings, flags.limit, log), sampling, log);
+    if (share.leads()) figures.update(figures_json(evaluate::score_samples(samples)));
   }
-  if (!flags.output_dir.empty()) {
+  if (share.leads() && !flags.output_dir.empty()) {
     if (flags.generate)
       evaluate::write_samples(fs::path(flags.output_dir) / "samples.jsonl", samples);
     write_file_atomic(fs::path(flags.output_dir) / "metrics.json", figures.dump(2) + "\n");
   }
-  return figures;
+  share.finish();
+  return share.leads() ? figures : nlohmann::json();
 }
 
 }  // namespace convoy::recipes

@@ -8,11 +8,9 @@
 #include "convoy/base/error.h"
 #include "convoy/config/flags.h"
 #include "convoy/data/encoded_rows.h"
-#include "convoy/device/threads.h"
 #include "convoy/models/registry.h"
 #include "convoy/recipes/row_output.h"
 #include "convoy/settings/template_kwargs.h"
-#include "convoy/telemetry/progress.h"
 
 namespace convoy::recipes {
 namespace {
@@ -48,32 +46,28 @@ Prompts read_prompts(const settings::GenerateFlags& flags, const Json& template_
   return prompts;
 }
 
-void generate_rows(generate::Generator& generator, const Prompts& prompts,
-                   const settings::GenerateFlags& flags, int64_t samples_per_prompt,
+Prompts one_prompt(const std::string& text, const data::SampleEncoder& encoder, const Log& log) {
+  const data::Sample sample{.kind = data::Sample::Kind::Text, .text = text, .file = "--prompt"};
+  const data::EncodedRow row = encoder.encode_prompt(sample);
+  if (row.own_bos) log.info(data::own_bos_notice(1));
+  return {.ids = {row.ids}, .source_indices = {0}};
+}
+
+void write_answers(RankShare& share, const LoadedModel& loaded, const Prompts& prompts,
+                   const settings::GenerateFlags& flags, const settings::SamplingFlags& sampling,
                    const Log& log) {
-  RowOutput output(flags.output);
-  telemetry::ProgressOptions options;
-  options.label = "generate";
-  options.unit = "answer";
-  options.total = static_cast<int64_t>(prompts.ids.size()) * samples_per_prompt;
-  if (log.level() == LogLevel::Quiet) options.style = telemetry::ProgressStyle::None;
-  telemetry::Progress progress(options);
-  const auto start = std::chrono::steady_clock::now();
-  int64_t done = 0;
-  int64_t tokens = 0;
-  const std::vector<generate::Completion> completions =
-      generator.run(prompts.ids, [&](const generate::Completion& completion) {
-        tokens += static_cast<int64_t>(completion.token_ids.size());
-        const double seconds =
-            std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-        progress.update(
-            {.done = ++done, .per_second = static_cast<double>(tokens) / std::max(seconds, 1e-9)});
-      });
-  progress.finish();
-  for (const generate::Completion& completion : completions)
-    output.add(
-        completion_row(completion, prompts.source_indices[static_cast<size_t>(completion.index)]));
-  output.finish();
+  std::optional<RowOutput> output;  // of the leading rank
+  if (share.leads()) output.emplace(flags.output);
+  std::vector<PlacedLine> lines;
+  for (const generate::Completion& completion :
+       answer(share, loaded, sampling, prompts.ids, {.label = "generate", .unit = "answer"}, log))
+    lines.emplace_back(
+        completion.index,
+        line_of(completion_row(completion,
+                               prompts.source_indices[static_cast<size_t>(completion.index)])));
+  share.gather_in_order(lines, 0, static_cast<int64_t>(prompts.ids.size()),
+                        [&output](const std::string& line) { output->add(line); });
+  if (output) output->finish();
 }
 
 // One conversation; an empty line or end of input ends it.
@@ -128,34 +122,70 @@ generate::GenerationConfig generation_config(const settings::SamplingFlags& samp
           .stop = sampling.stop.names};
 }
 
+std::vector<generate::Completion> answer(RankShare& share, const LoadedModel& loaded,
+                                         const settings::SamplingFlags& sampling,
+                                         const std::vector<std::vector<int32_t>>& prompts,
+                                         telemetry::ProgressOptions options, const Log& log) {
+  std::vector<std::vector<int32_t>> own_prompts;
+  for (size_t number = static_cast<size_t>(share.rank()); number < prompts.size();
+       number += static_cast<size_t>(share.size()))
+    own_prompts.push_back(prompts[number]);
+  generate::GenerationConfig config = generation_config(sampling, loaded);
+  config.first_index = share.rank();
+  config.index_step = share.size();
+  generate::Generator generator(*loaded.model, loaded.tokenizer, std::move(config));
+  options.total = static_cast<int64_t>(prompts.size()) * sampling.n;
+  if (log.level() == LogLevel::Quiet) options.style = telemetry::ProgressStyle::None;
+  telemetry::Progress progress(options);
+  const auto start = std::chrono::steady_clock::now();
+  int64_t own = 0;
+  int64_t tokens = 0;
+  const auto show = [&](const generate::Completion& completion) {
+    const int64_t all = share.report_done(++own);
+    if (!share.leads()) return;
+    tokens += static_cast<int64_t>(completion.token_ids.size());
+    const double seconds =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    const double tokens_of_all =
+        static_cast<double>(tokens) * static_cast<double>(all) / static_cast<double>(own);
+    progress.update({.done = all, .per_second = tokens_of_all / std::max(seconds, 1e-9)});
+  };
+  std::vector<generate::Completion> completions = generator.run(own_prompts, show);
+  progress.finish();
+  return completions;
+}
+
 void generate_text(const settings::ModelFlags& model_flags, const settings::GenerateFlags& flags,
-                   const settings::SamplingFlags& sampling, bool json, const Log& log) {
+                   const settings::SamplingFlags& sampling, const std::string& ranks_folder,
+                   bool json, const Log& given_log) {
   const int sources = !flags.prompts.empty() + !flags.prompt.empty() + flags.interactive;
   CONVOY_CHECK(sources == 1, ConfigError,
                "wanted one of --prompts FILE, --prompt TEXT, --interactive");
   check_flags(flags, sampling);
   const Json template_kwargs =
       settings::template_kwargs(flags.template_kwargs, "--template-kwargs");
-  device::share_cpu_threads(1);
+  const Log log = log_of_rank(ranks_folder, given_log);
+  RankShare share(ranks_folder);
   const LoadedModel loaded = load_model(model_request(model_flags, flags.template_path), log);
   const at::NoGradGuard no_grad;
   const data::SampleEncoder encoder(loaded.tokenizer, loaded.template_or_null(),
                                     data::Supervise::Auto);
-  generate::Generator generator(*loaded.model, loaded.tokenizer,
-                                generation_config(sampling, loaded));
-  if (flags.interactive) return converse(generator, encoder, flags.system_prompt, template_kwargs);
-  if (!flags.prompts.empty())
-    return generate_rows(generator, read_prompts(flags, template_kwargs, encoder, log), flags,
-                         sampling.n, log);
-  const data::Sample sample{
-      .kind = data::Sample::Kind::Text, .text = flags.prompt, .file = "--prompt"};
-  const data::EncodedRow row = encoder.encode_prompt(sample);
-  if (row.own_bos) log.info(data::own_bos_notice(1));
-  const Prompts prompts{{row.ids}, {0}};
-  if (json || !flags.output.empty())
-    return generate_rows(generator, prompts, flags, sampling.n, log);
-  for (const generate::Completion& completion : generator.run(prompts.ids))
-    std::cout << completion.text << std::endl;
+  if (flags.interactive) {
+    generate::Generator generator(*loaded.model, loaded.tokenizer,
+                                  generation_config(sampling, loaded));
+    return converse(generator, encoder, flags.system_prompt, template_kwargs);
+  }
+  const Prompts prompts = flags.prompts.empty()
+                              ? one_prompt(flags.prompt, encoder, log)
+                              : read_prompts(flags, template_kwargs, encoder, log);
+  if (!flags.prompts.empty() || json || !flags.output.empty()) {
+    write_answers(share, loaded, prompts, flags, sampling, log);
+  } else {
+    for (const generate::Completion& completion : answer(
+             share, loaded, sampling, prompts.ids, {.style = telemetry::ProgressStyle::None}, log))
+      std::cout << completion.text << std::endl;
+  }
+  share.finish();
 }
 
 }  // namespace convoy::recipes

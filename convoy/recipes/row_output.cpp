@@ -11,15 +11,16 @@ RowOutput::RowOutput(const std::string& path) {
   if (!path.empty()) file_ = std::make_unique<AtomicFile>(path);
 }
 
-void RowOutput::add(const nlohmann::ordered_json& row) {
-  // Text of a model may end inside a character; such bytes become U+FFFD.
-  const std::string line =
-      row.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+std::string line_of(const nlohmann::ordered_json& row) {
+  return row.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+void RowOutput::add(const std::string& line) {
   if (file_) {
-    file_->write(std::string_view(line));
+    file_->write(std::string_view(line + "\n"));
     return;
   }
-  std::cout << line << std::flush;
+  std::cout << line + "\n" << std::flush;
   CONVOY_CHECK(std::cout.good(), IoError, "stdout cannot be written");
 }
 

@@ -11,12 +11,15 @@
 
 namespace convoy::recipes {
 
+// Text of a model may end inside a character; such bytes become U+FFFD. No line break.
+std::string line_of(const nlohmann::ordered_json& row);
+
 class RowOutput {
  public:
   explicit RowOutput(const std::string& path);  // empty: stdout
 
-  void add(const nlohmann::ordered_json& row);  // throws IoError
-  void finish();                                // publishes the file
+  void add(const std::string& line);  // as line_of() gives it. Throws IoError
+  void finish();                      // publishes the file
 
  private:
   std::unique_ptr<AtomicFile> file_;

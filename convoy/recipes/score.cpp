@@ -1,38 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convoy/recipes/score.h"
 
+#include <numeric>
+
 #include "convoy/base/error.h"
 #include "convoy/data/encoded_rows.h"
 #include "convoy/data/supervise_name.h"
-#include "convoy/device/threads.h"
-#include "convoy/kernels/cross_entropy/linear_cross_entropy.h"
 #include "convoy/recipes/loaded_model.h"
+#include "convoy/recipes/rank_share.h"
 #include "convoy/recipes/row_output.h"
 #include "convoy/settings/template_kwargs.h"
-#include "convoy/train/token_batch.h"
+#include "convoy/telemetry/progress.h"
+#include "convoy/train/evaluation.h"
 
 namespace convoy::recipes {
 namespace {
 
-// Sums the losses of each row of one batch and writes them out.
-void write_scores(nn::CausalLm& model, const std::vector<data::EncodedRow>& rows,
-                  RowOutput& output) {
-  const data::TokenDataset dataset = data::TokenDataset::from_rows(rows);
-  std::vector<int64_t> order(rows.size());
-  for (size_t row = 0; row < rows.size(); ++row) order[row] = static_cast<int64_t>(row);
-  const train::LabelledBatch batch = train::assemble_batch(dataset, order);
-  const at::Tensor hidden_TD = model.hidden_states(batch.tokens, {});
-  const auto losses =
-      kernels::linear_token_losses(hidden_TD, model.head().weight(), batch.labels_T);
-  for (size_t row = 0; row < rows.size(); ++row) {
-    const int64_t begin = batch.tokens.row_starts[row];
-    const int64_t end = batch.tokens.row_starts[row + 1];
-    const double nll = losses.nll_T.slice(0, begin, end).sum(at::kDouble).item<double>();
-    output.add({{"index", rows[row].source_index},
-                {"nll", nll},
-                {"tokens", dataset.supervised_tokens(static_cast<int64_t>(row))}});
-  }
-}
+constexpr int64_t kBatchesPerRound = 16;  // of each rank, before all meet to write
 
 void fit_length(data::EncodedRow& row, const data::Sample& sample, int64_t max_seq_len,
                 int64_t max_positions) {
@@ -47,14 +31,83 @@ void fit_length(data::EncodedRow& row, const data::Sample& sample, int64_t max_s
   }
 }
 
+// Every rank is given all rows, and computes every n-th batch as a whole.
+class Scorer {
+ public:
+  Scorer(RankShare& share, nn::CausalLm& model, const settings::ScoreFlags& flags,
+         telemetry::Progress& progress)
+      : share_(share), model_(model), batch_size_(flags.batch_size), progress_(progress) {
+    if (share.leads()) output_.emplace(flags.output);
+  }
+
+  void take(data::EncodedRow row) {
+    batch_.push_back(std::move(row));
+    if (static_cast<int64_t>(batch_.size()) == batch_size_) end_batch();
+  }
+
+  // Returns the number of rows of all ranks.
+  int64_t finish() {
+    end_batch();
+    write();
+    if (output_) output_->finish();
+    progress_.finish();
+    share_.finish();
+    return num_rows_;
+  }
+
+ private:
+  void end_batch() {
+    if (share_.owns(num_batches_) && !batch_.empty()) score_batch();
+    num_rows_ += static_cast<int64_t>(batch_.size());
+    ++num_batches_;
+    batch_.clear();
+    // Alone, rows are written as they come.
+    if (num_batches_ % (share_.size() == 1 ? 1 : share_.size() * kBatchesPerRound) == 0) write();
+  }
+
+  void score_batch() {
+    std::vector<int64_t> order(batch_.size());
+    std::iota(order.begin(), order.end(), int64_t{0});
+    const std::vector<train::RowLoss> losses =
+        train::row_losses(model_, data::TokenDataset::from_rows(batch_), order);
+    for (size_t row = 0; row < losses.size(); ++row)
+      lines_.emplace_back(num_rows_ + static_cast<int64_t>(row),
+                          line_of({{"index", batch_[row].source_index},
+                                   {"nll", losses[row].nll},
+                                   {"tokens", losses[row].supervised_tokens}}));
+    num_scored_ += static_cast<int64_t>(losses.size());
+    const int64_t done = share_.report_done(num_scored_);
+    if (share_.leads()) progress_.update({.done = done});
+  }
+
+  void write() {
+    share_.gather_in_order(lines_, num_written_, num_rows_,
+                           [this](const std::string& line) { output_->add(line); });
+    lines_.clear();
+    num_written_ = num_rows_;
+  }
+
+  RankShare& share_;
+  nn::CausalLm& model_;
+  int64_t batch_size_;
+  telemetry::Progress& progress_;
+  std::optional<RowOutput> output_;  // of the leading rank
+  std::vector<data::EncodedRow> batch_;
+  std::vector<PlacedLine> lines_;  // scored here and not written
+  int64_t num_batches_ = 0;        // ended
+  int64_t num_rows_ = 0;           // in them
+  int64_t num_scored_ = 0;         // of these, here
+  int64_t num_written_ = 0;
+};
+
 }  // namespace
 
 void score(const settings::ModelFlags& model_flags, const settings::ScoreFlags& flags,
-           const Log& log) {
+           const std::string& ranks_folder, const Log& given_log) {
   CONVOY_CHECK(!flags.data.empty(), ConfigError, "wanted --data FILE");
-  device::share_cpu_threads(1);
+  const Log log = log_of_rank(ranks_folder, given_log);
+  RankShare share(ranks_folder);
   const LoadedModel loaded = load_model(model_request(model_flags, flags.template_path), log);
-  const at::NoGradGuard no_grad;
   const data::SampleEncoder encoder(loaded.tokenizer, loaded.template_or_null(),
                                     data::supervise_named(flags.supervise));
   data::EncodedRows encoded(
@@ -64,21 +117,18 @@ void score(const settings::ModelFlags& model_flags, const settings::ScoreFlags& 
        .template_kwargs = settings::template_kwargs(flags.template_kwargs, "--template-kwargs")},
       data::bad_rows_named(flags.bad_rows), data::RowUse::Learn,
       [&](const data::Sample& sample) { return encoder.encode(sample); });
-  RowOutput output(flags.output);
-  std::vector<data::EncodedRow> rows;
-  int64_t num_rows = 0;
+  telemetry::ProgressOptions options{.label = "score", .unit = "row"};
+  // Rows on stdout show themselves how far it is.
+  if (log.level() == LogLevel::Quiet || flags.output.empty())
+    options.style = telemetry::ProgressStyle::None;
+  telemetry::Progress progress(options);
+  Scorer scorer(share, *loaded.model, flags, progress);
   while (std::optional<data::EncodedSample> next = encoded.next()) {
     fit_length(next->row, next->sample, flags.max_seq_len, loaded.model->max_positions());
-    rows.push_back(std::move(next->row));
-    ++num_rows;
-    if (static_cast<int64_t>(rows.size()) < flags.batch_size) continue;
-    write_scores(*loaded.model, rows, output);
-    rows.clear();
+    scorer.take(std::move(next->row));
   }
-  if (!rows.empty()) write_scores(*loaded.model, rows, output);
   encoded.finish(log);
-  output.finish();
-  log.info(fmt::format("scored {} rows", num_rows));
+  log.info(fmt::format("scored {} rows", scorer.finish()));
 }
 
 }  // namespace convoy::recipes

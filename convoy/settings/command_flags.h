@@ -60,6 +60,16 @@ struct ModelFlags : ModelSourceFlags {
   }
 };
 
+// What the front hands to the ranks that it starts; no flag for people.
+struct RankFlags {
+  std::string ranks_folder;
+
+  template <class Visitor>
+  void fields(Visitor& visit) {
+    visit("ranks_folder", ranks_folder, "folder that the ranks of this command share");
+  }
+};
+
 inline constexpr const char* kTemplateKwargsHelp =
     "variables for the chat template, such as '{\"enable_thinking\": false}'; a row's "
     "chat_template_kwargs win";

@@ -3,7 +3,9 @@
 
 #include <chrono>
 #include <cmath>
+#include <cstring>
 
+#include "convoy/base/error.h"
 #include "convoy/kernels/cross_entropy/linear_cross_entropy.h"
 #include "convoy/train/token_batch.h"
 
@@ -63,45 +65,63 @@ std::vector<int64_t> rows_of_turn(int64_t turn, int64_t batch_size, int64_t num_
 
 }  // namespace
 
+std::vector<RowLoss> row_losses(nn::CausalLm& model, const data::TokenDataset& dataset,
+                                const std::vector<int64_t>& rows) {
+  const at::NoGradGuard no_grad;
+  const LabelledBatch batch = assemble_batch(dataset, rows);
+  const at::Tensor hidden_TD = model.hidden_states(batch.tokens, {});
+  const auto losses =
+      kernels::linear_token_losses(hidden_TD, model.head().weight(), batch.labels_T);
+  const at::Tensor nll_T = losses.nll_T.contiguous();
+  const at::Tensor correct_T = losses.correct_T.contiguous();
+  const float* const nll = nll_T.const_data_ptr<float>();
+  const bool* const correct = correct_T.const_data_ptr<bool>();
+  std::vector<RowLoss> found(rows.size());
+  for (size_t index = 0; index < rows.size(); ++index) {
+    RowLoss& row = found[index];
+    row.supervised_tokens = dataset.supervised_tokens(rows[index]);
+    // One after the other: a sum over threads would depend on how many there are.
+    for (int64_t t = batch.tokens.row_starts[index]; t < batch.tokens.row_starts[index + 1]; ++t) {
+      row.nll += nll[t];
+      row.correct_tokens += correct[t] ? 1 : 0;
+    }
+  }
+  return found;
+}
+
 std::optional<EvaluationFigures> evaluate_loss(nn::CausalLm& model,
                                                const data::TokenDataset& dataset,
                                                int64_t batch_size, comm::Group& group,
-                                               const std::function<bool()>& stop_requested) {
+                                               const std::function<bool()>& stop_requested,
+                                               const std::function<void(int64_t)>& rows_done) {
   const auto start = std::chrono::steady_clock::now();
-  const at::NoGradGuard no_grad;
-  double nll_sum = 0;
-  double tokens = 0;
-  double correct = 0;
+  std::vector<RowLoss> own;
   StopQuestion stop(group, stop_requested);
   // As many turns on every rank, though the last ones have no rows for the last turn: all answer the same questions.
   for (int64_t turn = 0; turn * batch_size * group.size() < dataset.num_rows(); ++turn) {
     const std::vector<int64_t> rows = rows_of_turn(turn, batch_size, dataset.num_rows(), group);
     if (!rows.empty()) {
-      const LabelledBatch batch = assemble_batch(dataset, rows);
-      const at::Tensor hidden_TD = model.hidden_states(batch.tokens, {});
-      const auto losses =
-          kernels::linear_token_losses(hidden_TD, model.head().weight(), batch.labels_T);
-      nll_sum += losses.nll_T.sum(at::kDouble).item<double>();
-      correct += losses.correct_T.sum().item<double>();
-      tokens += static_cast<double>(batch.supervised_tokens);
+      const std::vector<RowLoss> found = row_losses(model, dataset, rows);
+      own.insert(own.end(), found.begin(), found.end());
+      if (rows_done) rows_done(static_cast<int64_t>(own.size()));
     }
     if (stop.ask_after(turn)) return std::nullopt;
   }
-  // fp32 would round a sum of many thousands of nats: each rank's figures travel as bytes.
-  const std::array<double, 3> own = {nll_sum, tokens, correct};
-  std::array<double, 3> sums = {0, 0, 0};
-  for (const std::string& bytes : group.all_gather_bytes(
-           std::string_view(reinterpret_cast<const char*>(own.data()), sizeof(own)))) {
-    std::array<double, 3> theirs;
-    std::memcpy(theirs.data(), bytes.data(), sizeof(theirs));
-    for (size_t figure = 0; figure < sums.size(); ++figure) sums[figure] += theirs[figure];
+  const std::vector<std::string> all = group.all_gather_bytes(
+      std::string_view(reinterpret_cast<const char*>(own.data()), own.size() * sizeof(RowLoss)));
+  EvaluationFigures figures{.rows = dataset.num_rows()};
+  for (int64_t row = 0; row < dataset.num_rows(); ++row) {
+    RowLoss loss;
+    const std::string& theirs = all[static_cast<size_t>(row % group.size())];
+    const size_t at = static_cast<size_t>(row / group.size()) * sizeof(RowLoss);
+    CONVOY_INVARIANT(at + sizeof(RowLoss) <= theirs.size(), "row {} has no loss", row);
+    std::memcpy(&loss, theirs.data() + at, sizeof(RowLoss));
+    figures.nll_sum += loss.nll;
+    figures.supervised_tokens += loss.supervised_tokens;
+    figures.correct_tokens += loss.correct_tokens;
   }
-  return EvaluationFigures{
-      .nll_sum = sums[0],
-      .supervised_tokens = static_cast<int64_t>(sums[1]),
-      .correct_tokens = static_cast<int64_t>(sums[2]),
-      .rows = dataset.num_rows(),
-      .seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count()};
+  figures.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return figures;
 }
 
 }  // namespace convoy::train

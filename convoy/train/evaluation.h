@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <vector>
 
 #include "convoy/comm/group.h"
 #include "convoy/data/token_dataset.h"
@@ -27,12 +28,24 @@ struct EvaluationFigures {
   double token_accuracy() const;
 };
 
-// Collective. Blocks. Rows are dealt round robin to ranks, `batch_size` to a batch; every rank returns the same figures.
+struct RowLoss {
+  double nll = 0;  // nats over supervised tokens
+  int64_t supervised_tokens = 0;
+  int64_t correct_tokens = 0;
+};
+
+// Of each of `rows`, computed as one batch. A row's figures do not depend on its company.
+std::vector<RowLoss> row_losses(nn::CausalLm& model, const data::TokenDataset& dataset,
+                                const std::vector<int64_t>& rows);
+
+// Collective. Blocks. Rows are dealt round robin to ranks, `batch_size` to a batch, and summed in the order of the data set, so the
+// figures are the same on every rank and for every number of ranks.
 // Nothing is kept for backward. `stop_requested` (may be null) is asked between batches: when any rank's says so, every
-// rank returns none, within about a second.
+// rank returns none, within about a second. `rows_done` (may be null) is told how many rows this rank has finished.
 std::optional<EvaluationFigures> evaluate_loss(nn::CausalLm& model,
                                                const data::TokenDataset& dataset,
                                                int64_t batch_size, comm::Group& group,
-                                               const std::function<bool()>& stop_requested);
+                                               const std::function<bool()>& stop_requested,
+                                               const std::function<void(int64_t)>& rows_done = {});
 
 }  // namespace convoy::train

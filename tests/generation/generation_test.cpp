@@ -117,6 +117,29 @@ TEST_F(Tally, TextDoesNotDependOnTheBatch) {
   EXPECT_GT(unlike, 0);  // samples of one prompt differ
 }
 
+TEST_F(Tally, TextDoesNotDependOnWhoAnswersWhichPrompt) {
+  const auto prompts = encode(test_sums(5));
+  generate::GenerationConfig config = greedy();
+  config.sampling = {.temperature = 2.0, .top_p = 0.99, .seed = 11};
+  config.max_new_tokens = 20;
+  config.samples_per_prompt = 2;
+  const auto all = generate::Generator(*model_, *tokenizer_, config).run(prompts);
+  config.index_step = 2;
+  for (int64_t first : {0, 1}) {
+    config.first_index = first;
+    std::vector<std::vector<int32_t>> own;
+    for (size_t number = static_cast<size_t>(first); number < prompts.size(); number += 2)
+      own.push_back(prompts[number]);
+    for (const auto& answer : generate::Generator(*model_, *tokenizer_, config).run(own)) {
+      const auto& same = all[static_cast<size_t>(2 * answer.index + answer.sample)];
+      EXPECT_EQ(answer.index % 2, first);
+      EXPECT_EQ(answer.index, same.index);
+      EXPECT_EQ(answer.token_ids, same.token_ids);
+    }
+  }
+  EXPECT_TRUE(generate::Generator(*model_, *tokenizer_, config).run({}).empty());
+}
+
 TEST_F(Tally, StopStringsEndATextAndAreNotPartOfIt) {
   generate::GenerationConfig config = greedy();
   const auto prompts = encode(test_sums(1));

@@ -16,6 +16,7 @@
 #include "convoy/apps/front/standard_streams.h"
 #include "convoy/apps/front/train_config.h"
 #include "convoy/apps/front/worker_program.h"
+#include "convoy/apps/front/worker_ranks.h"
 #include "convoy/base/error.h"
 #include "convoy/base/files.h"
 #include "convoy/launch/job_setup.h"
@@ -105,14 +106,6 @@ std::vector<std::string> worker_command(const Context& context, const TrainFlags
   words.push_back(context.use_color(STDERR_FILENO) ? "always" : "never");
   words.insert(words.end(), run.overrides.begin(), run.overrides.end());
   return words;
-}
-
-// All but what is known when the run folder is: command, logs.
-launch::LaunchPlan worker_plan(const Context& context) {
-  launch::LaunchPlan plan;
-  plan.environment = worker_environment(context);
-  plan.logs.console = launch::Console::RankZeroPlain;
-  return plan;
 }
 
 struct Invocation {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Commands that run in one convoy-worker: eval, score, generate, merge, bench. The front shows their help; the worker reads
-// their flags, from the same lists.
+// Commands that run in convoy-worker: eval, score, generate on as many ranks as are asked for, merge and bench in one. The front shows their
+// help and starts them; the worker reads their flags, from the same lists.
 #include "convoy/apps/front/command.h"
 #include "convoy/apps/front/worker_program.h"
+#include "convoy/apps/front/worker_ranks.h"
 #include "convoy/settings/command_flags.h"
 
 namespace convoy::apps {
@@ -14,16 +15,47 @@ std::string flag_tables() {
   return (config::flag_table_of<Flags>() + ...);
 }
 
+// The flags of the ranks are the front's, all others the worker's.
+std::vector<std::string> take_rank_flags(Context& context, launch::HostRankFlags& ranks,
+                                         std::vector<config::Section> of_command,
+                                         const std::vector<std::string>& arguments) {
+  of_command.push_back(config::list_fields(context.common));
+  return config::take_flags({config::list_fields(ranks)}, of_command, arguments);
+}
+
 int run_eval(Context& context, const std::vector<std::string>& arguments) {
-  become_worker(context, "eval", arguments);
+  launch::HostRankFlags ranks;
+  settings::EvalFlags flags;
+  settings::SamplingFlags sampling;
+  settings::ModelFlags model;
+  const std::vector<std::string> left = take_rank_flags(
+      context, ranks,
+      {config::list_fields(flags), config::list_fields(sampling), config::list_fields(model)},
+      arguments);
+  if (!flags.samples.empty()) become_worker(context, "eval", left);  // saved answers need no ranks
+  return run_worker_on_ranks(context, ranks, "eval", left);
 }
 
 int run_score(Context& context, const std::vector<std::string>& arguments) {
-  become_worker(context, "score", arguments);
+  launch::HostRankFlags ranks;
+  settings::ScoreFlags flags;
+  settings::ModelFlags model;
+  const std::vector<std::string> left = take_rank_flags(
+      context, ranks, {config::list_fields(flags), config::list_fields(model)}, arguments);
+  return run_worker_on_ranks(context, ranks, "score", left);
 }
 
 int run_generate(Context& context, const std::vector<std::string>& arguments) {
-  become_worker(context, "generate", arguments);
+  launch::HostRankFlags ranks;
+  settings::GenerateFlags flags;
+  settings::SamplingFlags sampling;
+  settings::ModelFlags model;
+  const std::vector<std::string> left = take_rank_flags(
+      context, ranks,
+      {config::list_fields(flags), config::list_fields(sampling), config::list_fields(model)},
+      arguments);
+  return run_worker_on_ranks(context, ranks, "generate", left,
+                             flags.interactive ? "a conversation" : "");
 }
 
 int run_merge(Context& context, const std::vector<std::string>& arguments) {
@@ -42,28 +74,30 @@ Command eval_command() {
       .summary = "loss and perplexity of a model on rows, and with --generate its answers",
       .usage =
           "convoy eval CONFIG.yaml [key=value ...] [--split test|val] [--adapter D] [--generate]\n"
-          "convoy eval --model D [--adapter D] --data F [--generate]\n"
+          "convoy eval --model D [--adapter D] --data F [--generate] [--nproc N]\n"
           "convoy eval --samples F.jsonl",
       .examples =
           "convoy eval run.yaml --adapter runs/sums/adapter --generate\n"
           "convoy eval --model models/tally-3m --data test.jsonl --output-dir results\n"
           "convoy eval --samples results/samples.jsonl --json",
-      .flag_table = flag_tables<settings::EvalFlags, settings::SamplingFlags, settings::ModelFlags>,
+      .flag_table = flag_tables<settings::EvalFlags, settings::SamplingFlags, settings::ModelFlags,
+                                launch::HostRankFlags>,
       .run = run_eval};
 }
 
 Command score_command() {
-  return {.name = "score",
-          .summary = "negative log-likelihood of each row, with the masks of training",
-          .usage =
-              "convoy score --model D [--adapter D] --data F [--output O.jsonl] "
-              "[--supervise assistant|last|all]",
-          .examples =
-              "convoy score --model models/tally-3m --data rows.jsonl --output scores.jsonl\n"
-              "convoy score --model models/tally-3m --adapter runs/sums/adapter --data chat.jsonl "
-              "--supervise last",
-          .flag_table = flag_tables<settings::ScoreFlags, settings::ModelFlags>,
-          .run = run_score};
+  return {
+      .name = "score",
+      .summary = "negative log-likelihood of each row, with the masks of training",
+      .usage =
+          "convoy score --model D [--adapter D] --data F [--output O.jsonl] "
+          "[--supervise assistant|last|all] [--nproc N]",
+      .examples =
+          "convoy score --model models/tally-3m --data rows.jsonl --output scores.jsonl\n"
+          "convoy score --model models/tally-3m --adapter runs/sums/adapter --data chat.jsonl "
+          "--supervise last",
+      .flag_table = flag_tables<settings::ScoreFlags, settings::ModelFlags, launch::HostRankFlags>,
+      .run = run_score};
 }
 
 Command generate_command() {
@@ -71,14 +105,14 @@ Command generate_command() {
           .summary = "answers prompts",
           .usage =
               "convoy generate --model D [--adapter D] (--prompts F.jsonl | --prompt TEXT | "
-              "--interactive) [--output O.jsonl]",
+              "--interactive) [--output O.jsonl] [--nproc N]",
           .examples =
               "convoy generate --model models/tally-3m --prompt '12 + 7 =' --greedy\n"
               "convoy generate --model models/tally-3m --adapter runs/sums/adapter --prompts "
-              "test.jsonl --output answers.jsonl\n"
+              "test.jsonl --output answers.jsonl --nproc 2\n"
               "convoy generate --model models/tally-3m --interactive --temperature 0.7",
-          .flag_table =
-              flag_tables<settings::GenerateFlags, settings::SamplingFlags, settings::ModelFlags>,
+          .flag_table = flag_tables<settings::GenerateFlags, settings::SamplingFlags,
+                                    settings::ModelFlags, launch::HostRankFlags>,
           .run = run_generate};
 }
 

@@ -7,6 +7,7 @@
 #include "convoy/apps/worker/worker_command.h"
 #include "convoy/base/error.h"
 #include "convoy/recipes/evaluate_model.h"
+#include "convoy/recipes/rank_share.h"
 #include "convoy/settings/resolve_train.h"
 #include "convoy/settings/template_kwargs.h"
 
@@ -64,10 +65,12 @@ int eval_command(const Arguments& arguments) {
   settings::ModelFlags model;
   settings::EvalFlags flags;
   settings::SamplingFlags sampling;
+  settings::RankFlags ranks;
   const auto parse = [&] {
-    return config::parse_flags({config::list_fields(flags), config::list_fields(model),
-                                config::list_fields(sampling), config::list_fields(worker)},
-                               arguments);
+    return config::parse_flags(
+        {config::list_fields(flags), config::list_fields(model), config::list_fields(sampling),
+         config::list_fields(ranks), config::list_fields(worker)},
+        arguments);
   };
   const Arguments positionals = parse();
   check_flags(flags, model, sampling, positionals);
@@ -77,7 +80,8 @@ int eval_command(const Arguments& arguments) {
   }
   settings::TrainSettings settings;
   if (!positionals.empty()) {
-    const config::Resolved resolved = read_train_config(settings, positionals, "", worker.log());
+    const config::Resolved resolved = read_train_config(
+        settings, positionals, "", recipes::log_of_rank(ranks.ranks_folder, worker.log()));
     if (model.model.empty()) {
       model.model = settings.model.name;
       model.revision = settings.model.revision;
@@ -97,8 +101,9 @@ int eval_command(const Arguments& arguments) {
   if (!flags.bad_rows.empty()) settings.data.bad_rows = flags.bad_rows;
   // Answers are compared, so the likeliest ones are the default here.
   if (sampling.temperature.is_auto()) sampling.temperature = 0.0;
-  print_figures(recipes::evaluate_model(settings, model, flags, sampling, worker.log()),
-                worker.json);
+  const nlohmann::json figures =
+      recipes::evaluate_model(settings, model, flags, sampling, ranks.ranks_folder, worker.log());
+  if (!figures.is_null()) print_figures(figures, worker.json);
   return 0;
 }
 

@@ -22,10 +22,11 @@ int score_command(const Arguments& arguments) {
   CommonFlags worker;
   settings::ModelFlags model;
   settings::ScoreFlags flags;
-  refuse_positionals(config::parse_flags(
-      {config::list_fields(flags), config::list_fields(model), config::list_fields(worker)},
-      arguments));
-  recipes::score(model, flags, worker.log());
+  settings::RankFlags ranks;
+  refuse_positionals(config::parse_flags({config::list_fields(flags), config::list_fields(model),
+                                          config::list_fields(ranks), config::list_fields(worker)},
+                                         arguments));
+  recipes::score(model, flags, ranks.ranks_folder, worker.log());
   return 0;
 }
 
@@ -34,11 +35,12 @@ int generate_command(const Arguments& arguments) {
   settings::ModelFlags model;
   settings::GenerateFlags flags;
   settings::SamplingFlags sampling;
-  refuse_positionals(
-      config::parse_flags({config::list_fields(flags), config::list_fields(model),
-                           config::list_fields(sampling), config::list_fields(worker)},
-                          arguments));
-  recipes::generate_text(model, flags, sampling, worker.json, worker.log());
+  settings::RankFlags ranks;
+  refuse_positionals(config::parse_flags(
+      {config::list_fields(flags), config::list_fields(model), config::list_fields(sampling),
+       config::list_fields(ranks), config::list_fields(worker)},
+      arguments));
+  recipes::generate_text(model, flags, sampling, ranks.ranks_folder, worker.json, worker.log());
   return 0;
 }
 

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `eval`, `score` and `generate` on ranks, with a script in place of the worker: what the ranks are given. What they compute with it:
+// tests/shared_rows.
+#include "convoy/apps/front/worker_ranks.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <string>
+
+#include "files/run_script.h"
+#include "files/temporary_folder.h"
+
+namespace convoy::apps {
+namespace {
+
+class WorkerRanks : public ::testing::Test {
+ protected:
+  testing::ScriptEnd convoy(const std::string& arguments, const std::string& worker,
+                            const std::string& variables = "") const {
+    testing::write_executable(folder_ / "worker", "#!/bin/sh\n" + worker + "\n");
+    return testing::run_script(
+        folder_.path(),
+        fmt::format("{} CONVOY_WORKER={}/worker {}/convoy {}", variables, folder_.path().string(),
+                    std::getenv("CONVOY_BIN_DIR"), arguments));
+  }
+
+  testing::TemporaryFolder folder_;
+};
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+TEST_F(WorkerRanks, SeveralRanksShareAFolderAndGetTheWordsOfTheirCommand) {
+  const auto end = convoy(
+      "score --model 'a model' --nproc 2 --data rows.jsonl -q --failure-grace 2 --output o.jsonl",
+      "echo rank $RANK of $WORLD_SIZE > $3/$RANK\n"
+      "until [ -s $3/0 ] && [ -s $3/1 ]; do sleep 0.05; done\n"
+      "[ $RANK = 0 ] || exit 0\n"
+      "cat $3/0 $3/1; shift 5; echo \"words: $*\"; echo \"third: $3\"");
+  EXPECT_EQ(end.code, 0) << end.out;
+  EXPECT_TRUE(contains(end.out, "rank 0 of 2\nrank 1 of 2\n")) << end.out;
+  EXPECT_TRUE(contains(
+      end.out, "words: --model a model --data rows.jsonl -q --output o.jsonl\nthird: --data\n"))
+      << end.out;
+}
+
+TEST_F(WorkerRanks, OneRankIsThisProcessWhateverTheEnvironmentSays) {
+  for (const char* arguments : {"score --model m --data d", "score --model m --nproc 1 --data d",
+                                "score --nproc auto --model m --data d"}) {
+    const auto end = convoy(arguments, "echo \"$*\"", "RANK=3 WORLD_SIZE=4");
+    EXPECT_EQ(end.code, 0) << end.out;
+    EXPECT_EQ(end.out, "score --model m --data d\n");
+  }
+  const auto end = convoy("eval run.yaml train.seed=1 --nproc 2 --samples s.jsonl", "echo \"$*\"");
+  EXPECT_EQ(end.out, "eval run.yaml train.seed=1 --samples s.jsonl\n");
+}
+
+TEST_F(WorkerRanks, WhatTheJobAroundSaysDoesNotCount) {
+  const auto end = convoy("generate --model m --prompt p --nproc 2",
+                          "[ $RANK = 0 ] || exit 0; echo of $WORLD_SIZE",
+                          "RANK=3 WORLD_SIZE=4 LOCAL_RANK=3 MASTER_ADDR=elsewhere MASTER_PORT=1 "
+                          "SLURM_PROCID=3 SLURM_NTASKS=4 SLURM_STEP_ID=0");
+  EXPECT_EQ(end.code, 0) << end.out;
+  EXPECT_TRUE(contains(end.out, "of 2\n")) << end.out;
+}
+
+TEST_F(WorkerRanks, AFailingRankEndsTheOthersWithItsCode) {
+  const auto end = convoy("eval --model m --data d --nproc 2",
+                          "[ $RANK = 0 ] && sleep 60\n"
+                          "echo '{\"message\": {\"message\": \"row 5 is bad\"}, \"convoy\": "
+                          "{\"code\": 10}}' > $TORCHELASTIC_ERROR_FILE\nexit 10");
+  EXPECT_EQ(end.code, 10) << end.out;
+  EXPECT_TRUE(contains(end.out, "\nrank 1: row 5 is bad\n")) << end.out;
+  EXPECT_TRUE(contains(end.out, "{\"code\":10,")) << end.out;
+}
+
+TEST_F(WorkerRanks, WrongUseIsRefusedBeforeAnythingStarts) {
+  const auto talk = convoy("generate --model m --interactive --nproc 2", "echo started");
+  EXPECT_EQ(talk.code, 2);
+  EXPECT_TRUE(contains(talk.out, "a conversation runs on one rank, found 2")) << talk.out;
+  for (const char* arguments : {"score --nproc two --data d", "score --nprok 2", "eval --nproc 0",
+                                "generate --nproc-per-node gpu --prompt p"}) {
+    const auto end = convoy(arguments, "echo started");
+    EXPECT_EQ(end.code, 2) << arguments << end.out;
+    EXPECT_FALSE(contains(end.out, "started")) << end.out;
+  }
+}
+
+}  // namespace
+}  // namespace convoy::apps

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/recipes/rank_share.h"
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <filesystem>
+#include <string_view>
+
+#include "convoy/base/error.h"
+#include "convoy/device/threads.h"
+
+namespace convoy::recipes {
+namespace {
+
+// Slow is not dead: a rank that has died or fallen silent is the launcher's to end, so waiting has no limit of its own. c10d counts
+// milliseconds in 32 bits.
+constexpr std::chrono::hours kPatience{24 * 7};
+
+// Lines gathered at a time: what is under way fits into memory, however much there is in all.
+constexpr int64_t kPlacesPerRound = 4096;
+
+std::string packed(const std::vector<PlacedLine>& lines, size_t first, size_t last) {
+  std::string bytes;
+  for (size_t at = first; at < last; ++at)
+    bytes += fmt::format("{} {}\n", lines[at].first, lines[at].second);
+  return bytes;
+}
+
+void unpack(std::string_view bytes, std::vector<PlacedLine>& lines) {
+  while (!bytes.empty()) {
+    const size_t space = bytes.find(' ');
+    const size_t end = bytes.find('\n');
+    int64_t place = 0;
+    CONVOY_INVARIANT(
+        space < end && end != std::string_view::npos &&
+            std::from_chars(bytes.data(), bytes.data() + space, place).ec == std::errc(),
+        "a rank sent no line");
+    lines.emplace_back(place, bytes.substr(space + 1, end - space - 1));
+    bytes.remove_prefix(end + 1);
+  }
+}
+
+}  // namespace
+
+Log log_of_rank(const std::string& folder, const Log& log) {
+  const bool leads = folder.empty() || comm::read_rank_environment().rank == 0;
+  return leads ? log : Log(LogLevel::Quiet);
+}
+
+RankShare::RankShare(const std::string& folder) {
+  comm::RankEnvironment environment;
+  if (!folder.empty()) {
+    environment = comm::read_rank_environment();
+    flight_ = telemetry::FlightWriter::attach();
+    counts_.emplace(std::filesystem::path(folder) / "done", environment.world);
+    counts_->set(environment.rank, 0);
+  }
+  device::share_cpu_threads(environment.local_world);
+  group_ = comm::join_group(environment, kPatience, &flight_);
+}
+
+int64_t RankShare::report_done(int64_t own) {
+  if (!counts_) return own;
+  counts_->set(rank(), own);
+  return counts_->sum();
+}
+
+void RankShare::gather_in_order(const std::vector<PlacedLine>& own, int64_t begin, int64_t end,
+                                const std::function<void(const std::string&)>& take) {
+  size_t first = 0;
+  for (; begin < end; begin += kPlacesPerRound) {
+    size_t last = first;
+    while (last < own.size() && own[last].first < begin + kPlacesPerRound) ++last;
+    const std::vector<std::string> all = group_->all_gather_bytes(packed(own, first, last));
+    first = last;
+    if (!leads()) continue;
+    std::vector<PlacedLine> lines;
+    for (const std::string& bytes : all) unpack(bytes, lines);
+    std::stable_sort(lines.begin(), lines.end(),
+                     [](const auto& a, const auto& b) { return a.first < b.first; });
+    for (const PlacedLine& line : lines) take(line.second);
+  }
+}
+
+}  // namespace convoy::recipes

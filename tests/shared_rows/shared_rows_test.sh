@@ -1,0 +1,88 @@
+#!/usr/bin/env bash
+# `eval`, `score` and `generate` on ranks: the same bytes for every number of ranks, one voice, and no output when a rank fails or a person
+# stops it.
+#   shared_rows_test.sh SOURCE_FOLDER PROGRAM_FOLDER
+set -euo pipefail
+source=$1 convoy=$2/convoy
+. "$source/tests/files/frame.sh"
+model=$source/examples/tally-3m
+export OMP_NUM_THREADS=1 OMP_WAIT_POLICY=PASSIVE XDG_CACHE_HOME=$work/cache
+cd "$work"
+
+same() { cmp "$1" "$2" || fail "$1 and $2 differ"; }
+
+head -n 7 "$source/examples/sums/test.jsonl" >seven.jsonl
+head -n 2 "$source/examples/sums/test.jsonl" >two.jsonl
+sed 's/"question"/"prompt"/; s/, "answer".*/}/' seven.jsonl >prompts.jsonl
+
+say "score: seven rows in batches of two, on more ranks than rows too"
+for rows in seven two; do
+  for ranks in 1 2 3; do
+    "$convoy" score --model "$model" --data $rows.jsonl --batch-size 2 --nproc $ranks --output $rows-$ranks.jsonl 2>err ||
+      fail "score on $ranks ranks: $(cat err)"
+  done
+  same $rows-1.jsonl $rows-2.jsonl
+  same $rows-1.jsonl $rows-3.jsonl
+done
+[ "$(wc -l <seven-3.jsonl)" = 7 ] || fail "seven rows in, $(wc -l <seven-3.jsonl) out"
+grep -q '^scored 7 rows$\|scored 7 rows' <("$convoy" score --model "$model" --data seven.jsonl --nproc 2 --output x 2>&1) ||
+  fail "the leading rank says what was done"
+"$convoy" score --model "$model" --data seven.jsonl --batch-size 2 --nproc 2 2>/dev/null >stdout.jsonl
+same seven-1.jsonl stdout.jsonl
+
+say "generate: every draw is the same"
+for ranks in 1 2 3; do
+  "$convoy" generate --model "$model" --prompts prompts.jsonl --n 2 --temperature 1.5 --max-new-tokens 24 --batch-size 3 \
+    --nproc $ranks --output answers-$ranks.jsonl 2>err || fail "generate on $ranks ranks: $(cat err)"
+done
+same answers-1.jsonl answers-2.jsonl
+same answers-1.jsonl answers-3.jsonl
+[ "$(wc -l <answers-3.jsonl)" = 14 ] || fail "14 answers wanted"
+grep -q '14/14' err || fail "one bar shows the answers of all ranks: $(cat err)"
+for ranks in 1 2; do
+  "$convoy" generate --model "$model" --prompt "Question: 12 + 7 = ?" --greedy --max-new-tokens 8 --nproc $ranks \
+    2>/dev/null >prompt-$ranks.txt
+done
+same prompt-1.txt prompt-2.txt
+
+say "eval: every figure is the same"
+for ranks in 1 2 3; do
+  "$convoy" eval --model "$model" --data seven.jsonl --generate --max-new-tokens 24 --batch-size 2 --json --nproc $ranks \
+    --output-dir eval-$ranks 2>err >figures-$ranks.json || fail "eval on $ranks ranks: $(cat err)"
+done
+for ranks in 2 3; do
+  same figures-1.json figures-$ranks.json
+  same eval-1/metrics.json eval-$ranks/metrics.json
+  same eval-1/samples.jsonl eval-$ranks/samples.jsonl
+done
+[ "$(wc -l <figures-3.json)" = 1 ] || fail "one rank prints: $(cat figures-3.json)"
+
+say "a rank that fails ends all, with its error and without an output"
+cp seven.jsonl broken.jsonl
+printf '{"question": "no answer", "answer": 7}\n' >>broken.jsonl
+code=0
+"$convoy" score --model "$model" --data broken.jsonl --batch-size 2 --nproc 2 --output broken-out.jsonl 2>err || code=$?
+[ $code = 10 ] || fail "wanted exit 10, found $code: $(cat err)"
+tail -n 1 err | grep -q '"code":10' || fail "the last line is the error's: $(cat err)"
+grep -q 'broken.jsonl:8' err || fail "file and line are named: $(cat err)"
+[ ! -e broken-out.jsonl ] || fail "a file that is not whole was published"
+
+say "Ctrl-C"
+for copy in $(seq 40); do cat "$source/examples/sums/test.jsonl"; done >many.jsonl
+set -m
+"$convoy" score --model "$model" --data many.jsonl --nproc 2 --output many-out.jsonl 2>err &
+job=$!
+set +m
+wait_until 60 grep -q '^score: row\|^score: ' err || fail "no progress: $(cat err)"
+kill -INT -- -$job
+code=0
+wait $job || code=$?
+[ $code = 130 ] || fail "wanted exit 130 after Ctrl-C, found $code: $(cat err)"
+[ ! -e many-out.jsonl ] || fail "a file that is not whole was published"
+
+say "refused"
+code=0
+"$convoy" generate --model "$model" --interactive --nproc 2 2>err || code=$?
+[ $code = 2 ] || fail "--interactive on two ranks: wanted exit 2, found $code"
+grep -q 'a conversation runs on one rank, found 2' err || fail "$(cat err)"
+say "ok"
