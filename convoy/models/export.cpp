@@ -109,8 +109,8 @@ void export_model(nn::CausalLm& model, const io::ModelFolder& source,
   }
   io::write_model_weights(folder, std::move(tensors), config.max_shard_bytes);
   // Of several types config.json names one: the source's word stays.
-  std::map<std::string, std::string> files = model_files(
-      source, dtypes.size() == 1 ? std::optional(*dtypes.begin()) : std::nullopt);
+  std::map<std::string, std::string> files =
+      model_files(source, dtypes.size() == 1 ? std::optional(*dtypes.begin()) : std::nullopt);
   // config.json last, so that a folder that has one is a whole one.
   const auto config_file = files.extract("config.json");
   for (const auto& [name, text] : files) write_file_atomic(folder / name, text);

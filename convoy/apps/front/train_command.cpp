@@ -201,9 +201,9 @@ void read_config(const Context& context, const Invocation& found, bool may_be_se
     throw ConfigError("train wants a configuration", {.hint = "convoy train run.yaml"});
   std::vector<std::string> words = found.rest;
   if (!run.is_here) std::erase_if(words, is_config_file);
-  run.resolved.emplace(read_train_config(
-      run.train, words, flags.preset, context.log(),
-      run.is_here ? settings::Wanted::TrainInputs : settings::Wanted::Anything));
+  run.resolved.emplace(
+      read_train_config(run.train, words, flags.preset, context.log(),
+                        run.is_here ? settings::Wanted::TrainInputs : settings::Wanted::Anything));
   if (!run.train.run_name.empty()) return;
   run.train.run_name = run_name(run.train, found.rest, flags);
   run.resolved->decided("run_name", "name of the config file");

@@ -162,9 +162,8 @@ TEST_F(TrainCommand, TwoLaunchersOfOneHostShareTheRunFolderOfTheirJob) {
 
 // Nodes that see no folder in common: each has its own, and only rank 0's must have the configuration.
 TEST_F(TrainCommand, NodeThatTakesPartNeedsNeitherTheRunFolderNorTheConfiguration) {
-  const std::string job =
-      fmt::format("--nnodes 2 --rdzv-endpoint 127.0.0.1:{} --rdzv-conf join_timeout=30",
-                  testing::free_port());
+  const std::string job = fmt::format(
+      "--nnodes 2 --rdzv-endpoint 127.0.0.1:{} --rdzv-conf join_timeout=30", testing::free_port());
   const std::string both = fmt::format(
       "missing.yaml seed=3 {0} --node-rank 1 --output-dir b > {1}/other 2>&1 & cd {1} && "
       "CONVOY_WORKER={1}/worker {2}/convoy train sums.yaml {0} --node-rank 0 --output-dir a; "

@@ -295,9 +295,8 @@ TEST(SqliteFaults, TheSwitchOfTheJournalWaitsForALock) {
     const OtherConnection other(path);
     other.run("PRAGMA journal_mode = DELETE; PRAGMA application_id = 0");
     other.run(lock);
-    EXPECT_EQ(
-        code_of([&] { open_store(path, {.busy_limit = std::chrono::milliseconds(50)}); }),
-        ExitCode::Resources)
+    EXPECT_EQ(code_of([&] { open_store(path, {.busy_limit = std::chrono::milliseconds(50)}); }),
+              ExitCode::Resources)
         << lock;
     std::thread free_later([&] {
       std::this_thread::sleep_for(std::chrono::milliseconds(300));
