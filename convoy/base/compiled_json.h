@@ -9,15 +9,15 @@
 #include <string_view>
 
 // The classes behind parse() of a std::string and of a std::string_view, and behind dump().
-#define CONVOY_JSON_TEXT_CLASSES(declare, Json)                                                                \
-  declare class nlohmann::detail::serializer<Json>;                                                            \
-  declare class nlohmann::detail::lexer<                                                                       \
-      Json, nlohmann::detail::iterator_input_adapter<std::string::const_iterator>>;                            \
-  declare class nlohmann::detail::parser<                                                                      \
-      Json, nlohmann::detail::iterator_input_adapter<std::string::const_iterator>>;                            \
-  declare class nlohmann::detail::lexer<                                                                       \
-      Json, nlohmann::detail::iterator_input_adapter<std::string_view::const_iterator>>;                       \
-  declare class nlohmann::detail::parser<                                                                      \
+#define CONVOY_JSON_TEXT_CLASSES(declare, Json)                                          \
+  declare class nlohmann::detail::serializer<Json>;                                      \
+  declare class nlohmann::detail::lexer<                                                 \
+      Json, nlohmann::detail::iterator_input_adapter<std::string::const_iterator>>;      \
+  declare class nlohmann::detail::parser<                                                \
+      Json, nlohmann::detail::iterator_input_adapter<std::string::const_iterator>>;      \
+  declare class nlohmann::detail::lexer<                                                 \
+      Json, nlohmann::detail::iterator_input_adapter<std::string_view::const_iterator>>; \
+  declare class nlohmann::detail::parser<                                                \
       Json, nlohmann::detail::iterator_input_adapter<std::string_view::const_iterator>>
 
 CONVOY_JSON_TEXT_CLASSES(extern template, nlohmann::json);

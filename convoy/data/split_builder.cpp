@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kFormatVersion = 2;  // of the tokens: raised when the same row encodes otherwise
+constexpr int kFormatVersion = 3;  // of the tokens: raised when the same row encodes otherwise
 constexpr uint64_t kSplitStream = 0x73706c69742d726full;
 
 enum Part { Train = 0, Val = 1, Test = 2 };

@@ -111,6 +111,7 @@ train::EvaluationFigures evaluate_loss(RankShare& share, const LoadedModel& load
   };
   const train::EvaluationFigures figures =
       *train::evaluate_loss(*loaded.model, dataset, batch_size, share.group(), {}, show);
+  if (share.leads()) progress.update({.done = dataset.num_rows()});
   progress.finish();
   share.report_done(0);
   return figures;

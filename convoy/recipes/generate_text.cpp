@@ -140,17 +140,21 @@ std::vector<generate::Completion> answer(RankShare& share, const LoadedModel& lo
   const auto start = std::chrono::steady_clock::now();
   int64_t own = 0;
   int64_t tokens = 0;
-  const auto show = [&](const generate::Completion& completion) {
-    const int64_t all = share.report_done(++own);
-    if (!share.leads()) return;
-    tokens += static_cast<int64_t>(completion.token_ids.size());
+  const auto show = [&](int64_t all) {
     const double seconds =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    const double tokens_of_all =
-        static_cast<double>(tokens) * static_cast<double>(all) / static_cast<double>(own);
+    // The others' tokens are not counted, but their answers are as long.
+    const double tokens_of_all = static_cast<double>(tokens) * static_cast<double>(all) /
+                                 static_cast<double>(std::max<int64_t>(own, 1));
     progress.update({.done = all, .per_second = tokens_of_all / std::max(seconds, 1e-9)});
   };
-  std::vector<generate::Completion> completions = generator.run(own_prompts, show);
+  std::vector<generate::Completion> completions =
+      generator.run(own_prompts, [&](const generate::Completion& completion) {
+        tokens += static_cast<int64_t>(completion.token_ids.size());
+        const int64_t all = share.report_done(++own);
+        if (share.leads()) show(all);
+      });
+  share.wait_for_all(options.total, show);
   progress.finish();
   return completions;
 }

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <filesystem>
 #include <string_view>
+#include <thread>
 
 #include "convoy/base/error.h"
 #include "convoy/device/threads.h"
@@ -64,6 +65,16 @@ int64_t RankShare::report_done(int64_t own) {
   if (!counts_) return own;
   counts_->set(rank(), own);
   return counts_->sum();
+}
+
+void RankShare::wait_for_all(int64_t total, const std::function<void(int64_t)>& show) {
+  if (size() == 1) return;
+  while (leads() && counts_->sum() < total) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    show(counts_->sum());
+  }
+  group_->barrier();  // what is summed may still hold a rank's earlier work
+  if (leads()) show(total);
 }
 
 void RankShare::gather_in_order(const std::vector<PlacedLine>& own, int64_t begin, int64_t end,

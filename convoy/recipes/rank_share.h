@@ -41,6 +41,8 @@ class RankShare {
 
   // What this rank has done so far. Returns what all have.
   int64_t report_done(int64_t own);
+  // Collective. Blocks until all ranks have done `total` together; on the leading rank `show` is told how far they are, and `total` last.
+  void wait_for_all(int64_t total, const std::function<void(int64_t)>& show);
 
   // Collective. Blocks. On the leading rank `take` gets the lines of all ranks with places from `begin` to `end` - 1, by place. `own`: by place,
   // within these bounds.

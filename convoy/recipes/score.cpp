@@ -48,6 +48,7 @@ class Scorer {
   // Returns the number of rows of all ranks.
   int64_t finish() {
     end_batch();
+    share_.wait_for_all(num_rows_, [this](int64_t all) { progress_.update({.done = all}); });
     write();
     if (output_) output_->finish();
     progress_.finish();

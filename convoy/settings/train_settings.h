@@ -60,7 +60,8 @@ struct LoraSettings {
     visit("target_modules", target_modules,
           "auto or all-linear (q,k,v,o,gate,up,down projections), a list of name endings, or one "
           "regular expression");
-    visit("exclude_modules", exclude_modules, "name endings never adapted");
+    visit("exclude_modules", exclude_modules,
+          "never adapted: a list of name endings, or one regular expression");
     visit("rank_pattern", rank_pattern, "rank by module-name pattern, as in PEFT");
     visit("alpha_pattern", alpha_pattern, "alpha by module-name pattern, as in PEFT");
     visit("modules_to_save", modules_to_save, "modules trained whole and stored with the adapter");

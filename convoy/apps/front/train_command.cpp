@@ -216,7 +216,9 @@ void give_config(const Context& context, const Invocation& found, const RunConfi
     write_file_atomic(parts.config, run.resolved->yaml());
     return;
   }
-  context.log().info("the configuration is not on this host: rank 0's node sends its own");
+  const auto file = std::find_if(found.rest.begin(), found.rest.end(), is_config_file);
+  context.log().info(fmt::format("{} is not on this host: rank 0's node sends its own",
+                                 file == found.rest.end() ? "the configuration" : *file));
   std::copy_if(found.rest.begin(), found.rest.end(), std::back_inserter(parts.overrides),
                [](const std::string& word) { return !is_config_file(word); });
 }
