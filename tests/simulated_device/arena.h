@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Memory that is mapped twice, at a fixed distance: the host's view, whose addresses tensors carry, and the device's view, through
+// which its kernels read and write. What the host may do with its view is a matter of the view's protection; the device's never changes,
+// so that no kernel has to open anything. Not thread-safe.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <set>
+#include <utility>
+
+namespace convoy::simulated {
+
+enum class HostAccess { None, Read, ReadWrite };
+
+class Arena {
+ public:
+  enum class Kind {
+    Device,  // the host's view is a reservation without memory: nothing there can ever be touched
+    Pinned,  // both views show the same pages; the host may touch its own until `protect`
+  };
+  explicit Arena(Kind kind);
+  Arena(const Arena&) = delete;
+  Arena& operator=(const Arena&) = delete;
+
+  // Throws c10::OutOfMemoryError when the arena is full.
+  char* allocate(size_t bytes);
+  void release(char* address);
+  void protect(char* address, HostAccess access);
+
+  bool in_host_view(const void* address) const;
+  // Either view's address, in the view named.
+  char* host_view(const void* address) const;
+  char* device_view(const void* address) const;
+
+ private:
+  void grow(size_t bytes);
+  void add_free(char* begin, size_t bytes);
+
+  Kind kind_;
+  size_t unit_bytes_;
+  char* host_begin_ = nullptr;
+  char* device_begin_ = nullptr;
+  size_t used_bytes_ =
+      0;  // from the beginning of the window: everything beyond was never given out
+  size_t open_bytes_ = 0;  // of the device's view, from its beginning
+  std::map<char*, size_t> free_;
+  std::set<std::pair<size_t, char*>> free_by_size_;
+  std::map<char*, size_t> taken_;
+};
+
+}  // namespace convoy::simulated

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "simulated_device/fallback.h"
+
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/core/LegacyTypeDispatch.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <string_view>
+
+#include "simulated_device/generator.h"
+#include "simulated_device/work.h"
+#include "simulated_device/working_tensors.h"
+
+namespace convoy::simulated {
+namespace {
+
+// Beside pointwise ops, those to which LibTorch's CUDA kernels too take a number in host memory.
+constexpr std::array<std::string_view, 7> kTakeHostNumbers = {
+    "aten::fill_",       "aten::masked_fill_", "aten::masked_fill",     "aten::where",
+    "aten::index_fill_", "aten::index_put_",   "aten::_index_put_impl_"};
+
+bool is_write(const c10::AliasInfo* alias) { return alias != nullptr && alias->isWrite(); }
+
+// One call of an op: its arguments replaced by what the CPU's kernel takes, its results by what the device gives.
+class Call {
+ public:
+  Call(const c10::OperatorHandle& op, torch::jit::Stack& stack)
+      : op_(op),
+        schema_(op.schema()),
+        stack_(stack),
+        count_(schema_.arguments().size()),
+        given_(stack.end() - static_cast<std::ptrdiff_t>(count_), stack.end()) {}
+
+  void run();
+
+ private:
+  struct Opened {
+    at::Tensor tensor;
+    at::Tensor working;
+    size_t argument = 0;
+    bool writes = false;
+  };
+
+  template <class Visit>
+  void for_each_tensor(Visit visit) const;
+  c10::Device find_device() const;
+  std::vector<Use> check_and_collect_uses() const;
+  void check_device(const at::Tensor& tensor, size_t argument, bool writes) const;
+  bool takes_host_numbers() const;
+  const char* wait_kind() const;
+  void replace_arguments(WorkingTensors& tensors);
+  c10::IValue replaced(const c10::IValue& value, size_t argument, WorkingTensors& tensors);
+  at::Tensor open(const at::Tensor& tensor, size_t argument, WorkingTensors& tensors);
+  void run_kernel();
+  void replace_results(WorkingTensors& tensors);
+  c10::IValue closed(const c10::IValue& value, const c10::AliasInfo* alias,
+                     WorkingTensors& tensors) const;
+  const c10::IValue& argument_of(const c10::AliasInfo& alias) const;
+  bool writes(size_t argument) const {
+    return is_write(schema_.arguments()[argument].alias_info());
+  }
+
+  const c10::OperatorHandle& op_;
+  const c10::FunctionSchema& schema_;
+  torch::jit::Stack& stack_;
+  size_t count_;
+  std::vector<c10::IValue> given_;
+  c10::Device device_ = c10::kCPU;
+  std::vector<Opened> opened_;
+  bool has_generator_ = false;
+};
+
+void Call::run() {
+  device_ = find_device();
+  const Work work(device_, check_and_collect_uses());
+  WorkingTensors tensors(device_);
+  replace_arguments(tensors);
+  run_kernel();
+  for (const Opened& opened : opened_)
+    if (opened.writes) tensors.update(opened.tensor, opened.working);
+  replace_results(tensors);
+  if (const char* kind = wait_kind()) machine().wait_for_stream(work.stream(), kind, true);
+}
+
+template <class Visit>
+void Call::for_each_tensor(Visit visit) const {
+  for (size_t i = 0; i < count_; ++i) {
+    const c10::IValue& value = given_[i];
+    if (value.isTensor()) {
+      if (value.toTensor().defined()) visit(value.toTensor(), i);
+    } else if (value.isTensorList()) {
+      for (const at::Tensor& tensor : value.toTensorVector())
+        if (tensor.defined()) visit(tensor, i);
+    } else if (value.isOptionalTensorList()) {
+      for (const std::optional<at::Tensor>& tensor : value.toOptionalTensorList().vec())
+        if (tensor.has_value() && tensor->defined()) visit(*tensor, i);
+    }
+  }
+}
+
+c10::Device Call::find_device() const {
+  std::optional<c10::Device> device;
+  for_each_tensor([&](const at::Tensor& tensor, size_t) {
+    if (!device.has_value() && is_simulated(tensor)) device = tensor.device();
+  });
+  for (const c10::IValue& value : given_)
+    if (!device.has_value() && value.isDevice()) device = value.toDevice();
+  if (!device.has_value() || !device->has_index()) return {kDeviceType, current_device()};
+  return *device;
+}
+
+std::vector<Use> Call::check_and_collect_uses() const {
+  std::vector<Use> uses;
+  for_each_tensor([&](const at::Tensor& tensor, size_t argument) {
+    check_device(tensor, argument, writes(argument));
+    add_use(uses, tensor, writes(argument));
+  });
+  return uses;
+}
+
+void Call::check_device(const at::Tensor& tensor, size_t argument, bool writes) const {
+  if (tensor.device() == device_) return;
+  const bool is_host_number = tensor.is_cpu() && tensor.dim() == 0 && !writes;
+  TORCH_CHECK(is_host_number && takes_host_numbers(), current_op().text(), " runs on ", device_,
+              ", but its argument `", schema_.arguments()[argument].name(), "` is a tensor of ",
+              tensor.device(), ", of sizes ", tensor.sizes(), ": move it there first");
+}
+
+bool Call::takes_host_numbers() const {
+  return op_.hasTag(at::Tag::pointwise) ||
+         std::find(kTakeHostNumbers.begin(), kTakeHostNumbers.end(), schema_.name()) !=
+             kTakeHostNumbers.end();
+}
+
+// What a GPU could only give to the host by a wait; null where there is nothing.
+const char* Call::wait_kind() const {
+  if (op_.hasTag(at::Tag::data_dependent_output)) return "value on host";
+  if (!op_.hasTag(at::Tag::dynamic_output_shape)) return nullptr;
+  // Their masks are turned into indices by `nonzero`, which counts.
+  if (schema_.name().starts_with("aten::index")) return nullptr;
+  const std::optional<int> size = schema_.argumentIndexWithName("output_size");
+  if (size.has_value() && !given_[static_cast<size_t>(*size)].isNone()) return nullptr;
+  return "shape on host";
+}
+
+void Call::replace_arguments(WorkingTensors& tensors) {
+  const size_t begin = stack_.size() - count_;
+  for (size_t i = 0; i < count_; ++i) stack_[begin + i] = replaced(given_[i], i, tensors);
+}
+
+c10::IValue Call::replaced(const c10::IValue& value, size_t argument, WorkingTensors& tensors) {
+  if (value.isTensor()) return open(value.toTensor(), argument, tensors);
+  if (value.isTensorList()) {
+    c10::List<at::Tensor> list;
+    for (const at::Tensor& tensor : value.toTensorVector())
+      list.push_back(open(tensor, argument, tensors));
+    return list;
+  }
+  if (value.isOptionalTensorList()) {
+    c10::List<std::optional<at::Tensor>> list;
+    for (const std::optional<at::Tensor>& tensor : value.toOptionalTensorList().vec())
+      list.push_back(tensor.has_value() ? std::optional(open(*tensor, argument, tensors))
+                                        : std::nullopt);
+    return list;
+  }
+  if (value.isDevice()) return c10::Device(c10::kCPU);
+  const bool is_generator = schema_.arguments()[argument].type()->isSubtypeOf(
+      *c10::OptionalType::create(c10::GeneratorType::get()));
+  if (!is_generator) return value;
+  has_generator_ = true;
+  at::Generator generator =
+      value.isNone() ? default_generator(device_.index()) : value.toGenerator();
+  return inner_generator(generator, device_);
+}
+
+at::Tensor Call::open(const at::Tensor& tensor, size_t argument, WorkingTensors& tensors) {
+  if (!tensor.defined()) return tensor;
+  at::Tensor working = tensors.open(tensor);
+  opened_.push_back({tensor, working, argument, writes(argument)});
+  return working;
+}
+
+// The CPU's default generator with the state of the device's, for ops that draw from it without taking a generator.
+class DefaultGeneratorOf {
+ public:
+  explicit DefaultGeneratorOf(c10::Device device)
+      : inner_(inner_generator(default_generator(device.index()), device)),
+        host_(at::detail::getDefaultCPUGenerator()),
+        hosts_state_(host_.get_state()) {
+    host_.set_state(inner_.get_state());
+  }
+  ~DefaultGeneratorOf() {
+    inner_.set_state(host_.get_state());
+    host_.set_state(hosts_state_);
+  }
+  DefaultGeneratorOf(const DefaultGeneratorOf&) = delete;
+  DefaultGeneratorOf& operator=(const DefaultGeneratorOf&) = delete;
+
+ private:
+  at::Generator inner_;
+  at::Generator host_;
+  at::Tensor hosts_state_;
+};
+
+void Call::run_kernel() {
+  const at::AutoDispatchBelowADInplaceOrView below;
+  std::optional<DefaultGeneratorOf> generator;
+  if (!has_generator_ && op_.hasTag(at::Tag::nondeterministic_seeded)) generator.emplace(device_);
+  op_.redispatchBoxed(c10::DispatchKeySet(c10::DispatchKey::CPU), &stack_);
+}
+
+void Call::replace_results(WorkingTensors& tensors) {
+  const auto& returns = schema_.returns();
+  const size_t begin = stack_.size() - returns.size();
+  for (size_t i = 0; i < returns.size(); ++i)
+    stack_[begin + i] = closed(stack_[begin + i], returns[i].alias_info(), tensors);
+}
+
+c10::IValue Call::closed(const c10::IValue& value, const c10::AliasInfo* alias,
+                         WorkingTensors& tensors) const {
+  if (is_write(alias)) return argument_of(*alias);
+  if (value.isTensor()) return tensors.close(value.toTensor());
+  if (!value.isTensorList()) return value;
+  c10::List<at::Tensor> list;
+  for (const at::Tensor& tensor : value.toTensorVector()) list.push_back(tensors.close(tensor));
+  return list;
+}
+
+const c10::IValue& Call::argument_of(const c10::AliasInfo& alias) const {
+  for (size_t i = 0; i < count_; ++i) {
+    const c10::AliasInfo* own = schema_.arguments()[i].alias_info();
+    if (own != nullptr && *own == alias) return given_[i];
+  }
+  TORCH_CHECK(false, schema_.name(), " returns what none of its arguments is");
+}
+
+}  // namespace
+
+void run_cpu_kernel(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
+  Call(op, *stack).run();
+}
+
+}  // namespace convoy::simulated

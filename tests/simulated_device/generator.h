@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Random numbers of a device: those that the CPU's generator gives for the same seed, from a state of the device's own.
+#pragma once
+
+#include <ATen/core/Generator.h>
+#include <c10/core/Device.h>
+
+namespace convoy::simulated {
+
+at::Generator make_generator(c10::DeviceIndex device, uint64_t seed);
+
+// The CPU generator inside. Throws where the generator is not of this device.
+at::Generator& inner_generator(at::Generator& generator, c10::Device device);
+
+// The one that ops of the device use where none is given.
+at::Generator& default_generator(c10::DeviceIndex device);
+
+}  // namespace convoy::simulated

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A device for tests, `sim`, that proves GPU code paths without a GPU. Its tensors compute what CPU tensors compute, bit for bit,
+// but what would go wrong on a GPU goes wrong here, at once and every time:
+//  - the host touches device memory: SIGSEGV, after a report of the block and of where the host was;
+//  - an op gets a tensor of another device: an error that names both;
+//  - work of two streams on the same bytes without an event or wait between them, or a block freed while another stream may still
+//    use it: an error that names ops, streams and block;
+//  - the host writes a pinned buffer that a copy may still read, or reads one that a copy may still write: SIGSEGV, with a report.
+// Waits of the host for a device, and the memory of each device, are counted.
+//
+// Several devices live in one process: sim:0, sim:1, ... LibTorch keeps one device of this kind in a process, so all below is state of
+// the process. Everything is thread-safe.
+#pragma once
+
+#include <c10/core/Device.h>
+#include <c10/core/Stream.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace convoy::simulated {
+
+// Makes `devices` of them known to LibTorch. Again with the same number or fewer it does nothing; more is an error. Before the first
+// backward of the process: LibTorch's engine counts devices once.
+void install(int devices);
+
+// sim:`index`.
+c10::Device device(int index = 0);
+
+// One time that the host had to wait for a device.
+struct HostWait {
+  std::string
+      kind;  // "copy to host", "copy to device", "value on host", "shape on host", "stream", "event", "device"
+  std::string origin;  // the op, and the outermost op or node of backward that it belongs to
+};
+
+// Waits of all threads since the last reset. A copy between a device and host memory waits unless it is non_blocking and the host memory
+// is pinned. Waiting for what the host already knows to be done is none.
+std::vector<HostWait> host_waits();
+void reset_host_waits();
+
+struct MemoryFigures {
+  size_t live_bytes = 0;
+  size_t peak_bytes = 0;  // since the last reset
+  int64_t allocations = 0;
+};
+// The same figures as at::accelerator::getDeviceStats gives.
+MemoryFigures memory(int device = 0);
+void reset_peak(int device = 0);
+
+// Allocations that would exceed it throw c10::OutOfMemoryError, as CUDA's do. 0: no limit but the host's.
+void set_capacity(int device, size_t bytes);
+
+// Faults found where nothing could be thrown (a block freed too early). They are also thrown by the next work of the device, once.
+std::vector<std::string> take_findings();
+
+}  // namespace convoy::simulated

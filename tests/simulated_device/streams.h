@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What must have happened before what: vector clocks of streams, joined by events and by waits of the host. Work runs at once here, so
+// order is what these clocks say, never what time says. Not thread-safe.
+#pragma once
+
+#include <c10/core/Stream.h>
+
+#include <cstdint>
+#include <map>
+#include <vector>
+
+namespace convoy::simulated {
+
+// The highest step of each stream, by its number, that is known to be done.
+using Clock = std::vector<uint64_t>;
+
+// One piece of work: the `step`th of its stream.
+struct Moment {
+  size_t stream = 0;
+  uint64_t step = 0;
+};
+
+class Streams {
+ public:
+  // The number of a stream, which it gets when it is first named.
+  size_t number(c10::Stream stream);
+  c10::Stream stream(size_t number) const { return streams_.at(number).stream; }
+  c10::Stream create(c10::DeviceIndex device);
+
+  // New work at the end of a stream, after all the host knew when it was submitted.
+  Moment submit(size_t stream);
+  // Work of the stream from now on is after what the clock says.
+  void wait(size_t stream, const Clock& clock);
+  const Clock& clock(size_t stream) const { return streams_.at(stream).clock; }
+  bool is_before(const Moment& moment, size_t stream) const;
+  bool is_known_to_all(const Moment& moment) const;
+
+  bool host_knows(const Moment& moment) const;
+  bool host_knows(const Clock& clock) const;
+  void host_learns(const Clock& clock);
+  std::vector<size_t> of_device(c10::DeviceIndex device) const;
+
+ private:
+  struct Entry {
+    c10::Stream stream;
+    Clock clock;
+  };
+  std::vector<Entry> streams_;
+  std::map<std::pair<c10::DeviceIndex, c10::StreamId>, size_t> numbers_;
+  std::map<c10::DeviceIndex, c10::StreamId> last_id_;
+  Clock host_;
+};
+
+}  // namespace convoy::simulated
