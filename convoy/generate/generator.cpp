@@ -104,16 +104,15 @@ void Generator::advance(std::vector<Row*> rows, nn::KvCache& cache) const {
   if (ids.size() != rows.size()) {
     hidden_TD = hidden_TD.index_select(0, at::tensor(last, at::kLong));
   }
-  const at::Tensor logits_RV = model_.head().forward(hidden_TD).to(at::kFloat).contiguous();
-  const float* logits = logits_RV.const_data_ptr<float>();
-  for (size_t r = 0; r < rows.size(); ++r) {
-    Row& row = *rows[r];
-    const float* begin = logits + static_cast<int64_t>(r) * model_.vocab_size();
-    take(row, sample_token({begin, static_cast<size_t>(pickable_ids_)}, config_.sampling,
-                           {.row = row.index,
-                            .sample = row.sample,
-                            .position = static_cast<int64_t>(row.generated.size())}));
+  std::vector<DrawPoint> points;
+  for (const Row* row : rows) {
+    points.push_back({.row = row->index,
+                      .sample = row->sample,
+                      .position = static_cast<int64_t>(row->generated.size())});
   }
+  const std::vector<int32_t> tokens =
+      sample_tokens(model_.head().forward(hidden_TD), pickable_ids_, config_.sampling, points);
+  for (size_t r = 0; r < rows.size(); ++r) take(*rows[r], tokens[r]);
 }
 
 void Generator::take(Row& row, int32_t token) const {

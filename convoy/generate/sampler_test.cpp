@@ -16,10 +16,21 @@ namespace {
 // Shares of the ids over many positions.
 std::map<int32_t, double> shares(const std::vector<float>& logits, const SamplerConfig& config,
                                  int draws = 20000) {
+  std::vector<DrawPoint> points;
+  for (int i = 0; i < draws; ++i) points.push_back({.position = i});
+  const auto width = static_cast<int64_t>(logits.size());
   std::map<int32_t, double> found;
-  for (int i = 0; i < draws; ++i)
-    found[sample_token(logits, config, {.position = i})] += 1.0 / draws;
+  for (const int32_t id :
+       sample_tokens(at::tensor(logits).expand({draws, width}), width, config, points))
+    found[id] += 1.0 / draws;
   return found;
+}
+
+int32_t sample_token(const std::vector<float>& logits, const SamplerConfig& config,
+                     const DrawPoint& point) {
+  return sample_tokens(at::tensor(logits).unsqueeze(0), static_cast<int64_t>(logits.size()), config,
+                       {point})
+      .front();
 }
 
 // Logits whose softmax is 0.5, 0.25, 0.15, 0.1 for ids 2, 0, 3, 1.

@@ -1,16 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Scores in fp32, softmax in fp32, weights rounded to the model's type before they meet the values.
-#include <numeric>
-
 #include "convoy/kernels/attention/attention_tasks.h"
 #include "convoy/kernels/simd/element.h"
 
 namespace convoy::kernels::attention {
 namespace {
-
-// Queries of a row up to which packing its keys costs more than plain dot products.
-constexpr int64_t kFewQueries = 8;
 
 template <class Element>
 struct Head {
@@ -41,28 +36,6 @@ struct Scratch {
   std::vector<float> sums;
   std::vector<float> out;
 };
-
-// Dot products straight from the cache.
-template <class Element>
-void attend_few(const Head<Element>& head, const AttentionConfig& config, Slice<const Element> k,
-                Slice<const Element> v, Scratch<Element>& scratch) {
-  const auto& loops = simd_kernels<Element>();
-  scratch.scores.resize(head.keys);
-  scratch.out.resize(head.features);
-  float* scores = scratch.scores.data();
-  for (int64_t query = 0; query < head.queries; ++query) {
-    const KeyRange range = visible_keys(head.keys - head.queries + query, config);
-    for (int64_t key = range.begin; key < range.end; ++key) {
-      scores[key] = loops.dot(head.q.at(query), k.at(key), head.features);
-    }
-    const float total = simd_kernels<float>().attention_weights(
-        scores, scores, range.begin, range.end, head.keys, static_cast<float>(config.scale),
-        head.log_sum_exp + query);
-    loops.weighted_sum(scores + range.begin, v.at(range.begin), v.stride,
-                       {range.end - range.begin, head.features}, scratch.out.data());
-    loops.round_row(scratch.out.data(), head.out.at(query), head.features, 1.0f / total);
-  }
-}
 
 template <class Element>
 void attend_block(const Head<Element>& head, const AttentionConfig& config, PackedView<Element> k,
@@ -104,50 +77,47 @@ void attend_packed(const Head<Element>& head, const AttentionConfig& config, Pac
   }
 }
 
+// Rows of more than kFewQueries queries.
 template <class Element>
-void forward_all(const Inputs& inputs, const Output& output) {
+void attend_many(const Inputs& inputs, const Output& output) {
   using Packed = PackedHeads<Element>;
+  constexpr int64_t least = kFewQueries + 1;
   const int64_t group = inputs.num_heads() / inputs.num_kv_heads();
-  Packed packed_k(inputs, Packed::Layout::FeaturesByKeys);
-  Packed packed_v(inputs, Packed::Layout::KeysByFeatures);
-  const std::vector<HeadTask> kv_tasks = head_tasks(inputs, inputs.num_kv_heads());
+  Packed packed_k(inputs, Packed::Layout::FeaturesByKeys, least);
+  Packed packed_v(inputs, Packed::Layout::KeysByFeatures, least);
+  const std::vector<HeadTask> kv_tasks = head_tasks(inputs, inputs.num_kv_heads(), least);
   for_tasks(static_cast<int64_t>(kv_tasks.size()), [&]() -> TaskBody {
     return [&](int64_t index) {
       const HeadTask task = kv_tasks[index];
-      if (inputs.queries(task.row) <= kFewQueries) return;
       packed_k.pack(task, read_head<Element>(inputs.rows[task.row].k_SKE, 0, task.head));
       packed_v.pack(task, read_head<Element>(inputs.rows[task.row].v_SKE, 0, task.head));
     };
   });
-  const std::vector<HeadTask> tasks = head_tasks(inputs, inputs.num_heads());
+  const std::vector<HeadTask> tasks = head_tasks(inputs, inputs.num_heads(), least);
   for_tasks(static_cast<int64_t>(tasks.size()), [&]() -> TaskBody {
     auto scratch = std::make_shared<Scratch<Element>>();
     return [&, scratch](int64_t index) {
       const HeadTask task = tasks[index];
       const HeadTask kv{task.row, task.head / group};
-      const Head<Element> head = make_head<Element>(inputs, output, task);
-      if (head.queries > kFewQueries) {
-        attend_packed(head, inputs.config, packed_k.view(kv), packed_v.view(kv), *scratch);
-      } else {
-        attend_few(head, inputs.config, read_head<Element>(inputs.rows[kv.row].k_SKE, 0, kv.head),
-                   read_head<Element>(inputs.rows[kv.row].v_SKE, 0, kv.head), *scratch);
-      }
+      attend_packed(make_head<Element>(inputs, output, task), inputs.config, packed_k.view(kv),
+                    packed_v.view(kv), *scratch);
     };
   });
 }
 
 }  // namespace
 
-std::vector<HeadTask> head_tasks(const Inputs& inputs, int64_t heads) {
-  std::vector<int64_t> rows(inputs.rows.size());
-  std::iota(rows.begin(), rows.end(), 0);
+std::vector<HeadTask> head_tasks(const Inputs& inputs, int64_t heads, int64_t least_queries) {
+  std::vector<int64_t> rows;
+  for (int64_t row = 0; row < inputs.num_rows(); ++row) {
+    if (inputs.queries(row) >= least_queries) rows.push_back(row);
+  }
   std::stable_sort(rows.begin(), rows.end(), [&](int64_t a, int64_t b) {
     return inputs.queries(a) * inputs.keys(a) > inputs.queries(b) * inputs.keys(b);
   });
   std::vector<HeadTask> tasks;
   for (int64_t row : rows) {
-    for (int64_t head = 0; head < heads && inputs.queries(row) > 0; ++head)
-      tasks.push_back({row, head});
+    for (int64_t head = 0; head < heads; ++head) tasks.push_back({row, head});
   }
   return tasks;
 }
@@ -158,7 +128,8 @@ Output run_forward(const Inputs& inputs) {
                 .log_sum_exp_HT = at::empty({q.size(1), q.size(0)}, q.options().dtype(at::kFloat))};
   if (q.numel() == 0 || inputs.rows.empty()) return output;
   with_element(q, "attention",
-               [&](auto element) { forward_all<decltype(element)>(inputs, output); });
+               [&](auto element) { attend_many<decltype(element)>(inputs, output); });
+  attend_few_queries(inputs, output);
   return output;
 }
 

@@ -2,7 +2,8 @@
 //
 // Forward and backward of packed attention. Work is one task per (row, query head). A first phase
 // packs keys and values for the GEMM loops, once per (row, key/value head): query heads that share
-// them read one copy. Forward leaves rows of few queries as they are and takes plain dot products.
+// them read one copy. Rows of few queries (decoding) are another way: one task per (row, key/value
+// head) reads keys and values where they lie, once, for all query heads that share them.
 // Memory: each thread holds the scores of kQueryBlock queries against the keys of its row. Besides
 // there are the packed operands, and in backward the sums of dK and dV of every query head in fp32
 // (2 x H x S x E), which are added up at the end.
@@ -12,6 +13,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "convoy/kernels/attention/attention.h"
@@ -21,6 +23,8 @@ namespace convoy::kernels::attention {
 
 // Queries per score block.
 inline constexpr int64_t kQueryBlock = 64;
+// Queries of a row up to which packing its keys costs more than plain dot products.
+inline constexpr int64_t kFewQueries = 8;
 
 struct Inputs {
   at::Tensor q_THE;  // last dimension contiguous, here and in the rows
@@ -40,6 +44,8 @@ struct Output {
   at::Tensor log_sum_exp_HT;  // fp32
 };
 Output run_forward(const Inputs& inputs);
+// The part of run_forward for rows of at most kFewQueries queries.
+void attend_few_queries(const Inputs& inputs, const Output& output);
 
 struct Gradients {
   at::Tensor q_THE;
@@ -60,12 +66,12 @@ inline KeyRange visible_keys(int64_t position, const AttentionConfig& config) {
   return {begin, position + 1};
 }
 
-// (row, head) pairs, longest rows first, so that threads end together.
+// (row, head) pairs of rows of at least `least_queries`, longest rows first, so that threads end together.
 struct HeadTask {
   int64_t row = 0;
   int64_t head = 0;
 };
-std::vector<HeadTask> head_tasks(const Inputs& inputs, int64_t heads);
+std::vector<HeadTask> head_tasks(const Inputs& inputs, int64_t heads, int64_t least_queries = 1);
 
 // One head of one tensor: element (token, feature) at data[token * stride + feature].
 template <class Element>
@@ -86,22 +92,25 @@ Slice<Element> write_head(const at::Tensor& x_THE, int64_t token, int64_t head) 
           x_THE.stride(0)};
 }
 
-// One operand of every row and key/value head, packed.
+// One operand of every key/value head of rows of at least `least_queries`, packed.
 template <class Element>
 class PackedHeads {
  public:
   enum class Layout { FeaturesByKeys, KeysByFeatures };  // k by n of the GEMM's B
 
-  PackedHeads(const Inputs& inputs, Layout layout) : layout_(layout) {
+  PackedHeads(const Inputs& inputs, Layout layout, int64_t least_queries = 1)
+      : layout_(layout), buffers_(inputs.rows.size()) {
     for (int64_t row = 0; row < inputs.num_rows(); ++row) {
       shapes_.push_back(shape(inputs.keys(row), inputs.q_THE.size(2)));
-      buffers_.emplace_back(inputs.num_kv_heads() * packed_elements<Element>(shapes_.back()));
+      if (inputs.queries(row) < least_queries) continue;
+      buffers_[row] = std::make_unique_for_overwrite<Element[]>(
+          inputs.num_kv_heads() * packed_elements<Element>(shapes_.back()));
     }
   }
 
   void pack(HeadTask task, Slice<const Element> from) {
     const GemmShape packed = shapes_[task.row];
-    Element* to = buffers_[task.row].data() + task.head * packed_elements<Element>(packed);
+    Element* to = buffers_[task.row].get() + task.head * packed_elements<Element>(packed);
     const auto& loops = simd_kernels<Element>();
     const auto loop = layout_ == Layout::FeaturesByKeys ? loops.pack_columns : loops.pack_rows;
     loop(from.data, from.stride, packed, to);
@@ -109,7 +118,7 @@ class PackedHeads {
 
   PackedView<Element> view(HeadTask task) const {
     const GemmShape packed = shapes_[task.row];
-    return {buffers_[task.row].data() + task.head * packed_elements<Element>(packed),
+    return {buffers_[task.row].get() + task.head * packed_elements<Element>(packed),
             panel_elements<Element>(packed.k)};
   }
 
@@ -121,7 +130,7 @@ class PackedHeads {
 
   Layout layout_;
   std::vector<GemmShape> shapes_;
-  std::vector<std::vector<Element>> buffers_;
+  std::vector<std::unique_ptr<Element[]>> buffers_;  // by row
 };
 
 }  // namespace convoy::kernels::attention

@@ -158,14 +158,3 @@ void pack_columns(const Element* b_t, int64_t stride, GemmShape shape, Element* 
     }
   }
 }
-
-template <class Element>
-void weighted_sum(const float* weights, const Element* rows, int64_t stride, RowShape shape,
-                  float* out) {
-  for_lanes(shape.width, [&](int64_t at, auto count) {
-    Floats total{};
-    for (int64_t row = 0; row < shape.rows; ++row)
-      total += weights[row] * load_lanes(rows + row * stride + at, count);
-    store_lanes(out + at, total, count);
-  });
-}

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <limits>
 #include <type_traits>
+#include <utility>
 
 #include "convoy/kernels/simd/simd_kernels.h"
 
@@ -25,6 +26,7 @@ namespace {
 #include "convoy/kernels/simd/vector16.inl"
 #include "convoy/kernels/simd/row_loops.inl"
 #include "convoy/kernels/simd/panel_gemm.inl"
+#include "convoy/kernels/simd/query_loops.inl"
 // clang-format on
 }  // namespace
 #include "convoy/kernels/simd/simd_table.inl"

@@ -30,6 +30,16 @@ struct NormParameters {
   bool scale_by_one_plus = false;  // Gemma's order; see NormOrder
 };
 
+// Few queries against the keys (or values) of a row. Strides in elements; scores and weights share one.
+struct QueryShape {
+  int64_t queries = 0;
+  int64_t query_stride = 0;  // also of the sums
+  int64_t keys = 0;
+  int64_t key_stride = 0;
+  int64_t features = 0;
+  int64_t score_stride = 0;
+};
+
 struct GemmShape {
   int64_t m = 0;
   int64_t n = 0;
@@ -67,6 +77,20 @@ struct AdamWFactors {
   float gradient_scale;
 };
 
+struct LogitRange {
+  float lowest = 0;
+  float highest = 0;
+  bool all_numbers = true;  // no NaN
+};
+
+// Buckets of logits from `highest` down; what lies below the last one belongs to it.
+struct LogitScale {
+  float highest = 0;
+  float inverse_temperature = 1;
+  float buckets_per_unit = 0;
+  float last_bucket = 0;
+};
+
 template <class Element>
 struct SimdKernels {
   // y = norm(x) * w over contiguous rows; inverse_rms per row may be null.
@@ -96,6 +120,13 @@ struct SimdKernels {
   void (*attention_weights_backward)(float* scores, float* grad_p, int64_t begin, int64_t end,
                                      int64_t width, float scale, float log_sum_exp, float delta);
 
+  // scores[query][key] = queries[query] . keys[key], over rows `strides` apart.
+  void (*query_scores)(const Element* queries, const Element* keys, float* scores,
+                       const QueryShape& shape);
+  // out[query][width] = sum over keys of weights[query][key] * values[key].
+  void (*query_sums)(const float* weights, const Element* values, float* out,
+                     const QueryShape& shape);
+
   float (*dot)(const Element* a, const Element* b, int64_t count);
   void (*round_row)(const float* from, Element* to, int64_t count, float factor);
   void (*add_rows)(const float* from, float* to, int64_t count);
@@ -104,6 +135,12 @@ struct SimdKernels {
   float (*log_sum_exp)(const float* logits, int64_t count, int64_t* largest);
   // grad[i] = exp(logits[i] - log_sum_exp); the caller subtracts 1 at the label.
   void (*softmax_row)(const float* logits, Element* grad, int64_t count, float log_sum_exp);
+
+  LogitRange (*logit_range)(const Element* logits, int64_t count);
+  // weights[i] = exp((logits[i] - highest) * inverse_temperature); `buckets` may be null.
+  void (*weigh_logits)(const Element* logits, int64_t count, const LogitScale& scale,
+                       float* weights, uint16_t* buckets);
+  float (*sum)(const float* values, int64_t count);
 
   double (*sum_of_squares)(const Element* values, int64_t count);
   // `rounded` (may be null) receives the new values in the model's type.
@@ -120,9 +157,6 @@ struct SimdKernels {
   // C [m, round_up(n)] = A [m, k] B, or C += A B.
   void (*multiply)(const Element* a, int64_t stride_a, PackedView<Element> b, float* c,
                    int64_t stride_c, GemmShape shape, bool accumulate);
-  // out[width] = sum over rows of weights[row] * row.
-  void (*weighted_sum)(const float* weights, const Element* rows, int64_t stride, RowShape shape,
-                       float* out);
 };
 
 // Throws StateError for a level this machine cannot run.

@@ -46,6 +46,69 @@ TEST(SimdKernels, MultiplyOnEveryLevel) {
   }
 }
 
+template <class Element>
+void check_query_loops(CpuIsa isa, int64_t queries, int64_t keys, int64_t features) {
+  const auto dtype = c10::CppTypeToScalarType<Element>::value;
+  const at::Tensor q = testing::sample({queries, features}, dtype, 1);
+  const at::Tensor k = testing::sample({keys, 2, features}, dtype, 2);  // every other row is read
+  const at::Tensor weights = testing::sample({queries, keys}, at::kFloat, 3);
+  const at::Tensor scores = at::zeros({queries, keys});
+  const at::Tensor sums = at::zeros({queries, features});
+  const QueryShape shape{.queries = queries,
+                         .query_stride = features,
+                         .keys = keys,
+                         .key_stride = 2 * features,
+                         .features = features,
+                         .score_stride = keys};
+  const auto& loops = simd_kernels<Element>(isa);
+  loops.query_scores(q.const_data_ptr<Element>(), k.const_data_ptr<Element>(),
+                     scores.mutable_data_ptr<float>(), shape);
+  loops.query_sums(weights.const_data_ptr<float>(), k.const_data_ptr<Element>(),
+                   sums.mutable_data_ptr<float>(), shape);
+  const at::Tensor wide_k = k.select(1, 0).to(at::kDouble);
+  EXPECT_LT(testing::relative_error(scores, at::matmul(q.to(at::kDouble), wide_k.t())),
+            testing::tolerance(at::kFloat, features))
+      << cpu_isa_name(isa) << " " << queries << "x" << keys << "x" << features;
+  EXPECT_LT(testing::relative_error(sums, at::matmul(weights.to(at::kDouble), wide_k)),
+            testing::tolerance(at::kFloat, keys))
+      << cpu_isa_name(isa) << " " << queries << "x" << keys << "x" << features;
+}
+
+TEST(SimdKernels, QueryLoopsOnEveryLevel) {
+  for (CpuIsa isa : usable_cpu_isas()) {
+    for (const auto& [queries, keys, features] : std::vector<std::array<int64_t, 3>>{
+             {1, 1, 1}, {1, 16, 64}, {4, 37, 64}, {7, 5, 128}, {5, 100, 33}, {2, 18, 80}}) {
+      check_query_loops<float>(isa, queries, keys, features);
+      check_query_loops<at::BFloat16>(isa, queries, keys, features);
+    }
+  }
+}
+
+TEST(SimdKernels, LogitLoopsOnEveryLevel) {
+  for (CpuIsa isa : usable_cpu_isas()) {
+    for (const int64_t count : {1, 15, 16, 100}) {
+      at::Tensor logits = testing::sample({count}, at::kFloat, 4);
+      const auto& loops = simd_kernels<float>(isa);
+      const LogitRange range = loops.logit_range(logits.const_data_ptr<float>(), count);
+      EXPECT_EQ(range.highest, logits.max().item<float>());
+      EXPECT_EQ(range.lowest, logits.min().item<float>());
+      EXPECT_TRUE(range.all_numbers);
+      const at::Tensor weights = at::zeros({count});
+      std::vector<uint16_t> buckets(static_cast<size_t>(count));
+      loops.weigh_logits(logits.const_data_ptr<float>(), count, {range.highest, 2.0f, 10.0f, 5.0f},
+                         weights.mutable_data_ptr<float>(), buckets.data());
+      EXPECT_TRUE(at::allclose(weights, ((logits - range.highest) * 2).exp(), 1e-6, 0));
+      const at::Tensor wanted = ((range.highest - logits) * 10).clamp_max(5).to(at::kLong);
+      for (int64_t at = 0; at < count; ++at)
+        EXPECT_EQ(buckets[static_cast<size_t>(at)], wanted[at].item<int64_t>());
+      EXPECT_NEAR(loops.sum(weights.const_data_ptr<float>(), count), weights.sum().item<float>(),
+                  1e-4);
+      logits[count - 1] = NAN;
+      EXPECT_FALSE(loops.logit_range(logits.const_data_ptr<float>(), count).all_numbers);
+    }
+  }
+}
+
 TEST(SimdKernels, ExponentialOnEveryLevel) {
   const at::Tensor x = at::linspace(-100, 85, 4001);
   for (CpuIsa isa : usable_cpu_isas()) {

@@ -14,18 +14,22 @@ constexpr SimdKernels<Element> make_table() {
   table.gated_gelu_tanh_backward = gated_backward<Element, gelu_tanh>;
   table.attention_weights = attention_weights<Element>;
   table.attention_weights_backward = attention_weights_backward;
+  table.query_scores = query_scores<Element>;
+  table.query_sums = query_sums<Element>;
   table.dot = dot<Element>;
   table.round_row = round_row<Element>;
   table.add_rows = add_rows;
   table.log_sum_exp = log_sum_exp;
   table.softmax_row = softmax_row<Element>;
+  table.logit_range = logit_range<Element>;
+  table.weigh_logits = weigh_logits<Element>;
+  table.sum = sum_row;
   table.sum_of_squares = sum_of_squares<Element>;
   table.adamw = adamw<Element>;
   table.pack_rows = pack_rows_from<Element, Element>;
   table.pack_columns = pack_columns<Element>;
   table.pack_float_rows = pack_rows_from<float, Element>;
   table.multiply = multiply<Element>;
-  table.weighted_sum = weighted_sum<Element>;
   return table;
 }
 

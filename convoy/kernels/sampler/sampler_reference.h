@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The definition of sample_tokens(): a full sort in double. For tests.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "convoy/kernels/sampler/sampler.h"
+
+namespace convoy::kernels::reference {
+
+struct Share {
+  int64_t id = 0;
+  double end =
+      0;  // of what is kept, cumulated; the id is picked for numbers from the share before to here
+};
+
+// The ids that may be picked, in the order in which the number finds them; empty where there is no token to pick.
+std::vector<Share> shares_of_row(std::span<const double> logits, const SamplingRule& rule);
+
+}  // namespace convoy::kernels::reference
