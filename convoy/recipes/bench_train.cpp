@@ -4,61 +4,19 @@
 #include <chrono>
 
 #include "convoy/adapters/lora_model.h"
-#include "convoy/base/error.h"
 #include "convoy/comm/group.h"
-#include "convoy/device/dtype.h"
 #include "convoy/device/memory.h"
-#include "convoy/device/threads.h"
 #include "convoy/kernels/cross_entropy/linear_cross_entropy.h"
-#include "convoy/nn/decoder.h"
 #include "convoy/optim/adamw.h"
 #include "convoy/optim/clip.h"
 #include "convoy/parallel/strategy.h"
+#include "convoy/recipes/bench_model.h"
 #include "convoy/train/token_batch.h"
 
 namespace convoy::recipes {
 namespace {
 
-// The geometries of bench/peers/hf_train.py: Qwen2 layout.
-nn::DecoderSpec geometry_spec(const std::string& name) {
-  nn::DecoderSpec spec;
-  spec.family = "qwen2";
-  spec.max_positions = 4096;
-  spec.qkv_bias = true;
-  spec.tied_head = true;
-  int64_t num_layers = 0;
-  const auto set = [&](int64_t hidden, int64_t ffn, int64_t layers, int64_t heads, int64_t kv_heads,
-                       int64_t vocab) {
-    spec.hidden_size = hidden;
-    spec.ffn_size = ffn;
-    num_layers = layers;
-    spec.num_heads = heads;
-    spec.num_kv_heads = kv_heads;
-    spec.vocab_size = vocab;
-  };
-  if (name == "tiny") set(256, 688, 4, 4, 2, 4096);
-  if (name == "small") set(512, 1408, 8, 8, 2, 32000);
-  if (name == "qwen05b") set(896, 4864, 24, 14, 2, 151936);
-  CONVOY_CHECK(num_layers > 0, ConfigError, "unknown geometry `{}`", name);
-  spec.head_dim = spec.hidden_size / spec.num_heads;
-  spec.attention_scale = 1.0 / std::sqrt(static_cast<double>(spec.head_dim));
-  nn::RopeSpec rope;
-  rope.theta = 10000.0;
-  spec.ropes = {rope};
-  spec.layers.assign(static_cast<size_t>(num_layers), nn::LayerSpec{});
-  return spec;
-}
-
-std::unique_ptr<nn::CausalLm> random_model(const nn::DecoderSpec& spec, at::ScalarType dtype) {
-  return std::make_unique<nn::Decoder>(spec, [&](const nn::ParameterDeclaration& parameter) {
-    const bool is_norm =
-        parameter.name.ends_with("norm.weight") || parameter.name.ends_with("layernorm.weight");
-    return is_norm ? at::ones(parameter.shape, dtype)
-                   : at::randn(parameter.shape, at::kFloat).mul_(0.02).to(dtype);
-  });
-}
-
-data::TokenDataset random_rows(const settings::BenchFlags& flags, int64_t vocab_size) {
+data::TokenDataset random_rows(const settings::BenchTrainFlags& flags, int64_t vocab_size) {
   std::vector<data::EncodedRow> rows(static_cast<size_t>(flags.batch));
   for (data::EncodedRow& row : rows) {
     const at::Tensor ids = at::randint(vocab_size, {flags.seq}, at::kInt);
@@ -71,13 +29,9 @@ data::TokenDataset random_rows(const settings::BenchFlags& flags, int64_t vocab_
 
 }  // namespace
 
-nlohmann::ordered_json bench_train(const settings::BenchFlags& flags) {
-  const int threads =
-      flags.threads > 0 ? static_cast<int>(flags.threads) : device::share_cpu_threads(1);
-  if (flags.threads > 0) at::set_num_threads(threads);
-  at::manual_seed(0);
-  const nn::DecoderSpec spec = geometry_spec(flags.geometry);
-  const std::unique_ptr<nn::CausalLm> model = random_model(spec, device::parse_dtype(flags.dtype));
+nlohmann::ordered_json bench_train(const settings::BenchFlags& common,
+                                   const settings::BenchTrainFlags& flags) {
+  const std::unique_ptr<nn::CausalLm> model = bench_model(common);
   std::optional<adapters::LoraModel> lora;
   std::vector<nn::NamedTensor> parameters;
   if (flags.mode == "lora") {
@@ -103,7 +57,7 @@ nlohmann::ordered_json bench_train(const settings::BenchFlags& flags) {
                          .gradient = strategy->gradients()[index]});
   optim::AdamW optimizer({.weight_decay = 0.01}, std::move(optimized));
 
-  const data::TokenDataset dataset = random_rows(flags, spec.vocab_size);
+  const data::TokenDataset dataset = random_rows(flags, model->vocab_size());
   std::vector<int64_t> rows(static_cast<size_t>(flags.batch));
   for (size_t row = 0; row < rows.size(); ++row) rows[row] = static_cast<int64_t>(row);
   std::vector<double> seconds;
@@ -129,8 +83,8 @@ nlohmann::ordered_json bench_train(const settings::BenchFlags& flags) {
   const auto tokens = static_cast<double>(flags.batch * flags.seq);
   return {{"tool", "convoy"},
           {"mode", flags.mode},
-          {"dtype", flags.dtype},
-          {"geometry", flags.geometry},
+          {"dtype", common.dtype},
+          {"geometry", common.geometry},
           {"seq", flags.seq},
           {"batch", flags.batch},
           {"tokens_per_s", tokens / seconds[seconds.size() / 2]},

@@ -10,6 +10,7 @@
 namespace convoy::recipes {
 
 // {"tool","mode","dtype","geometry","seq","batch","tokens_per_s" (median),"best","peak_rss_mb","loss"}.
-nlohmann::ordered_json bench_train(const settings::BenchFlags& flags);
+nlohmann::ordered_json bench_train(const settings::BenchFlags& common,
+                                   const settings::BenchTrainFlags& flags);
 
 }  // namespace convoy::recipes

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "convoy/base/log.h"
 #include "convoy/config/field.h"
@@ -197,13 +198,10 @@ struct MergeFlags {
   }
 };
 
+// What every benchmark beside a peer has.
 struct BenchFlags {
-  std::string mode = "lora";
   std::string dtype = "bf16";
   std::string geometry = "small";
-  int64_t seq = 512;
-  int64_t batch = 2;
-  int64_t steps = 5;
   int64_t threads = 0;
   int64_t rounds = 1;
   bool peer = true;
@@ -211,17 +209,49 @@ struct BenchFlags {
 
   template <class Visitor>
   void fields(Visitor& visit) {
-    visit("mode", mode, "what is trained").one_of({"lora", "full"});
     visit("dtype", dtype, "compute type").one_of({"fp32", "bf16"});
     visit("geometry", geometry, "model size").one_of({"tiny", "small", "qwen05b"});
-    visit("seq", seq, "tokens per row").at_least(2);
-    visit("batch", batch, "rows per step").at_least(1);
-    visit("steps", steps, "timed steps, after one that is not").at_least(1);
     visit("threads", threads, "compute threads; 0 = usable CPUs").at_least(0);
     visit("rounds", rounds, "times both are run in turn").at_least(1);
-    visit("peer", peer, "time transformers + PEFT beside it");
+    visit("peer", peer, "time transformers (and PEFT) beside it");
     visit("peer_python", peer_python,
           "python with torch, transformers and peft; empty = CONVOY_PEER_PYTHON or python3");
+  }
+};
+
+struct BenchTrainFlags {
+  std::string mode = "lora";
+  int64_t seq = 512;
+  int64_t batch = 2;
+  int64_t steps = 5;
+
+  template <class Visitor>
+  void fields(Visitor& visit) {
+    visit("mode", mode, "train: what is trained").one_of({"lora", "full"});
+    visit("seq", seq, "train: tokens per row").at_least(2);
+    visit("batch", batch, "train: rows per step").at_least(1);
+    visit("steps", steps, "train: timed steps, after one that is not").at_least(1);
+  }
+};
+
+struct BenchGenerateFlags {
+  std::vector<int64_t> batches = {1, 8, 32};
+  int64_t prompt_tokens = 64;
+  int64_t new_tokens = 64;
+  double top_p = 0.95;
+  int64_t repeats = 3;
+
+  template <class Visitor>
+  void fields(Visitor& visit) {
+    visit("batches", batches, "generate: rows together; each is timed greedy and sampled")
+        .at_least(1);
+    visit("prompt_tokens", prompt_tokens, "generate: tokens of a prompt").at_least(1);
+    visit("new_tokens", new_tokens, "generate: new tokens of a row").at_least(2);
+    visit("top_p", top_p, "generate: share of the nucleus where tokens are sampled")
+        .above(0.0)
+        .at_most(1.0);
+    visit("repeats", repeats, "generate: timed runs of each kind, after one that is not")
+        .at_least(1);
   }
 };
 

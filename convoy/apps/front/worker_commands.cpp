@@ -131,11 +131,13 @@ Command merge_command() {
 Command bench_command() {
   return {.name = "bench",
           .summary = "times Convoy beside its peers",
-          .usage = "convoy bench train [flags]",
+          .usage = "convoy bench train|generate [flags]",
           .examples =
               "convoy bench train --mode lora --dtype bf16\n"
-              "convoy bench train --mode full --geometry tiny --no-peer --json",
-          .flag_table = flag_tables<settings::BenchFlags>,
+              "convoy bench train --mode full --geometry tiny --no-peer --json\n"
+              "convoy bench generate --batches 1,8 --rounds 3",
+          .flag_table = flag_tables<settings::BenchFlags, settings::BenchTrainFlags,
+                                    settings::BenchGenerateFlags>,
           .run = run_bench};
 }
 

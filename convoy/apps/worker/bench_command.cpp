@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `convoy bench train` inside the worker. With a peer, both sides run as processes of their own, in turn, so that
+// `convoy bench train|generate` inside the worker. With a peer, both sides run as processes of their own, in turn, so that
 // memory figures are each side's and drift of the machine hits both.
+#include <fmt/ranges.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -14,6 +15,7 @@
 
 #include "convoy/apps/worker/worker_command.h"
 #include "convoy/base/error.h"
+#include "convoy/recipes/bench_generate.h"
 #include "convoy/recipes/bench_train.h"
 
 namespace convoy::apps {
@@ -38,11 +40,11 @@ Json run_and_read(const std::string& command) {
   return Json::parse(output.substr(output.rfind('\n') + 1));
 }
 
-fs::path peer_script(const fs::path& program) {
+std::string peer_script(const fs::path& program, const std::string& name) {
   for (const fs::path& folder : {program.parent_path() / "../../bench/peers",
                                  program.parent_path() / "../share/convoy/bench/peers"})
-    if (fs::exists(folder / "hf_train.py")) return fs::canonical(folder / "hf_train.py");
-  throw ConfigError("bench/peers/hf_train.py is not beside this program",
+    if (fs::exists(folder / name)) return fs::canonical(folder / name).string();
+  throw ConfigError(fmt::format("bench/peers/{} is not beside this program", name),
                     {.hint = "use --no-peer"});
 }
 
@@ -51,72 +53,158 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-Json compare(const settings::BenchFlags& flags) {
+// A benchmark: its name, the peer's script, and the flags of the work that both sides know.
+struct Benchmark {
+  std::string name;
+  std::string script;
+  std::string work;
+};
+
+// {"bench","convoy":[...],"peer":[...]}: what each side printed, by round.
+Json run_in_turn(const Benchmark& benchmark, const settings::BenchFlags& flags) {
   const fs::path program = fs::read_symlink("/proc/self/exe");
   const char* from_environment = std::getenv("CONVOY_PEER_PYTHON");
   const std::string python = !flags.peer_python.empty()    ? flags.peer_python
                              : from_environment != nullptr ? from_environment
                                                            : "python3";
-  const std::string work =
-      fmt::format(" --mode {} --dtype {} --geometry {} --seq {} --batch {} --steps {}", flags.mode,
-                  flags.dtype, flags.geometry, flags.seq, flags.batch, flags.steps);
-  const std::string threads = flags.threads > 0 ? fmt::format(" --threads {}", flags.threads) : "";
+  std::string work =
+      fmt::format(" --dtype {} --geometry {} {}", flags.dtype, flags.geometry, benchmark.work);
+  if (flags.threads > 0) work += fmt::format(" --threads {}", flags.threads);
   const std::string own =
-      fmt::format("'{}' bench train --no-peer{}{}", program.string(), work, threads);
+      fmt::format("'{}' bench {} --no-peer{}", program.string(), benchmark.name, work);
   const std::string peer =
-      fmt::format("'{}' '{}'{}{}", python, peer_script(program).string(), work, threads);
-  Json result = {{"bench", "train"}, {"convoy", Json::array()}, {"peer", Json::array()}};
-  std::vector<double> speed_ratios;
-  std::vector<double> memory_ratios;
+      fmt::format("'{}' '{}'{}", python, peer_script(program, benchmark.script), work);
+  Json result = {{"bench", benchmark.name}, {"convoy", Json::array()}, {"peer", Json::array()}};
   for (int64_t round = 0; round < flags.rounds; ++round) {
-    const Json ours = run_and_read(own);
-    const Json theirs = run_and_read(peer);
-    speed_ratios.push_back(ours["tokens_per_s"].get<double>() /
-                           theirs["tokens_per_s"].get<double>());
-    memory_ratios.push_back(ours["peak_rss_mb"].get<double>() /
-                            theirs["peak_rss_mb"].get<double>());
-    result["convoy"].push_back(ours);
-    result["peer"].push_back(theirs);
+    result["convoy"].push_back(run_and_read(own));
+    result["peer"].push_back(run_and_read(peer));
   }
-  result["tokens_per_s_ratio"] = median(speed_ratios);
-  result["peak_memory_ratio"] = median(memory_ratios);
   return result;
 }
 
-void print_comparison(const Json& result) {
-  const Json& ours = result["convoy"].back();
-  const Json& theirs = result["peer"].back();
+// The median over rounds of what Convoy and the peer say under `path`, and of the ratio of a round.
+struct Compared {
+  double convoy = 0;
+  double peer = 0;
+  double ratio = 0;
+};
+Compared compared(const Json& result, const Json::json_pointer& path) {
+  std::vector<double> convoy;
+  std::vector<double> peer;
+  std::vector<double> ratios;
+  for (size_t round = 0; round < result["convoy"].size(); ++round) {
+    convoy.push_back(result["convoy"][round].at(path).get<double>());
+    peer.push_back(result["peer"][round].at(path).get<double>());
+    ratios.push_back(convoy.back() / peer.back());
+  }
+  return {median(convoy), median(peer), median(ratios)};
+}
+
+std::string peer_name(const Json& result) { return result["peer"].back()["peer"]; }
+
+void print_train(const Json& result) {
+  const Compared speed = compared(result, Json::json_pointer("/tokens_per_s"));
+  const Compared memory = compared(result, Json::json_pointer("/peak_rss_mb"));
   std::cout << fmt::format("{:<22}{:>12}{:>12}\n", "", "tokens/s", "peak MiB");
-  std::cout << fmt::format("{:<22}{:>12.0f}{:>12}\n", "convoy", ours["tokens_per_s"].get<double>(),
-                           ours["peak_rss_mb"].get<int64_t>());
-  std::cout << fmt::format("{:<22}{:>12.0f}{:>12}\n", theirs["peer"].get<std::string>(),
-                           theirs["tokens_per_s"].get<double>(),
-                           theirs["peak_rss_mb"].get<int64_t>());
-  std::cout << fmt::format("{:<22}{:>11.2f}x{:>11.2f}x\n", "ratio (median)",
-                           result["tokens_per_s_ratio"].get<double>(),
-                           result["peak_memory_ratio"].get<double>());
+  std::cout << fmt::format("{:<22}{:>12.0f}{:>12.0f}\n", "convoy", speed.convoy, memory.convoy);
+  std::cout << fmt::format("{:<22}{:>12.0f}{:>12.0f}\n", peer_name(result), speed.peer,
+                           memory.peer);
+  std::cout << fmt::format("{:<22}{:>11.2f}x{:>11.2f}x\n", "ratio (median)", speed.ratio,
+                           memory.ratio);
+}
+
+int bench_train(const settings::BenchFlags& flags, const settings::BenchTrainFlags& train,
+                bool json) {
+  if (!flags.peer) {
+    std::cout << recipes::bench_train(flags, train).dump() << std::endl;
+    return 0;
+  }
+  Json result = run_in_turn({.name = "train",
+                             .script = "hf_train.py",
+                             .work = fmt::format("--mode {} --seq {} --batch {} --steps {}",
+                                                 train.mode, train.seq, train.batch, train.steps)},
+                            flags);
+  result["tokens_per_s_ratio"] = compared(result, Json::json_pointer("/tokens_per_s")).ratio;
+  result["peak_memory_ratio"] = compared(result, Json::json_pointer("/peak_rss_mb")).ratio;
+  if (json)
+    std::cout << result.dump() << std::endl;
+  else
+    print_train(result);
+  return 0;
+}
+
+void print_generate(const Json& result) {
+  std::cout << fmt::format("new tokens/s {:<15}{:>12}{:>24}{:>10}\n", "", "convoy",
+                           peer_name(result), "ratio");
+  for (const Json& point : result["points"])
+    std::cout << fmt::format("batch {:<6}{:<16}{:>12.1f}{:>24.1f}{:>9.2f}x\n",
+                             point["batch"].get<int64_t>(), point["sampling"].get<std::string>(),
+                             point["convoy"].get<double>(), point["peer"].get<double>(),
+                             point["ratio"].get<double>());
+  const Compared memory = compared(result, Json::json_pointer("/peak_rss_mb"));
+  std::cout << fmt::format("{:<28}{:>12.0f}{:>24.0f}{:>9.2f}x\n", "peak MiB", memory.convoy,
+                           memory.peer, memory.ratio);
+}
+
+int bench_generate(const settings::BenchFlags& flags, const settings::BenchGenerateFlags& generate,
+                   bool json) {
+  if (!flags.peer) {
+    std::cout << recipes::bench_generate(flags, generate).dump() << std::endl;
+    return 0;
+  }
+  Json result =
+      run_in_turn({.name = "generate",
+                   .script = "hf_generate.py",
+                   .work = fmt::format(
+                       "--batches {} --prompt-tokens {} --new-tokens {} --top-p {} --repeats {}",
+                       fmt::join(generate.batches, " "), generate.prompt_tokens,
+                       generate.new_tokens, generate.top_p, generate.repeats)},
+                  flags);
+  result["points"] = Json::array();
+  for (size_t index = 0; index < result["peer"][0]["points"].size(); ++index) {
+    const Json& point = result["peer"][0]["points"][index];
+    const Compared speed =
+        compared(result, Json::json_pointer(fmt::format("/points/{}/tokens_per_s", index)));
+    result["points"].push_back({{"batch", point["batch"]},
+                                {"sampling", point["sampling"]},
+                                {"convoy", speed.convoy},
+                                {"peer", speed.peer},
+                                {"ratio", speed.ratio}});
+  }
+  if (json)
+    std::cout << result.dump() << std::endl;
+  else
+    print_generate(result);
+  return 0;
 }
 
 }  // namespace
 
 int bench_command(const Arguments& arguments) {
+  const std::string name = arguments.empty() ? "" : arguments.front();
   CommonFlags worker;
   settings::BenchFlags flags;
-  const Arguments positionals =
-      config::parse_flags({config::list_fields(flags), config::list_fields(worker)}, arguments);
-  if (positionals != Arguments{"train"})
-    throw ConfigError("wanted the name of one benchmark: train",
-                      {.hint = "convoy bench train --mode lora"});
-  if (!flags.peer) {
-    std::cout << recipes::bench_train(flags).dump() << std::endl;
-    return 0;
+  const auto parse = [&](const config::Section& own) {
+    const Arguments left =
+        config::parse_flags({own, config::list_fields(flags), config::list_fields(worker)},
+                            {arguments.begin() + 1, arguments.end()});
+    if (!left.empty())
+      throw ConfigError(fmt::format("`{}` is no flag of bench {}", left.front(), name),
+                        {.hint = "see convoy help bench"});
+  };
+  if (name == "train") {
+    settings::BenchTrainFlags train;
+    parse(config::list_fields(train));
+    return bench_train(flags, train, worker.json);
   }
-  const Json result = compare(flags);
-  if (worker.json)
-    std::cout << result.dump() << std::endl;
-  else
-    print_comparison(result);
-  return 0;
+  if (name == "generate") {
+    settings::BenchGenerateFlags generate;
+    parse(config::list_fields(generate));
+    return bench_generate(flags, generate, worker.json);
+  }
+  throw ConfigError(
+      fmt::format("wanted the name of a benchmark first, train or generate, found `{}`", name),
+      {.hint = "convoy bench train --mode lora"});
 }
 
 }  // namespace convoy::apps

@@ -1,0 +1,7 @@
+"""Model sizes of the benchmarks (convoy/recipes/bench_model.cpp has the same)."""
+
+GEOMETRY = {
+    "tiny": dict(hidden_size=256, intermediate_size=688, num_hidden_layers=4, num_attention_heads=4, num_key_value_heads=2, vocab_size=4096, tie_word_embeddings=True),
+    "small": dict(hidden_size=512, intermediate_size=1408, num_hidden_layers=8, num_attention_heads=8, num_key_value_heads=2, vocab_size=32000, tie_word_embeddings=True),
+    "qwen05b": dict(hidden_size=896, intermediate_size=4864, num_hidden_layers=24, num_attention_heads=14, num_key_value_heads=2, vocab_size=151936, tie_word_embeddings=True),
+}

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/recipes/bench_generate.h"
+
+#include <stdlib.h>
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+
+#include "convoy/base/error.h"
+#include "convoy/device/memory.h"
+#include "convoy/generate/generator.h"
+#include "convoy/recipes/bench_model.h"
+
+namespace convoy::recipes {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+// One word per id and no end token, so every row takes all its new tokens.
+text::Tokenizer word_tokenizer(int64_t vocab_size) {
+  std::string pattern = (fs::temp_directory_path() / "convoy-bench-XXXXXX").string();
+  CONVOY_CHECK(::mkdtemp(pattern.data()) != nullptr, IoError, "no folder can be made in {}",
+               fs::temp_directory_path().string());
+  const fs::path folder = pattern;
+  nlohmann::json vocabulary =
+      nlohmann::json::object();  // an ordered one looks a key up in linear time
+  for (int64_t id = 0; id < vocab_size; ++id) vocabulary["w" + std::to_string(id)] = id;
+  std::ofstream(folder / "tokenizer.json")
+      << Json{{"version", "1.0"},
+              {"added_tokens", Json::array()},
+              {"pre_tokenizer", {{"type", "WhitespaceSplit"}}},
+              {"model", {{"type", "WordLevel"}, {"vocab", vocabulary}, {"unk_token", "w0"}}}};
+  std::ofstream(folder / "tokenizer_config.json") << "{}";
+  text::Tokenizer tokenizer = text::Tokenizer::load(folder);
+  fs::remove_all(folder);
+  return tokenizer;
+}
+
+// The prompts of bench/peers/hf_generate.py.
+std::vector<std::vector<int32_t>> make_prompts(int64_t rows, int64_t tokens, int64_t vocab_size) {
+  std::vector<std::vector<int32_t>> prompts(static_cast<size_t>(rows));
+  for (int64_t row = 0; row < rows; ++row) {
+    for (int64_t token = 0; token < tokens; ++token)
+      prompts[static_cast<size_t>(row)].push_back(
+          static_cast<int32_t>((row * 1009 + token * 31 + 7) % vocab_size));
+  }
+  return prompts;
+}
+
+struct Kind {
+  const char* name;
+  generate::SamplerConfig sampling;
+};
+
+Json time_point(nn::CausalLm& model, const text::Tokenizer& tokenizer, int64_t batch,
+                const Kind& kind, const settings::BenchGenerateFlags& flags) {
+  const auto prompts = make_prompts(batch, flags.prompt_tokens, model.vocab_size());
+  std::vector<double> rates;
+  for (int64_t repeat = 0; repeat <= flags.repeats; ++repeat) {
+    generate::Generator generator(model, tokenizer,
+                                  {.sampling = kind.sampling,
+                                   .max_new_tokens = flags.new_tokens,
+                                   .batch_size = batch,
+                                   .end_ids = {},
+                                   .stop = {}});
+    const auto start = std::chrono::steady_clock::now();
+    const auto completions = generator.run(prompts);
+    const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
+    size_t tokens = 0;
+    for (const generate::Completion& completion : completions)
+      tokens += completion.token_ids.size();
+    rates.push_back(static_cast<double>(tokens) / elapsed.count());
+  }
+  rates.erase(rates.begin());  // the first run packs weights and grows buffers
+  std::sort(rates.begin(), rates.end());
+  return {{"batch", batch},
+          {"sampling", kind.name},
+          {"tokens_per_s", rates[rates.size() / 2]},
+          {"best", rates.back()}};
+}
+
+}  // namespace
+
+nlohmann::ordered_json bench_generate(const settings::BenchFlags& common,
+                                      const settings::BenchGenerateFlags& flags) {
+  const std::unique_ptr<nn::CausalLm> model = bench_model(common);
+  model->set_requires_grad(false);
+  const text::Tokenizer tokenizer = word_tokenizer(model->vocab_size());
+  const Kind kinds[] = {{"greedy", {.temperature = 0}}, {"top_p", {.top_p = flags.top_p}}};
+  Json points = Json::array();
+  for (const int64_t batch : flags.batches) {
+    for (const Kind& kind : kinds)
+      points.push_back(time_point(*model, tokenizer, batch, kind, flags));
+  }
+  return {{"tool", "convoy"},
+          {"dtype", common.dtype},
+          {"geometry", common.geometry},
+          {"prompt_tokens", flags.prompt_tokens},
+          {"new_tokens", flags.new_tokens},
+          {"points", points},
+          {"peak_rss_mb", device::process_memory().peak_resident_bytes >> 20}};
+}
+
+}  // namespace convoy::recipes

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `convoy bench generate`: new tokens/s of a batch of prompts, the work of bench/peers/hf_generate.py.
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include "convoy/settings/command_flags.h"
+
+namespace convoy::recipes {
+
+// {"tool","dtype","geometry","prompt_tokens","new_tokens","points","peak_rss_mb"}; a point is {"batch","sampling","tokens_per_s"
+// (median),"best"} with sampling "greedy" or "top_p".
+nlohmann::ordered_json bench_generate(const settings::BenchFlags& common,
+                                      const settings::BenchGenerateFlags& flags);
+
+}  // namespace convoy::recipes
