@@ -5,6 +5,7 @@
 
 #include "convoy/base/error.h"
 #include "convoy/device/dtype.h"
+#include "convoy/device/tensor_memory.h"
 #include "convoy/device/threads.h"
 #include "convoy/nn/decoder.h"
 
@@ -53,6 +54,7 @@ std::unique_ptr<nn::CausalLm> random_model(const nn::DecoderSpec& spec, at::Scal
 }  // namespace
 
 std::unique_ptr<nn::CausalLm> bench_model(const settings::BenchFlags& flags) {
+  device::keep_tensor_memory();
   if (flags.threads > 0) {
     at::set_num_threads(static_cast<int>(flags.threads));
   } else {

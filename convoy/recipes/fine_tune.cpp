@@ -12,6 +12,7 @@
 #include "convoy/data/batch_plan.h"
 #include "convoy/data/encode_splits.h"
 #include "convoy/device/dtype.h"
+#include "convoy/device/tensor_memory.h"
 #include "convoy/device/threads.h"
 #include "convoy/models/export.h"
 #include "convoy/parallel/strategy.h"
@@ -344,6 +345,7 @@ ExitCode FineTune::finish(const train::LoopResult& result) {
 }
 
 ExitCode FineTune::run() {
+  device::keep_tensor_memory();
   device::share_cpu_threads(environment_.local_world);
   flight_.set_phase("load");
   load_base();

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "convoy/base/error.h"
+#include "convoy/device/tensor_memory.h"
 #include "convoy/device/threads.h"
 
 namespace convoy::recipes {
@@ -57,6 +58,7 @@ RankShare::RankShare(const std::string& folder) {
     counts_.emplace(std::filesystem::path(folder) / "done", environment.world);
     counts_->set(environment.rank, 0);
   }
+  device::keep_tensor_memory();
   device::share_cpu_threads(environment.local_world);
   group_ = comm::join_group(environment, kPatience, &flight_);
 }

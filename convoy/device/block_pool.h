@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Keeps freed blocks for the next one of about their size. What is in use and what is kept are together never more than
+// the most that was in use at a time, so keeping costs no peak, whatever the sizes. Thread-safe.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <unordered_map>
+
+namespace convoy::device {
+
+class BlockPool {
+ public:
+  struct Source {
+    void* (*allocate)(size_t bytes);  // throws when there is no memory
+    void (*release)(void* block);
+  };
+  explicit BlockPool(Source source) : source_(source) {}
+  ~BlockPool() { release_kept(); }
+  BlockPool(const BlockPool&) = delete;
+  BlockPool& operator=(const BlockPool&) = delete;
+
+  // A block of at least `bytes` and at most an eighth more. Without memory, what is kept goes back to the source first.
+  void* take(size_t bytes);
+  // False: not a block of this pool.
+  bool give_back(void* block);
+  void release_kept();
+
+  struct Figures {
+    size_t in_use_bytes = 0;
+    size_t kept_bytes = 0;
+    size_t most_in_use_bytes = 0;
+    int64_t reused_blocks = 0;
+  };
+  Figures figures() const;
+
+ private:
+  struct KeptBlock {
+    void* block = nullptr;
+    uint64_t given_back = 0;  // order of time
+  };
+  void* reuse(size_t bytes);
+  void* make(size_t bytes);
+  void release_oldest();
+  void release_all();
+
+  Source source_;
+  mutable std::mutex mutex_;
+  std::unordered_map<void*, size_t> in_use_;
+  std::multimap<size_t, KeptBlock> kept_;  // by size
+  uint64_t clock_ = 0;
+  Figures figures_;
+};
+
+}  // namespace convoy::device
