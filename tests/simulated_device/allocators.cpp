@@ -47,6 +47,10 @@ class DeviceAllocator final : public c10::DeviceAllocator {
     stats.num_device_alloc = figures.allocations;
     return stats;
   }
+  std::pair<size_t, size_t> getMemoryInfo(c10::DeviceIndex device) override {
+    const size_t total = machine().capacity(device);
+    return {total - machine().memory(device).live_bytes, total};
+  }
   void resetAccumulatedStats(c10::DeviceIndex) override {}
   void resetPeakStats(c10::DeviceIndex device) override { machine().reset_peak(device); }
 };

@@ -10,8 +10,6 @@
 namespace convoy::simulated {
 namespace {
 
-// Address space only: pages come when they are touched.
-constexpr size_t kWindowBytes = size_t{64} << 30;
 constexpr size_t kGrowthBytes = size_t{64} << 20;
 // Kernels may depend on alignment, and LibTorch aligns CPU tensors so.
 constexpr size_t kDeviceUnitBytes = 64;

@@ -20,6 +20,9 @@ class Arena {
     Device,  // the host's view is a reservation without memory: nothing there can ever be touched
     Pinned,  // both views show the same pages; the host may touch its own until `protect`
   };
+  // Address space only: pages come when they are touched.
+  static constexpr size_t kWindowBytes = size_t{64} << 30;
+
   explicit Arena(Kind kind);
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;

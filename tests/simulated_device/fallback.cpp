@@ -49,6 +49,7 @@ class Call {
   std::vector<Use> check_and_collect_uses() const;
   void check_device(const at::Tensor& tensor, size_t argument, bool writes) const;
   bool takes_host_numbers() const;
+  bool has_mask_as_index() const;
   const char* wait_kind() const;
   void replace_arguments(WorkingTensors& tensors);
   c10::IValue replaced(const c10::IValue& value, size_t argument, WorkingTensors& tensors);
@@ -134,15 +135,24 @@ bool Call::takes_host_numbers() const {
              kTakeHostNumbers.end();
 }
 
+bool Call::has_mask_as_index() const {
+  bool found = false;
+  for_each_tensor([&](const at::Tensor& tensor, size_t argument) {
+    found = found || (given_[argument].isOptionalTensorList() &&
+                      (tensor.scalar_type() == at::kBool || tensor.scalar_type() == at::kByte));
+  });
+  return found;
+}
+
 // What a GPU could only give to the host by a wait; null where there is nothing.
 const char* Call::wait_kind() const {
   if (op_.hasTag(at::Tag::data_dependent_output)) return "value on host";
-  if (!op_.hasTag(at::Tag::dynamic_output_shape)) return nullptr;
-  // Their masks are turned into indices by `nonzero`, which counts.
-  if (schema_.name().starts_with("aten::index")) return nullptr;
+  if (has_mask_as_index()) return "shape on host";
   const std::optional<int> size = schema_.argumentIndexWithName("output_size");
-  if (size.has_value() && !given_[static_cast<size_t>(*size)].isNone()) return nullptr;
-  return "shape on host";
+  const bool is_size_given = size.has_value() && !given_[static_cast<size_t>(*size)].isNone();
+  const bool is_index = schema_.name().starts_with("aten::index");
+  return op_.hasTag(at::Tag::dynamic_output_shape) && !is_index && !is_size_given ? "shape on host"
+                                                                                  : nullptr;
 }
 
 void Call::replace_arguments(WorkingTensors& tensors) {

@@ -131,9 +131,14 @@ void Machine::reset_peak(c10::DeviceIndex device) {
   figures.peak_bytes = figures.live_bytes;
 }
 
+size_t Machine::capacity(c10::DeviceIndex device) const {
+  const std::lock_guard lock(mutex_);
+  return memories_.at(device)->capacity;
+}
+
 void Machine::set_capacity(c10::DeviceIndex device, size_t bytes) {
   const std::lock_guard lock(mutex_);
-  memories_.at(device)->capacity = bytes;
+  memories_.at(device)->capacity = bytes == 0 ? Arena::kWindowBytes : bytes;
 }
 
 Moment Machine::submit(c10::Stream stream, const std::vector<Use>& uses) {

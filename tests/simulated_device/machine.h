@@ -47,6 +47,7 @@ class Machine {
   void record_stream(const void* address, c10::Stream stream);
   MemoryFigures memory(c10::DeviceIndex device) const;
   void reset_peak(c10::DeviceIndex device);
+  size_t capacity(c10::DeviceIndex device) const;
   void set_capacity(c10::DeviceIndex device, size_t bytes);
 
   // Work: each piece says, before it runs, what it will use. Throws on a use without order, and what was found since the last one.
@@ -79,7 +80,7 @@ class Machine {
   struct Memory {
     Arena arena{Arena::Kind::Device};
     MemoryFigures figures;
-    size_t capacity = 0;
+    size_t capacity = Arena::kWindowBytes;
   };
 
   char* hand_out(c10::DeviceIndex device, size_t bytes);

@@ -54,7 +54,8 @@ void reset_peak(int device = 0);
 // Allocations that would exceed it throw c10::OutOfMemoryError, as CUDA's do. 0: no limit but the host's.
 void set_capacity(int device, size_t bytes);
 
-// Faults found where nothing could be thrown (a block freed too early). They are also thrown by the next work of the device, once.
+// Faults found where nothing could be thrown (a block freed too early). Those not taken are thrown by the next work of any device, or end
+// the process with code 1 when there is none.
 std::vector<std::string> take_findings();
 
 }  // namespace convoy::simulated

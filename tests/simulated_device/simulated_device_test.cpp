@@ -55,20 +55,41 @@ TEST(SimulatedDevice, TrainsAPerceptronLikeTheCpu) {
                  });
 }
 
-TEST(SimulatedDevice, EmbedsAndAttendsLikeTheCpu) {
-  const at::Tensor tokens = at::randint(0, 11, {2, 6}, at::kLong);
-  expect_equal({tokens, leaf({11, 8}), leaf({24, 8}), leaf({8})}, [](const Tensors& in) {
-    const at::Tensor x = at::embedding(in[1], in[0]);
-    const at::Tensor normed = x * at::rsqrt(x.square().mean(-1, true) + 1e-6) * in[3];
-    const Tensors qkv =
-        at::linear(normed, in[2]).view({2, 6, 3, 2, 4}).permute({2, 0, 3, 1, 4}).unbind(0);
-    const at::Tensor mask = at::ones({6, 6}, in[1].options().dtype(at::kBool)).tril().logical_not();
-    at::Tensor scores = at::matmul(qkv[0], qkv[1].transpose(-1, -2)) / 2.0;
-    scores.masked_fill_(mask, -INFINITY);
-    const at::Tensor mixed = at::matmul(at::softmax(scores, -1), qkv[2]);
-    const at::Tensor logits = at::linear(mixed.transpose(1, 2).reshape({12, 8}), in[1]);
-    return at::cross_entropy_loss(logits, in[0].reshape({12}));
-  });
+// Rows, tokens, width, heads, inner width, vocabulary.
+constexpr int64_t B = 3, T = 9, E = 64, H = 4, F = 48, V = 101;
+
+at::Tensor normed(const at::Tensor& x, const at::Tensor& weight) {
+  return x * at::rsqrt(x.square().mean(-1, true) + 1e-6) * (weight + 1);
+}
+
+at::Tensor attended(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& output) {
+  const Tensors qkv =
+      at::linear(x, weight).view({B, T, 3, H, E / H}).permute({2, 0, 3, 1, 4}).unbind(0);
+  const at::Tensor mask = at::ones({T, T}, x.options().dtype(at::kBool)).tril().logical_not();
+  const at::Tensor scores =
+      at::matmul(qkv[0], qkv[1].transpose(-1, -2)).masked_fill(mask, -INFINITY);
+  const at::Tensor mixed = at::matmul(at::softmax(scores, -1), qkv[2]);
+  return at::linear(mixed.transpose(1, 2).reshape({B, T, E}), output);
+}
+
+// The loss of one decoder layer with a tied head.
+at::Tensor decoder_loss(const Tensors& in) {
+  const at::Tensor& tokens = in[0];
+  const at::Tensor& embedding = in[1];
+  at::Tensor x = at::embedding(embedding, tokens);
+  x = x + attended(normed(x, in[2]), in[3], in[4]);
+  const at::Tensor y = at::layer_norm(x, {E}, in[5]);
+  x = x + at::linear(at::silu(at::linear(y, in[6])) * at::linear(y, in[7]), in[8]);
+  const at::Tensor logits = at::linear(x, embedding).view({B * T, V}).to(at::kFloat);
+  return at::cross_entropy_loss(logits, tokens.view({B * T}));
+}
+
+TEST(SimulatedDevice, TrainsADecoderLayerLikeTheCpu) {
+  for (const at::ScalarType dtype : {at::kFloat, at::kBFloat16})
+    expect_equal({at::randint(0, V, {B, T}, at::kLong), leaf({V, E}, dtype), leaf({E}, dtype),
+                  leaf({3 * E, E}, dtype), leaf({E, E}, dtype), leaf({E}, dtype),
+                  leaf({F, E}, dtype), leaf({F, E}, dtype), leaf({E, F}, dtype)},
+                 decoder_loss);
 }
 
 TEST(SimulatedDevice, IndexesScattersAndSortsLikeTheCpu) {

@@ -2,6 +2,7 @@
 //
 // Order between streams: what is missing is found, what is there is accepted. Waits of the host are counted.
 #include <ATen/ATen.h>
+#include <ATen/DeviceAccelerator.h>
 #include <c10/core/Event.h>
 #include <c10/core/StreamGuard.h>
 #include <gtest/gtest.h>
@@ -192,6 +193,20 @@ TEST_F(Streams, ABlockFreedTooEarlyEndsTheNextWork) {
   EXPECT_NO_THROW(other.add_(1));
 }
 
+TEST(StreamsDeathTest, ABlockFreedTooEarlyEndsTheProcessAtTheLatest) {
+  EXPECT_EXIT(
+      {
+        const c10::StreamGuard guard(side_stream());
+        at::Tensor tensor = at::ones({4}, device(0));
+        const c10::StreamGuard inner(side_stream());
+        order(guard.current_stream(), inner.current_stream());
+        tensor.add_(1);
+        tensor.reset();
+        std::exit(0);
+      },
+      testing::ExitedWithCode(1), "freed without record_stream or a wait");
+}
+
 TEST_F(Streams, BackwardRunsOnTheStreamsOfForward) {
   const at::Tensor weight = at::ones({3, 3}, device(0)).requires_grad_();
   const c10::Stream side = side_stream();
@@ -247,6 +262,9 @@ TEST(HostWaits, AreThoseOfAGpu) {
   EXPECT_EQ(waits_of([&] { tensor.masked_select(mask); }), "shape on host;");
   EXPECT_EQ(waits_of([&] { tensor.index({mask}); }), "shape on host;");
   EXPECT_EQ(waits_of([&] { tensor.index({mask.to(at::kLong)}); }), "");
+  EXPECT_EQ(waits_of([&] { tensor.clone().index_put_({mask}, tensor[0]); }), "shape on host;");
+  EXPECT_EQ(waits_of([&] { tensor.repeat_interleave(tensor.to(at::kLong)); }), "shape on host;");
+  EXPECT_EQ(waits_of([&] { tensor.repeat_interleave(tensor.to(at::kLong), 0, 6); }), "");
   EXPECT_EQ(waits_of([&] { tensor.cpu(); }), "copy to host;");
   EXPECT_EQ(waits_of([&] { host.to(device(0)); }), "copy to device;");
   EXPECT_EQ(waits_of([&] { host.to(device(0), /*non_blocking=*/true); }), "copy to device;")
@@ -275,6 +293,8 @@ TEST(Memory, IsCountedPerDevice) {
     const at::Tensor sum = (tensor + 1).sum();
     EXPECT_EQ(memory(0).live_bytes, before + 4004);
     EXPECT_GE(memory(0).peak_bytes, before + 8004);
+    EXPECT_EQ(at::accelerator::getDeviceStats(0).allocated_bytes[0].current,
+              static_cast<int64_t>(before + 4004));
   }
   EXPECT_EQ(memory(0).live_bytes, before);
   EXPECT_EQ(memory(1).live_bytes, other);
@@ -296,6 +316,7 @@ TEST(Memory, RunsOutAtItsCapacity) {
   set_capacity(1, live + 1000);
   EXPECT_NO_THROW(at::empty({200}, device(1)));
   EXPECT_THROW(at::empty({300}, device(1)), c10::OutOfMemoryError);
+  EXPECT_EQ(at::accelerator::getMemoryInfo(1), std::pair(size_t{1000}, live + 1000));
   set_capacity(1, 0);
   EXPECT_NO_THROW(at::empty({300}, device(1)));
 }
