@@ -16,10 +16,11 @@
 namespace convoy::simulated {
 namespace {
 
-// Beside pointwise ops, those to which LibTorch's CUDA kernels too take a number in host memory.
-constexpr std::array<std::string_view, 7> kTakeHostNumbers = {
-    "aten::fill_",       "aten::masked_fill_", "aten::masked_fill",     "aten::where",
-    "aten::index_fill_", "aten::index_put_",   "aten::_index_put_impl_"};
+// How the names begin of ops that, like pointwise ones, take a number in host memory on GPUs.
+constexpr std::array<std::string_view, 9> kTakeHostNumbers = {
+    "aten::fill_",       "aten::masked_fill_", "aten::masked_fill",
+    "aten::where",       "aten::index_fill_",  "aten::index_put_",
+    "aten::_index_put_", "aten::_foreach_",    "aten::_fused_adam"};
 
 bool is_write(const c10::AliasInfo* alias) { return alias != nullptr && alias->isWrite(); }
 
@@ -131,8 +132,9 @@ void Call::check_device(const at::Tensor& tensor, size_t argument, bool writes) 
 
 bool Call::takes_host_numbers() const {
   return op_.hasTag(at::Tag::pointwise) ||
-         std::find(kTakeHostNumbers.begin(), kTakeHostNumbers.end(), schema_.name()) !=
-             kTakeHostNumbers.end();
+         std::any_of(
+             kTakeHostNumbers.begin(), kTakeHostNumbers.end(),
+             [&](std::string_view beginning) { return schema_.name().starts_with(beginning); });
 }
 
 bool Call::has_mask_as_index() const {

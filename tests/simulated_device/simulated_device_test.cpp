@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <thread>
 
 namespace convoy::simulated {
 namespace {
@@ -151,6 +152,57 @@ TEST(SimulatedDevice, ListsOfTensorsAreChangedInPlace) {
   at::_foreach_mul_(weights, 3.0);
   EXPECT_TRUE(at::equal(weights[1].cpu(), at::full({3}, 3.0F)));
   EXPECT_TRUE(at::equal(at::_foreach_norm(weights)[0].cpu(), at::full({}, std::sqrt(18.0F))));
+}
+
+TEST(SimulatedDevice, StepsAnOptimizerLikeTheCpu) {
+  const Tensors start = {at::randn({33}), at::randn({33}), at::rand({33}), at::rand({33}),
+                         at::ones({})};
+  const auto step = [&](c10::Device where) {
+    const Tensors moved = on(where, start);
+    std::vector<Tensors> lists;
+    for (const at::Tensor& tensor : moved) lists.push_back({tensor.clone()});
+    at::_fused_adamw_(lists[0], lists[1], lists[2], lists[3], {}, lists[4], at::scalar_tensor(0.1),
+                      0.9, 0.99, 0.01, 1e-8, false, false);
+    at::_foreach_mul_(lists[1], at::scalar_tensor(2));
+    at::_foreach_copy_(lists[4], {at::full({}, 9.0F, where)});
+    Tensors results;
+    for (const Tensors& list : lists) results.push_back(list[0].cpu());
+    return results;
+  };
+  const Tensors expected = step(at::kCPU);
+  const Tensors found = step(device(1));
+  for (size_t i = 0; i < expected.size(); ++i) EXPECT_TRUE(at::equal(found[i], expected[i])) << i;
+}
+
+TEST(SimulatedDevice, CountsInIntegersLikeTheCpu) {
+  const auto counted = [](c10::Device where) {
+    at::Tensor bits = at::arange(50, at::TensorOptions(where).dtype(at::kLong)).mul_(0x9E3779B9);
+    bits.bitwise_xor_(bits.bitwise_right_shift(7)).bitwise_and_(0xFFFF);
+    const at::Tensor sums = bits.cumsum(0);
+    return at::stack({sums, std::get<1>(bits.sort()), bits.eq(3).to(at::kLong),
+                      bits.argmax().expand({50}), at::bincount(bits.remainder(7), {}, 50)})
+        .cpu();
+  };
+  EXPECT_TRUE(at::equal(counted(device(0)), counted(at::kCPU)));
+}
+
+// Two threads, each with a device and a stream of its own, as ranks in one process.
+TEST(SimulatedDevice, ThreadsTrainOnDevicesOfTheirOwn) {
+  std::vector<double> losses(4);
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i)
+    threads.emplace_back([&losses, i] {
+      const at::Tensor weight = at::full({17, 17}, 0.01F, device(i % 2)).requires_grad_();
+      for (int step = 0; step < 5; ++step) {
+        const at::Tensor loss = at::silu(at::mm(weight, weight)).sum();
+        loss.backward();
+        weight.detach().sub_(weight.grad(), 0.1);
+        weight.mutable_grad().reset();
+        losses[static_cast<size_t>(i)] = loss.item<double>();
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+  for (const double loss : losses) EXPECT_EQ(loss, losses[0]);
 }
 
 TEST(SimulatedDevice, RandomNumbersComeFromItsGenerator) {
