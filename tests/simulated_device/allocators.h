@@ -12,11 +12,12 @@ namespace convoy::simulated {
 c10::Allocator& device_allocator();
 at::HostAllocator& pinned_allocator();
 
-// Registers both, and a CPU allocator that serves kernels while they run for a device (see KernelMemory).
+// Registers both, and a CPU allocator that serves kernels while they run for a device (see
+// KernelMemory).
 void register_allocators();
 
-// While it lives, what this thread allocates as CPU memory is memory of the device, seen through the device's view: so that CPU
-// kernels put their results where they belong, without a copy.
+// While it lives, what this thread allocates as CPU memory is memory of the device, seen through
+// the device's view: so that CPU kernels put their results where they belong, without a copy.
 class KernelMemory {
  public:
   explicit KernelMemory(c10::DeviceIndex device);
@@ -30,7 +31,8 @@ class KernelMemory {
   c10::DeviceIndex outer_;
 };
 
-// The result of a kernel as memory of the device: taken over, or copied where the kernel had memory of its own.
+// The result of a kernel as memory of the device: taken over, or copied where the kernel had memory
+// of its own.
 c10::DataPtr adopt(c10::DataPtr result, size_t bytes, c10::Device device);
 
 }  // namespace convoy::simulated

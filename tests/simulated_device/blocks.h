@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The blocks of memory that are handed out, and which work used which bytes of them last. Not thread-safe.
+// The blocks of memory that are handed out, and which work used which bytes of them last. Not
+// thread-safe.
 #pragma once
 
 #include <c10/core/Device.h>
@@ -37,7 +38,8 @@ struct Block {
   OpName allocated_by;
   std::vector<size_t> recorded_streams;  // that keep it from being used again while they use it
   std::vector<Access> accesses;
-  // Pinned blocks: copies that the host does not know to be done. The host may not write below them, nor read what they write.
+  // Pinned blocks: copies that the host does not know to be done. The host may not write below
+  // them, nor read what they write.
   std::vector<Access> pending;
   bool released = false;  // by its owner, while copies are pending
 };
@@ -49,7 +51,8 @@ class Blocks {
   // The block that holds the address, or null.
   Block* find(const void* address);
 
-  // Enters an access. Returns "", or what it collides with: an access without order between the two.
+  // Enters an access. Returns "", or what it collides with: an access without order between the
+  // two.
   std::string enter(const Access& access, const Streams& streams);
   // "", or why the block may not be handed out again yet though its owner gave it back.
   std::string unfinished_use(const Block& block, const Streams& streams) const;

@@ -24,7 +24,8 @@ constexpr std::array<std::string_view, 9> kTakeHostNumbers = {
 
 bool is_write(const c10::AliasInfo* alias) { return alias != nullptr && alias->isWrite(); }
 
-// One call of an op: its arguments replaced by what the CPU's kernel takes, its results by what the device gives.
+// One call of an op: its arguments replaced by what the CPU's kernel takes, its results by what the
+// device gives.
 class Call {
  public:
   Call(const c10::OperatorHandle& op, torch::jit::Stack& stack)
@@ -194,7 +195,8 @@ at::Tensor Call::open(const at::Tensor& tensor, size_t argument, WorkingTensors&
   return working;
 }
 
-// The CPU's default generator with the state of the device's, for ops that draw from it without taking a generator.
+// The CPU's default generator with the state of the device's, for ops that draw from it without
+// taking a generator.
 class DefaultGeneratorOf {
  public:
   explicit DefaultGeneratorOf(c10::Device device)

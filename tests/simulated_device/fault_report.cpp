@@ -26,8 +26,8 @@ const char* kind_of_access([[maybe_unused]] void* context) {
 #endif
 }
 
-// The fault is the host's own doing at this very place, not an interruption of something else, so that building a text is safe unless
-// the allocator itself was at fault.
+// The fault is the host's own doing at this very place, not an interruption of something else, so
+// that building a text is safe unless the allocator itself was at fault.
 void report(int signal, siginfo_t* info, void* context) {
   const bool is_sent = info->si_code <= 0;
   const std::string what = is_sent ? "" : machine().describe_forbidden(info->si_addr);

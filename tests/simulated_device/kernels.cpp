@@ -77,7 +77,8 @@ std::vector<Use> uses_of_copy(const at::Tensor& source, const at::Tensor& target
 void copy_on_device(const at::Tensor& source, const at::Tensor& target) {
   const c10::Stream here = current_stream(source.device().index());
   const c10::Stream there = current_stream(target.device().index());
-  // As on GPUs: the source's stream copies, after what the target's stream has done, and the target's stream goes on after it.
+  // As on GPUs: the source's stream copies, after what the target's stream has done, and the
+  // target's stream goes on after it.
   machine().order(there, here);
   run_copy(source, target, Work(source.device(), uses_of_copy(source, target)));
   machine().order(here, there);
@@ -168,8 +169,9 @@ void own_kernels(torch::Library& library) {
   library.impl("set_", &set_to_empty);
 }
 
-// Ops for which CPUs have a kernel may have a formula of other ops beside it, which LibTorch takes for devices without a kernel of their
-// own: other bits than the CPU's, and more ops than a GPU runs.
+// Ops for which CPUs have a kernel may have a formula of other ops beside it, which LibTorch takes
+// for devices without a kernel of their own: other bits than the CPU's, and more ops than a GPU
+// runs.
 void kernels_of_the_cpu(torch::Library& library) {
   c10::Dispatcher& dispatcher = c10::Dispatcher::singleton();
   const std::string prefix = "aten::";

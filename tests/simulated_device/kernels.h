@@ -3,7 +3,8 @@
 
 namespace convoy::simulated {
 
-// Gives LibTorch the device's ops: what makes, copies and views tensors, and the CPU's kernels for all else.
+// Gives LibTorch the device's ops: what makes, copies and views tensors, and the CPU's kernels for
+// all else.
 void register_kernels();
 
 }  // namespace convoy::simulated

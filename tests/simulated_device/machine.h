@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The devices, their streams, their memory: what every part of the backend acts on. One per process, since LibTorch holds one backend of
-// this kind per process and reaches it through free functions. Thread-safe; no call returns with the lock held.
+// The devices, their streams, their memory: what every part of the backend acts on. One per
+// process, since LibTorch holds one backend of this kind per process and reaches it through free
+// functions. Thread-safe; no call returns with the lock held.
 #pragma once
 
 #include <atomic>
@@ -50,7 +51,8 @@ class Machine {
   size_t capacity(c10::DeviceIndex device) const;
   void set_capacity(c10::DeviceIndex device, size_t bytes);
 
-  // Work: each piece says, before it runs, what it will use. Throws on a use without order, and what was found since the last one.
+  // Work: each piece says, before it runs, what it will use. Throws on a use without order, and
+  // what was found since the last one.
   Moment submit(c10::Stream stream, const std::vector<Use>& uses);
   // What the host may not touch in pinned memory until it knows that this work is done.
   void guard_pinned(const Moment& moment, const Use& use);
@@ -73,7 +75,8 @@ class Machine {
 
   std::vector<std::string> take_findings();
 
-  // What the host touched that it may not touch: "", or the block and who uses it. Does not block: for a signal handler.
+  // What the host touched that it may not touch: "", or the block and who uses it. Does not block:
+  // for a signal handler.
   std::string describe_forbidden(const void* address);
 
  private:
@@ -100,7 +103,8 @@ class Machine {
   std::vector<std::string> findings_;
 };
 
-// The one made by install(); it is never destroyed, since tensors may outlive any static. Throws before install().
+// The one made by install(); it is never destroyed, since tensors may outlive any static. Throws
+// before install().
 Machine& machine();
 bool is_installed();
 void make_machine(int devices);

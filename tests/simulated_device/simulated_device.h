@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A device for tests, `sim`, that proves GPU code paths without a GPU. Its tensors compute what CPU tensors compute, bit for bit,
-// but what would go wrong on a GPU goes wrong here, at once and every time:
-//  - the host touches device memory: SIGSEGV, after a report of the block and of where the host was;
+// A device for tests, `sim`, that proves GPU code paths without a GPU. Its tensors compute what CPU
+// tensors compute, bit for bit, but what would go wrong on a GPU goes wrong here, at once and every
+// time:
+//  - the host touches device memory: SIGSEGV, after a report of block and place;
 //  - an op gets a tensor of another device: an error that names both;
-//  - work of two streams on the same bytes without an event or wait between them, or a block freed while another stream may still
-//    use it: an error that names ops, streams and block;
-//  - the host writes a pinned buffer that a copy may still read, or reads one that a copy may still write: SIGSEGV, with a report.
+//  - two streams use the same bytes without an event or wait between them, or a block is freed
+//    while another stream may still use it: an error that names ops, streams and block;
+//  - the host writes a pinned buffer that a copy may still read, or reads one that a copy may still
+//    write: SIGSEGV, with a report.
 // Waits of the host for a device, and the memory of each device, are counted.
 //
-// Several devices live in one process: sim:0, sim:1, ... LibTorch keeps one device of this kind in a process, so all below is state of
-// the process. Everything is thread-safe.
+// A test program links convoy_simulated_device and calls `install` first in its main.
+// Several devices live in one process: sim:0, sim:1, ... LibTorch keeps one device of this kind in
+// a process, so all below is state of the process. Everything is thread-safe.
 #pragma once
 
 #include <c10/core/Device.h>
@@ -23,8 +26,9 @@
 
 namespace convoy::simulated {
 
-// Makes `devices` of them known to LibTorch. Again with the same number or fewer it does nothing; more is an error. Before the first
-// backward of the process: LibTorch's engine counts devices once.
+// Makes `devices` of them known to LibTorch. Again with the same number or fewer it does nothing;
+// more is an error. Before the first backward of the process: LibTorch's engine counts devices
+// once.
 void install(int devices);
 
 // sim:`index`.
@@ -32,13 +36,14 @@ c10::Device device(int index = 0);
 
 // One time that the host had to wait for a device.
 struct HostWait {
-  std::string
-      kind;  // "copy to host", "copy to device", "value on host", "shape on host", "stream", "event", "device"
+  std::string kind;    // "copy to host", "copy to device", "value on host", "shape on host",
+                       // "stream", "event", "device"
   std::string origin;  // the op, and the outermost op or node of backward that it belongs to
 };
 
-// Waits of all threads since the last reset. A copy between a device and host memory waits unless it is non_blocking and the host memory
-// is pinned. Waiting for what the host already knows to be done is none.
+// Waits of all threads since the last reset. A copy between a device and host memory waits unless
+// it is non_blocking and the host memory is pinned. Waiting for what the host already knows to be
+// done is none.
 std::vector<HostWait> host_waits();
 void reset_host_waits();
 
@@ -51,11 +56,12 @@ struct MemoryFigures {
 MemoryFigures memory(int device = 0);
 void reset_peak(int device = 0);
 
-// Allocations that would exceed it throw c10::OutOfMemoryError, as CUDA's do. 0: no limit but the host's.
+// Allocations that would exceed it throw c10::OutOfMemoryError, as CUDA's do. 0: no limit but the
+// host's.
 void set_capacity(int device, size_t bytes);
 
-// Faults found where nothing could be thrown (a block freed too early). Those not taken are thrown by the next work of any device, or end
-// the process with code 1 when there is none.
+// Faults found where nothing could be thrown (a block freed too early). Those not taken are thrown
+// by the next work of any device, or end the process with code 1 when there is none.
 std::vector<std::string> take_findings();
 
 }  // namespace convoy::simulated

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What must have happened before what: vector clocks of streams, joined by events and by waits of the host. Work runs at once here, so
-// order is what these clocks say, never what time says. Not thread-safe.
+// What must have happened before what: vector clocks of streams, joined by events and by waits of
+// the host. Work runs at once here, so order is what these clocks say, never what time says. Not
+// thread-safe.
 #pragma once
 
 #include <c10/core/Stream.h>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One piece of work of a device: begun on the device's current stream, with all it will use, and run at once by this thread.
+// One piece of work of a device: begun on the device's current stream, with all it will use, and
+// run at once by this thread.
 #pragma once
 
 #include <vector>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Device tensors as CPU kernels see them: CPU tensors over the device's view of the same bytes, and back.
+// Device tensors as CPU kernels see them: CPU tensors over the device's view of the same bytes, and
+// back.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -13,7 +14,8 @@ namespace convoy::simulated {
 
 inline bool is_simulated(const at::TensorBase& tensor) { return tensor.is_privateuseone(); }
 
-// The bytes from a tensor's first to its last element; none where the machine has no interest in them (memory of the host).
+// The bytes from a tensor's first to its last element; none where the machine has no interest in
+// them (memory of the host).
 void add_use(std::vector<Use>& uses, const at::Tensor& tensor, bool writes);
 
 at::Tensor make_tensor(c10::Storage storage, const at::Tensor& like, bool is_view);
@@ -22,13 +24,15 @@ class WorkingTensors {
  public:
   explicit WorkingTensors(c10::Device device) : device_(device) {}
 
-  // A CPU tensor over the same bytes. Tensors that share storage share it there too. Tensors of ordinary host memory are themselves.
+  // A CPU tensor over the same bytes. Tensors that share storage share it there too. Tensors of
+  // ordinary host memory are themselves.
   at::Tensor open(const at::Tensor& tensor);
 
   // A result of the kernel as a tensor of the device: a view of what was opened, or fresh memory.
   at::Tensor close(const at::Tensor& result);
 
-  // Gives `tensor` the shape that the kernel gave the tensor opened for it, and its memory if that was replaced.
+  // Gives `tensor` the shape that the kernel gave the tensor opened for it, and its memory if that
+  // was replaced.
   void update(const at::Tensor& tensor, const at::Tensor& opened);
 
  private:
