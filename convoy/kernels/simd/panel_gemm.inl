@@ -2,7 +2,7 @@
 //
 // GEMM over a packed B: C [m, n] = A [m, k] B [k, n] in fp32 accumulation. A panel holds
 // kPanelColumns columns for all k; with bf16 two k values of a column lie together, as the
-// dot-product instruction wants them. kBlockRows rows times two vectors are kept in registers:
+// dot-product instruction wants them. kBlockRows rows of a panel are kept in registers:
 // enough to hide the latency of one or two multipliers. See vector16.inl.
 
 template <class Element>
@@ -16,26 +16,46 @@ constexpr int64_t kBlockRows = 3;
 constexpr int64_t kBlockRows = 1;
 #endif
 
-// a: one float of a row. b: 16 columns at the same k.
-CONVOY_INLINE Floats multiply_add(Floats c, const float* a, const float* b) {
-  return c + *a * load(b);
+// What one register holds: sums in wider vectors would live in memory.
+#if CONVOY_SIMD_LEVEL >= 2
+constexpr int64_t kRegisterLanes = 16;
+#elif CONVOY_SIMD_LEVEL >= 1
+constexpr int64_t kRegisterLanes = 8;
+#else
+constexpr int64_t kRegisterLanes = 4;
+#endif
+constexpr int64_t kRegistersOfRow = kPanelColumns / kRegisterLanes;
+using RegisterFloats = float __attribute__((vector_size(4 * kRegisterLanes)));
+using RegisterWords = uint32_t __attribute__((vector_size(4 * kRegisterLanes)));
+
+template <class Register, class From>
+CONVOY_INLINE Register load_register(const From* from) {
+  Register value;
+  __builtin_memcpy(&value, from, sizeof value);
+  return value;
 }
 
-// a: two bf16 of a row. b: 16 columns of the same two k, interleaved.
+// a: one float of a row. b: columns at the same k.
+CONVOY_INLINE RegisterFloats multiply_add(RegisterFloats c, const float* a, const float* b) {
+  return c + *a * load_register<RegisterFloats>(b);
+}
+
+// a: two bf16 of a row. b: columns of the same two k, interleaved.
 #if CONVOY_SIMD_LEVEL >= 3
-CONVOY_INLINE Floats multiply_add(Floats c, const c10::BFloat16* a, const c10::BFloat16* b) {
+CONVOY_INLINE RegisterFloats multiply_add(RegisterFloats c, const c10::BFloat16* a,
+                                          const c10::BFloat16* b) {
   int32_t pair;
   __builtin_memcpy(&pair, a, sizeof pair);
-  return reinterpret_cast<Floats>(_mm512_dpbf16_ps(
+  return reinterpret_cast<RegisterFloats>(_mm512_dpbf16_ps(
       reinterpret_cast<__m512>(c), reinterpret_cast<__m512bh>(_mm512_set1_epi32(pair)),
       reinterpret_cast<__m512bh>(_mm512_loadu_si512(b))));
 }
 #else
-CONVOY_INLINE Floats multiply_add(Floats c, const c10::BFloat16* a, const c10::BFloat16* b) {
-  Words pairs;
-  __builtin_memcpy(&pairs, b, sizeof pairs);
-  c += static_cast<float>(a[0]) * reinterpret_cast<Floats>(pairs << 16);
-  return c + static_cast<float>(a[1]) * reinterpret_cast<Floats>(pairs & 0xffff0000u);
+CONVOY_INLINE RegisterFloats multiply_add(RegisterFloats c, const c10::BFloat16* a,
+                                          const c10::BFloat16* b) {
+  const auto pairs = load_register<RegisterWords>(b);
+  c += static_cast<float>(a[0]) * reinterpret_cast<RegisterFloats>(pairs << 16);
+  return c + static_cast<float>(a[1]) * reinterpret_cast<RegisterFloats>(pairs & 0xffff0000u);
 }
 #endif
 
@@ -44,34 +64,42 @@ inline void multiply_block(const Element* a, int64_t stride_a, const Element* pa
                            int64_t stride_c, int64_t k, bool accumulate) {
   constexpr int64_t pair = kPair<Element>;
   constexpr int64_t step = kPanelColumns * pair;
-  Floats low[rows];
-  Floats high[rows];
-  // Every loop over rows must unroll, or the sums leave their registers.
+  RegisterFloats sums[rows][kRegistersOfRow];
+  // Every loop over rows and registers must unroll, or the sums leave their registers.
 #pragma GCC unroll 8
   for (int64_t row = 0; row < rows; ++row) {
-    low[row] = accumulate ? load(c + row * stride_c) : Floats{};
-    high[row] = accumulate ? load(c + row * stride_c + kLanes) : Floats{};
+#pragma GCC unroll 8
+    for (int64_t part = 0; part < kRegistersOfRow; ++part)
+      sums[row][part] = accumulate ? load_register<RegisterFloats>(c + row * stride_c +
+                                                                   part * kRegisterLanes)
+                                   : RegisterFloats{};
   }
   const int64_t whole = k / pair * pair;
   for (int64_t at = 0; at < whole; at += pair, panel += step) {
 #pragma GCC unroll 8
     for (int64_t row = 0; row < rows; ++row) {
-      low[row] = multiply_add(low[row], a + row * stride_a + at, panel);
-      high[row] = multiply_add(high[row], a + row * stride_a + at, panel + step / 2);
+#pragma GCC unroll 8
+      for (int64_t part = 0; part < kRegistersOfRow; ++part)
+        sums[row][part] = multiply_add(sums[row][part], a + row * stride_a + at,
+                                       panel + part * kRegisterLanes * pair);
     }
   }
   if (whole < k) {
 #pragma GCC unroll 8
     for (int64_t row = 0; row < rows; ++row) {
       const Element last[2] = {a[row * stride_a + whole], Element(0.0f)};
-      low[row] = multiply_add(low[row], last, panel);
-      high[row] = multiply_add(high[row], last, panel + step / 2);
+#pragma GCC unroll 8
+      for (int64_t part = 0; part < kRegistersOfRow; ++part)
+        sums[row][part] =
+            multiply_add(sums[row][part], last, panel + part * kRegisterLanes * pair);
     }
   }
 #pragma GCC unroll 8
   for (int64_t row = 0; row < rows; ++row) {
-    store(c + row * stride_c, low[row]);
-    store(c + row * stride_c + kLanes, high[row]);
+#pragma GCC unroll 8
+    for (int64_t part = 0; part < kRegistersOfRow; ++part)
+      __builtin_memcpy(c + row * stride_c + part * kRegisterLanes, &sums[row][part],
+                       sizeof sums[row][part]);
   }
 }
 
@@ -130,6 +158,71 @@ void pack_rows_from(const From* b, int64_t stride, GemmShape shape, Element* pac
   }
 }
 
+#if CONVOY_SIMD_LEVEL >= 2
+// Sixteen rows of sixteen words become sixteen columns: each step exchanges halves of two vectors.
+template <int32_t half, int32_t... lanes>
+CONVOY_INLINE void exchange_pair(Ints& first, Ints& second,
+                                 std::integer_sequence<int32_t, lanes...>) {
+  constexpr auto source = [](int32_t lane) {
+    return (lane & half) == 0 ? lane : lane - half + static_cast<int32_t>(kLanes);
+  };
+  const Ints low = __builtin_shuffle(first, second, Ints{source(lanes)...});
+  second = __builtin_shuffle(first, second, Ints{source(lanes) + half...});
+  first = low;
+}
+template <int32_t half>
+CONVOY_INLINE void exchange_halves(Ints* rows) {
+#pragma GCC unroll 16
+  for (int32_t at = 0; at < kLanes; ++at) {
+    if ((at & half) == 0)
+      exchange_pair<half>(rows[at], rows[at + half], std::make_integer_sequence<int32_t, kLanes>());
+  }
+}
+CONVOY_INLINE void transpose(Ints* rows) {
+  exchange_halves<8>(rows);
+  exchange_halves<4>(rows);
+  exchange_halves<2>(rows);
+  exchange_halves<1>(rows);
+}
+
+// A word of a panel is one fp32, or two bf16 of one column.
+template <class Element>
+void pack_columns(const Element* b_t, int64_t stride, GemmShape shape, Element* packed) {
+  constexpr int64_t pair = kPair<Element>;
+  constexpr int64_t kTile = kLanes * pair;  // k of sixteen words
+  const int64_t padded_k = round_up(shape.k, pair);
+  const int64_t tiled = shape.k / kTile * kTile;
+  for (int64_t column = 0; column < shape.n; column += kLanes) {
+    const int64_t present = std::min(kLanes, shape.n - column);
+    const Element* from = b_t + column * stride;
+    Element* to = packed + column / kPanelColumns * kPanelColumns * padded_k +
+                  column % kPanelColumns * pair;
+    for (int64_t k = 0; k < tiled; k += kTile) {
+      Ints words[kLanes]{};
+#pragma GCC unroll 16
+      for (int64_t lane = 0; lane < kLanes; ++lane)
+        if (lane < present) __builtin_memcpy(words + lane, from + lane * stride + k, sizeof(Ints));
+      transpose(words);
+#pragma GCC unroll 16
+      for (int64_t word = 0; word < kLanes; ++word)
+        __builtin_memcpy(to + (k + word * pair) * kPanelColumns, words + word, sizeof(Ints));
+    }
+    for (int64_t k = tiled; k < shape.k; ++k) {
+      for (int64_t lane = 0; lane < kLanes; ++lane)
+        to[k / pair * pair * kPanelColumns + lane * pair + k % pair] =
+            lane < present ? from[lane * stride + k] : Element(0.0f);
+    }
+    if (shape.k == padded_k) continue;
+    for (int64_t lane = 0; lane < kLanes; ++lane)
+      to[(padded_k - pair) * kPanelColumns + lane * pair + 1] = Element(0.0f);
+  }
+  if (shape.n % kPanelColumns == 0 || shape.n % kPanelColumns > kLanes) return;
+  // The second half of the last panel holds no column.
+  Element* last = packed + shape.n / kPanelColumns * kPanelColumns * padded_k;
+  for (int64_t k = 0; k < padded_k; k += pair)
+    std::fill_n(last + k * kPanelColumns + kLanes * pair, kLanes * pair, Element(0.0f));
+}
+#else
 // Columns lie strided in a panel; a tile of k keeps the panel lines that it writes in cache.
 template <class Element>
 void pack_columns(const Element* b_t, int64_t stride, GemmShape shape, Element* packed) {
@@ -158,3 +251,4 @@ void pack_columns(const Element* b_t, int64_t stride, GemmShape shape, Element* 
     }
   }
 }
+#endif
