@@ -58,7 +58,7 @@ void attention(benchmark::State& state, bool with_library) {
                 .transpose(1, 2)
                 .reshape({tokens, kHeads, kHeadWidth});
     } else {
-      out = packed_attention(q, k, v, row_starts, {.scale = 0.125});
+      out = packed_attention(q, k, v, RowIndex(row_starts), {.scale = 0.125});
     }
     benchmark::DoNotOptimize(torch::autograd::grad({out}, {q, k, v}, {grad}));
   }
@@ -80,10 +80,11 @@ void head(benchmark::State& state, bool trains_weight, bool with_library) {
   const at::Tensor weight =
       at::randn({kVocab, kHidden}, options).mul_(0.02).requires_grad_(trains_weight);
   const at::Tensor labels = at::randint(kVocab, {kTokens}, at::kLong);
+  const LabelledTokens labelled({labels.const_data_ptr<int64_t>(), kTokens});
   for (auto unused : state) {
     const at::Tensor loss =
         with_library ? at::cross_entropy_loss(at::linear(hidden, weight).to(at::kFloat), labels)
-                     : linear_cross_entropy(hidden, weight, labels);
+                     : linear_cross_entropy(hidden, weight, labelled);
     loss.backward();
   }
   report(state, 2.0 * (trains_weight ? 3 : 2) * static_cast<double>(kTokens * kHidden * kVocab));

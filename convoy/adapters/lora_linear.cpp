@@ -6,99 +6,100 @@
 
 #include <utility>
 
-#include "convoy/base/error.h"
+#include "convoy/base/hash.h"
+#include "convoy/kernels/dropout/dropout.h"
 #include "convoy/kernels/frozen_linear/frozen_linear.h"
+#include "convoy/kernels/ops/autograd.h"
 
 namespace convoy::adapters {
 namespace {
 
-using torch::autograd::AutogradContext;
-using torch::autograd::variable_list;
-
 struct LoraTerms {
-  const kernels::FrozenLinear* base;
+  kernels::FrozenLinear base;
   double scaling;
   double dropout;
+  uint64_t drop_key;
 };
 
-class LoraFunction : public torch::autograd::Function<LoraFunction> {
- public:
-  static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& a_RI,
-                            const at::Tensor& b_OR, const LoraTerms& terms) {
-    const at::Tensor x_TI = x.reshape({-1, x.size(-1)});
-    at::Tensor mask_TI;
-    at::Tensor dropped_TI = x_TI;
-    if (terms.dropout > 0)
-      std::tie(dropped_TI, mask_TI) = at::native_dropout(x_TI, terms.dropout, true);
-    at::Tensor y_TO = terms.base->forward(x_TI);
-    const at::Tensor u_TR = at::mm(dropped_TI, a_RI.to(x.scalar_type()).t());
-    y_TO.addmm_(u_TR, b_OR.to(x.scalar_type()).t(), 1.0, terms.scaling);
-    context->save_for_backward({x_TI, mask_TI, u_TR, a_RI, b_OR});
-    context->saved_data["base"] = reinterpret_cast<int64_t>(terms.base);
-    context->saved_data["scaling"] = terms.scaling;
-    context->saved_data["dropout"] = terms.dropout;
-    std::vector<int64_t> shape = x.sizes().vec();
-    shape.back() = y_TO.size(1);
-    return y_TO.reshape(shape);
-  }
+at::Tensor two_dimensional(const at::Tensor& x) { return x.reshape({-1, x.size(-1)}); }
 
-  static variable_list backward(AutogradContext* context, variable_list gradients) {
-    const variable_list saved = context->get_saved_variables();
-    const at::Tensor& x_TI = saved[0];
-    const at::Tensor& mask_TI = saved[1];
-    const at::Tensor& u_TR = saved[2];
-    const at::Tensor a_RI = saved[3].to(x_TI.scalar_type());
-    const at::Tensor b_OR = saved[4].to(x_TI.scalar_type());
-    const double scaling = context->saved_data["scaling"].toDouble();
-    const double dropout = context->saved_data["dropout"].toDouble();
-    const auto* base =
-        reinterpret_cast<const kernels::FrozenLinear*>(context->saved_data["base"].toInt());
-    const at::Tensor grad_TO = gradients[0].reshape({-1, gradients[0].size(-1)});
+at::Tensor shaped_like(const at::Tensor& rows, at::IntArrayRef sizes) {
+  std::vector<int64_t> shape = sizes.vec();
+  shape.back() = rows.size(1);
+  return rows.reshape(shape);
+}
 
-    const double keep_scale = dropout > 0 ? 1.0 / (1.0 - dropout) : 1.0;
-    const at::Tensor grad_u_TR = at::mm(grad_TO, b_OR).mul_(scaling);
-    const at::Tensor grad_b_OR = at::mm(grad_TO.t(), u_TR).mul_(scaling).to(at::kFloat);
-    const at::Tensor dropped_TI =
-        mask_TI.defined() ? at::native_dropout_backward(x_TI, mask_TI, keep_scale) : x_TI;
-    const at::Tensor grad_a_RI = at::mm(grad_u_TR.t(), dropped_TI).to(at::kFloat);
+// Gradients of x, A and B. `saved`: x, B A's middle product, A, B.
+std::vector<at::Tensor> lora_gradients(const LoraTerms& terms, const at::Tensor& grad,
+                                       const std::vector<at::Tensor>& saved, bool wants_x) {
+  const at::Tensor& x_TI = saved[0];
+  const at::Tensor& u_TR = saved[1];
+  const at::Tensor a_RI = saved[2].to(x_TI.scalar_type());
+  const at::Tensor b_OR = saved[3].to(x_TI.scalar_type());
+  const at::Tensor grad_TO = two_dimensional(grad);
+  const auto drop = [&](const at::Tensor& values) {
+    return kernels::drop(values, terms.dropout, terms.drop_key);
+  };
+  const at::Tensor grad_u_TR = at::mm(grad_TO, b_OR).mul_(terms.scaling);
+  const at::Tensor grad_b_OR = at::mm(grad_TO.t(), u_TR).mul_(terms.scaling).to(at::kFloat);
+  const at::Tensor grad_a_RI = at::mm(grad_u_TR.t(), drop(x_TI)).to(at::kFloat);
+  if (!wants_x) return {at::Tensor(), grad_a_RI, grad_b_OR};
+  at::Tensor grad_x = terms.base.input_gradient(grad_TO);
+  if (terms.dropout > 0)
+    grad_x.add_(drop(at::mm(grad_u_TR, a_RI)));
+  else
+    grad_x.addmm_(grad_u_TR, a_RI);
+  return {shaped_like(grad_x, grad.sizes()), grad_a_RI, grad_b_OR};
+}
 
-    at::Tensor grad_x;
-    if (context->needs_input_grad(0)) {
-      grad_x = base->input_gradient(grad_TO);
-      if (mask_TI.defined())
-        grad_x.add_(at::native_dropout_backward(at::mm(grad_u_TR, a_RI), mask_TI, keep_scale));
-      else
-        grad_x.addmm_(grad_u_TR, a_RI);
-      std::vector<int64_t> shape = gradients[0].sizes().vec();
-      shape.back() = grad_x.size(1);
-      grad_x = grad_x.reshape(shape);
-    }
-    return {grad_x, grad_a_RI, grad_b_OR, at::Tensor()};
-  }
-};
+at::Tensor lora(const at::Tensor& x, const at::Tensor& a_RI, const at::Tensor& b_OR,
+                LoraTerms terms) {
+  const bool records = kernels::records_gradient({x, a_RI, b_OR});
+  const at::NoGradGuard no_grad;
+  const at::Tensor x_TI = two_dimensional(x).contiguous();
+  at::Tensor y_TO = terms.base.forward(x_TI);
+  const at::Tensor u_TR =
+      at::mm(kernels::drop(x_TI, terms.dropout, terms.drop_key), a_RI.to(x.scalar_type()).t());
+  y_TO.addmm_(u_TR, b_OR.to(x.scalar_type()).t(), 1.0, terms.scaling);
+  const at::Tensor y = shaped_like(y_TO, x.sizes());
+  if (!records) return y;
+  return kernels::with_backward(
+      y, {.op = "lora",
+          .inputs = {x, a_RI, b_OR},
+          .saved = {x_TI, u_TR, a_RI, b_OR},
+          .gradients = [terms = std::move(terms)](const at::Tensor& grad,
+                                                  const std::vector<at::Tensor>& saved,
+                                                  const std::vector<bool>& wanted) {
+            return lora_gradients(terms, grad, saved, wanted[0]);
+          }});
+}
 
 }  // namespace
 
 LoraLinear::LoraLinear(at::Tensor a_RI, at::Tensor b_OR, at::Tensor magnitude_O, double scaling,
-                       double dropout)
+                       Dropout dropout)
     : a_RI_(std::move(a_RI)),
       b_OR_(std::move(b_OR)),
       magnitude_O_(std::move(magnitude_O)),
       scaling_(scaling),
       dropout_(dropout) {}
 
-at::Tensor LoraLinear::forward(const nn::Linear& base, const at::Tensor& x) const {
-  if (magnitude_O_.defined()) return dora_forward(base, x);
-  return LoraFunction::apply(x, a_RI_, b_OR_,
-                             LoraTerms{&base.frozen(), scaling_, training_ ? dropout_ : 0.0});
+at::Tensor LoraLinear::forward(const nn::Linear& base, const at::Tensor& x,
+                               nn::DrawKey draw_key) const {
+  const uint64_t words[] = {draw_key.value_or(0), dropout_.key};
+  const double share = draw_key ? dropout_.share : 0.0;
+  const uint64_t key = share > 0 ? mix_seed(words) : 0;
+  if (magnitude_O_.defined()) return dora_forward(base, x, share, key);
+  return lora(x, a_RI_, b_OR_,
+              {.base = base.frozen(), .scaling = scaling_, .dropout = share, .drop_key = key});
 }
 
-at::Tensor LoraLinear::dora_forward(const nn::Linear& base, const at::Tensor& x) const {
+at::Tensor LoraLinear::dora_forward(const nn::Linear& base, const at::Tensor& x, double share,
+                                    uint64_t key) const {
   const at::ScalarType dtype = x.scalar_type();
   const at::Tensor result = base.base_forward(x);
-  const bool drops = training_ && dropout_ > 0;
-  const at::Tensor dropped = drops ? at::dropout(x, dropout_, true) : x;
-  at::Tensor plain = drops ? base.base_forward(dropped) : result;
+  const at::Tensor dropped = share > 0 ? kernels::dropout(x, share, key) : x;
+  at::Tensor plain = share > 0 ? base.base_forward(dropped) : result;
   if (base.bias().defined()) plain = plain - base.bias();
   at::Tensor norm_O;
   {

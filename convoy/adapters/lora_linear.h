@@ -15,22 +15,23 @@
 
 namespace convoy::adapters {
 
+struct Dropout {
+  double share = 0;  // dropped, in [0, 1)
+  uint64_t key = 0;  // this module's own
+};
+
 class LoraLinear final : public nn::LinearAdapter {
  public:
   // a_RI and b_OR: fp32 leaves that require grad. magnitude_O: the same for DoRA, else undefined.
-  // `dropout`: in [0, 1).
   LoraLinear(at::Tensor a_RI, at::Tensor b_OR, at::Tensor magnitude_O, double scaling,
-             double dropout);
+             Dropout dropout);
 
   // x [..., I], fp32 or bf16, to y = W x + b + scaling * B A drop(x), computed in the type of x.
   // With a magnitude and no dropout: y = b + (magnitude / ||W + scaling * B A||) * (W + scaling * B
-  // A) x; dropout then applies to all but one plain W x, as in PEFT. Dropout draws from torch's
-  // default generator, and only in training mode. `base` must neither end nor change until backward
-  // has run.
-  at::Tensor forward(const nn::Linear& base, const at::Tensor& x) const override;
-
-  // Dropout on or off; on at construction.
-  void set_training(bool training) { training_ = training; }
+  // A) x; dropout then applies to all but one plain W x, as in PEFT. Nothing is dropped without a
+  // draw key. The weight of `base` must not change until backward has run.
+  at::Tensor forward(const nn::Linear& base, const at::Tensor& x,
+                     nn::DrawKey draw_key) const override;
 
   // W + scaling * B A, or magnitude / ||.|| times it, in fp32: the weight of a merged model.
   at::Tensor merged_weight(const at::Tensor& weight_OI) const;
@@ -40,14 +41,14 @@ class LoraLinear final : public nn::LinearAdapter {
   const at::Tensor& magnitude() const { return magnitude_O_; }
 
  private:
-  at::Tensor dora_forward(const nn::Linear& base, const at::Tensor& x) const;
+  at::Tensor dora_forward(const nn::Linear& base, const at::Tensor& x, double share,
+                          uint64_t key) const;
 
   at::Tensor a_RI_;
   at::Tensor b_OR_;
   at::Tensor magnitude_O_;
   double scaling_;
-  double dropout_;
-  bool training_ = true;
+  Dropout dropout_;
 };
 
 }  // namespace convoy::adapters

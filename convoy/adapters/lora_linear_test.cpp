@@ -9,6 +9,8 @@
 #include <cmath>
 #include <optional>
 
+#include "convoy/base/hash.h"
+#include "convoy/kernels/dropout/dropout.h"
 #include "convoy/nn/linear.h"
 #include "convoy/nn/recompute.h"
 #include "kernel_checks/op_check.h"
@@ -23,7 +25,8 @@ using convoy::testing::tolerance;
 
 constexpr int64_t kIn = 5;
 constexpr int64_t kOut = 4;
-constexpr uint64_t kDropoutSeed = 7;
+constexpr uint64_t kDrawKey = 7;
+constexpr uint64_t kModuleKey = 12;
 
 struct Case {
   std::string name;
@@ -53,7 +56,7 @@ struct Adapted {
     for (at::Tensor& input : inputs) input = input.detach().requires_grad_();
     lora =
         std::make_shared<LoraLinear>(inputs[1], inputs[2], wanted.dora ? inputs[3] : at::Tensor(),
-                                     wanted.scaling(), wanted.dropout);
+                                     wanted.scaling(), Dropout{wanted.dropout, kModuleKey});
     linear.set_adapter(lora);
   }
 
@@ -62,10 +65,7 @@ struct Adapted {
     return sample(sizes, what.dtype, seed).to(at::kFloat);
   }
 
-  at::Tensor forward() const {
-    at::manual_seed(kDropoutSeed);
-    return linear.forward(inputs[0]);
-  }
+  at::Tensor forward() const { return linear.forward(inputs[0], kDrawKey); }
 
   Case what;
   nn::Linear linear;
@@ -81,13 +81,9 @@ class Reference {
         weight_OI_(adapted.linear.weight().to(at::kDouble)),
         bias_O_(adapted.what.bias ? adapted.linear.bias().to(at::kDouble)
                                   : at::zeros({kOut}, at::kDouble)) {
-    const at::Tensor ones = at::ones_like(adapted.inputs[0]).detach();
-    at::manual_seed(kDropoutSeed);
-    const double dropout = adapted.what.dropout;
-    noise_ = dropout == 0        ? ones
-             : adapted.what.dora ? at::dropout(ones, dropout, true)
-                                 : std::get<0>(at::native_dropout(ones, dropout, true));
-    noise_ = noise_.to(at::kDouble);
+    const at::Tensor ones = at::ones(adapted.inputs[0].sizes());
+    const uint64_t words[] = {kDrawKey, kModuleKey};
+    noise_ = kernels::drop(ones, adapted.what.dropout, mix_seed(words)).to(at::kDouble);
     norm_O_ = norm(adapted.inputs[1].detach().to(at::kDouble),
                    adapted.inputs[2].detach().to(at::kDouble));
   }
@@ -188,8 +184,7 @@ TEST_P(Jacobian, OfTheAdapterIsTheSameWhereTheInputIsFrozen) {
   const Adapted adapted(GetParam());
   const auto gradients = [&](const at::Tensor& x) {
     for (const at::Tensor& input : adapted.inputs) input.mutable_grad() = at::Tensor();
-    at::manual_seed(kDropoutSeed);
-    adapted.linear.forward(x).square().sum().backward();
+    adapted.linear.forward(x, kDrawKey).square().sum().backward();
     Tensors all;
     for (size_t input = 1; input < adapted.inputs.size(); ++input)
       all.push_back(adapted.inputs[input].grad());
@@ -206,11 +201,11 @@ TEST_P(Jacobian, IsTheSameToTheBitWhenTheMapIsRecomputed) {
   const Adapted adapted(GetParam());
   const auto gradients = [&](bool recompute) {
     for (const at::Tensor& input : adapted.inputs) input.mutable_grad() = at::Tensor();
-    at::manual_seed(kDropoutSeed);
-    const auto map = [&](const at::Tensor& x) { return adapted.linear.forward(x).tanh(); };
+    const auto map = [&](const at::Tensor& x) {
+      return adapted.linear.forward(x, kDrawKey).tanh();
+    };
     const at::Tensor output =
         recompute ? nn::recompute_in_backward(adapted.inputs[0], map) : map(adapted.inputs[0]);
-    at::rand({11});  // the generator has moved on when backward runs the map again
     output.square().sum().backward();
     Tensors all;
     for (const at::Tensor& input : adapted.inputs) all.push_back(input.grad());
@@ -242,11 +237,23 @@ TEST(Dora, GradientsHoldTheNormStillAsPeftDoes) {
   EXPECT_GT(worst_error(adapted, through_the_norm), 1e-2);
 }
 
-TEST(LoraLinear, DropsNothingOutsideTraining) {
+TEST(LoraLinear, DropsNothingWithoutADrawKey) {
   const Adapted adapted({.name = "dropout", .dropout = 0.4});
-  adapted.lora->set_training(false);
   const Adapted plain({.name = "lora"});
-  EXPECT_TRUE(adapted.forward().equal(plain.forward()));
+  EXPECT_TRUE(adapted.linear.forward(adapted.inputs[0]).equal(plain.forward()));
+  EXPECT_FALSE(adapted.forward().equal(plain.forward()));
+}
+
+TEST(LoraLinear, EveryDrawAndEveryModuleDropsElementsOfItsOwn) {
+  const Adapted adapted({.name = "dropout", .dropout = 0.4});
+  const at::Tensor first = adapted.forward();
+  EXPECT_TRUE(adapted.forward().equal(first));
+  EXPECT_FALSE(adapted.linear.forward(adapted.inputs[0], kDrawKey + 1).equal(first));
+  nn::Linear other("m", adapted.linear.weight(), at::Tensor());
+  other.set_adapter(std::make_shared<LoraLinear>(adapted.inputs[1], adapted.inputs[2], at::Tensor(),
+                                                 adapted.what.scaling(),
+                                                 Dropout{0.4, kModuleKey + 1}));
+  EXPECT_FALSE(other.forward(adapted.inputs[0], kDrawKey).equal(first));
 }
 
 TEST(LoraLinear, MergedWeightIsTheMap) {

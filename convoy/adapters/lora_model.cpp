@@ -82,8 +82,9 @@ void LoraModel::attach(nn::CausalLm& model) {
   for (nn::Linear* linear : model.block_linears()) {
     if (!config_.targets(linear->name())) continue;
     const int64_t rank = config_.rank_of(linear->name());
-    at::Tensor a_RI = at::zeros({rank, linear->in_features()}, at::kFloat).requires_grad_();
-    at::Tensor b_OR = at::zeros({linear->out_features(), rank}, at::kFloat).requires_grad_();
+    const auto options = linear->weight().options().dtype(at::kFloat);
+    at::Tensor a_RI = at::zeros({rank, linear->in_features()}, options).requires_grad_();
+    at::Tensor b_OR = at::zeros({linear->out_features(), rank}, options).requires_grad_();
     at::Tensor magnitude_O;
     const std::string prefix = kPrefix + linear->name();
     parameters_.push_back({prefix + ".lora_A.weight", a_RI});
@@ -93,8 +94,9 @@ void LoraModel::attach(nn::CausalLm& model) {
           at::linalg_vector_norm(linear->weight().to(at::kFloat), 2, {1}).detach().requires_grad_();
       parameters_.push_back({prefix + ".lora_magnitude_vector", magnitude_O});
     }
-    auto lora = std::make_shared<LoraLinear>(a_RI, b_OR, magnitude_O,
-                                             config_.scaling_of(linear->name()), config_.dropout);
+    auto lora =
+        std::make_shared<LoraLinear>(a_RI, b_OR, magnitude_O, config_.scaling_of(linear->name()),
+                                     Dropout{config_.dropout, crc32c(linear->name())});
     linear->set_adapter(lora);
     adapted_.push_back({linear, lora});
   }
@@ -170,10 +172,6 @@ LoraModel LoraModel::load(nn::CausalLm& model, const fs::path& adapter_folder) {
   model.head().weight_changed();
   for (nn::Linear* linear : model.block_linears()) linear->weight_changed();
   return lora;
-}
-
-void LoraModel::set_training(bool training) {
-  for (Adapted& adapted : adapted_) adapted.lora->set_training(training);
 }
 
 void LoraModel::save(const fs::path& folder, const std::string& base_model) const {

@@ -33,8 +33,6 @@ class LoraModel {
   const LoraConfig& config() const { return config_; }
   int64_t num_adapted() const { return static_cast<int64_t>(adapted_.size()); }
 
-  void set_training(bool training);
-
   // Writes adapter_config.json and adapter_model.safetensors into `folder`. `base_model`: recorded
   // name. Throws IoError.
   void save(const std::filesystem::path& folder, const std::string& base_model) const;

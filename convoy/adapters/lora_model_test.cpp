@@ -93,7 +93,6 @@ TEST(Attach, ChangesNothingAtTheStart) {
     LoraConfig config = small_config();
     config.use_dora = dora;
     LoraModel lora = LoraModel::create(*model, config, 1);
-    lora.set_training(false);
     EXPECT_LT((logits_of(*model) - before).abs().max().item<float>(), 1e-6) << "dora " << dora;
   }
 }
@@ -219,7 +218,6 @@ TEST_F(Saved, LoadsToTheSameBits) {
   LoraModel lora = LoraModel::load(*again, folder_.path());
   expect_equal(copies(lora.parameters()), saved_);
   EXPECT_EQ(lora.config().base_model, "base");
-  lora.set_training(false);
   for (nn::Linear* linear : model_->block_linears())
     EXPECT_EQ(linear->trains(), linear_of(*again, linear->name()).trains());
 }
@@ -290,7 +288,6 @@ TEST(Merge, IsTheAdaptedModelWithoutTheAdapter) {
     config.use_dora = dora;
     LoraModel lora = LoraModel::create(*model, config, 1);
     stir(lora);
-    lora.set_training(false);
     const at::Tensor adapted = logits_of(*model);
     expect_equal(copies(model->parameters()), base);  // until it is merged
     lora.merge();

@@ -36,9 +36,9 @@ inline nn::Linear& linear_of(nn::CausalLm& model, const std::string& name) {
 
 inline at::Tensor logits_of(nn::CausalLm& model) {
   const at::NoGradGuard no_grad;
-  const nn::TokenBatch batch{.token_ids_T = at::tensor({1, 5, 10, 2, 7}, at::kLong),
-                             .position_ids_T = at::tensor({0, 1, 2, 0, 1}, at::kLong),
-                             .row_starts = {0, 3, 5}};
+  const std::vector<int64_t> ids = {1, 5, 10, 2, 7};
+  const std::vector<int64_t> positions = {0, 1, 2, 0, 1};
+  const nn::TokenBatch batch(ids, positions, {0, 3, 5});
   return model.head().forward(model.hidden_states(batch, {}));
 }
 

@@ -15,8 +15,7 @@ struct SeedPoint {
   int64_t micro_batch = 0;  // of the whole step, over all ranks
 };
 
-// Seeds LibTorch's default CPU generator from `point` (dropout, initialisation). Call before each
-// micro-batch.
-void seed_generator(const SeedPoint& point);
+// What the random numbers of a micro-batch are drawn from.
+uint64_t draw_key(const SeedPoint& point);
 
 }  // namespace convoy::device

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "convoy/base/error.h"
+#include "convoy/device/transfer.h"
 
 namespace convoy::generate {
 namespace {
@@ -97,12 +98,10 @@ void Generator::advance(std::vector<Row*> rows, nn::KvCache& cache) const {
     slots.push_back(row->slot);
   }
   cache.set_slots(std::move(slots));
-  const nn::TokenBatch batch{.token_ids_T = at::tensor(ids, at::kLong),
-                             .position_ids_T = at::tensor(positions, at::kLong),
-                             .row_starts = starts};
+  const nn::TokenBatch batch(ids, positions, std::move(starts), model_.device());
   at::Tensor hidden_TD = model_.hidden_states(batch, {.cache = &cache});
   if (ids.size() != rows.size()) {
-    hidden_TD = hidden_TD.index_select(0, at::tensor(last, at::kLong));
+    hidden_TD = hidden_TD.index_select(0, device::to_device<int64_t>(last, model_.device()));
   }
   std::vector<DrawPoint> points;
   for (const Row* row : rows) {

@@ -5,6 +5,7 @@
 
 #include "convoy/base/error.h"
 #include "convoy/base/hash.h"
+#include "convoy/device/transfer.h"
 
 namespace convoy::generate {
 namespace {
@@ -25,8 +26,9 @@ std::vector<int32_t> sample_tokens(const at::Tensor& logits_RV, int64_t num_ids,
   std::vector<double> draws;
   draws.reserve(points.size());
   for (const DrawPoint& point : points) draws.push_back(draw(config, point));
+  const at::Tensor uniform_R = device::to_device<double>(draws, logits_RV.device());
   const at::Tensor ids_R =
-      kernels::sample_tokens(logits_RV, num_ids, config.rule(), at::tensor(draws, at::kDouble));
+      kernels::sample_tokens(logits_RV, num_ids, config.rule(), uniform_R).cpu();
   std::vector<int32_t> tokens;
   tokens.reserve(points.size());
   const auto* ids = ids_R.const_data_ptr<int64_t>();

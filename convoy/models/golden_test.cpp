@@ -35,17 +35,18 @@ double relative_error(const at::Tensor& found, const at::Tensor& wanted) {
   return ((found - wanted).abs().max() / wanted.abs().max()).item<double>();
 }
 
-nn::TokenBatch make_batch(const std::vector<at::Tensor>& rows, int64_t first_position = 0) {
-  nn::TokenBatch batch;
-  batch.row_starts = {0};
-  std::vector<at::Tensor> positions;
-  for (const at::Tensor& row : rows) {
-    positions.push_back(at::arange(first_position, first_position + row.size(0), at::kLong));
-    batch.row_starts.push_back(batch.row_starts.back() + row.size(0));
+// Row r begins at position `first_positions[r]`, or at 0.
+nn::TokenBatch make_batch(const std::vector<at::Tensor>& rows,
+                          const std::vector<int64_t>& first_positions = {}) {
+  std::vector<int64_t> ids, positions, starts = {0};
+  for (size_t r = 0; r < rows.size(); ++r) {
+    const int64_t* row = rows[r].const_data_ptr<int64_t>();
+    ids.insert(ids.end(), row, row + rows[r].numel());
+    const int64_t first = first_positions.empty() ? 0 : first_positions[r];
+    for (int64_t at = 0; at < rows[r].numel(); ++at) positions.push_back(first + at);
+    starts.push_back(starts.back() + rows[r].numel());
   }
-  batch.token_ids_T = at::cat(rows);
-  batch.position_ids_T = at::cat(positions);
-  return batch;
+  return nn::TokenBatch(ids, positions, std::move(starts));
 }
 
 at::Tensor logits_of(nn::CausalLm& model, const nn::TokenBatch& batch,
@@ -124,20 +125,19 @@ TEST_P(GoldenModel, CachedDecodingEqualsTheFullForward) {
   std::vector<at::Tensor> pieces[2];
   const auto feed = [&](std::vector<int64_t> who, std::vector<int64_t> tokens) {
     std::vector<at::Tensor> parts;
-    std::vector<at::Tensor> positions;
+    std::vector<int64_t> positions;
     std::vector<int64_t> used;
     for (size_t i = 0; i < who.size(); ++i) {
       const int64_t begin = cache.length(slots[who[i]]);
       parts.push_back(rows_[who[i]].narrow(0, begin, tokens[i]));
-      positions.push_back(at::arange(begin, begin + tokens[i], at::kLong));
+      positions.push_back(begin);
       used.push_back(slots[who[i]]);
     }
-    nn::TokenBatch batch = make_batch(parts);
-    batch.position_ids_T = at::cat(positions);
+    const nn::TokenBatch batch = make_batch(parts, positions);
     cache.set_slots(used);
     const at::Tensor logits = logits_of(*model_, batch, {.cache = &cache});
     for (size_t i = 0; i < who.size(); ++i) {
-      pieces[who[i]].push_back(logits.narrow(0, batch.row_starts[i], tokens[i]));
+      pieces[who[i]].push_back(logits.narrow(0, batch.rows().starts()[i], tokens[i]));
     }
   };
   feed({0, 1}, {11, 5});
@@ -155,7 +155,7 @@ TEST_P(GoldenModel, GreedyContinuationEqualsTransformers) {
   std::vector<int64_t> found;
   while (static_cast<int64_t>(found.size()) < greedy_.size(0)) {
     const at::Tensor logits = logits_of(
-        *model_, make_batch({pending}, cache.length(cache.slots()[0])), {.cache = &cache});
+        *model_, make_batch({pending}, {cache.length(cache.slots()[0])}), {.cache = &cache});
     pending = logits[-1].argmax().view({1});
     found.push_back(pending.item<int64_t>());
   }

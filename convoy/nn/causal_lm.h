@@ -9,18 +9,39 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "convoy/kernels/row_index/row_index.h"
 #include "convoy/nn/linear.h"
 
 namespace convoy::nn {
 
-// Rows one after another, no padding.
-struct TokenBatch {
-  at::Tensor token_ids_T;           // int64
-  at::Tensor position_ids_T;        // int64, 0-based within each row
-  std::vector<int64_t> row_starts;  // first token of each row, then T
+// Rows one after another, no padding. Whatever a pass must know of its tokens on the host is found
+// out here, once, so that no pass waits for the device.
+class TokenBatch {
+ public:
+  // `ids` and `positions` (0-based within each row) of all rows; `row_starts`: first token of each
+  // row, then T. The tensors lie on `device`. Async.
+  TokenBatch(std::span<const int64_t> ids, std::span<const int64_t> positions,
+             std::vector<int64_t> row_starts, at::Device device = at::kCPU);
+
+  const at::Tensor& token_ids_T() const { return token_ids_T_; }        // int64
+  const at::Tensor& position_ids_T() const { return position_ids_T_; }  // int64
+  const kernels::RowIndex& rows() const { return rows_; }
+  int64_t num_tokens() const { return rows_.num_tokens(); }
+  int64_t lowest_id() const { return lowest_id_; }  // 0 without tokens, as the next two
+  int64_t highest_id() const { return highest_id_; }
+  int64_t last_position() const { return last_position_; }
+
+ private:
+  at::Tensor token_ids_T_;
+  at::Tensor position_ids_T_;
+  kernels::RowIndex rows_;
+  int64_t lowest_id_ = 0;
+  int64_t highest_id_ = 0;
+  int64_t last_position_ = 0;
 };
 
 struct NamedTensor {
@@ -34,6 +55,7 @@ struct ForwardOptions {
   KvCache* cache = nullptr;  // generation: new tokens are appended to the cache's rows
   bool recompute_blocks =
       false;  // activation checkpointing: keep only block inputs, run blocks again in backward
+  DrawKey draw_key = {};  // training: dropout is drawn from it
 };
 
 class CausalLm {
@@ -53,6 +75,8 @@ class CausalLm {
   // Freezes or thaws every parameter; packed copies are dropped.
   virtual void set_requires_grad(bool requires_grad) = 0;
 
+  // Where the parameters lie, and so every batch.
+  virtual at::Device device() const = 0;
   virtual int64_t hidden_size() const = 0;
   virtual int64_t vocab_size() const = 0;
   virtual int64_t num_layers() const = 0;

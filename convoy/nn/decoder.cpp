@@ -19,10 +19,8 @@ std::vector<DecoderBlock> make_blocks(const DecoderSpec& spec, const ParameterSo
   return blocks;
 }
 
-void check_token_ids(const at::Tensor& token_ids_T, int64_t vocab_size) {
-  const auto [lowest, highest] = at::aminmax(token_ids_T);
-  const int64_t wrong =
-      lowest.item<int64_t>() < 0 ? lowest.item<int64_t>() : highest.item<int64_t>();
+void check_token_ids(const TokenBatch& batch, int64_t vocab_size) {
+  const int64_t wrong = batch.lowest_id() < 0 ? batch.lowest_id() : batch.highest_id();
   if (wrong >= 0 && wrong < vocab_size) return;
   throw DataError(
       fmt::format("token id {} is outside the model's vocabulary of {}", wrong, vocab_size),
@@ -58,18 +56,18 @@ at::Tensor Decoder::embed(const at::Tensor& token_ids_T) const {
   at::Tensor x_TD = at::embedding(embedding_VD_, token_ids_T);
   if (spec_.embedding_scale == 1.0) return x_TD;
   // The factor is rounded to the weight dtype first: in bf16, sqrt(hidden) differs from its fp32 value.
-  return x_TD * at::scalar_tensor(spec_.embedding_scale, x_TD.options());
+  return x_TD * at::scalar_tensor(spec_.embedding_scale, x_TD.scalar_type());
 }
 
 at::Tensor Decoder::hidden_states(const TokenBatch& batch, const ForwardOptions& options) {
-  check_token_ids(batch.token_ids_T, spec_.vocab_size);
+  check_token_ids(batch, spec_.vocab_size);
   const at::AutoGradMode gradients(at::GradMode::is_enabled() && options.cache == nullptr);
-  const int64_t positions = batch.position_ids_T.max().item<int64_t>() + 1;
-  for (RopeTable& table : rope_tables_) table.ensure(positions);
+  for (RopeTable& table : rope_tables_) table.ensure(batch.last_position() + 1, device());
 
   BlockBatch shared;
-  shared.position_ids_T = batch.position_ids_T;
-  shared.row_starts = batch.row_starts;
+  shared.position_ids_T = batch.position_ids_T();
+  shared.rows = batch.rows();
+  shared.draw_key = options.draw_key;
   shared.cache = options.cache;
   if (options.cache) {
     const auto& slots = options.cache->slots();
@@ -77,7 +75,7 @@ at::Tensor Decoder::hidden_states(const TokenBatch& batch, const ForwardOptions&
         slots.begin(), slots.end(), [&](int64_t slot) { return options.cache->length(slot) == 0; });
   }
 
-  at::Tensor x_TD = embed(batch.token_ids_T);
+  at::Tensor x_TD = embed(batch.token_ids_T());
   for (const DecoderBlock& block : blocks_) x_TD = run_block(block, x_TD, shared, options);
   return kernels::rms_norm(x_TD, final_norm_D_, spec_.norm_epsilon, spec_.norm_order);
 }
@@ -133,7 +131,7 @@ int64_t Decoder::matmul_parameters() const {
 }
 
 KvCache Decoder::make_cache() const {
-  return KvCache(num_layers(), spec_.num_kv_heads, spec_.head_dim, embedding_VD_.scalar_type());
+  return KvCache(num_layers(), spec_.num_kv_heads, spec_.head_dim, embedding_VD_.options());
 }
 
 }  // namespace convoy::nn

@@ -31,6 +31,7 @@ class Decoder final : public CausalLm {
   std::vector<Linear*> block_linears() override;
   void set_requires_grad(bool requires_grad) override;
 
+  at::Device device() const override { return embedding_VD_.device(); }
   int64_t hidden_size() const override { return spec_.hidden_size; }
   int64_t vocab_size() const override { return spec_.vocab_size; }
   int64_t num_layers() const override { return static_cast<int64_t>(spec_.layers.size()); }

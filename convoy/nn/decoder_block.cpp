@@ -67,16 +67,16 @@ at::Tensor DecoderBlock::forward(const at::Tensor& x_TD, const BlockBatch& batch
   at::Tensor attended = attend(normalise(x_TD, before_attention_), batch);
   if (after_attention_.weight.defined()) attended = normalise(attended, after_attention_);
   const at::Tensor middle = x_TD + attended;
-  at::Tensor fed = feed_forward(normalise(middle, before_ffn_));
+  at::Tensor fed = feed_forward(normalise(middle, before_ffn_), batch.draw_key);
   if (after_ffn_.weight.defined()) fed = normalise(fed, after_ffn_);
   return middle + fed;
 }
 
 at::Tensor DecoderBlock::attend(const at::Tensor& x_TD, const BlockBatch& batch) const {
   const int64_t tokens = x_TD.size(0);
-  at::Tensor q_THE = query_.forward(x_TD).view({tokens, -1, head_dim_});
-  at::Tensor k_TKE = key_.forward(x_TD).view({tokens, -1, head_dim_});
-  const at::Tensor v_TKE = value_.forward(x_TD).view({tokens, -1, head_dim_});
+  at::Tensor q_THE = query_.forward(x_TD, batch.draw_key).view({tokens, -1, head_dim_});
+  at::Tensor k_TKE = key_.forward(x_TD, batch.draw_key).view({tokens, -1, head_dim_});
+  const at::Tensor v_TKE = value_.forward(x_TD, batch.draw_key).view({tokens, -1, head_dim_});
   if (query_norm_.weight.defined()) {
     q_THE = normalise(q_THE, query_norm_);
     k_TKE = normalise(k_TKE, key_norm_);
@@ -88,19 +88,20 @@ at::Tensor DecoderBlock::attend(const at::Tensor& x_TD, const BlockBatch& batch)
                                         .sliding_window = layer_.sliding_window};
   at::Tensor out_THE;
   if (batch.cache) {
-    const auto history = batch.cache->append(index_, k_TKE, v_TKE, batch.row_starts);
+    const auto history = batch.cache->append(index_, k_TKE, v_TKE, batch.rows);
     out_THE = batch.cache_is_empty
-                  ? kernels::packed_attention(q_THE, k_TKE, v_TKE, batch.row_starts, config)
-                  : kernels::cached_attention(q_THE, history, batch.row_starts, config);
+                  ? kernels::packed_attention(q_THE, k_TKE, v_TKE, batch.rows, config)
+                  : kernels::cached_attention(q_THE, history, batch.rows, config);
   } else {
-    out_THE = kernels::packed_attention(q_THE, k_TKE, v_TKE, batch.row_starts, config);
+    out_THE = kernels::packed_attention(q_THE, k_TKE, v_TKE, batch.rows, config);
   }
-  return attention_output_.forward(out_THE.reshape({tokens, -1}));
+  return attention_output_.forward(out_THE.reshape({tokens, -1}), batch.draw_key);
 }
 
-at::Tensor DecoderBlock::feed_forward(const at::Tensor& x_TD) const {
-  return down_.forward(
-      kernels::gated_activation(gate_.forward(x_TD), up_.forward(x_TD), activation_));
+at::Tensor DecoderBlock::feed_forward(const at::Tensor& x_TD, DrawKey draw_key) const {
+  return down_.forward(kernels::gated_activation(gate_.forward(x_TD, draw_key),
+                                                 up_.forward(x_TD, draw_key), activation_),
+                       draw_key);
 }
 
 bool DecoderBlock::trains() const {

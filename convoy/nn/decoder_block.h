@@ -24,7 +24,8 @@ struct BlockBatch {
   at::Tensor cos_PE;
   at::Tensor sin_PE;
   at::Tensor position_ids_T;
-  std::vector<int64_t> row_starts;
+  kernels::RowIndex rows;
+  DrawKey draw_key = {};
   KvCache* cache = nullptr;
   bool cache_is_empty = false;  // no row of the batch has a history yet
 };
@@ -51,7 +52,7 @@ class DecoderBlock {
                      const ParameterSource& source) const;
   at::Tensor normalise(const at::Tensor& x, const Norm& norm) const;
   at::Tensor attend(const at::Tensor& x_TD, const BlockBatch& batch) const;
-  at::Tensor feed_forward(const at::Tensor& x_TD) const;
+  at::Tensor feed_forward(const at::Tensor& x_TD, DrawKey draw_key) const;
 
   std::string prefix_;  // "model.layers.3."
   int64_t index_;

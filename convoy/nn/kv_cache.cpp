@@ -2,30 +2,23 @@
 #include "convoy/nn/kv_cache.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "convoy/base/error.h"
+#include "convoy/kernels/ops/op_table.h"
 
 namespace convoy::nn {
 namespace {
 
 constexpr int64_t kFirstCapacityTokens = 64;
 
-// Copies tokens [begin, end) of source_TKE to the positions from `at` on; both contiguous and of one dtype.
-void copy_tokens(const at::Tensor& source_TKE, int64_t begin, int64_t end, at::Tensor& target_CKE,
-                 int64_t at) {
-  const auto token_bytes =
-      static_cast<size_t>(target_CKE.stride(0)) * static_cast<size_t>(target_CKE.element_size());
-  std::memcpy(static_cast<char*>(target_CKE.data_ptr()) + static_cast<size_t>(at) * token_bytes,
-              static_cast<const char*>(source_TKE.const_data_ptr()) +
-                  static_cast<size_t>(begin) * token_bytes,
-              static_cast<size_t>(end - begin) * token_bytes);
-}
-
 }  // namespace
 
-KvCache::KvCache(int64_t num_layers, int64_t num_kv_heads, int64_t head_dim, at::ScalarType dtype)
-    : num_layers_(num_layers), num_kv_heads_(num_kv_heads), head_dim_(head_dim), dtype_(dtype) {}
+KvCache::KvCache(int64_t num_layers, int64_t num_kv_heads, int64_t head_dim,
+                 at::TensorOptions options)
+    : num_layers_(num_layers),
+      num_kv_heads_(num_kv_heads),
+      head_dim_(head_dim),
+      options_(options) {}
 
 KvCache::Row& KvCache::row(int64_t slot) {
   CONVOY_INVARIANT(slot >= 0 && slot < static_cast<int64_t>(rows_.size()) && rows_[slot].used,
@@ -38,8 +31,9 @@ void KvCache::reserve(Row& row, int64_t tokens) const {
   const int64_t capacity = std::max({kFirstCapacityTokens, 2 * row.capacity, tokens});
   for (int64_t layer = 0; layer < num_layers_; ++layer) {
     for (auto* stored : {&row.keys_CKE[layer], &row.values_CKE[layer]}) {
-      at::Tensor grown = at::empty({capacity, num_kv_heads_, head_dim_}, dtype_);
-      if (row.lengths[layer] > 0) copy_tokens(*stored, 0, row.lengths[layer], grown, 0);
+      at::Tensor grown = at::empty({capacity, num_kv_heads_, head_dim_}, options_);
+      if (row.lengths[layer] > 0)
+        kernels::op_table(grown).token_copy.copy(*stored, 0, row.lengths[layer], grown, 0);
       *stored = grown;
     }
   }
@@ -48,11 +42,12 @@ void KvCache::reserve(Row& row, int64_t tokens) const {
 
 std::vector<kernels::CachedRow> KvCache::append(int64_t layer, const at::Tensor& k_TKE,
                                                 const at::Tensor& v_TKE,
-                                                const std::vector<int64_t>& row_starts) {
-  CONVOY_INVARIANT(row_starts.size() == slots_.size() + 1, "{} rows for {} slots",
-                   row_starts.size() - 1, slots_.size());
-  CONVOY_INVARIANT(k_TKE.scalar_type() == dtype_ && k_TKE.size(1) == num_kv_heads_ &&
-                       k_TKE.size(2) == head_dim_ && k_TKE.sizes() == v_TKE.sizes(),
+                                                const kernels::RowIndex& rows) {
+  CONVOY_INVARIANT(rows.num_rows() == static_cast<int64_t>(slots_.size()), "{} rows for {} slots",
+                   rows.num_rows(), slots_.size());
+  CONVOY_INVARIANT(k_TKE.dtype() == options_.dtype() && k_TKE.device() == options_.device() &&
+                       k_TKE.size(1) == num_kv_heads_ && k_TKE.size(2) == head_dim_ &&
+                       k_TKE.sizes() == v_TKE.sizes(),
                    "keys or values do not fit the cache");
   const at::Tensor k = k_TKE.contiguous();
   const at::Tensor v = v_TKE.contiguous();
@@ -61,12 +56,14 @@ std::vector<kernels::CachedRow> KvCache::append(int64_t layer, const at::Tensor&
   for (size_t r = 0; r < slots_.size(); ++r) {
     Row& stored = row(slots_[r]);
     int64_t& length = stored.lengths[layer];
-    const int64_t added = row_starts[r + 1] - row_starts[r];
+    const int64_t begin = rows.begin(static_cast<int64_t>(r));
+    const int64_t added = rows.length(static_cast<int64_t>(r));
     reserve(stored, length + added);
     at::Tensor& keys = stored.keys_CKE[layer];
     at::Tensor& values = stored.values_CKE[layer];
-    copy_tokens(k, row_starts[r], row_starts[r + 1], keys, length);
-    copy_tokens(v, row_starts[r], row_starts[r + 1], values, length);
+    const kernels::TokenCopyOps& ops = kernels::op_table(keys).token_copy;
+    ops.copy(k, begin, begin + added, keys, length);
+    ops.copy(v, begin, begin + added, values, length);
     length += added;
     history.push_back({keys.narrow(0, 0, length), values.narrow(0, 0, length)});
   }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <ATen/core/Tensor.h>
+#include <c10/core/TensorOptions.h>
 
 #include <cstdint>
 #include <vector>
@@ -14,13 +15,13 @@ namespace convoy::nn {
 
 class KvCache {
  public:
-  KvCache(int64_t num_layers, int64_t num_kv_heads, int64_t head_dim, at::ScalarType dtype);
+  // `options`: element type and device.
+  KvCache(int64_t num_layers, int64_t num_kv_heads, int64_t head_dim, at::TensorOptions options);
 
-  // Appends k, v [T, K, E] of a batch whose row r owns tokens row_starts[r] .. row_starts[r+1], and returns each row's
-  // whole history in this layer. Row r of the batch is row `slots()[r]` of the cache.
+  // Appends k, v [T, K, E] of a batch of `rows` and returns each row's whole history in this layer. Row r of the batch is
+  // row `slots()[r]` of the cache.
   std::vector<kernels::CachedRow> append(int64_t layer, const at::Tensor& k_TKE,
-                                         const at::Tensor& v_TKE,
-                                         const std::vector<int64_t>& row_starts);
+                                         const at::Tensor& v_TKE, const kernels::RowIndex& rows);
 
   int64_t add_row();              // an empty slot; slots of removed rows are used again
   void remove_row(int64_t slot);  // frees its memory
@@ -42,7 +43,7 @@ class KvCache {
   int64_t num_layers_;
   int64_t num_kv_heads_;
   int64_t head_dim_;
-  at::ScalarType dtype_;
+  at::TensorOptions options_;
   std::vector<Row> rows_;
   std::vector<int64_t> slots_;
 };

@@ -17,8 +17,8 @@ Linear::Linear(std::string name, at::Tensor weight_OI, at::Tensor bias_O)
 Linear::~Linear() = default;
 Linear::Linear(Linear&&) noexcept = default;
 
-at::Tensor Linear::forward(const at::Tensor& x) const {
-  return adapter_ ? adapter_->forward(*this, x) : base_forward(x);
+at::Tensor Linear::forward(const at::Tensor& x, DrawKey draw_key) const {
+  return adapter_ ? adapter_->forward(*this, x, draw_key) : base_forward(x);
 }
 
 at::Tensor Linear::base_forward(const at::Tensor& x) const {

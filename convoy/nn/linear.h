@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 namespace convoy::kernels {
@@ -17,11 +18,14 @@ namespace convoy::nn {
 
 class Linear;
 
+// What random numbers of a forward pass are drawn from; none: nothing is random.
+using DrawKey = std::optional<uint64_t>;
+
 // What an adapter (LoRA, DoRA) puts into a Linear. Differentiable in x and its own parameters.
 class LinearAdapter {
  public:
   virtual ~LinearAdapter() = default;
-  virtual at::Tensor forward(const Linear& base, const at::Tensor& x) const = 0;
+  virtual at::Tensor forward(const Linear& base, const at::Tensor& x, DrawKey draw_key) const = 0;
   // A parameter of it requires grad. False lets recomputation skip blocks below the lowest one that trains.
   virtual bool trains() const { return true; }
 };
@@ -34,7 +38,7 @@ class Linear {
   Linear(Linear&&) noexcept;
 
   // x [..., I] -> [..., O], through the adapter when there is one.
-  at::Tensor forward(const at::Tensor& x) const;
+  at::Tensor forward(const at::Tensor& x, DrawKey draw_key = {}) const;
   // The map without the adapter. A weight that does not require grad runs packed (kernels::FrozenLinear).
   at::Tensor base_forward(const at::Tensor& x) const;
 

@@ -44,14 +44,14 @@ at::Tensor inverse_frequencies(const RopeSpec& spec, int64_t head_dim) {
 RopeTable::RopeTable(const RopeSpec& spec, int64_t head_dim)
     : inverse_frequencies_E_(inverse_frequencies(spec, head_dim)) {}
 
-void RopeTable::ensure(int64_t num_positions) {
+void RopeTable::ensure(int64_t num_positions, at::Device device) {
   const int64_t present = cos_PE_.defined() ? cos_PE_.size(0) : 0;
-  if (num_positions <= present) return;
+  if (num_positions <= present && cos_PE_.device() == device) return;
   const int64_t rows = std::max({kFirstPositions, 2 * present, num_positions});
   const at::Tensor angles =
       at::arange(rows, at::kFloat).unsqueeze(1) * inverse_frequencies_E_.unsqueeze(0);
-  cos_PE_ = angles.cos();
-  sin_PE_ = angles.sin();
+  cos_PE_ = angles.cos().to(device);
+  sin_PE_ = angles.sin().to(device);
 }
 
 }  // namespace convoy::nn

@@ -4,49 +4,20 @@
 #include <regex>
 
 #include "convoy/base/error.h"
-#include "convoy/kernels/simd/element.h"
-#include "convoy/kernels/simd/simd_kernels.h"
 
 namespace convoy::optim {
 namespace {
 
 void check(const OptimizedParameter& parameter) {
-  kernels::require_supported(parameter.value, "adamw");
+  CONVOY_INVARIANT(
+      parameter.value.scalar_type() == at::kFloat || parameter.value.scalar_type() == at::kBFloat16,
+      "{} wants fp32 or bf16, found {}", parameter.name,
+      c10::toString(parameter.value.scalar_type()));
   CONVOY_INVARIANT(parameter.value.is_contiguous(), "{} is not contiguous", parameter.name);
   CONVOY_INVARIANT(parameter.gradient.defined() && parameter.gradient.scalar_type() == at::kFloat &&
                        parameter.gradient.is_contiguous() &&
                        parameter.gradient.sizes() == parameter.value.sizes(),
                    "{} wants a contiguous fp32 gradient of its shape", parameter.name);
-}
-
-kernels::AdamWFactors make_factors(const AdamWConfig& config, double weight_decay, int64_t step,
-                                   double learning_rate, double gradient_scale) {
-  const double correction1 = 1.0 - std::pow(config.beta1, static_cast<double>(step));
-  const double correction2 = 1.0 - std::pow(config.beta2, static_cast<double>(step));
-  return {.beta1 = static_cast<float>(config.beta1),
-          .one_minus_beta1 = static_cast<float>(1.0 - config.beta1),
-          .beta2 = static_cast<float>(config.beta2),
-          .one_minus_beta2 = static_cast<float>(1.0 - config.beta2),
-          .keep = static_cast<float>(1.0 - learning_rate * weight_decay),
-          .step_size = static_cast<float>(learning_rate / correction1),
-          .root_bias_correction = static_cast<float>(std::sqrt(correction2)),
-          .epsilon = static_cast<float>(config.epsilon),
-          .gradient_scale = static_cast<float>(gradient_scale)};
-}
-
-template <class Element>
-void update(const kernels::AdamWFactors& factors, const at::Tensor& value,
-            const at::Tensor& gradient, const at::Tensor& exp_avg, const at::Tensor& exp_avg_sq,
-            Element* rounded) {
-  const auto& loops = kernels::simd_kernels<Element>();
-  float* values = value.mutable_data_ptr<float>();
-  const float* gradients = gradient.const_data_ptr<float>();
-  float* means = exp_avg.mutable_data_ptr<float>();
-  float* squares = exp_avg_sq.mutable_data_ptr<float>();
-  kernels::for_rows(value.numel(), 1, [&](int64_t begin, int64_t end) {
-    loops.adamw(factors, values + begin, gradients + begin, means + begin, squares + begin,
-                rounded == nullptr ? nullptr : rounded + begin, end - begin);
-  });
 }
 
 }  // namespace
@@ -74,22 +45,30 @@ AdamW::AdamW(const AdamWConfig& config, std::vector<OptimizedParameter> paramete
 
 void AdamW::step(double learning_rate, double gradient_scale) {
   ++steps_;
-  const kernels::AdamWFactors plain =
-      make_factors(config_, 0.0, steps_, learning_rate, gradient_scale);
-  const kernels::AdamWFactors decaying =
-      make_factors(config_, config_.weight_decay, steps_, learning_rate, gradient_scale);
-  for (size_t index = 0; index < parameters_.size(); ++index) {
-    const OptimizedParameter& parameter = parameters_[index];
-    const Slot& slot = slots_[index];
-    const kernels::AdamWFactors& factors = parameter.decays ? decaying : plain;
-    if (slot.master.defined()) {
-      update(factors, slot.master, parameter.gradient, slot.exp_avg, slot.exp_avg_sq,
-             parameter.value.mutable_data_ptr<at::BFloat16>());
-    } else {
-      update<float>(factors, parameter.value, parameter.gradient, slot.exp_avg, slot.exp_avg_sq,
-                    nullptr);
-    }
+  kernels::AdamWStep step{.learning_rate = learning_rate,
+                          .beta1 = config_.beta1,
+                          .beta2 = config_.beta2,
+                          .epsilon = config_.epsilon,
+                          .gradient_scale = gradient_scale,
+                          .step = steps_};
+  for (const bool decays : {true, false}) {
+    std::vector<kernels::AdamWTensors> alike;
+    for (size_t index = 0; index < parameters_.size(); ++index)
+      if (parameters_[index].decays == decays) alike.push_back(tensors_of(index));
+    step.weight_decay = decays ? config_.weight_decay : 0.0;
+    kernels::adamw_update(alike, step);
   }
+}
+
+kernels::AdamWTensors AdamW::tensors_of(size_t index) const {
+  const at::Tensor value = parameters_[index].value.detach();
+  const Slot& slot = slots_[index];
+  const bool has_master = slot.master.defined();
+  return {.value = has_master ? slot.master : value,
+          .gradient = parameters_[index].gradient,
+          .exp_avg = slot.exp_avg,
+          .exp_avg_sq = slot.exp_avg_sq,
+          .rounded = has_master ? value : at::Tensor()};
 }
 
 std::vector<NamedState> AdamW::state() const {

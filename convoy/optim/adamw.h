@@ -2,7 +2,7 @@
 //
 // AdamW (arXiv 1711.05101) in one pass over each parameter, with the arithmetic of
 // torch.optim.AdamW. Moments and, for bf16 parameters, master weights are fp32. Driven by the
-// training thread; works in parameter order, so equal inputs give equal bits.
+// training thread. On the CPU equal inputs give equal bits.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -10,6 +10,8 @@
 #include <cstdint>
 #include <string>
 #include <vector>
+
+#include "convoy/kernels/adamw/adamw_update.h"
 
 namespace convoy::optim {
 
@@ -62,6 +64,8 @@ class AdamW {
     at::Tensor exp_avg_sq;
     at::Tensor master;  // undefined where the parameter is fp32
   };
+
+  kernels::AdamWTensors tensors_of(size_t index) const;
 
   AdamWConfig config_;
   std::vector<OptimizedParameter> parameters_;

@@ -68,8 +68,8 @@ nlohmann::ordered_json bench_train(const settings::BenchFlags& common,
     strategy->begin_micro_batch(parallel::MicroBatch::Last);
     const at::Tensor hidden_TD = model->hidden_states(batch.tokens, {});
     const at::Tensor nll =
-        kernels::linear_cross_entropy(hidden_TD, model->head().weight(), batch.labels_T)
-            .div(static_cast<double>(batch.supervised_tokens));
+        kernels::linear_cross_entropy(hidden_TD, model->head().weight(), batch.labels)
+            .div(static_cast<double>(batch.supervised_tokens()));
     nll.backward();
     strategy->finish_gradients();
     optimizer.step(1e-4, optim::clip_coefficient(optim::global_norm(strategy->gradients()), 1.0));

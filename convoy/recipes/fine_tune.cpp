@@ -384,10 +384,6 @@ ExitCode FineTune::run() {
                                  .checkpoints = checkpoints_,
                                  .log = training_log_ ? &*training_log_ : nullptr,
                                  .flight = flight_,
-                                 .set_training =
-                                     [this](bool training) {
-                                       if (base_->lora) base_->lora->set_training(training);
-                                     },
                                  .files_alongside = files_alongside(),
                                  .stop_requested = stop_requested_};
     return finish(train::run_training_loop(parts, settings_, start_));

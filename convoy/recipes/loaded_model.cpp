@@ -44,10 +44,7 @@ LoadedModel load_model(const ModelRequest& request, const Log& log) {
                     {.file = folder.path().string(),
                      .hint = "tokenizer and weights are of two different models"});
   std::optional<adapters::LoraModel> lora;
-  if (!request.adapter.empty()) {
-    lora = adapters::LoraModel::load(*model, request.adapter);
-    lora->set_training(false);
-  }
+  if (!request.adapter.empty()) lora = adapters::LoraModel::load(*model, request.adapter);
   return {.folder = std::move(folder),
           .tokenizer = std::move(tokenizer),
           .chat_template = std::move(chat_template),

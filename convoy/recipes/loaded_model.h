@@ -38,7 +38,7 @@ struct LoadedModel {
   }
 };
 
-// Ready for inference: nothing trains, dropout off. Throws DataError, ConfigError.
+// Ready for inference: nothing trains. Throws DataError, ConfigError.
 LoadedModel load_model(const ModelRequest& request, const Log& log);
 
 ModelRequest model_request(const settings::ModelFlags& flags, const std::string& template_path);

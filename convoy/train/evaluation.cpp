@@ -68,12 +68,11 @@ std::vector<int64_t> rows_of_turn(int64_t turn, int64_t batch_size, int64_t num_
 std::vector<RowLoss> row_losses(nn::CausalLm& model, const data::TokenDataset& dataset,
                                 const std::vector<int64_t>& rows) {
   const at::NoGradGuard no_grad;
-  const LabelledBatch batch = assemble_batch(dataset, rows);
+  const LabelledBatch batch = assemble_batch(dataset, rows, model.device());
   const at::Tensor hidden_TD = model.hidden_states(batch.tokens, {});
-  const auto losses =
-      kernels::linear_token_losses(hidden_TD, model.head().weight(), batch.labels_T);
-  const at::Tensor nll_T = losses.nll_T.contiguous();
-  const at::Tensor correct_T = losses.correct_T.contiguous();
+  const auto losses = kernels::linear_token_losses(hidden_TD, model.head().weight(), batch.labels);
+  const at::Tensor nll_T = losses.nll_T.cpu();
+  const at::Tensor correct_T = losses.correct_T.cpu();
   const float* const nll = nll_T.const_data_ptr<float>();
   const bool* const correct = correct_T.const_data_ptr<bool>();
   std::vector<RowLoss> found(rows.size());
@@ -81,7 +80,8 @@ std::vector<RowLoss> row_losses(nn::CausalLm& model, const data::TokenDataset& d
     RowLoss& row = found[index];
     row.supervised_tokens = dataset.supervised_tokens(rows[index]);
     // One after the other: a sum over threads would depend on how many there are.
-    for (int64_t t = batch.tokens.row_starts[index]; t < batch.tokens.row_starts[index + 1]; ++t) {
+    const std::vector<int64_t>& starts = batch.tokens.rows().starts();
+    for (int64_t t = starts[index]; t < starts[index + 1]; ++t) {
       row.nll += nll[t];
       row.correct_tokens += correct[t] ? 1 : 0;
     }

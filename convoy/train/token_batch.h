@@ -9,18 +9,20 @@
 #include <vector>
 
 #include "convoy/data/token_dataset.h"
+#include "convoy/kernels/cross_entropy/linear_cross_entropy.h"
 #include "convoy/nn/causal_lm.h"
 
 namespace convoy::train {
 
 struct LabelledBatch {
   nn::TokenBatch tokens;
-  at::Tensor labels_T;  // int64: the next token of the same row where supervised, else -100
-  int64_t supervised_tokens = 0;
-  int64_t num_tokens() const { return tokens.row_starts.back(); }
+  kernels::LabelledTokens labels;  // the next token of the same row, where supervised
+  int64_t num_tokens() const { return tokens.num_tokens(); }
+  int64_t supervised_tokens() const { return labels.num_labels(); }
 };
 
-// `rows` may be empty: a batch of no tokens.
-LabelledBatch assemble_batch(const data::TokenDataset& dataset, const std::vector<int64_t>& rows);
+// `rows` may be empty: a batch of no tokens. Async: nothing waits for `device`.
+LabelledBatch assemble_batch(const data::TokenDataset& dataset, const std::vector<int64_t>& rows,
+                             at::Device device = at::kCPU);
 
 }  // namespace convoy::train

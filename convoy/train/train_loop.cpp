@@ -9,6 +9,7 @@
 #include "convoy/device/memory.h"
 #include "convoy/device/seed.h"
 #include "convoy/kernels/cross_entropy/linear_cross_entropy.h"
+#include "convoy/kernels/sum_of_squares/sum_of_squares.h"
 #include "convoy/optim/clip.h"
 #include "convoy/train/early_stopping.h"
 #include "convoy/train/evaluation.h"
@@ -56,7 +57,8 @@ class Loop {
   }
 
   void train_step();
-  double run_micro_batch(data::StepPosition position, int64_t micro_batch, int64_t divisor_tokens);
+  void run_micro_batch(data::StepPosition position, int64_t micro_batch, int64_t divisor_tokens,
+                       at::Tensor& nll_sum);
   std::vector<RankFigures> exchange(const RankFigures& own);
   bool evaluation_is_due() const;
   bool evaluate();  // true when the figure is the best so far
@@ -78,30 +80,31 @@ bool Loop::is_due(const std::string& strategy, int64_t interval) const {
   return progress_.step % interval == 0;
 }
 
-// Returns the sum of negative log-likelihoods of this rank's share.
-double Loop::run_micro_batch(data::StepPosition position, int64_t micro_batch,
-                             int64_t divisor_tokens) {
+// Adds the negative log-likelihoods of this rank's share to `nll_sum`. Nothing waits for the device.
+void Loop::run_micro_batch(data::StepPosition position, int64_t micro_batch, int64_t divisor_tokens,
+                           at::Tensor& nll_sum) {
   const int64_t rank = parts_.strategy.rank();
   const bool last = micro_batch + 1 == parts_.plan.config().grad_accum;
   parts_.strategy.begin_micro_batch(last ? parallel::MicroBatch::Last : parallel::MicroBatch::More);
   const std::vector<int64_t> rows = parts_.plan.rows(position, micro_batch, rank);
-  if (rows.empty()) return 0;
+  if (rows.empty()) return;
   parts_.flight.set_phase("data");
   // Numbered over ranks as the plan deals them: other ranks with the same micro-batches draw the same numbers for them.
-  device::seed_generator({.seed = settings_.seed,
-                          .epoch = position.epoch,
-                          .step = position.step,
-                          .micro_batch = micro_batch * parts_.strategy.world() + rank});
-  const LabelledBatch batch = assemble_batch(parts_.plan.dataset(), rows);
+  const uint64_t key =
+      device::draw_key({.seed = settings_.seed,
+                        .epoch = position.epoch,
+                        .step = position.step,
+                        .micro_batch = micro_batch * parts_.strategy.world() + rank});
+  const LabelledBatch batch = assemble_batch(parts_.plan.dataset(), rows, parts_.model.device());
   parts_.flight.set_phase("forward");
   const at::Tensor hidden_TD = parts_.model.hidden_states(
-      batch.tokens, {.recompute_blocks = settings_.train.gradient_checkpointing});
-  const at::Tensor nll_sum =
-      kernels::linear_cross_entropy(hidden_TD, parts_.model.head().weight(), batch.labels_T);
+      batch.tokens, {.recompute_blocks = settings_.train.gradient_checkpointing, .draw_key = key});
+  const at::Tensor nll =
+      kernels::linear_cross_entropy(hidden_TD, parts_.model.head().weight(), batch.labels);
   parts_.flight.set_phase("backward");
   // Divided by the supervised tokens of the whole global batch, so ranks, accumulation and packing never change it.
-  nll_sum.div(static_cast<double>(divisor_tokens)).backward();
-  return nll_sum.item<double>();
+  nll.div(static_cast<double>(divisor_tokens)).backward();
+  nll_sum.add_(nll.detach());
 }
 
 std::vector<RankFigures> Loop::exchange(const RankFigures& own) {
@@ -131,11 +134,17 @@ void Loop::train_step() {
   const double lr = parts_.schedule.at(progress_.step);
 
   RankFigures own;
+  at::Tensor nll_sum =
+      at::zeros({}, at::TensorOptions().dtype(at::kDouble).device(parts_.model.device()));
   for (int64_t micro_batch = 0; micro_batch < parts_.plan.config().grad_accum; ++micro_batch)
-    own.nll_sum += run_micro_batch(here, micro_batch, divisor_tokens);
+    run_micro_batch(here, micro_batch, divisor_tokens, nll_sum);
   parts_.flight.set_phase("reduce");
   parts_.strategy.finish_gradients();
-  const double grad_norm = optim::global_norm(parts_.strategy.gradients());
+  const at::Tensor squares = kernels::sum_of_squares(parts_.strategy.gradients());
+  // The one wait of a step for its device.
+  const at::Tensor figures = at::stack({nll_sum, squares.to(nll_sum.device())}).cpu();
+  own.nll_sum = figures[0].item<double>();
+  const double grad_norm = std::sqrt(figures[1].item<double>());
   own.memory_bytes = static_cast<double>(device::process_memory().peak_resident_bytes);
   own.stop_requested = parts_.stop_requested.load() ? 1 : 0;
   const double waited_seconds = parts_.strategy.group().waited_seconds();
@@ -190,13 +199,11 @@ bool Loop::evaluation_is_due() const {
 
 bool Loop::evaluate() {
   parts_.flight.set_phase("evaluate");
-  parts_.set_training(false);
   const int64_t batch_size = settings_.train.eval_batch_size > 0 ? settings_.train.eval_batch_size
                                                                  : settings_.train.batch_size;
   const std::optional<EvaluationFigures> evaluated =
       evaluate_loss(parts_.model, parts_.validation, batch_size, parts_.strategy.group(),
                     [this] { return parts_.stop_requested.load(); });
-  parts_.set_training(true);
   if (!evaluated) {
     stop_ = true;
     return false;
@@ -265,7 +272,6 @@ std::optional<LoopEnd> Loop::after_step() {
 
 LoopResult Loop::run() {
   parts_.flight.set_step(progress_.step);
-  parts_.set_training(true);
   std::optional<LoopEnd> end;
   if (progress_.evaluation_pending)
     end = after_step();
@@ -275,7 +281,6 @@ LoopResult Loop::run() {
     train_step();
     end = after_step();
   }
-  parts_.set_training(false);
   parts_.flight.set_phase("end");
   // Others must not end their process, and with it the launcher's patience, while rank 0 still writes.
   parts_.strategy.group().wait_for_all();

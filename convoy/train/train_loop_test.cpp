@@ -33,9 +33,12 @@ class ToyModel final : public nn::CausalLm {
     set_requires_grad(true);
   }
 
-  at::Tensor hidden_states(const nn::TokenBatch& batch, const nn::ForwardOptions&) override {
+  at::Tensor hidden_states(const nn::TokenBatch& batch,
+                           const nn::ForwardOptions& options) override {
     if (before_forward) before_forward();
-    return at::tanh(at::embedding(embedding_VD_, batch.token_ids_T)) * factor;
+    const bool draws = options.draw_key.has_value();
+    if (phases.empty() || phases.back() != draws) phases.push_back(draws);
+    return at::tanh(at::embedding(embedding_VD_, batch.token_ids_T())) * factor;
   }
   nn::Linear& head() override { return head_; }
   bool head_is_tied() const override { return false; }
@@ -47,6 +50,7 @@ class ToyModel final : public nn::CausalLm {
     embedding_VD_.requires_grad_(requires_grad);
     head_.weight().requires_grad_(requires_grad);
   }
+  at::Device device() const override { return at::kCPU; }
   int64_t hidden_size() const override { return kWidth; }
   int64_t vocab_size() const override { return kVocab; }
   int64_t num_layers() const override { return 0; }
@@ -54,10 +58,11 @@ class ToyModel final : public nn::CausalLm {
   const std::string& family() const override { return family_; }
   int64_t matmul_parameters() const override { return kVocab * kWidth; }
   int64_t attention_width() const override { return 0; }
-  nn::KvCache make_cache() const override { return {0, 1, 1, at::kFloat}; }
+  nn::KvCache make_cache() const override { return {0, 1, 1, at::TensorOptions()}; }
 
   std::function<void()> before_forward;
-  double factor = 1;  // on the hidden states: NaN spoils the loss
+  std::vector<bool> phases;  // whether passes drew random numbers, where that changed
+  double factor = 1;         // on the hidden states: NaN spoils the loss
 
  private:
   static at::Tensor random(int64_t seed) {
@@ -162,7 +167,6 @@ class ToyRun {
                           .checkpoints = checkpoints,
                           .log = &log,
                           .flight = flight,
-                          .set_training = [this](bool on) { modes.push_back(on); },
                           .files_alongside = {},
                           .stop_requested = stop_requested};
     return run_training_loop(parts, settings, start);
@@ -192,7 +196,6 @@ class ToyRun {
   settings::TrainSettings settings;
   ToyModel model;
   std::vector<nn::NamedTensor> parameters = model.parameters();
-  std::vector<bool> modes;  // what set_training() was told
   std::atomic<bool> stop_requested = false;
 
  private:
@@ -214,8 +217,9 @@ at::Tensor plain_loss(ToyModel& model, const data::TokenDataset& dataset,
   const LabelledBatch batch = assemble_batch(dataset, rows);
   const at::Tensor logits =
       at::matmul(model.hidden_states(batch.tokens, {}), model.head().weight().t());
-  return at::cross_entropy_loss(logits, batch.labels_T, {}, at::Reduction::Sum) /
-         batch.supervised_tokens;
+  return at::cross_entropy_loss(logits.index_select(0, batch.labels.tokens_N()),
+                                batch.labels.labels_N(), {}, at::Reduction::Sum) /
+         batch.supervised_tokens();
 }
 
 struct PlainStep {
@@ -350,8 +354,8 @@ TEST_F(TrainLoop, EvaluatesWhenItIsDueAndAtTheEnd) {
   std::vector<int64_t> steps;
   for (const json& event : evaluations) steps.push_back(event["step"]);
   EXPECT_EQ(steps, (std::vector<int64_t>{2, 4, 5}));
-  // Dropout is off during each evaluation, on between them, and off at the end.
-  EXPECT_EQ(run.modes, (std::vector<bool>{true, false, true, false, true, false, true, false}));
+  // Training draws random numbers, the evaluations between its steps do not.
+  EXPECT_EQ(run.model.phases, (std::vector<bool>{true, false, true, false, true, false}));
   EXPECT_EQ(evaluations.back()["supervised_tokens"], 5);
   EXPECT_NEAR(evaluations.back()["loss"].get<double>(),
               plain_loss(run.model, validation, {0, 1, 2}).item<double>(), 1e-5);

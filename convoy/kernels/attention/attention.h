@@ -10,6 +10,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "convoy/kernels/row_index/row_index.h"
+
 namespace convoy::kernels {
 
 struct AttentionConfig {
@@ -18,10 +20,9 @@ struct AttentionConfig {
       0;  // above 0: query i sees keys i - window + 1 ... i (Hugging Face's rule)
 };
 
-// Differentiable in q, k, v. `row_starts`: first token of each row, then T. q_THE, k_TKE, v_TKE in
-// one dtype.
+// Differentiable in q, k, v, which have one dtype and `rows.num_tokens()` tokens.
 at::Tensor packed_attention(const at::Tensor& q_THE, const at::Tensor& k_TKE,
-                            const at::Tensor& v_TKE, const std::vector<int64_t>& row_starts,
+                            const at::Tensor& v_TKE, const RowIndex& rows,
                             const AttentionConfig& config);
 
 // One row of a KV cache: keys and values [S, K, E] of everything seen so far, the new tokens last.
@@ -30,9 +31,8 @@ struct CachedRow {
   at::Tensor v_SKE;
 };
 
-// Not differentiable. The queries of row r are the last (row_starts[r+1] - row_starts[r]) positions
-// of cached[r].
+// Not differentiable. The queries of row r are the last `rows.length(r)` positions of cached[r].
 at::Tensor cached_attention(const at::Tensor& q_THE, const std::vector<CachedRow>& cached,
-                            const std::vector<int64_t>& row_starts, const AttentionConfig& config);
+                            const RowIndex& rows, const AttentionConfig& config);
 
 }  // namespace convoy::kernels

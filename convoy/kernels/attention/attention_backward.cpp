@@ -217,7 +217,7 @@ void store_shared_sums(const Inputs& inputs, HeadTask kv, float* sums, int64_t s
 
 template <class Element>
 void backward_all(const Inputs& inputs, const Output& output, const at::Tensor& grad_THE,
-                  const Gradients& gradients) {
+                  const AttentionGradients& gradients) {
   const int64_t group = inputs.num_heads() / inputs.num_kv_heads();
   PackedRows<Element> packed(inputs);
   HeadSums sums(inputs);
@@ -249,13 +249,14 @@ void backward_all(const Inputs& inputs, const Output& output, const at::Tensor& 
 
 }  // namespace
 
-Gradients run_backward(const Inputs& inputs, const Output& output, const at::Tensor& grad_THE) {
+AttentionGradients run_backward(const Inputs& inputs, const Output& output,
+                                const at::Tensor& grad_THE) {
   const at::Tensor& q = inputs.q_THE;
   const std::vector<int64_t> kv_sizes{q.size(0), inputs.rows.empty() ? 0 : inputs.num_kv_heads(),
                                       q.size(2)};
-  Gradients gradients{.q_THE = at::empty(q.sizes(), q.options()),
-                      .k_TKE = at::empty(kv_sizes, q.options()),
-                      .v_TKE = at::empty(kv_sizes, q.options())};
+  AttentionGradients gradients{.q_THE = at::empty(q.sizes(), q.options()),
+                               .k_TKE = at::empty(kv_sizes, q.options()),
+                               .v_TKE = at::empty(kv_sizes, q.options())};
   if (q.numel() == 0) return gradients;
   with_element(q, "attention", [&](auto element) {
     backward_all<decltype(element)>(inputs, output, grad_THE, gradients);

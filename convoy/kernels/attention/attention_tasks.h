@@ -16,7 +16,7 @@
 #include <memory>
 #include <vector>
 
-#include "convoy/kernels/attention/attention.h"
+#include "convoy/kernels/attention/attention_ops.h"
 #include "convoy/kernels/simd/simd_kernels.h"
 
 namespace convoy::kernels::attention {
@@ -47,13 +47,9 @@ Output run_forward(const Inputs& inputs);
 // The part of run_forward for rows of at most kFewQueries queries.
 void attend_few_queries(const Inputs& inputs, const Output& output);
 
-struct Gradients {
-  at::Tensor q_THE;
-  at::Tensor k_TKE;
-  at::Tensor v_TKE;
-};
 // Only for rows whose keys are exactly their queries' tokens. `grad_THE` contiguous.
-Gradients run_backward(const Inputs& inputs, const Output& output, const at::Tensor& grad_THE);
+AttentionGradients run_backward(const Inputs& inputs, const Output& output,
+                                const at::Tensor& grad_THE);
 
 struct KeyRange {
   int64_t begin = 0;

@@ -26,7 +26,7 @@ Tensors inputs_of(const Case& shape, at::ScalarType dtype) {
 
 testing::OpErrors errors_of(const Case& shape, at::ScalarType dtype, const Case& expected) {
   const auto op = [&](const Tensors& in) {
-    return packed_attention(in[0], in[1], in[2], shape.row_starts, shape.config);
+    return packed_attention(in[0], in[1], in[2], RowIndex(shape.row_starts), shape.config);
   };
   const auto reference = [&](const Tensors& in) {
     return reference::packed_attention(in[0], in[1], in[2], expected.row_starts, expected.config);
@@ -82,7 +82,8 @@ TEST(PackedAttention, RowsCannotSeeEachOther) {
     for (at::Tensor& input : second) input.slice(0, 30, 90).mul_(-3);
     const auto run = [&](Tensors in) {
       for (at::Tensor& input : in) input.requires_grad_(true);
-      const at::Tensor out = packed_attention(in[0], in[1], in[2], shape.row_starts, shape.config);
+      const at::Tensor out =
+          packed_attention(in[0], in[1], in[2], RowIndex(shape.row_starts), shape.config);
       Tensors all = torch::autograd::grad({out}, in, {testing::sample(out.sizes(), dtype, 9)});
       all.push_back(out.detach());
       return all;
@@ -103,7 +104,8 @@ TEST(PackedAttention, OneVisibleKey) {
        {Case{.row_starts = {0, 1, 2, 3}}, Case{.row_starts = {0, 3}, .config = {0.25, 1}}}) {
     Tensors in = inputs_of(shape, at::kFloat);
     for (at::Tensor& input : in) input.requires_grad_(true);
-    const at::Tensor out = packed_attention(in[0], in[1], in[2], shape.row_starts, shape.config);
+    const at::Tensor out =
+        packed_attention(in[0], in[1], in[2], RowIndex(shape.row_starts), shape.config);
     EXPECT_TRUE(at::equal(out, in[2].repeat_interleave(2, 1)));
     const Tensors gradients = torch::autograd::grad({out.sum()}, in);
     EXPECT_LT(gradients[0].abs().max().item<float>(), 1e-5);
@@ -114,7 +116,7 @@ TEST(PackedAttention, OneVisibleKey) {
 
 TEST(PackedAttention, NoTokens) {
   const Tensors in = inputs_of({.row_starts = {0}}, at::kFloat);
-  EXPECT_EQ(packed_attention(in[0], in[1], in[2], {0}, {}).numel(), 0);
+  EXPECT_EQ(packed_attention(in[0], in[1], in[2], RowIndex(), {}).numel(), 0);
 }
 
 TEST(PackedAttention, TakesStridedHeads) {
@@ -122,9 +124,9 @@ TEST(PackedAttention, TakesStridedHeads) {
   const at::Tensor q = fused.slice(1, 0, 4);
   const at::Tensor k = fused.slice(1, 4, 6);
   const at::Tensor v = fused.slice(1, 6, 8);
-  EXPECT_TRUE(
-      at::equal(packed_attention(q, k, v, {0, 40}, {}),
-                packed_attention(q.contiguous(), k.contiguous(), v.contiguous(), {0, 40}, {})));
+  EXPECT_TRUE(at::equal(
+      packed_attention(q, k, v, RowIndex({0, 40}), {}),
+      packed_attention(q.contiguous(), k.contiguous(), v.contiguous(), RowIndex({0, 40}), {})));
 }
 
 TEST(CachedAttention, EqualsReferenceForAnyNumberOfNewTokens) {
@@ -138,7 +140,7 @@ TEST(CachedAttention, EqualsReferenceForAnyNumberOfNewTokens) {
             {testing::sample({keys, 2, 16}, dtype, 5), testing::sample({keys, 2, 16}, dtype, 6)});
       }
       const at::Tensor q = testing::sample({30, 4, 16}, dtype, 7);
-      const at::Tensor found = cached_attention(q, cached, row_starts, config);
+      const at::Tensor found = cached_attention(q, cached, RowIndex(row_starts), config);
       for (size_t row = 0; row < cached.size(); ++row) {
         const at::Tensor wanted = reference::row_attention(
             q.slice(0, row_starts[row], row_starts[row + 1]).to(at::kDouble),

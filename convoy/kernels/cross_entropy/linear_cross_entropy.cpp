@@ -1,304 +1,94 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// Per chunk of supervised rows: logits = hidden W^T in fp32 (a thread per range of vocabulary
-// panels), log-sum-exp and softmax in fp32, then d_hidden = p W and, if wanted, d_weight += p^T
-// hidden, with p rounded to the model's type. The weight is packed block by block as it is read, so
-// it exists only once in memory.
 #include "convoy/kernels/cross_entropy/linear_cross_entropy.h"
 
-#include <numeric>
-
 #include "convoy/base/error.h"
-#include "convoy/kernels/simd/element.h"
-#include "convoy/kernels/simd/simd_kernels.h"
+#include "convoy/device/transfer.h"
+#include "convoy/kernels/ops/autograd.h"
+#include "convoy/kernels/ops/op_table.h"
 
 namespace convoy::kernels {
 namespace {
 
-using torch::autograd::AutogradContext;
-using torch::autograd::variable_list;
-
-// Logits alive at a time. Larger chunks read the weight less often, smaller ones stay in cache.
-constexpr int64_t kLogitBytes = 32 << 20;
-constexpr int64_t kMostRows = 256;
-// Vocabulary rows that a thread packs and multiplies at a time.
-constexpr int64_t kVocabBlock = 128;
-// Rows are shared out in multiples of what the GEMM loop keeps in registers.
-constexpr int64_t kRowsTogether = 8;
-
-int64_t rows_per_chunk(int64_t vocab) {
-  const int64_t fitting =
-      kLogitBytes / (round_up(vocab, kPanelColumns) * static_cast<int64_t>(sizeof(float)));
-  return std::clamp<int64_t>(fitting, 1, kMostRows);
-}
-
-template <class Element>
-class Head {
- public:
-  Head(const at::Tensor& hidden_ND, const at::Tensor& weight_VD)
-      : hidden_(hidden_ND.const_data_ptr<Element>()),
-        weight_(weight_VD.const_data_ptr<Element>()),
-        features_(weight_VD.size(1)),
-        vocab_(weight_VD.size(0)),
-        stride_(round_up(vocab_, kPanelColumns)),
-        blocks_((vocab_ + kVocabBlock - 1) / kVocabBlock),
-        logits_(at::empty({rows_per_chunk(vocab_) * stride_}, at::kFloat)) {}
-
-  int64_t chunk_rows() const { return rows_per_chunk(vocab_); }
-  const float* logits(int64_t row) const { return logits_.const_data_ptr<float>() + row * stride_; }
-  float* logits(int64_t row) { return logits_.mutable_data_ptr<float>() + row * stride_; }
-
-  // Fills logits(0 .. count) for hidden rows begin .. begin + count.
-  void compute_logits(int64_t begin, int64_t count) {
-    for_tasks(blocks_, [&]() -> TaskBody {
-      auto packed = std::make_shared<std::vector<Element>>(
-          packed_elements<Element>({.m = 0, .n = kVocabBlock, .k = features_}));
-      return [this, packed, begin, count](int64_t block) {
-        const int64_t first = block * kVocabBlock;
-        const GemmShape shape{count, std::min(kVocabBlock, vocab_ - first), features_};
-        loops_.pack_columns(weight_ + first * features_, features_, shape, packed->data());
-        loops_.multiply(hidden_ + begin * features_, features_,
-                        {packed->data(), panel_elements<Element>(features_)}, logits(0) + first,
-                        stride_, shape, false);
-      };
-    });
-  }
-
-  // Replaces the logits of a row by d(loss)/d(logits) and returns its loss.
-  double differentiate(int64_t row, int64_t label) {
-    float* values = logits(row);
-    const float log_sum_exp = loops_.log_sum_exp(values, vocab_, nullptr);
-    const double loss = static_cast<double>(log_sum_exp) - static_cast<double>(values[label]);
-    float_loops_.softmax_row(values, values, vocab_, log_sum_exp);
-    values[label] -= 1.0f;
-    return loss;
-  }
-
-  // grad_hidden rows begin .. begin + count = p W. Rows are split, so no sum crosses threads.
-  void store_grad_hidden(int64_t begin, int64_t count, Element* grad_hidden) {
-    const int64_t share =
-        round_up((count + at::get_num_threads() - 1) / at::get_num_threads(), kRowsTogether);
-    const int64_t padded = round_up(features_, kPanelColumns);
-    for_tasks((count + share - 1) / share, [&]() -> TaskBody {
-      auto scratch = std::make_shared<Scratch>(features_, share);
-      return [=, this](int64_t task) {
-        const int64_t first_row = task * share;
-        const int64_t rows = std::min(share, count - first_row);
-        for (int64_t first = 0; first < vocab_; first += kVocabBlock) {
-          const GemmShape shape{rows, features_, std::min(kVocabBlock, vocab_ - first)};
-          round_block(first_row, rows, first, shape.k, scratch->p.data());
-          loops_.pack_rows(weight_ + first * features_, features_, shape, scratch->packed.data());
-          loops_.multiply(scratch->p.data(), kVocabBlock,
-                          {scratch->packed.data(), panel_elements<Element>(shape.k)},
-                          scratch->sums.data(), padded, shape, first > 0);
-        }
-        for (int64_t row = 0; row < rows; ++row) {
-          loops_.round_row(scratch->sums.data() + row * padded,
-                           grad_hidden + (begin + first_row + row) * features_, features_, 1.0f);
-        }
-      };
-    });
-  }
-
-  // grad_weight [V, D padded] += p^T hidden. The vocabulary is split.
-  void add_grad_weight(int64_t begin, int64_t count, float* grad_weight) {
-    const int64_t padded = round_up(features_, kPanelColumns);
-    const GemmShape packed_shape{.m = 0, .n = features_, .k = count};
-    std::vector<Element> packed(packed_elements<Element>(packed_shape));
-    loops_.pack_rows(hidden_ + begin * features_, features_, packed_shape, packed.data());
-    for_tasks(blocks_, [&]() -> TaskBody {
-      auto transposed = std::make_shared<std::vector<Element>>(kVocabBlock * count);
-      return [this, transposed, &packed, count, padded, grad_weight](int64_t block) {
-        const int64_t first = block * kVocabBlock;
-        const int64_t width = std::min(kVocabBlock, vocab_ - first);
-        for (int64_t row = 0; row < count; ++row) {
-          const float* p = logits(row) + first;
-          for (int64_t at = 0; at < width; ++at)
-            (*transposed)[at * count + row] = static_cast<Element>(p[at]);
-        }
-        loops_.multiply(transposed->data(), count, {packed.data(), panel_elements<Element>(count)},
-                        grad_weight + first * padded, padded, {width, features_, count}, true);
-      };
-    });
-  }
-
- private:
-  struct Scratch {
-    std::vector<Element> p;
-    std::vector<Element> packed;
-    std::vector<float> sums;
-
-    Scratch(int64_t features, int64_t rows)
-        : p(rows * kVocabBlock),
-          packed(packed_elements<Element>({.m = 0, .n = features, .k = kVocabBlock})),
-          sums(rows * round_up(features, kPanelColumns)) {}
-  };
-
-  void round_block(int64_t first_row, int64_t rows, int64_t first, int64_t width,
-                   Element* to) const {
-    for (int64_t row = 0; row < rows; ++row) {
-      loops_.round_row(logits(first_row + row) + first, to + row * kVocabBlock, width, 1.0f);
-    }
-  }
-
-  const SimdKernels<Element>& loops_ = simd_kernels<Element>();
-  const SimdKernels<float>& float_loops_ = simd_kernels<float>();
-  const Element* hidden_;
-  const Element* weight_;
-  int64_t features_;
-  int64_t vocab_;
-  int64_t stride_;
-  int64_t blocks_;
-  at::Tensor logits_;
-};
-
-struct Supervised {
-  at::Tensor rows_N;    // int64 indices of supervised tokens
-  at::Tensor labels_N;  // their labels
-};
-
-Supervised supervised_rows(const at::Tensor& labels_T, int64_t vocab) {
-  at::Tensor rows_N = labels_T.ne(kIgnoredLabel).nonzero().flatten();
-  at::Tensor labels_N = labels_T.index_select(0, rows_N).contiguous();
-  if (labels_N.numel() > 0) {
-    const int64_t lowest = labels_N.min().item<int64_t>();
-    const int64_t highest = labels_N.max().item<int64_t>();
-    CONVOY_INVARIANT(lowest >= 0 && highest < vocab, "labels want 0 <= label < {}, found {} to {}",
-                     vocab, lowest, highest);
-  }
-  return {rows_N, labels_N};
-}
-
 void check_inputs(const at::Tensor& hidden_TD, const at::Tensor& weight_VD,
-                  const at::Tensor& labels_T) {
-  require_supported(hidden_TD, "linear_cross_entropy");
+                  const LabelledTokens& labels) {
   CONVOY_INVARIANT(
       hidden_TD.dim() == 2 && weight_VD.dim() == 2 && weight_VD.is_contiguous() &&
           hidden_TD.size(1) == weight_VD.size(1) &&
           hidden_TD.scalar_type() == weight_VD.scalar_type(),
       "linear_cross_entropy wants hidden [T, D] and a contiguous weight [V, D] of one dtype");
-  CONVOY_INVARIANT(labels_T.dim() == 1 && labels_T.size(0) == hidden_TD.size(0) &&
-                       labels_T.scalar_type() == at::kLong,
-                   "linear_cross_entropy wants one int64 label per token");
+  CONVOY_INVARIANT(labels.num_tokens() == hidden_TD.size(0),
+                   "linear_cross_entropy wants labels of the {} tokens, found {}",
+                   hidden_TD.size(0), labels.num_tokens());
+  CONVOY_INVARIANT(labels.lowest() >= 0 && labels.highest() < weight_VD.size(0),
+                   "labels want 0 <= label < {}, found {} to {}", weight_VD.size(0),
+                   labels.lowest(), labels.highest());
 }
 
-struct LossAndGradients {
-  at::Tensor loss;       // fp32 scalar
-  at::Tensor hidden_TD;  // undefined unless wanted
-  at::Tensor weight_VD;  // fp32
-};
-
-struct Wanted {
-  bool hidden = false;
-  bool weight = false;
-};
-
-LossAndGradients run(const at::Tensor& hidden_TD, const at::Tensor& weight_VD,
-                     const at::Tensor& labels_T, Wanted wanted) {
-  const Supervised supervised = supervised_rows(labels_T, weight_VD.size(0));
-  const at::Tensor hidden_ND = hidden_TD.index_select(0, supervised.rows_N);
-  const int64_t supervised_count = hidden_ND.size(0);
-  const int64_t features = weight_VD.size(1);
-  at::Tensor grad_ND = wanted.hidden ? at::empty_like(hidden_ND) : at::Tensor();
-  at::Tensor grad_weight_VP;
-  if (wanted.weight) {
-    grad_weight_VP = at::zeros({weight_VD.size(0), round_up(features, kPanelColumns)}, at::kFloat);
-  }
-  std::vector<double> losses(supervised_count);
-  with_element(hidden_TD, "linear_cross_entropy", [&](auto element) {
-    using Element = decltype(element);
-    Head<Element> head(hidden_ND, weight_VD);
-    const int64_t* labels = supervised.labels_N.const_data_ptr<int64_t>();
-    for (int64_t begin = 0; begin < supervised_count; begin += head.chunk_rows()) {
-      const int64_t count = std::min(head.chunk_rows(), supervised_count - begin);
-      head.compute_logits(begin, count);
-      for_rows(count, weight_VD.size(0), [&](int64_t first, int64_t end) {
-        for (int64_t row = first; row < end; ++row) {
-          losses[begin + row] = head.differentiate(row, labels[begin + row]);
-        }
-      });
-      if (wanted.hidden) head.store_grad_hidden(begin, count, grad_ND.mutable_data_ptr<Element>());
-      if (wanted.weight)
-        head.add_grad_weight(begin, count, grad_weight_VP.mutable_data_ptr<float>());
-    }
-  });
-  LossAndGradients result;
-  result.loss = at::scalar_tensor(std::accumulate(losses.begin(), losses.end(), 0.0), at::kFloat);
-  if (wanted.hidden) {
-    result.hidden_TD = at::zeros_like(hidden_TD).index_copy_(0, supervised.rows_N, grad_ND);
-  }
-  if (wanted.weight) {
-    result.weight_VD = grad_weight_VP.narrow(1, 0, features).contiguous();
-  }
-  return result;
+// A factor rounded to the type of a bf16 gradient would bias every gradient.
+at::Tensor scaled(const at::Tensor& gradient, const at::Tensor& factor, at::ScalarType dtype) {
+  return gradient.to(at::kFloat).mul_(factor).to(dtype);
 }
-
-struct LinearCrossEntropyFunction : torch::autograd::Function<LinearCrossEntropyFunction> {
-  static at::Tensor forward(AutogradContext* context, const at::Tensor& hidden_TD,
-                            const at::Tensor& weight_VD, const at::Tensor& labels_T) {
-    const LossAndGradients result =
-        run(hidden_TD, weight_VD, labels_T,
-            {.hidden = hidden_TD.requires_grad(), .weight = weight_VD.requires_grad()});
-    context->save_for_backward({result.hidden_TD, result.weight_VD});
-    context->saved_data["weight_dtype"] = static_cast<int64_t>(weight_VD.scalar_type());
-    return result.loss;
-  }
-
-  static variable_list backward(AutogradContext* context, const variable_list& grads) {
-    const variable_list saved = context->get_saved_variables();
-    // As a number, not a tensor of the gradient's type: a factor rounded to bf16 would bias every
-    // gradient.
-    const double factor = grads[0].item<double>();
-    at::Tensor grad_hidden_TD = saved[0].defined() ? saved[0] * factor : at::Tensor();
-    at::Tensor grad_weight_VD;
-    if (saved[1].defined()) {
-      const auto dtype = static_cast<at::ScalarType>(context->saved_data["weight_dtype"].toInt());
-      grad_weight_VD = (saved[1] * factor).to(dtype);
-    }
-    return {grad_hidden_TD, grad_weight_VD, at::Tensor()};
-  }
-};
 
 }  // namespace
 
+LabelledTokens::LabelledTokens(std::span<const int64_t> labels, at::Device device)
+    : num_tokens_(static_cast<int64_t>(labels.size())) {
+  std::vector<int64_t> tokens;
+  std::vector<int64_t> kept;
+  for (size_t token = 0; token < labels.size(); ++token) {
+    if (labels[token] == kIgnoredLabel) continue;
+    tokens.push_back(static_cast<int64_t>(token));
+    kept.push_back(labels[token]);
+  }
+  if (!kept.empty()) {
+    const auto [lowest, highest] = std::minmax_element(kept.begin(), kept.end());
+    lowest_ = *lowest;
+    highest_ = *highest;
+  }
+  tokens_N_ = device::to_device<int64_t>(tokens, device);
+  labels_N_ = device::to_device<int64_t>(kept, device);
+}
+
 at::Tensor linear_cross_entropy(const at::Tensor& hidden_TD, const at::Tensor& weight_VD,
-                                const at::Tensor& labels_T) {
-  check_inputs(hidden_TD, weight_VD, labels_T);
-  if (!records_gradient({hidden_TD, weight_VD}))
-    return run(hidden_TD, weight_VD, labels_T, {}).loss;
-  return LinearCrossEntropyFunction::apply(hidden_TD, weight_VD, labels_T);
+                                const LabelledTokens& labels) {
+  check_inputs(hidden_TD, weight_VD, labels);
+  const bool records = records_gradient({hidden_TD, weight_VD});
+  const WantedGradients wants = {.hidden = records && hidden_TD.requires_grad(),
+                                 .weight = records && weight_VD.requires_grad()};
+  const at::NoGradGuard no_grad;
+  const at::Tensor hidden_ND = hidden_TD.index_select(0, labels.tokens_N());
+  const HeadLoss head =
+      op_table(hidden_TD).cross_entropy.loss(hidden_ND, weight_VD, labels.labels_N(), wants);
+  if (!records) return head.loss;
+  return with_backward(
+      head.loss, {.op = "linear_cross_entropy",
+                  .inputs = {hidden_TD, weight_VD},
+                  .saved = {head.hidden_ND, head.weight_VD, labels.tokens_N()},
+                  .gradients = [tokens = hidden_TD.size(0), dtype = weight_VD.scalar_type()](
+                                   const at::Tensor& grad, const std::vector<at::Tensor>& saved,
+                                   const std::vector<bool>&) -> std::vector<at::Tensor> {
+                    at::Tensor grad_hidden_TD;
+                    at::Tensor grad_weight_VD;
+                    if (saved[0].defined())
+                      grad_hidden_TD = at::zeros({tokens, saved[0].size(1)}, saved[0].options())
+                                           .index_copy_(0, saved[2], scaled(saved[0], grad, dtype));
+                    if (saved[1].defined()) grad_weight_VD = scaled(saved[1], grad, dtype);
+                    return {grad_hidden_TD, grad_weight_VD};
+                  }});
 }
 
 TokenLosses linear_token_losses(const at::Tensor& hidden_TD, const at::Tensor& weight_VD,
-                                const at::Tensor& labels_T) {
-  check_inputs(hidden_TD, weight_VD, labels_T);
+                                const LabelledTokens& labels) {
+  check_inputs(hidden_TD, weight_VD, labels);
   const at::NoGradGuard no_grad;
-  const Supervised supervised = supervised_rows(labels_T, weight_VD.size(0));
-  const at::Tensor hidden_ND = hidden_TD.index_select(0, supervised.rows_N);
-  TokenLosses result{.nll_T = at::zeros({labels_T.size(0)}, at::kFloat),
-                     .correct_T = at::zeros({labels_T.size(0)}, at::kBool)};
-  const int64_t* rows = supervised.rows_N.const_data_ptr<int64_t>();
-  const int64_t* labels = supervised.labels_N.const_data_ptr<int64_t>();
-  float* nll = result.nll_T.mutable_data_ptr<float>();
-  bool* correct = result.correct_T.mutable_data_ptr<bool>();
-  with_element(hidden_TD, "linear_token_losses", [&](auto element) {
-    Head<decltype(element)> head(hidden_ND, weight_VD);
-    for (int64_t begin = 0; begin < hidden_ND.size(0); begin += head.chunk_rows()) {
-      const int64_t count = std::min(head.chunk_rows(), hidden_ND.size(0) - begin);
-      head.compute_logits(begin, count);
-      for_rows(count, weight_VD.size(0), [&](int64_t first, int64_t end) {
-        for (int64_t row = first; row < end; ++row) {
-          const int64_t label = labels[begin + row];
-          int64_t likeliest = 0;
-          const float total =
-              simd_kernels<float>().log_sum_exp(head.logits(row), weight_VD.size(0), &likeliest);
-          nll[rows[begin + row]] = total - head.logits(row)[label];
-          correct[rows[begin + row]] = likeliest == label;
-        }
-      });
-    }
-  });
-  return result;
+  const at::Tensor hidden_ND = hidden_TD.index_select(0, labels.tokens_N());
+  const LabelLosses found =
+      op_table(hidden_TD).cross_entropy.label_losses(hidden_ND, weight_VD, labels.labels_N());
+  const auto spread = [&](const at::Tensor& values_N) {
+    return at::zeros({labels.num_tokens()}, values_N.options())
+        .index_copy_(0, labels.tokens_N(), values_N);
+  };
+  return {.nll_T = spread(found.nll_N), .correct_T = spread(found.correct_N)};
 }
 
 }  // namespace convoy::kernels

@@ -8,17 +8,40 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <span>
 
 namespace convoy::kernels {
 
 inline constexpr int64_t kIgnoredLabel = -100;
 
+// The tokens of a batch that have a label. Made once per batch, on the host, so that no op has to
+// ask the device for them.
+class LabelledTokens {
+ public:
+  // `labels`: one per token, kIgnoredLabel where there is none. Async.
+  explicit LabelledTokens(std::span<const int64_t> labels, at::Device device = at::kCPU);
+
+  int64_t num_tokens() const { return num_tokens_; }  // with and without a label
+  int64_t num_labels() const { return tokens_N_.size(0); }
+  const at::Tensor& tokens_N() const { return tokens_N_; }  // int64, ascending
+  const at::Tensor& labels_N() const { return labels_N_; }  // int64
+  int64_t lowest() const { return lowest_; }                // 0 where there is no label
+  int64_t highest() const { return highest_; }
+
+ private:
+  int64_t num_tokens_;
+  int64_t lowest_ = 0;
+  int64_t highest_ = 0;
+  at::Tensor tokens_N_;
+  at::Tensor labels_N_;
+};
+
 // Sum over supervised tokens of -log softmax(hidden @ weight^T)[label], fp32 scalar; differentiable
-// in hidden and, if it requires grad, in weight. Rows labelled kIgnoredLabel cost nothing. Logits
-// and sums in fp32. Gradients are computed during forward and only scaled in backward, so nothing
+// in hidden and, if it requires grad, in weight. Tokens without a label cost nothing. Logits and
+// sums in fp32. Gradients are computed during forward and only scaled in backward, so nothing
 // of size T x V is kept.
 at::Tensor linear_cross_entropy(const at::Tensor& hidden_TD, const at::Tensor& weight_VD,
-                                const at::Tensor& labels_T);
+                                const LabelledTokens& labels);
 
 struct TokenLosses {
   at::Tensor nll_T;      // fp32, 0 where ignored
@@ -26,6 +49,6 @@ struct TokenLosses {
 };
 // Not differentiable: the figures of evaluation and scoring.
 TokenLosses linear_token_losses(const at::Tensor& hidden_TD, const at::Tensor& weight_VD,
-                                const at::Tensor& labels_T);
+                                const LabelledTokens& labels);
 
 }  // namespace convoy::kernels

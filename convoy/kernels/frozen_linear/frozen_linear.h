@@ -10,12 +10,13 @@
 
 namespace convoy::kernels {
 
+class PackedLinear;
+
+// Copies share the packed weight, which lives as long as a copy or a graph that wants it.
 class FrozenLinear {
  public:
   // `weight_OI` fp32 or bf16, contiguous, must not change afterwards; `bias_O` may be undefined.
   FrozenLinear(const at::Tensor& weight_OI, const at::Tensor& bias_O);
-  ~FrozenLinear();
-  FrozenLinear(FrozenLinear&&) noexcept;
 
   // Differentiable in x only.
   at::Tensor forward(const at::Tensor& x) const;
@@ -23,8 +24,7 @@ class FrozenLinear {
   at::Tensor input_gradient(const at::Tensor& grad) const;
 
  private:
-  struct State;
-  std::shared_ptr<State> state_;
+  std::shared_ptr<PackedLinear> packed_;
 };
 
 }  // namespace convoy::kernels

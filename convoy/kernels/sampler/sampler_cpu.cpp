@@ -3,13 +3,12 @@
 // One thread per row. Weights are exp((logit - largest) / temperature) in fp32, their sums fp64. No vocabulary is sorted:
 // ids fall into buckets of nearly equal logits, bucket sums find where a share or a rank lies, and only the ids of that
 // bucket are put in order.
-#include "convoy/kernels/sampler/sampler_cpu.h"
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <vector>
 
+#include "convoy/kernels/sampler/sampler_ops.h"
 #include "convoy/kernels/simd/element.h"
 #include "convoy/kernels/simd/simd_kernels.h"
 
@@ -196,10 +195,9 @@ class RowSampler {
   std::vector<double> block_sums_;
 };
 
-}  // namespace
-
-void sample_on_cpu(const at::Tensor& logits_RV, int64_t num_ids, const SamplingRule& rule,
-                   const at::Tensor& uniform_R, const at::Tensor& ids_R) {
+at::Tensor sample(const at::Tensor& logits_RV, int64_t num_ids, const SamplingRule& rule,
+                  const at::Tensor& uniform_R) {
+  at::Tensor ids_R = at::empty({logits_RV.size(0)}, at::kLong);
   const double* uniform = uniform_R.const_data_ptr<double>();
   auto* ids = ids_R.mutable_data_ptr<int64_t>();
   with_element(logits_RV, "sample_tokens", [&](auto element) {
@@ -211,6 +209,14 @@ void sample_on_cpu(const at::Tensor& logits_RV, int64_t num_ids, const SamplingR
       return [=](int64_t row) { ids[row] = sampler->pick(logits + row * stride, uniform[row]); };
     });
   });
+  return ids_R;
 }
 
+}  // namespace
 }  // namespace convoy::kernels::sampler
+
+namespace convoy::kernels {
+
+const SamplerOps kSamplerCpu = {sampler::sample};
+
+}  // namespace convoy::kernels

@@ -14,13 +14,6 @@ void require_supported(const at::Tensor& tensor, const char* op) {
                    c10::toString(tensor.scalar_type()), tensor.device().str());
 }
 
-bool records_gradient(std::initializer_list<at::Tensor> inputs) {
-  if (!at::GradMode::is_enabled()) return false;
-  return std::any_of(inputs.begin(), inputs.end(), [](const at::Tensor& input) {
-    return input.defined() && input.requires_grad();
-  });
-}
-
 void for_rows(int64_t rows, int64_t width, const std::function<void(int64_t, int64_t)>& body) {
   constexpr int64_t kElementsPerPart = 16384;
   at::parallel_for(0, rows, std::max<int64_t>(1, kElementsPerPart / std::max<int64_t>(width, 1)),

@@ -23,9 +23,6 @@ void with_element(const at::Tensor& tensor, const char* op, Body&& body) {
   body(at::BFloat16{});
 }
 
-// Would autograd record an op over these inputs?
-bool records_gradient(std::initializer_list<at::Tensor> inputs);
-
 // Calls body(begin, end) over rows in parallel, in parts worth a thread's while.
 void for_rows(int64_t rows, int64_t width, const std::function<void(int64_t, int64_t)>& body);
 

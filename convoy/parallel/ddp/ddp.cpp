@@ -17,7 +17,8 @@ void Ddp::prepare(std::vector<TrainableParameter> parameters) {
   std::vector<at::Tensor> values;
   for (const TrainableParameter& parameter : parameters) {
     values.push_back(parameter.value);
-    gradients_.push_back(at::empty(parameter.value.sizes(), at::kFloat));
+    gradients_.push_back(
+        at::empty(parameter.value.sizes(), parameter.value.options().dtype(at::kFloat)));
   }
   touched_.assign(values.size(), false);
   hooks_ = std::make_unique<GradientHooks>(

@@ -24,7 +24,7 @@ GradReducer::GradReducer(comm::Group& group, std::vector<at::Tensor> gradients,
     bucket.members = bucket.pending = members.size();
     int64_t total = 0;
     for (const size_t index : members) total += gradients[index].numel();
-    bucket.flat = at::empty({total}, at::kFloat);
+    bucket.flat = at::empty({total}, gradients[members.front()].options());
     int64_t offset = 0;
     for (const size_t index : members) {
       at::Tensor& gradient = gradients[index];

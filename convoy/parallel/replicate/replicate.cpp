@@ -17,7 +17,8 @@ void Replicate::prepare(std::vector<TrainableParameter> parameters) {
   std::vector<at::Tensor> values;
   for (const TrainableParameter& parameter : parameters_) {
     values.push_back(parameter.value);
-    gradients_.push_back(at::empty(parameter.value.sizes(), at::kFloat));
+    gradients_.push_back(
+        at::empty(parameter.value.sizes(), parameter.value.options().dtype(at::kFloat)));
   }
   touched_.assign(parameters_.size(), false);
   hooks_ = std::make_unique<GradientHooks>(
@@ -38,12 +39,12 @@ void Replicate::begin_micro_batch(MicroBatch) {}
 void Replicate::finish_gradients() {
   for (size_t index = 0; index < gradients_.size(); ++index)
     if (!touched_[index])
-      gradients_[index].set_(at::zeros(parameters_[index].value.sizes(), at::kFloat));
+      gradients_[index].set_(
+          at::zeros(parameters_[index].value.sizes(), gradients_[index].options()));
 }
 
 void Replicate::reset_gradients() {
-  const at::Tensor nothing = at::empty({0}, at::kFloat);
-  for (const at::Tensor& gradient : gradients_) gradient.set_(nothing);
+  for (const at::Tensor& gradient : gradients_) gradient.set_(at::empty({0}, gradient.options()));
   touched_.assign(touched_.size(), false);
 }
 

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a device does for adamw_update.
+#pragma once
+
+#include "convoy/kernels/adamw/adamw_update.h"
+
+namespace convoy::kernels {
+
+struct AdamWOps {
+  void (*update)(const std::vector<AdamWTensors>& parameters, const AdamWStep& step);  // not empty
+};
+
+extern const AdamWOps kAdamWCpu;
+extern const AdamWOps kAdamWAten;  // any device
+
+}  // namespace convoy::kernels

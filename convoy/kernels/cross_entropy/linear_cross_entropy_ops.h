@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a device does for linear_cross_entropy: N supervised tokens, all labels in the vocabulary.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+namespace convoy::kernels {
+
+struct WantedGradients {
+  bool hidden = false;
+  bool weight = false;
+};
+
+struct HeadLoss {
+  at::Tensor loss;       // fp32 scalar on the device
+  at::Tensor hidden_ND;  // gradients; undefined unless wanted
+  at::Tensor weight_VD;  // fp32
+};
+
+struct LabelLosses {
+  at::Tensor nll_N;      // fp32
+  at::Tensor correct_N;  // bool
+};
+
+struct CrossEntropyOps {
+  HeadLoss (*loss)(const at::Tensor& hidden_ND, const at::Tensor& weight_VD,
+                   const at::Tensor& labels_N, WantedGradients wanted);
+  LabelLosses (*label_losses)(const at::Tensor& hidden_ND, const at::Tensor& weight_VD,
+                              const at::Tensor& labels_N);
+};
+
+extern const CrossEntropyOps kCrossEntropyCpu;
+extern const CrossEntropyOps kCrossEntropyAten;  // any device
+extern const CrossEntropyOps kCrossEntropyCuda;  // the same in tensor cores' mixed types
+
+}  // namespace convoy::kernels

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/kernels/frozen_linear/frozen_linear_ops.h"
+
+namespace convoy::kernels {
+namespace {
+
+class PlainLinear : public PackedLinear {
+ public:
+  PlainLinear(const at::Tensor& weight_OI, const at::Tensor& bias_O)
+      : weight_OI_(weight_OI), bias_O_(bias_O.defined() ? std::optional(bias_O) : std::nullopt) {}
+
+  at::Tensor forward(const at::Tensor& x) override { return at::linear(x, weight_OI_, bias_O_); }
+  at::Tensor input_gradient(const at::Tensor& grad) override {
+    return at::matmul(grad, weight_OI_);
+  }
+
+ private:
+  at::Tensor weight_OI_;
+  std::optional<at::Tensor> bias_O_;
+};
+
+std::shared_ptr<PackedLinear> pack_linear(const at::Tensor& weight_OI, const at::Tensor& bias_O) {
+  return std::make_shared<PlainLinear>(weight_OI, bias_O);
+}
+
+}  // namespace
+
+const FrozenLinearOps kFrozenLinearAten = {pack_linear};
+
+}  // namespace convoy::kernels

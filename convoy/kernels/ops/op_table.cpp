@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/kernels/ops/op_table.h"
+
+#include <atomic>
+
+#include "convoy/base/error.h"
+
+namespace convoy::kernels {
+namespace {
+
+const OpTable& cpu_op_table() {
+  static const OpTable table = {.rms_norm = kRmsNormCpu,
+                                .rope = kRopeCpu,
+                                .gated_activation = kGatedActivationCpu,
+                                .attention = kAttentionCpu,
+                                .cross_entropy = kCrossEntropyCpu,
+                                .frozen_linear = kFrozenLinearCpu,
+                                .dropout = kDropoutCpu,
+                                .token_copy = kTokenCopyCpu,
+                                .sampler = kSamplerCpu,
+                                .sum_of_squares = kSumOfSquaresCpu,
+                                .adamw = kAdamWCpu};
+  return table;
+}
+
+const OpTable& cuda_op_table() {
+  static const OpTable table = [] {
+    OpTable cuda = aten_op_table();
+    cuda.attention = kAttentionCuda;
+    cuda.cross_entropy = kCrossEntropyCuda;
+    return cuda;
+  }();
+  return table;
+}
+
+std::atomic<const OpTable*> cpu_override{nullptr};
+
+}  // namespace
+
+const OpTable& aten_op_table() {
+  static const OpTable table = {.rms_norm = kRmsNormAten,
+                                .rope = kRopeAten,
+                                .gated_activation = kGatedActivationAten,
+                                .attention = kAttentionAten,
+                                .cross_entropy = kCrossEntropyAten,
+                                .frozen_linear = kFrozenLinearAten,
+                                .dropout = kDropoutAten,
+                                .token_copy = kTokenCopyAten,
+                                .sampler = kSamplerAten,
+                                .sum_of_squares = kSumOfSquaresAten,
+                                .adamw = kAdamWAten};
+  return table;
+}
+
+const OpTable& op_table(const at::Tensor& tensor) {
+  switch (tensor.device().type()) {
+    case at::kCPU:
+      if (const OpTable* table = cpu_override.load(std::memory_order_relaxed)) return *table;
+      return cpu_op_table();
+    case at::kCUDA:
+      return cuda_op_table();
+    case at::kPrivateUse1:
+      return aten_op_table();
+    default:
+      throw DeviceError(fmt::format("no op of Convoy runs on {}", tensor.device().str()),
+                        {.hint = "use --devices cpu or cuda"});
+  }
+}
+
+CpuTableOverride::CpuTableOverride(const OpTable& table) : before_(cpu_override.exchange(&table)) {}
+CpuTableOverride::~CpuTableOverride() { cpu_override = before_; }
+
+}  // namespace convoy::kernels

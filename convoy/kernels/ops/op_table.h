@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// All ops of one kind of device. The tensor that an op works on picks the table; ops themselves
+// (rms_norm.h, ...) hold what is the same everywhere: checks, autograd, order of calls.
+// A new op adds one line to OpTable and one to each table in op_table.cpp.
+#pragma once
+
+#include "convoy/kernels/adamw/adamw_ops.h"
+#include "convoy/kernels/attention/attention_ops.h"
+#include "convoy/kernels/cross_entropy/linear_cross_entropy_ops.h"
+#include "convoy/kernels/dropout/dropout_ops.h"
+#include "convoy/kernels/frozen_linear/frozen_linear_ops.h"
+#include "convoy/kernels/gated_activation/gated_activation_ops.h"
+#include "convoy/kernels/rms_norm/rms_norm_ops.h"
+#include "convoy/kernels/rope/rope_ops.h"
+#include "convoy/kernels/sampler/sampler_ops.h"
+#include "convoy/kernels/sum_of_squares/sum_of_squares_ops.h"
+#include "convoy/kernels/token_copy/token_copy_ops.h"
+
+namespace convoy::kernels {
+
+struct OpTable {
+  RmsNormOps rms_norm;
+  RopeOps rope;
+  GatedActivationOps gated_activation;
+  AttentionOps attention;
+  CrossEntropyOps cross_entropy;
+  FrozenLinearOps frozen_linear;
+  DropoutOps dropout;
+  TokenCopyOps token_copy;
+  SamplerOps sampler;
+  SumOfSquaresOps sum_of_squares;
+  AdamWOps adamw;
+};
+
+// Throws DeviceError for a kind of device that has no table.
+const OpTable& op_table(const at::Tensor& tensor);
+
+// ATen calls alone: what runs on any device of LibTorch, and on CPU tensors in tests.
+const OpTable& aten_op_table();
+
+// For tests: while it lives, CPU tensors take `table` in every thread. They nest.
+class CpuTableOverride {
+ public:
+  explicit CpuTableOverride(const OpTable& table);
+  ~CpuTableOverride();
+  CpuTableOverride(const CpuTableOverride&) = delete;
+  CpuTableOverride& operator=(const CpuTableOverride&) = delete;
+
+ private:
+  const OpTable* before_;
+};
+
+}  // namespace convoy::kernels

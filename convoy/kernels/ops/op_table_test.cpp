@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/kernels/ops/op_table.h"
+
+#include <gtest/gtest.h>
+#include <torch/csrc/autograd/function.h>
+
+#include "convoy/base/error.h"
+#include "convoy/kernels/ops/autograd.h"
+#include "kernel_checks/tables.h"
+
+namespace convoy::kernels {
+namespace {
+
+// Every test of this program runs on the table that the environment names.
+class ChosenTable : public ::testing::Environment {
+  void SetUp() override {
+    if (testing::runs_aten()) override_.emplace(aten_op_table());
+  }
+  void TearDown() override { override_.reset(); }
+  std::optional<CpuTableOverride> override_;
+};
+const auto* const chosen = ::testing::AddGlobalTestEnvironment(new ChosenTable);
+
+TEST(OpTable, IsPickedByTheTensorsDevice) {
+  const OpTable& cpu = op_table(at::empty({1}));
+  EXPECT_EQ(cpu.rms_norm.forward == aten_op_table().rms_norm.forward, testing::runs_aten());
+  try {
+    op_table(at::empty({1}, at::kMeta));
+    FAIL() << "no table for meta tensors is there";
+  } catch (const DeviceError& error) {
+    EXPECT_NE(std::string(error.what()).find("meta"), std::string::npos) << error.what();
+  }
+}
+
+at::Tensor squared(const at::Tensor& x) {
+  const bool records = records_gradient({x});
+  const at::NoGradGuard no_grad;
+  const at::Tensor y = x * x;
+  if (!records) return y;
+  return with_backward(y, {.op = "squared",
+                           .inputs = {x, at::Tensor()},
+                           .saved = {x, y},
+                           .gradients = [](const at::Tensor& grad, const auto& saved,
+                                           const auto& wanted) -> std::vector<at::Tensor> {
+                             EXPECT_TRUE(at::equal(saved[1], saved[0] * saved[0]));
+                             EXPECT_TRUE(wanted[0]);
+                             EXPECT_FALSE(wanted[1]);
+                             return {2 * grad * saved[0], at::Tensor()};
+                           }});
+}
+
+TEST(WithBackward, PutsTheOpIntoTheGraph) {
+  const at::Tensor x = at::tensor({1.0f, -2.0f, 3.0f}).requires_grad_();
+  const at::Tensor y = squared(x);
+  EXPECT_EQ(y.grad_fn()->name(), "squared");
+  squared(y).sum().backward();
+  EXPECT_TRUE(at::equal(x.grad(), at::tensor({4.0f, -32.0f, 108.0f})));
+  EXPECT_ANY_THROW(y.sum().backward());  // what was saved is gone
+  const at::NoGradGuard no_grad;
+  EXPECT_FALSE(squared(x).requires_grad());
+}
+
+TEST(WithBackward, OfAnInputChangedInPlaceIsRefused) {
+  const at::Tensor leaf = at::ones({3}).requires_grad_();
+  at::Tensor x = leaf * 1;
+  const at::Tensor y = squared(x);
+  x.mul_(2);
+  EXPECT_ANY_THROW(y.sum().backward());
+}
+
+TEST(WithBackward, ASecondDerivativeIsRefused) {
+  const at::Tensor x = at::ones({3}).requires_grad_();
+  EXPECT_ANY_THROW(torch::autograd::grad({squared(x).sum()}, {x}, {}, true, /*create_graph=*/true));
+}
+
+}  // namespace
+}  // namespace convoy::kernels

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a device does for rope.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+namespace convoy::kernels {
+
+struct RopeOps {
+  // `direction` 1 rotates, -1 rotates back. Result contiguous.
+  at::Tensor (*rotate)(const at::Tensor& x_THE, const at::Tensor& cos_PE, const at::Tensor& sin_PE,
+                       const at::Tensor& positions_T, float direction);
+};
+
+extern const RopeOps kRopeCpu;
+extern const RopeOps kRopeAten;  // any device
+
+}  // namespace convoy::kernels

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The square of the norm over many tensors, for clipping.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <vector>
+
+namespace convoy::kernels {
+
+// fp64 scalar on the device of `tensors`, which are contiguous fp32 of one device; on the CPU where
+// there are none. Nothing waits for the device. The same bits for every number of threads.
+at::Tensor sum_of_squares(const std::vector<at::Tensor>& tensors);
+
+}  // namespace convoy::kernels

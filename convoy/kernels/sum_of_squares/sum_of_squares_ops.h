@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a device does for sum_of_squares.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <vector>
+
+namespace convoy::kernels {
+
+struct SumOfSquaresOps {
+  at::Tensor (*sum)(const std::vector<at::Tensor>& tensors);  // at least one
+};
+
+extern const SumOfSquaresOps kSumOfSquaresCpu;
+extern const SumOfSquaresOps kSumOfSquaresAten;  // any device
+
+}  // namespace convoy::kernels
