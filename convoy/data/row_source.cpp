@@ -115,7 +115,7 @@ std::string BadRowList::summary() const {
                      listed.empty() ? "" : listed[0].message);
 }
 
-void refuse_what_is_no_file(const std::filesystem::path& path) {
+void require_file(const std::filesystem::path& path) {
   std::error_code ignored;
   if (std::filesystem::exists(path, ignored)) return;
   const std::string name = path.string();
@@ -130,10 +130,11 @@ void refuse_what_is_no_file(const std::filesystem::path& path) {
         {.file = name,
          .hint = fmt::format("download it with `{}`, and name a file of it: {}",
                              io::download_command("datasets/" + name), kFormats)});
+  throw DataError("cannot read the file: No such file or directory", {.file = name});
 }
 
 std::unique_ptr<RowSource> open_rows(const std::filesystem::path& path) {
-  refuse_what_is_no_file(path);
+  require_file(path);
   const std::string suffix = lower_suffix(path);
   if (suffix == ".jsonl" || suffix == ".ndjson") return open_json_lines(path);
   if (suffix == ".json") return open_json(path);

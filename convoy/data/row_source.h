@@ -59,8 +59,8 @@ class RowSource {
   virtual bool row_is_lost() const { return false; }
 };
 
-// Throws DataError for a name that was not meant as that of a file, and says what it is: the id of a data set on the hub, an address.
-void refuse_what_is_no_file(const std::filesystem::path& path);
+// Throws DataError where there is no such file, and says what the name is where it was not meant as one: the id of a data set on the hub, an address.
+void require_file(const std::filesystem::path& path);
 
 // Throws DataError when the file cannot be read or its format is unknown.
 std::unique_ptr<RowSource> open_rows(const std::filesystem::path& path);

@@ -44,7 +44,7 @@ class SplitBuilder {
 
   EncodedSplits build() {
     for (Source& source : sources()) {
-      refuse_what_is_no_file(source.path);
+      require_file(source.path);
       source.file_hash = sha256_hex_of_file(source.path);
       if (!take_from_cache(source)) encode(source);
     }

@@ -171,9 +171,19 @@ void RunFolder::write_config(const std::string& config_yaml, const json& config,
   write_file_atomic(config_path(), config_yaml);
 }
 
+void RunFolder::propose_config(const json& config,
+                               const std::map<std::string, std::string>& origins) const {
+  json record = read_object(identity_path());
+  record["proposed"] = {{"config", config}, {"origins", origins}};
+  write_file_atomic(identity_path(),
+                    record.dump(2, ' ', false, json::error_handler_t::replace) + "\n");
+}
+
 void RunFolder::write_identity(const RunIdentity& identity) const {
   const std::string now = utc_text("%Y-%m-%dT%H:%M:%SZ");
-  const json before = read_object(identity_path());
+  json before = read_object(identity_path());
+  if (const json proposed = before.value("proposed", json()); proposed.is_object())
+    before.update(proposed);
   json starts = before.value("starts", json::array());
   if (!starts.is_array()) starts = json::array();
   starts.push_back({{"time", now},

@@ -114,6 +114,22 @@ TEST(RunFolder, IdentityKeepsTheConfigWrittenBeforeTheStart) {
   EXPECT_EQ(read_file(run.config_path()), "seed: 1\n");
 }
 
+TEST(RunFolder, ARefusedStartLeavesTheConfigOfTheRun) {
+  const TestFolder folder;
+  const RunFolder run = RunFolder::create(folder.path(), "a");
+  run.write_config("seed: 1\n", {{"seed", 1}}, {{"seed", "run.yaml:1"}});
+  run.write_identity({.name = "a", .task = "sft"});
+  run.propose_config({{"seed", 2}}, {{"seed", "argument"}});
+  EXPECT_EQ(read_file(run.config_path()), "seed: 1\n");
+  EXPECT_EQ(json::parse(read_file(run.identity_path()))["config"]["seed"], 1);
+  run.write_identity({.name = "a", .task = "sft", .config_yaml = "seed: 2\n"});
+  const json accepted = json::parse(read_file(run.identity_path()));
+  EXPECT_EQ(accepted["config"]["seed"], 2);
+  EXPECT_EQ(accepted["origins"]["seed"], "argument");
+  EXPECT_FALSE(accepted.contains("proposed"));
+  EXPECT_EQ(read_file(run.config_path()), "seed: 2\n");
+}
+
 TEST(RunFolder, MetricsMerge) {
   const TestFolder folder;
   const RunFolder run = RunFolder::create(folder.path(), "a");

@@ -8,6 +8,7 @@
 #include "convoy/apps/front/build_facts.h"
 #include "convoy/apps/front/command.h"
 #include "convoy/apps/front/train_config.h"
+#include "convoy/apps/front/train_inputs.h"
 #include "convoy/base/error.h"
 #include "convoy/base/suggest.h"
 #include "convoy/config/describe.h"
@@ -48,6 +49,9 @@ int check(const Context& context, const ConfigFlags& flags,
   settings::TrainSettings train;
   const config::Resolved resolved = read_train_config(train, arguments, flags.preset, context.log(),
                                                       settings::Wanted::TrainInputs);
+  // A configuration may be for another machine: it is right without its files.
+  for (const DataError& error : missing_train_inputs(train))
+    context.log().warning(fmt::format("{}: {}", error.place().key, error.sentence()));
   if (context.common.json) {
     fmt::print("{}\n", nlohmann::json{{"ok", true}, {"notices", resolved.notices()}}.dump());
   } else {

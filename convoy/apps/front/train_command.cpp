@@ -15,6 +15,7 @@
 #include "convoy/apps/front/job_end.h"
 #include "convoy/apps/front/standard_streams.h"
 #include "convoy/apps/front/train_config.h"
+#include "convoy/apps/front/train_inputs.h"
 #include "convoy/apps/front/worker_program.h"
 #include "convoy/apps/front/worker_ranks.h"
 #include "convoy/base/error.h"
@@ -155,15 +156,25 @@ bool owns_run_folder(const launch::JobSetup& setup, const launch::JobPlan& job) 
 
 // Rank 0's node keeps checkpoints, events and results there; the others keep the logs of their ranks in theirs, which is the same folder
 // where all nodes see it.
-telemetry::RunFolder open_run_folder(const settings::TrainSettings& train,
-                                     const config::Resolved& resolved, bool own) {
+telemetry::RunFolder open_run_folder(const settings::TrainSettings& train, bool own) {
   if (!own) return telemetry::RunFolder::take_part(train.train.output_dir, train.run_name);
-  telemetry::RunFolder folder =
-      telemetry::RunFolder::create(train.train.output_dir, train.run_name);
+  return telemetry::RunFolder::create(train.train.output_dir, train.run_name);
+}
+
+// The configuration that the ranks read. A run that is there already keeps its own until they have accepted this one.
+fs::path store_config(const telemetry::RunFolder& folder, const config::Resolved& resolved,
+                      launch::ScratchFolder& scratch) {
   std::map<std::string, std::string> origins;
   for (const config::ResolvedValue& value : resolved.values()) origins[value.path] = value.origin;
-  folder.write_config(resolved.yaml(), resolved.json(), origins);
-  return folder;
+  if (!fs::exists(folder.config_path())) {
+    folder.write_config(resolved.yaml(), resolved.json(), origins);
+    return folder.config_path();
+  }
+  folder.propose_config(resolved.json(), origins);
+  scratch.make();
+  const fs::path proposed = scratch.path() / "config.yaml";
+  write_file_atomic(proposed, resolved.yaml());
+  return proposed;
 }
 
 Invocation read_command_line(Context& context, const std::vector<std::string>& arguments) {
@@ -234,6 +245,7 @@ int run_train(Context& context, const std::vector<std::string>& arguments) {
   launch::ScratchFolder scratch;
   RunParts parts{.folder = scratch.path(), .config = scratch.path() / "config.yaml"};
   if (flags.dry_run) {
+    if (run.is_here) require_train_inputs(run.train);
     // What the ranks of this node would do is tried here alone: other nodes are not waited for.
     launch::JobSetup alone = setup;
     if (alone.several_nodes()) alone.nodes = {};
@@ -249,7 +261,8 @@ int run_train(Context& context, const std::vector<std::string>& arguments) {
   launch::JobPlan job = launch::plan_job(found.request, setup, worker_plan(context), context.log());
   const bool own = owns_run_folder(setup, job);
   if (own && !run.is_here) read_config(context, found, false, run);  // says what is missing
-  const telemetry::RunFolder folder = open_run_folder(run.train, *run.resolved, own);
+  if (run.is_here) require_train_inputs(run.train);
+  const telemetry::RunFolder folder = open_run_folder(run.train, own);
   if (own && !folder.is_locked())
     context.log().warning(
         fmt::format("{} lies on a file system without locks: nothing keeps a second run out of it",
@@ -257,7 +270,7 @@ int run_train(Context& context, const std::vector<std::string>& arguments) {
   context.log().info(fmt::format("run folder {}", folder.path().string()));
   parts.folder = folder.path();
   if (own) {
-    parts.config = folder.config_path();
+    parts.config = store_config(folder, *run.resolved, scratch);
   } else {
     scratch.make();
     give_config(context, found, run, parts);

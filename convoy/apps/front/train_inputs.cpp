@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/apps/front/train_inputs.h"
+
+#include "convoy/data/row_source.h"
+#include "convoy/io/model_folder.h"
+
+namespace convoy::apps {
+namespace {
+
+template <class Look>
+void look(std::vector<DataError>& missing, const char* key, const Look& look_for) {
+  try {
+    look_for();
+  } catch (const DataError& error) {
+    ErrorPlace place = error.place();
+    place.key = key;
+    missing.emplace_back(error.what(), place);
+  }
+}
+
+}  // namespace
+
+std::vector<DataError> missing_train_inputs(const settings::TrainSettings& train) {
+  std::vector<DataError> missing;
+  if (!train.model.name.empty())
+    look(missing, "model.name",
+         [&] { io::ModelFolder::open(train.model.name, train.model.revision); });
+  const std::pair<const char*, const std::string*> files[] = {
+      {"data.train_path", &train.data.train_path},
+      {"data.val_path", &train.data.val_path},
+      {"data.test_path", &train.data.test_path},
+      {"data.template_path", &train.data.template_path},
+      {"tuning.lora.adapter", &train.tuning.lora.adapter}};
+  for (const auto& [key, path] : files)
+    if (!path->empty()) look(missing, key, [&path = path] { data::require_file(*path); });
+  return missing;
+}
+
+void require_train_inputs(const settings::TrainSettings& train) {
+  const std::vector<DataError> missing = missing_train_inputs(train);
+  if (missing.empty()) return;
+  if (missing.size() == 1) throw missing.front();
+  std::string text;
+  for (const DataError& error : missing)
+    text += fmt::format("{}: {}\n", error.place().key, error.sentence());
+  throw DataError(fmt::format("{}{} errors", text, missing.size()));
+}
+
+}  // namespace convoy::apps
