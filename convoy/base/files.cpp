@@ -83,6 +83,25 @@ std::string read_file(const fs::path& path, int64_t max_bytes) {
   return bytes;
 }
 
+namespace {
+
+fs::path folder_of(const fs::path& path) {
+  return path.has_parent_path() ? path.parent_path() : fs::path(".");
+}
+
+std::string name_in_proc(int descriptor) { return fmt::format("/proc/self/fd/{}", descriptor); }
+
+// A file that has no name until it is whole: however its writer dies, nothing is left of it. -1
+// where the file system has none (NFS), or /proc is not there to name it later.
+int open_nameless(const fs::path& folder) {
+  const int descriptor = ::open(folder.c_str(), O_WRONLY | O_TMPFILE | O_CLOEXEC, 0644);
+  if (descriptor < 0 || ::access(name_in_proc(descriptor).c_str(), F_OK) == 0) return descriptor;
+  ::close(descriptor);
+  return -1;
+}
+
+}  // namespace
+
 void sync_folder(const fs::path& folder) {
   const int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (descriptor < 0) throw_write_error(folder, "open folder", errno);
@@ -99,14 +118,17 @@ AtomicFile::AtomicFile(fs::path path) : path_(std::move(path)) {
   if (path_.has_parent_path()) fs::create_directories(path_.parent_path(), ignored);
   temporary_ = path_;
   temporary_ += fmt::format(".tmp-{}-{}", ::getpid(), counter++);
+  descriptor_ = open_nameless(folder_of(path_));
+  if (descriptor_ >= 0) return;
   descriptor_ =
       ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
   if (descriptor_ < 0) throw_write_error(temporary_, "create", errno);
+  is_named_ = true;
 }
 
 AtomicFile::~AtomicFile() {
   if (descriptor_ >= 0) ::close(descriptor_);
-  if (!temporary_.empty()) ::unlink(temporary_.c_str());
+  if (is_named_) ::unlink(temporary_.c_str());
 }
 
 void AtomicFile::write(std::string_view bytes) {
@@ -125,11 +147,17 @@ void AtomicFile::write(std::span<const std::byte> bytes) {
 
 void AtomicFile::commit() {
   if (::fsync(descriptor_) != 0) throw_write_error(path_, "fsync", errno);
+  if (!is_named_) {
+    if (::linkat(AT_FDCWD, name_in_proc(descriptor_).c_str(), AT_FDCWD, temporary_.c_str(),
+                 AT_SYMLINK_FOLLOW) != 0)
+      throw_write_error(path_, "link", errno);
+    is_named_ = true;
+  }
   const int status = ::close(std::exchange(descriptor_, -1));
   if (status != 0) throw_write_error(path_, "close", errno);
   if (::rename(temporary_.c_str(), path_.c_str()) != 0) throw_write_error(path_, "rename", errno);
-  temporary_.clear();
-  sync_folder(path_.has_parent_path() ? path_.parent_path() : fs::path("."));
+  is_named_ = false;
+  sync_folder(folder_of(path_));
 }
 
 void write_file_atomic(const fs::path& path, std::string_view bytes) {

@@ -33,7 +33,8 @@ class AtomicFile {
 
  private:
   std::filesystem::path path_;
-  std::filesystem::path temporary_;
+  std::filesystem::path temporary_;  // the name it has, or gets before it takes the place of `path`
+  bool is_named_ = false;
   int descriptor_ = -1;
 };
 
