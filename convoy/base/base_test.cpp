@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <array>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -81,6 +87,39 @@ TEST(Error, SentenceAndJsonLineCarryThePlace) {
   EXPECT_EQ(json["kind"], "data");
   EXPECT_TRUE(json["rank"].is_null());
   EXPECT_EQ(json["line"], 7);
+}
+
+TEST(AtomicFile, LeavesNothingOfAWriterThatWasKilled) {
+  const fs::path folder = fs::temp_directory_path() / fmt::format("convoy-killed-{}", ::getpid());
+  fs::create_directories(folder);
+  const int nameless = ::open(folder.c_str(), O_WRONLY | O_TMPFILE, 0600);
+  if (nameless < 0) GTEST_SKIP() << "this file system knows no files without a name";
+  ::close(nameless);
+  const pid_t writer = ::fork();
+  if (writer == 0) {
+    AtomicFile file(folder / "rows.jsonl");
+    file.write(std::string_view("half"));
+    ::raise(SIGKILL);
+  }
+  ::waitpid(writer, nullptr, 0);
+  EXPECT_TRUE(fs::is_empty(folder));
+  fs::remove_all(folder);
+}
+
+TEST(AtomicFile, WritesIntoADeviceOrAPipe) {
+  const fs::path folder = fs::temp_directory_path() / fmt::format("convoy-pipe-{}", ::getpid());
+  fs::create_directories(folder);
+  const fs::path pipe = folder / "pipe";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  const int reader = ::open(pipe.c_str(), O_RDONLY | O_NONBLOCK);
+  write_file_atomic(pipe, "rows");
+  std::array<char, 8> bytes{};
+  EXPECT_EQ(::read(reader, bytes.data(), bytes.size()), 4);
+  EXPECT_TRUE(fs::is_fifo(pipe));
+  ::close(reader);
+  fs::remove_all(folder);
+  write_file_atomic("/dev/null", "nothing");
+  EXPECT_TRUE(fs::is_character_file("/dev/null"));
 }
 
 TEST(AtomicFile, AppearsOnlyOnCommit) {

@@ -91,6 +91,14 @@ fs::path folder_of(const fs::path& path) {
 
 std::string name_in_proc(int descriptor) { return fmt::format("/proc/self/fd/{}", descriptor); }
 
+// /dev/null, /dev/stdout, a FIFO: written to as it is. A file in its place would be the end of it.
+bool is_device_or_pipe(const fs::path& path) {
+  std::error_code ignored;
+  const fs::file_type type = fs::status(path, ignored).type();
+  return type == fs::file_type::character || type == fs::file_type::block ||
+         type == fs::file_type::fifo || type == fs::file_type::socket;
+}
+
 // A file that has no name until it is whole: however its writer dies, nothing is left of it. -1
 // where the file system has none (NFS), or /proc is not there to name it later.
 int open_nameless(const fs::path& folder) {
@@ -116,6 +124,11 @@ AtomicFile::AtomicFile(fs::path path) : path_(std::move(path)) {
   static std::atomic<int> counter{0};
   std::error_code ignored;
   if (path_.has_parent_path()) fs::create_directories(path_.parent_path(), ignored);
+  if (is_device_or_pipe(path_)) {
+    descriptor_ = ::open(path_.c_str(), O_WRONLY | O_CLOEXEC);
+    if (descriptor_ < 0) throw_write_error(path_, "open", errno);
+    return;
+  }
   temporary_ = path_;
   temporary_ += fmt::format(".tmp-{}-{}", ::getpid(), counter++);
   descriptor_ = open_nameless(folder_of(path_));
@@ -146,6 +159,10 @@ void AtomicFile::write(std::span<const std::byte> bytes) {
 }
 
 void AtomicFile::commit() {
+  if (temporary_.empty()) {
+    if (::close(std::exchange(descriptor_, -1)) != 0) throw_write_error(path_, "close", errno);
+    return;
+  }
   if (::fsync(descriptor_) != 0) throw_write_error(path_, "fsync", errno);
   if (!is_named_) {
     if (::linkat(AT_FDCWD, name_in_proc(descriptor_).c_str(), AT_FDCWD, temporary_.c_str(),
