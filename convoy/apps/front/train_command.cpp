@@ -41,8 +41,9 @@ struct TrainFlags {
   template <class Visitor>
   void fields(Visitor& visit) {
     visit("devices", devices, "what to compute on").one_of({"cpu"});
-    visit("resume", resume,
-          "auto, never, or a checkpoint folder; beats train.resume_from_checkpoint");
+    visit(
+        "resume", resume,
+        "auto, never, a run folder or one of its checkpoints; beats train.resume_from_checkpoint");
     visit("output_dir", output_dir, "run folder; beats train.output_dir");
     visit("preset", preset, "start from this preset (`convoy config presets`)");
     visit("dry_run", dry_run, "check everything, print the plan and stop");
@@ -62,8 +63,14 @@ fs::path run_of_checkpoint(const fs::path& checkpoint) {
 
 // Flags are settings under another name, so they are recorded and repeated like any other.
 std::vector<std::string> with_flags(std::vector<std::string> arguments, const TrainFlags& flags) {
-  if (!flags.resume.empty()) arguments.push_back("train.resume_from_checkpoint=" + flags.resume);
   fs::path folder = flags.output_dir;
+  std::string resume = flags.resume;
+  // A run folder stands for its newest checkpoint.
+  if (fs::is_directory(fs::path(resume) / "checkpoints")) {
+    if (folder.empty()) folder = resume;
+    resume = folder == resume ? "auto" : (fs::path(resume) / "checkpoints" / "last").string();
+  }
+  if (!resume.empty()) arguments.push_back("train.resume_from_checkpoint=" + resume);
   // A run goes on where its checkpoints lie.
   if (folder.empty() && !flags.resume.empty()) folder = run_of_checkpoint(flags.resume);
   if (!folder.empty()) arguments.push_back("train.output_dir=" + folder.string());

@@ -25,6 +25,8 @@ class TrainCommand : public ::testing::Test {
   TrainCommand() {
     write_file_atomic(folder_ / "sums.yaml",
                       "model: {name: some-model}\ndata: {train_path: rows.jsonl}\n");
+    write_file_atomic(folder_ / "some-model" / "config.json", "{}");
+    write_file_atomic(folder_ / "rows.jsonl", "{}\n");
   }
 
   // Runs `convoy train ARGUMENTS` with `script` as the worker, in the folder. Returns the exit code.
@@ -87,6 +89,37 @@ TEST_F(TrainCommand, CheckpointOfARunIsContinuedInThatRun) {
   EXPECT_NE(output_.find("--run-folder " + (folder_ / "a").string()), std::string::npos) << output_;
 }
 
+TEST_F(TrainCommand, ARunFolderIsContinuedAtItsNewestCheckpoint) {
+  EXPECT_EQ(train("sums.yaml --output-dir a", "mkdir -p a/checkpoints/step-00000002"), 0);
+  EXPECT_EQ(train("sums.yaml --resume a", "cat $5"), 0);
+  EXPECT_NE(output_.find("resume_from_checkpoint: auto"), std::string::npos) << output_;
+  EXPECT_EQ(train("sums.yaml --resume a --output-dir b", "cat $5"), 0);
+  EXPECT_NE(output_.find("resume_from_checkpoint: a/checkpoints/last"), std::string::npos)
+      << output_;
+}
+
+TEST_F(TrainCommand, ARefusedStartLeavesTheConfigOfTheRun) {
+  EXPECT_EQ(train("sums.yaml --output-dir a", "exit 0"), 0);
+  const std::string config = read_file(folder_ / "a/config.yaml");
+  EXPECT_EQ(train("sums.yaml --output-dir a train.steps=7", "cat $5; exit 2"), 2);
+  EXPECT_NE(output_.find("steps: 7"), std::string::npos) << output_;
+  EXPECT_EQ(read_file(folder_ / "a/config.yaml"), config);
+  EXPECT_NE(json::parse(read_file(folder_ / "a/run.json"))["config"]["train"]["steps"], 7);
+}
+
+TEST_F(TrainCommand, AllFilesThatAreNotThereAreNamedBeforeAnythingIsWritten) {
+  EXPECT_EQ(train("sums.yaml model.name=Qwen/Qwen2.5-0.5B data.train_path=a/b "
+                  "data.val_path=nix.jsonl",
+                  "exit 0"),
+            10);
+  for (const char* part : {"model.name: ",
+                           "data.train_path: a/b: there is no such file; it looks "
+                           "like the id of a data set",
+                           "data.val_path: nix.jsonl: ", "3 errors"})
+    EXPECT_NE(output_.find(part), std::string::npos) << part << "\n" << output_;
+  EXPECT_FALSE(fs::exists(folder_ / "runs"));
+}
+
 TEST_F(TrainCommand, NoFolderOfItsOwnIsNamedAfterTheConfig) {
   EXPECT_EQ(train("sums.yaml", "exit 0"), 0);
   const fs::path made = fs::directory_iterator(folder_ / "runs")->path();
@@ -100,7 +133,7 @@ TEST_F(TrainCommand, FirstFailingRanksOwnErrorIsTheLastLine) {
       "3}}'"
       " > $TORCHELASTIC_ERROR_FILE\nexit 15";
   EXPECT_EQ(train("sums.yaml --nproc 2 --output-dir out", script), 15);
-  EXPECT_NE(output_.find("\nrank 1: loss is NaN\n"), std::string::npos) << output_;
+  EXPECT_NE(output_.find("rank 1: loss is NaN\n"), std::string::npos) << output_;
   EXPECT_EQ(last_line()["code"], 15);
   EXPECT_EQ(last_line()["rank"], 1);
 }
