@@ -160,5 +160,18 @@ TEST_F(SweepRedo, AProgramThatStaysIsKnownByTheScriptThatItStartedWith) {
   EXPECT_NE(run(words).errors.find("server.sh has changed since 2 of 2 values"), std::string::npos);
 }
 
+TEST_F(SweepRedo, AModuleOfPythonIsKnownByItsFile) {
+  std::filesystem::create_directory("package");
+  const std::vector<std::string> words = {"run",  "--num-seeds", "1",  "--result",
+                                          "loss", "--json",      "--", "python3",
+                                          "-m",   "package.job"};
+  write("package/job.py", "print('{\"loss\": 1}')\n");
+  EXPECT_EQ(values(run(words)), "1");
+  EXPECT_EQ(run(words).errors.find("changed"), std::string::npos);
+  write("package/job.py", "print('{\"loss\": 2}')\n");
+  EXPECT_NE(run(words).errors.find("package/job.py has changed since 1 of 1 values"),
+            std::string::npos);
+}
+
 }  // namespace
 }  // namespace convoy::testing

@@ -68,6 +68,18 @@ std::vector<std::string> names_in(const std::string& word) {
   return names;
 }
 
+// What argv[at] names: itself, words in it, and where it follows Python's -m the files of the module in this folder.
+std::vector<std::string> files_named(const std::vector<std::string>& argv, size_t at) {
+  std::vector<std::string> names = names_in(argv[at]);
+  if (argv[at - 1] == "-m") {
+    std::string module = argv[at];
+    std::replace(module.begin(), module.end(), '.', '/');
+    names.push_back(module + ".py");
+    names.push_back(module + "/__main__.py");
+  }
+  return names;
+}
+
 int64_t nanoseconds(const timespec& time) { return time.tv_sec * 1'000'000'000 + time.tv_nsec; }
 
 }  // namespace
@@ -102,7 +114,7 @@ std::string ProgramRecord::of(const std::vector<std::string>& argv) {
     if (const Known* const file = known(program.found)) record[argv.front()] = file->hash;
   bool takes_any = is_interpreter(argv.front());
   for (size_t at = 1; at < argv.size(); ++at)
-    for (const std::string& name : names_in(argv[at])) {
+    for (const std::string& name : files_named(argv, at)) {
       const Known* const file = known(name);
       if (file == nullptr || (!file->is_script && !takes_any)) continue;
       record[name] = file->hash;
