@@ -63,7 +63,8 @@ nn::DecoderSpec read_decoder_spec(const io::ModelFolder& folder) {
   return family_of(folder).read_spec(folder.config());
 }
 
-std::unique_ptr<nn::CausalLm> load_causal_lm(const io::ModelFolder& folder, at::ScalarType dtype) {
+std::unique_ptr<nn::CausalLm> load_causal_lm(const io::ModelFolder& folder, at::ScalarType dtype,
+                                             at::Device device) {
   const Family& family = family_of(folder);
   if (dtype != at::kFloat && dtype != at::kBFloat16) {
     throw ConfigError(fmt::format("models run in fp32 or bf16, not {}", at::toString(dtype)),
@@ -73,7 +74,7 @@ std::unique_ptr<nn::CausalLm> load_causal_lm(const io::ModelFolder& folder, at::
   const CheckpointWeights weights(folder, spec, family.layout);
   return std::make_unique<nn::Decoder>(std::move(spec),
                                        [&](const nn::ParameterDeclaration& parameter) {
-                                         return weights.read(parameter.name, dtype);
+                                         return weights.read(parameter.name, dtype).to(device);
                                        });
 }
 

@@ -22,7 +22,8 @@ namespace convoy::models {
 // Nothing requires grad. Throws DataError naming file and key for settings that are wrong or not
 // supported, and listing every tensor that is missing, unexpected or of another shape; all of it
 // before anything is allocated. Throws ConfigError for other dtypes.
-std::unique_ptr<nn::CausalLm> load_causal_lm(const io::ModelFolder& folder, at::ScalarType dtype);
+std::unique_ptr<nn::CausalLm> load_causal_lm(const io::ModelFolder& folder, at::ScalarType dtype,
+                                             at::Device device = at::kCPU);
 
 // What config.json says, without the weights. Throws DataError.
 nn::DecoderSpec read_decoder_spec(const io::ModelFolder& folder);

@@ -75,7 +75,7 @@ std::string model_fingerprint(const io::ModelFolder& folder) {
 std::string weights_checksum(nn::CausalLm& model) {
   uint32_t checksum = 0;
   for (const nn::NamedTensor& parameter : model.parameters()) {
-    const at::Tensor value = parameter.value.contiguous();
+    const at::Tensor value = parameter.value.detach().cpu().contiguous();
     checksum = crc32c({static_cast<const char*>(value.const_data_ptr()), value.nbytes()}, checksum);
   }
   return fmt::format("{:08x}", checksum);

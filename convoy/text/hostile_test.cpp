@@ -362,8 +362,9 @@ TEST(HostileTemplate, LeavesNoThreadBehind) {
 // A turn that calls tools has null as its content, as OpenAI writes it; transformers hands it on.
 TEST(ChatTemplate, NullIsNotAbsent) {
   const Folder folder;
-  folder.write("chat_template.jinja",
-               "{% for m in messages %}{{ m.content is none }} {{ m.name is defined }};{% endfor %}");
+  folder.write(
+      "chat_template.jinja",
+      "{% for m in messages %}{{ m.content is none }} {{ m.name is defined }};{% endfor %}");
   const ordered_json messages = {{{"content", nullptr}}, {{"content", "b"}, {"name", nullptr}}};
   EXPECT_EQ(ChatTemplate::load(folder.path())->render(messages, nullptr, false).text,
             "True False;False True;");

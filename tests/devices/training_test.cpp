@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Models of every family on the simulated device, bit for bit as on the CPU with the same table of ops. A tensor left on the
+// other device, a missing wait or a read by the host ends the test.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "convoy/adapters/lora_model.h"
+#include "convoy/comm/group.h"
+#include "convoy/io/model_folder.h"
+#include "convoy/kernels/ops/op_table.h"
+#include "convoy/kernels/sum_of_squares/sum_of_squares.h"
+#include "convoy/models/registry.h"
+#include "convoy/nn/kv_cache.h"
+#include "convoy/optim/adamw.h"
+#include "convoy/optim/clip.h"
+#include "convoy/parallel/strategy.h"
+#include "convoy/train/token_batch.h"
+#include "simulated_device/simulated_device.h"
+
+namespace convoy {
+namespace {
+
+using Tensors = std::vector<at::Tensor>;
+
+struct Case {
+  std::string model;
+  bool lora = false;
+  bool dora = false;
+  bool recompute = false;
+  at::ScalarType dtype = at::kFloat;
+
+  std::string name() const {
+    std::string text = model + (dora ? "_dora" : lora ? "_lora" : "_full");
+    if (recompute) text += "_recompute";
+    if (dtype == at::kBFloat16) text += "_bf16";
+    std::replace(text.begin(), text.end(), '-', '_');
+    return text;
+  }
+};
+
+io::ModelFolder folder_of(const std::string& model) {
+  const char* source = std::getenv("CONVOY_SOURCE_DIR");
+  return io::ModelFolder::open(std::filesystem::path(source ? source : ".") /
+                               "tests/golden/models" / model);
+}
+
+data::TokenDataset rows() {
+  std::vector<data::EncodedRow> encoded;
+  for (int32_t row = 0; row < 4; ++row) {
+    data::EncodedRow one;
+    for (int32_t token = 0; token < 7 + 5 * row; ++token) {
+      one.ids.push_back(1 + (row * 11 + token * 7) % 37);
+      one.supervised.push_back(token >= 3 ? 1 : 0);
+    }
+    encoded.push_back(std::move(one));
+  }
+  return data::TokenDataset::from_rows(encoded);
+}
+
+// What a few steps of two micro-batches leave behind.
+struct Trained {
+  std::vector<double> losses;
+  std::vector<double> norms;
+  Tensors parameters;  // on the CPU
+  Tensors states;
+};
+
+class Training {
+ public:
+  Training(const Case& what, at::Device device)
+      : what_(what), model_(models::load_causal_lm(folder_of(what.model), what.dtype, device)) {
+    if (what.lora) {
+      adapters::LoraConfig config;
+      config.r = 4;
+      config.alpha = 8;
+      config.dropout = 0.1;
+      config.use_dora = what.dora;
+      lora_.emplace(adapters::LoraModel::create(*model_, config, 3));
+      parameters_ = lora_->parameters();
+    } else {
+      model_->set_requires_grad(true);
+      parameters_ = model_->parameters();
+    }
+    std::vector<parallel::TrainableParameter> trainable;
+    for (const nn::NamedTensor& parameter : parameters_)
+      trainable.push_back({parameter.name, parameter.value});
+    strategy_->prepare(std::move(trainable));
+    std::vector<optim::OptimizedParameter> optimized;
+    for (size_t index = 0; index < parameters_.size(); ++index)
+      optimized.push_back({.name = parameters_[index].name,
+                           .value = parameters_[index].value,
+                           .gradient = strategy_->gradients()[index]});
+    optimizer_.emplace(optim::AdamWConfig{.weight_decay = 0.1}, std::move(optimized));
+  }
+
+  void step(uint64_t key) {
+    at::Tensor nll =
+        at::zeros({}, at::TensorOptions().dtype(at::kDouble).device(model_->device()));
+    for (const bool last : {false, true}) {
+      strategy_->begin_micro_batch(last ? parallel::MicroBatch::Last : parallel::MicroBatch::More);
+      const train::LabelledBatch batch =
+          train::assemble_batch(dataset_, last ? Rows{2, 3} : Rows{0, 1}, model_->device());
+      const at::Tensor hidden_TD = model_->hidden_states(
+          batch.tokens, {.recompute_blocks = what_.recompute, .draw_key = 2 * key + last});
+      const at::Tensor loss =
+          kernels::linear_cross_entropy(hidden_TD, model_->head().weight(), batch.labels);
+      loss.div(40.0).backward();
+      nll.add_(loss.detach());
+    }
+    strategy_->finish_gradients();
+    const at::Tensor squares = kernels::sum_of_squares(strategy_->gradients());
+    const at::Tensor figures = at::stack({nll, squares}).cpu();
+    trained_.losses.push_back(figures[0].item<double>());
+    trained_.norms.push_back(std::sqrt(figures[1].item<double>()));
+    optimizer_->step(1e-2, optim::clip_coefficient(trained_.norms.back(), 0.5));
+    strategy_->reset_gradients();
+    for (nn::Linear* linear : model_->block_linears()) linear->weight_changed();
+    model_->head().weight_changed();
+  }
+
+  Trained result() {
+    for (const nn::NamedTensor& parameter : parameters_)
+      trained_.parameters.push_back(parameter.value.detach().cpu());
+    for (const optim::NamedState& state : optimizer_->state())
+      trained_.states.push_back(state.value.detach().cpu());
+    return trained_;
+  }
+
+ private:
+  using Rows = std::vector<int64_t>;
+
+  Case what_;
+  std::unique_ptr<nn::CausalLm> model_;
+  std::optional<adapters::LoraModel> lora_;
+  std::vector<nn::NamedTensor> parameters_;
+  std::unique_ptr<comm::Group> group_ = comm::join_group({}, std::chrono::seconds(1));
+  std::unique_ptr<parallel::Strategy> strategy_ = parallel::make_strategy({}, *group_);
+  std::optional<optim::AdamW> optimizer_;
+  data::TokenDataset dataset_ = rows();
+  Trained trained_;
+};
+
+Trained train(const Case& what, at::Device device) {
+  Training training(what, device);
+  for (uint64_t step = 0; step < 3; ++step) training.step(step);
+  return training.result();
+}
+
+void expect_equal(const Tensors& found, const Tensors& wanted) {
+  ASSERT_EQ(found.size(), wanted.size());
+  for (size_t index = 0; index < found.size(); ++index)
+    EXPECT_TRUE(at::equal(found[index], wanted[index])) << index;
+}
+
+class OnTheDevice : public ::testing::TestWithParam<Case> {
+ protected:
+  void SetUp() override { simulated::install(2); }
+  void TearDown() override { EXPECT_TRUE(simulated::take_findings().empty()); }
+};
+
+TEST_P(OnTheDevice, TrainsToTheBitsOfTheCpu) {
+  const Trained found = train(GetParam(), simulated::device(1));
+  const kernels::CpuTableOverride same_ops(kernels::aten_op_table());
+  const Trained wanted = train(GetParam(), at::kCPU);
+  EXPECT_EQ(found.losses, wanted.losses);
+  EXPECT_EQ(found.norms, wanted.norms);
+  expect_equal(found.parameters, wanted.parameters);
+  expect_equal(found.states, wanted.states);
+  EXPECT_LT(found.losses.back(), found.losses.front());
+}
+
+TEST_P(OnTheDevice, AStepWaitsOnceForTheDevice) {
+  Training training(GetParam(), simulated::device(0));
+  training.step(0);  // makes tables and states
+  simulated::reset_host_waits();
+  training.step(1);
+  const std::vector<simulated::HostWait> waits = simulated::host_waits();
+  EXPECT_EQ(waits.size(), 1u);
+  for (const simulated::HostWait& wait : waits)
+    if (waits.size() > 1) ADD_FAILURE() << wait.kind << " in " << wait.origin;
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, OnTheDevice,
+    ::testing::Values(Case{.model = "llama"}, Case{.model = "qwen2", .lora = true},
+                      Case{.model = "qwen2-window", .lora = true, .recompute = true},
+                      Case{.model = "qwen3", .recompute = true},
+                      Case{.model = "gemma3", .lora = true, .dora = true},
+                      Case{.model = "gemma3", .dtype = at::kBFloat16}),
+    [](const auto& tested) { return tested.param.name(); });
+
+// Greedy tokens through the cache, two rows of unequal prompts.
+std::vector<int64_t> greedy(const std::string& name, at::Device device) {
+  const at::NoGradGuard no_grad;
+  const auto model = models::load_causal_lm(folder_of(name), at::kFloat, device);
+  nn::KvCache cache = model->make_cache();
+  std::vector<int64_t> tokens;
+  std::vector<std::vector<int64_t>> pending = {{1, 5, 9, 2, 7}, {3, 4}};
+  const std::vector<int64_t> slots = {cache.add_row(), cache.add_row()};
+  cache.set_slots(slots);
+  for (int64_t step = 0; step < 8; ++step) {
+    std::vector<int64_t> ids, positions, starts = {0}, last;
+    for (size_t row = 0; row < pending.size(); ++row) {
+      for (size_t at = 0; at < pending[row].size(); ++at)
+        positions.push_back(cache.length(slots[row]) + static_cast<int64_t>(at));
+      ids.insert(ids.end(), pending[row].begin(), pending[row].end());
+      starts.push_back(static_cast<int64_t>(ids.size()));
+      last.push_back(starts.back() - 1);
+    }
+    const nn::TokenBatch batch(ids, positions, starts, device);
+    const at::Tensor hidden_TD = model->hidden_states(batch, {.cache = &cache});
+    const at::Tensor picked =
+        model->head().forward(hidden_TD).argmax(1).cpu().index_select(0, at::tensor(last));
+    for (size_t row = 0; row < pending.size(); ++row) {
+      tokens.push_back(picked[static_cast<int64_t>(row)].item<int64_t>());
+      pending[row] = {tokens.back()};
+    }
+  }
+  return tokens;
+}
+
+TEST(Generation, OnTheDeviceIsThatOfTheCpu) {
+  simulated::install(2);
+  for (const char* name : {"llama", "qwen2-window", "gemma3"})
+    EXPECT_EQ(greedy(name, simulated::device(1)), greedy(name, at::kCPU)) << name;
+}
+
+}  // namespace
+}  // namespace convoy
