@@ -104,8 +104,7 @@ Compiled compile(const Source& source) {
   return {RustTemplate(handle), source};
 }
 
-// As transformers does: reasoning is offered under each of its names. A null stays one: a turn that calls tools may have
-// null as its content, which templates tell from no content.
+// As transformers does: keys without a value are dropped, and reasoning is offered under each of its names.
 ordered_json normalised(const ordered_json& messages) {
   if (!messages.is_array() || messages.empty())
     throw DataError("wanted a conversation of at least one message");
@@ -118,7 +117,8 @@ ordered_json normalised(const ordered_json& messages) {
     for (const char* key : {"reasoning_content", "thinking", "reasoning"})
       if (reasoning.is_null() && message.contains(key)) reasoning = message[key];
     if (!reasoning.is_null()) kept["thinking"] = reasoning;
-    for (const auto& [key, value] : message.items()) kept[key] = value;
+    for (const auto& [key, value] : message.items())
+      if (!value.is_null()) kept[key] = value;
     if (!reasoning.is_null()) kept["reasoning_content"] = reasoning;
     out.push_back(std::move(kept));
   }
