@@ -359,17 +359,6 @@ TEST(HostileTemplate, LeavesNoThreadBehind) {
   EXPECT_EQ(threads_of_this_process(), before);
 }
 
-// A turn that calls tools has null as its content, as OpenAI writes it; transformers hands it on.
-TEST(ChatTemplate, NullIsNotAbsent) {
-  const Folder folder;
-  folder.write(
-      "chat_template.jinja",
-      "{% for m in messages %}{{ m.content is none }} {{ m.name is defined }};{% endfor %}");
-  const ordered_json messages = {{{"content", nullptr}}, {{"content", "b"}, {"name", nullptr}}};
-  EXPECT_EQ(ChatTemplate::load(folder.path())->render(messages, nullptr, false).text,
-            "True False;False True;");
-}
-
 TEST(ChatTemplate, MarksInTheConversationDoNotMoveSpans) {
   const Folder folder;
   folder.write(

@@ -202,7 +202,9 @@ TEST_F(Front, ConfigCheckNamesFileLineAndKey) {
   EXPECT_EQ(right.code, 0) << right.err;
   EXPECT_EQ(right.out, "ok\n");
   EXPECT_NE(right.err.find("tuning.backend has no effect"), std::string::npos);
-  EXPECT_EQ(run("config check -q run.yaml").err, "");
+  // It may be for another machine: what is not here is said and is no error.
+  EXPECT_NE(right.err.find("data.train_path: a.jsonl"), std::string::npos) << right.err;
+  EXPECT_EQ(run("config check -q run.yaml").err.find("tuning.backend"), std::string::npos);
 }
 
 TEST_F(Front, ShownConfigRepeatsItself) {

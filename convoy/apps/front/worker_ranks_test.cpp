@@ -74,7 +74,7 @@ TEST_F(WorkerRanks, AFailingRankEndsTheOthersWithItsCode) {
                           "echo '{\"message\": {\"message\": \"row 5 is bad\"}, \"convoy\": "
                           "{\"code\": 10}}' > $TORCHELASTIC_ERROR_FILE\nexit 10");
   EXPECT_EQ(end.code, 10) << end.out;
-  EXPECT_TRUE(contains(end.out, "\nrank 1: row 5 is bad\n")) << end.out;
+  EXPECT_TRUE(contains(end.out, "rank 1: row 5 is bad\n")) << end.out;
   EXPECT_TRUE(contains(end.out, "{\"code\":10,")) << end.out;
 }
 

@@ -19,14 +19,12 @@ class OpNode : public autograd::Node {
       add_next_edge(input.defined() && input.requires_grad() ? autograd::impl::gradient_edge(input)
                                                              : autograd::Edge());
     backward_.inputs.clear();
-  }
-
-  // After the output has become this node's: a saved output is known by it.
-  void save(const at::Tensor& output) {
+    // Values alone, which keep their version: an output among them would hold its own node.
     for (const at::Tensor& tensor : backward_.saved)
-      saved_.emplace_back(tensor, tensor.is_same(output));
+      saved_.emplace_back(tensor.defined() ? tensor.detach() : tensor, false);
     backward_.saved.clear();
   }
+
 
   std::string name() const override { return backward_.op; }
 
@@ -36,7 +34,7 @@ class OpNode : public autograd::Node {
     const std::lock_guard<std::mutex> lock(mutex_);
     std::vector<at::Tensor> saved;
     for (const autograd::SavedVariable& variable : saved_)
-      saved.push_back(variable.unpack(shared_from_this()));
+      saved.push_back(variable.unpack());
     std::vector<bool> wanted;
     for (size_t index = 0; index < num_outputs(); ++index)
       wanted.push_back(task_should_compute_output(index));
@@ -65,11 +63,8 @@ bool records_gradient(std::initializer_list<at::Tensor> inputs) {
 at::Tensor with_backward(const at::Tensor& output, Backward backward) {
   // A view that was made without recording must not meet the graph of its base.
   at::Tensor result = output.detach();
-  for (at::Tensor& saved : backward.saved)
-    if (saved.is_same(output)) saved = result;
   const std::shared_ptr<OpNode> node(new OpNode(std::move(backward)), autograd::deleteNode);
   autograd::set_history(result, node);
-  node->save(result);
   return result;
 }
 

@@ -11,7 +11,7 @@ at::Tensor place_of(const at::Tensor& weights_RV, const at::Tensor& uniform_R) {
   const at::Tensor sums = weights_RV.cumsum(1);
   const at::Tensor wanted = uniform_R.unsqueeze(1) * sums.narrow(1, sums.size(1) - 1, 1);
   const at::Tensor last = weights_RV.gt(0).sum(1).sub_(1);
-  return at::minimum(sums.le(wanted).sum(1), last);
+  return at::minimum(sums.le(wanted).sum(1), last).clamp_min_(0);
 }
 
 at::Tensor pick_by_rank(const at::Tensor& scaled_RV, const SamplingRule& rule,
@@ -20,7 +20,8 @@ at::Tensor pick_by_rank(const at::Tensor& scaled_RV, const SamplingRule& rule,
   const int64_t kept = rule.top_k > 0 ? std::min(rule.top_k, sorted.size(1)) : sorted.size(1);
   at::Tensor weights = sorted.narrow(1, 0, kept).softmax(1);
   const at::Tensor before = weights.cumsum(1).sub_(weights);
-  weights = weights.masked_fill(before.ge(rule.top_p), 0);
+  // A share that is reached but for the rounding of the sums is reached.
+  weights = weights.masked_fill(before.ge(rule.top_p * (1 - 1e-12)), 0);
   return order.gather(1, place_of(weights, uniform_R).unsqueeze(1)).squeeze(1);
 }
 
