@@ -26,7 +26,7 @@ void check_inputs(const at::Tensor& hidden_TD, const at::Tensor& weight_VD,
 
 // A factor rounded to the type of a bf16 gradient would bias every gradient.
 at::Tensor scaled(const at::Tensor& gradient, const at::Tensor& factor, at::ScalarType dtype) {
-  return gradient.to(at::kFloat).mul_(factor).to(dtype);
+  return gradient.to(at::kFloat).mul(factor).to(dtype);
 }
 
 }  // namespace

@@ -30,7 +30,7 @@ at::Tensor drop(const at::Tensor& x, const DropRule& rule) {
   words.bitwise_xor_(high);
   mix(words);
   const at::Tensor kept = words.ge(static_cast<int64_t>(rule.dropped_below)).view(x.sizes());
-  return x.to(at::kFloat).mul_(kept.to(at::kFloat).mul_(rule.scale)).to(x.scalar_type());
+  return x.to(at::kFloat).mul(kept.to(at::kFloat).mul_(rule.scale)).to(x.scalar_type());
 }
 
 }  // namespace

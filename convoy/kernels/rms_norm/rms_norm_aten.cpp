@@ -24,7 +24,7 @@ at::Tensor run_forward(const at::Tensor& x, const at::Tensor& weight_D,
 NormGradients run_backward(const at::Tensor& grad, const at::Tensor& x, const at::Tensor& weight_D,
                            const at::Tensor& inverse_rms, NormOrder order, bool wants_weight) {
   const at::Tensor inverse = inverse_column(inverse_rms, x);
-  const at::Tensor normal = x.to(at::kFloat).mul_(inverse);
+  const at::Tensor normal = x.to(at::kFloat).mul(inverse);
   const at::Tensor incoming = grad.to(at::kFloat);
   at::Tensor scale = weight_D.to(at::kFloat);
   if (order == NormOrder::ScaleByOnePlusThenCast) scale = scale.add(1);
