@@ -89,23 +89,12 @@ fs::path folder_of(const fs::path& path) {
   return path.has_parent_path() ? path.parent_path() : fs::path(".");
 }
 
-std::string name_in_proc(int descriptor) { return fmt::format("/proc/self/fd/{}", descriptor); }
-
 // /dev/null, /dev/stdout, a FIFO: written to as it is. A file in its place would be the end of it.
 bool is_device_or_pipe(const fs::path& path) {
   std::error_code ignored;
   const fs::file_type type = fs::status(path, ignored).type();
   return type == fs::file_type::character || type == fs::file_type::block ||
          type == fs::file_type::fifo || type == fs::file_type::socket;
-}
-
-// A file that has no name until it is whole: however its writer dies, nothing is left of it. -1
-// where the file system has none (NFS), or /proc is not there to name it later.
-int open_nameless(const fs::path& folder) {
-  const int descriptor = ::open(folder.c_str(), O_WRONLY | O_TMPFILE | O_CLOEXEC, 0644);
-  if (descriptor < 0 || ::access(name_in_proc(descriptor).c_str(), F_OK) == 0) return descriptor;
-  ::close(descriptor);
-  return -1;
 }
 
 }  // namespace
@@ -131,8 +120,6 @@ AtomicFile::AtomicFile(fs::path path) : path_(std::move(path)) {
   }
   temporary_ = path_;
   temporary_ += fmt::format(".tmp-{}-{}", ::getpid(), counter++);
-  descriptor_ = open_nameless(folder_of(path_));
-  if (descriptor_ >= 0) return;
   descriptor_ =
       ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
   if (descriptor_ < 0) throw_write_error(temporary_, "create", errno);
@@ -164,12 +151,6 @@ void AtomicFile::commit() {
     return;
   }
   if (::fsync(descriptor_) != 0) throw_write_error(path_, "fsync", errno);
-  if (!is_named_) {
-    if (::linkat(AT_FDCWD, name_in_proc(descriptor_).c_str(), AT_FDCWD, temporary_.c_str(),
-                 AT_SYMLINK_FOLLOW) != 0)
-      throw_write_error(path_, "link", errno);
-    is_named_ = true;
-  }
   const int status = ::close(std::exchange(descriptor_, -1));
   if (status != 0) throw_write_error(path_, "close", errno);
   if (::rename(temporary_.c_str(), path_.c_str()) != 0) throw_write_error(path_, "rename", errno);
