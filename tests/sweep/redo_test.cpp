@@ -161,7 +161,7 @@ TEST_F(SweepRedo, AProgramThatStaysIsKnownByTheScriptThatItStartedWith) {
 }
 
 TEST_F(SweepRedo, AModuleOfPythonIsKnownByItsFile) {
-  std::filesystem::create_directory("package");
+  std::filesystem::create_directory(path("package"));
   const std::vector<std::string> words = {"run",  "--num-seeds", "1",  "--result",
                                           "loss", "--json",      "--", "python3",
                                           "-m",   "package.job"};

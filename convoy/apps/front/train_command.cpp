@@ -161,6 +161,11 @@ bool owns_run_folder(const launch::JobSetup& setup, const launch::JobPlan& job) 
   return !setup.several_nodes() || job.coordinator != nullptr;
 }
 
+// Otherwise other launchers would wait in vain for this one's ranks if it refused what the ranks refuse together.
+bool starts_every_rank(const launch::JobSetup& setup) {
+  return !setup.adopted() && !setup.several_nodes();
+}
+
 // Rank 0's node keeps checkpoints, events and results there; the others keep the logs of their ranks in theirs, which is the same folder
 // where all nodes see it.
 telemetry::RunFolder open_run_folder(const settings::TrainSettings& train, bool own) {
@@ -268,7 +273,7 @@ int run_train(Context& context, const std::vector<std::string>& arguments) {
   launch::JobPlan job = launch::plan_job(found.request, setup, worker_plan(context), context.log());
   const bool own = owns_run_folder(setup, job);
   if (own && !run.is_here) read_config(context, found, false, run);  // says what is missing
-  if (run.is_here) require_train_inputs(run.train);
+  if (starts_every_rank(setup)) require_train_inputs(run.train);
   const telemetry::RunFolder folder = open_run_folder(run.train, own);
   if (own && !folder.is_locked())
     context.log().warning(

@@ -11,8 +11,8 @@
 
 namespace convoy::apps {
 
-// What the settings name and this machine does not have: the model, files of rows, a chat template, an adapter. Each with
-// its key and what to do. Unset settings are not looked at.
+// Looks for the model, the files of rows, the chat template and the adapter that the settings name, and returns one error for
+// each that is missing on this machine, with its key and what to do. It does not look at unset settings.
 std::vector<DataError> missing_train_inputs(const settings::TrainSettings& train);
 
 // Throws one DataError with all of them.
