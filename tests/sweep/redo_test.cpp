@@ -169,7 +169,7 @@ TEST_F(SweepRedo, AModuleOfPythonIsKnownByItsFile) {
   EXPECT_EQ(values(run(words)), "1");
   EXPECT_EQ(run(words).errors.find("changed"), std::string::npos);
   write("package/job.py", "print('{\"loss\": 2}')\n");
-  EXPECT_NE(run(words).errors.find("package/job.py has changed since 1 of 1 values"),
+  EXPECT_NE(run(words).errors.find("package/job.py has changed since 1 of 1 value was computed"),
             std::string::npos);
 }
 
