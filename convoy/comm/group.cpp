@@ -2,6 +2,7 @@
 #include "convoy/comm/group.h"
 
 #include "convoy/comm/gloo/gloo_group.h"
+#include "convoy/comm/nccl/nccl_group.h"
 #include "convoy/comm/single/single_group.h"
 
 namespace convoy::comm {
@@ -14,15 +15,18 @@ bool Group::any(bool value) {
   return votes.item<int64_t>() > 0;
 }
 
-std::unique_ptr<Group> join_group_at(std::shared_ptr<Meeting> meeting,
-                                     std::chrono::seconds timeout) {
+std::unique_ptr<Group> join_group_at(std::shared_ptr<Meeting> meeting, std::chrono::seconds timeout,
+                                     at::Device device) {
   if (meeting->size() == 1) return std::make_unique<SingleGroup>();
-  return std::make_unique<GlooGroup>(std::move(meeting), timeout);
+  telemetry::FlightWriter& flight = meeting->flight();
+  auto host = std::make_unique<GlooGroup>(std::move(meeting), timeout);
+  if (device.is_cpu()) return host;
+  return std::make_unique<NcclGroup>(std::move(host), flight, open_nccl(), device, timeout);
 }
 
 std::unique_ptr<Group> join_group(const RankEnvironment& environment, std::chrono::seconds timeout,
-                                  telemetry::FlightWriter* flight) {
-  return join_group_at(std::make_shared<Meeting>(environment, timeout, flight), timeout);
+                                  telemetry::FlightWriter* flight, at::Device device) {
+  return join_group_at(std::make_shared<Meeting>(environment, timeout, flight), timeout, device);
 }
 
 }  // namespace convoy::comm

@@ -25,7 +25,9 @@ class Work {
   virtual void wait() = 0;  // Blocks. Throws CommError
 };
 
-// Tensors are contiguous CPU tensors of one dtype (fp32, bf16, int64) and shape on every rank.
+// Tensors are contiguous, of one dtype (fp32, bf16, int64) and shape on every rank. They lie on the
+// CPU or on the group's device; collectives of the device follow the work that its current stream
+// has so far, and work submitted after their wait() follows them.
 class Group {
  public:
   virtual ~Group() = default;
@@ -55,13 +57,15 @@ class Group {
   bool any(bool value);
 };
 
-// Collective. Blocks until all ranks have joined, which must be within `timeout`, as every collective must: let ranks that start at
-// different times meeting->wait_for_all() before. World 1: no connection is made. Every collective, joining first, is written to the meeting's
-// flight record. Throws CommError.
-std::unique_ptr<Group> join_group_at(std::shared_ptr<Meeting> meeting,
-                                     std::chrono::seconds timeout);
+// Collective. Blocks until all ranks have joined, which must be within `timeout`, as every collective
+// must: let ranks that start at different times meeting->wait_for_all() before. World 1: no connection
+// is made. With a `device` that is not the CPU, collectives of its tensors go through NCCL. Every
+// collective, joining first, is written to the meeting's flight record. Throws CommError, DeviceError.
+std::unique_ptr<Group> join_group_at(std::shared_ptr<Meeting> meeting, std::chrono::seconds timeout,
+                                     at::Device device = at::kCPU);
 // The same with a meeting of its own, reached within `timeout`.
 std::unique_ptr<Group> join_group(const RankEnvironment& environment, std::chrono::seconds timeout,
-                                  telemetry::FlightWriter* flight = nullptr);
+                                  telemetry::FlightWriter* flight = nullptr,
+                                  at::Device device = at::kCPU);
 
 }  // namespace convoy::comm

@@ -1,7 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convoy/comm/passage.h"
 
+#include <algorithm>
+
 namespace convoy::comm {
+namespace {
+
+// Constant texts: records and errors keep pointing at them.
+std::string_view dtype_word(at::ScalarType dtype) {
+  switch (dtype) {
+    case at::kFloat:
+      return "float32";
+    case at::kBFloat16:
+      return "bfloat16";
+    case at::kLong:
+      return "int64";
+    case at::kByte:
+      return "uint8";
+    default:
+      return c10::toString(dtype);
+  }
+}
+
+}  // namespace
 
 Passage::Passage(telemetry::FlightWriter& flight, double& waited_seconds, int rank, int size,
                  telemetry::Collective collective)
@@ -23,6 +44,27 @@ CommError Passage::failure(const std::string& reason) const {
                   reason.substr(0, reason.find('\n'))),
       {.hint = "another rank ended or did not answer in time; its own error is the cause",
        .rank = rank_});
+}
+
+Passage Passages::enter(std::string_view operation) {
+  const telemetry::Collective collective{
+      .group = group_, .operation = operation, .sequence = sequence_++, .group_size = size_};
+  return Passage(flight_, waited_seconds_, rank_, size_, collective);
+}
+
+Passage Passages::enter(std::string_view operation, const at::Tensor& tensor) {
+  CONVOY_INVARIANT(tensor.is_contiguous(), "{} of a tensor that is not contiguous", operation);
+  telemetry::Collective collective{.group = group_,
+                                   .operation = operation,
+                                   .sequence = sequence_++,
+                                   .dtype = dtype_word(tensor.scalar_type()),
+                                   .num_dims = static_cast<int>(tensor.dim()),
+                                   .num_elements = tensor.numel(),
+                                   .bytes = static_cast<int64_t>(tensor.nbytes()),
+                                   .group_size = size_};
+  const size_t kept = std::min(collective.shape.size(), tensor.sizes().size());
+  std::copy_n(tensor.sizes().begin(), kept, collective.shape.begin());
+  return Passage(flight_, waited_seconds_, rank_, size_, collective);
 }
 
 }  // namespace convoy::comm

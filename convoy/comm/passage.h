@@ -4,11 +4,13 @@
 // errors on the way.
 #pragma once
 
+#include <ATen/core/Tensor.h>
 #include <c10/util/Exception.h>
 
 #include <chrono>
 #include <exception>
 #include <string>
+#include <string_view>
 
 #include "convoy/base/error.h"
 #include "convoy/telemetry/flight_record_writer.h"
@@ -57,6 +59,29 @@ class Passage {
   int size_;
   telemetry::Collective collective_;
   uint64_t number_;
+};
+
+// The passages of one group: its collectives, counted, and the time that this rank waits in them.
+class Passages {
+ public:
+  // `group` is a constant text. `flight` outlives this and the passages.
+  Passages(telemetry::FlightWriter& flight, int rank, int size, std::string_view group)
+      : flight_(flight), rank_(rank), size_(size), group_(group) {}
+  Passages(const Passages&) = delete;
+  Passages& operator=(const Passages&) = delete;
+
+  Passage enter(std::string_view operation);
+  // `tensor` must be contiguous.
+  Passage enter(std::string_view operation, const at::Tensor& tensor);
+  double waited_seconds() const { return waited_seconds_; }
+
+ private:
+  telemetry::FlightWriter& flight_;
+  int rank_;
+  int size_;
+  std::string_view group_;
+  int64_t sequence_ = 0;  // collectives entered
+  double waited_seconds_ = 0;
 };
 
 }  // namespace convoy::comm

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convoy/device/memory.h"
 
+#include <c10/core/CachingDeviceAllocator.h>
+
 #include <fstream>
 #include <sstream>
 #include <string>
@@ -20,6 +22,18 @@ ProcessMemory process_memory() {
     *field = kibibytes * 1024;
   }
   return memory;
+}
+
+RankMemory rank_memory(at::Device device) {
+  if (device.is_cpu()) {
+    const ProcessMemory process = process_memory();
+    return {process.resident_bytes, process.peak_resident_bytes};
+  }
+  const c10::CachingDeviceAllocator::DeviceStats figures =
+      at::getDeviceAllocator(device.type())->getDeviceStats(device.index());
+  const auto of_all =
+      figures.allocated_bytes[static_cast<size_t>(c10::CachingAllocator::StatType::AGGREGATE)];
+  return {of_all.current, of_all.peak};
 }
 
 bool reset_peak_memory() {

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Memory of this process as the kernel counts it.
+// Memory of this process as the kernel counts it, and of its devices as LibTorch does.
 #pragma once
+
+#include <c10/core/Device.h>
 
 #include <cstdint>
 
@@ -14,6 +16,13 @@ struct ProcessMemory {
 
 // Zeros where /proc is not readable.
 ProcessMemory process_memory();
+
+// Of a rank where it computes: of the process on the CPU, elsewhere what tensors take of the device.
+struct RankMemory {
+  int64_t held_bytes = 0;
+  int64_t peak_bytes = 0;
+};
+RankMemory rank_memory(at::Device device);
 
 // Starts the peak anew at the present size. Returns false where the kernel does not allow it.
 bool reset_peak_memory();

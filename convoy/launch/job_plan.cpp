@@ -159,7 +159,7 @@ JobPlan plan_job(const SetupRequest& request, const JobSetup& setup, LaunchPlan 
                  const Log& log) {
   JobPlan plan;
   plan.log = log;
-  plan.own_program = request.own_program;
+  plan.own_program = request.own_program.has_value();
   plan.restarts = restart_limits(request);
   attempt.ranks = rank_setups(request, setup, setup.visible_devices);
   attempt.logs.host = setup.host;

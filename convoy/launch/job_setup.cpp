@@ -47,23 +47,68 @@ NodesRange nodes_of(const std::string& text) {
   return range;
 }
 
-// A convoy-worker computes on CPUs, so its start does not wait for the driver.
-DeviceSelection find_devices(const SetupRequest& request, const Environment& environment,
-                             GpuList& gpus) {
-  if (request.own_program) return {};
+DeviceSelection visible_devices(const SetupRequest& request, const Environment& environment,
+                                GpuList& gpus) {
   gpus = list_gpus(device_sources(environment));
   return select_devices(gpus.gpus, selection_request(environment, request.members.gpu_ids));
 }
 
-// All CPUs are one device to a convoy-worker, and they are what it computes on.
-std::string wanted_ranks(const SetupRequest& request) {
+bool asks_for_gpus(const SetupRequest& request) {
+  return request.own_program->devices == "cuda" || request.members.nproc_per_node == "gpu" ||
+         !request.members.gpu_ids.empty();
+}
+
+// Nothing to compute on but the CPUs; a GPU that is passed over is told.
+DeviceSelection cpus_of_worker(const SetupRequest& request, const std::string& why_no_gpu,
+                               const DeviceSelection& passed_over) {
+  if (asks_for_gpus(request))
+    throw DeviceError(fmt::format("wanted GPUs to compute on, found none: {}", why_no_gpu),
+                      {.hint = "use --devices cpu, or mend that"});
+  DeviceSelection none;
+  if (!passed_over.devices.empty())
+    none.notes.push_back(fmt::format("computing on CPUs although this host has {}: {}",
+                                     passed_over.devices.front().name, why_no_gpu));
+  return none;
+}
+
+// The driver is asked only where its answer matters, for that takes time.
+DeviceSelection devices_of_worker(const SetupRequest& request, const Environment& environment,
+                                  GpuList& gpus) {
+  const OwnProgram& own = *request.own_program;
+  if (own.devices == "cpu") {
+    if (!request.members.gpu_ids.empty() || request.members.nproc_per_node == "gpu")
+      throw ConfigError("--devices cpu and a wish for GPUs exclude each other",
+                        {.key = request.members.gpu_ids.empty() ? "nproc_per_node" : "gpu_ids",
+                         .hint = "leave one of them out"});
+    return {};
+  }
+  DeviceSelection found = visible_devices(request, environment, gpus);
+  if (found.devices.empty())
+    return cpus_of_worker(request, gpus.gpus.empty() ? gpus.why_none : "none is visible", found);
+  if (!own.why_no_cuda.empty()) return cpus_of_worker(request, own.why_no_cuda, found);
+  return found;
+}
+
+DeviceSelection find_devices(const SetupRequest& request, const Environment& environment,
+                             GpuList& gpus) {
+  return request.own_program ? devices_of_worker(request, environment, gpus)
+                             : visible_devices(request, environment, gpus);
+}
+
+// To a convoy-worker without a GPU all CPUs are one device.
+std::string wanted_ranks(const SetupRequest& request, bool on_gpus) {
   const std::string& wanted = request.members.nproc_per_node;
   const std::string one(1, '1');
-  if (!request.own_program) return wanted.empty() ? one : wanted;
-  if (wanted == "gpu" || !request.members.gpu_ids.empty())
-    throw ConfigError("this program computes on CPUs, found a wish for GPUs",
-                      {.key = wanted == "gpu" ? "nproc_per_node" : "gpu_ids"});
-  return wanted.empty() || wanted == "auto" ? one : wanted;
+  if (wanted.empty()) return one;
+  return request.own_program && !on_gpus && wanted == "auto" ? one : wanted;
+}
+
+void require_gpu_for_each_rank(const JobSetup& setup, size_t num_gpus) {
+  if (setup.adopted() || !setup.on_gpus || setup.num_local_ranks <= static_cast<int>(num_gpus))
+    return;
+  throw ConfigError(fmt::format("{} ranks want a GPU each, found {} visible",
+                                setup.num_local_ranks, num_gpus),
+                    {.key = "nproc_per_node", .hint = "use --nproc gpu, or --devices cpu"});
 }
 
 // One node unless flag, variable or the launcher around us says more.
@@ -207,9 +252,10 @@ JobSetup set_up_job(const SetupRequest& request, const Environment& environment)
     setup.found_devices = environment.at("CUDA_VISIBLE_DEVICES");
   GpuList gpus;
   const DeviceSelection devices = find_devices(request, environment, gpus);
+  setup.on_gpus = request.own_program && !devices.devices.empty();
   const Machine machine = read_machine();
   setup.num_local_ranks =
-      rank_count(wanted_ranks(request),
+      rank_count(wanted_ranks(request, setup.on_gpus),
                  {static_cast<int>(devices.devices.size()), machine.usable_cpus, gpus.why_none});
   setup.place = resolve_place(environment, resolve_options(request, setup.num_local_ranks));
   for (const std::string& note : setup.place.notes) setup.notes.push_back(note);
@@ -233,6 +279,7 @@ JobSetup set_up_job(const SetupRequest& request, const Environment& environment)
         setup.fixed_port = setup.master.port;
     }
   }
+  require_gpu_for_each_rank(setup, devices.devices.size());
   place_ranks(request, environment, devices, machine, setup);
   return setup;
 }

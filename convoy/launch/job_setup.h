@@ -20,12 +20,17 @@
 
 namespace convoy::launch {
 
+// Of ranks that are convoy-workers: they use their CPUs, report progress, save when asked to stop.
+struct OwnProgram {
+  std::string devices = "auto";  // DeviceFlags
+  std::string why_no_cuda;       // why the LibTorch they load can not compute on GPUs; empty = it can
+};
+
 struct SetupRequest {
   MemberFlags members;
   bool standalone = false;
   bool virtual_local_rank = false;
-  bool own_program =
-      false;  // ranks are convoy-workers: they use their CPUs, report progress, save when asked to stop
+  std::optional<OwnProgram> own_program = {};
 };
 
 struct NodesRange {
@@ -46,6 +51,7 @@ struct JobSetup {
   NodesRange nodes;
   int num_local_ranks = 1;
   Placement placement;
+  bool on_gpus = false;                      // convoy-workers compute on CUDA devices, else on CPUs
   std::optional<std::string> found_devices;  // CUDA_VISIBLE_DEVICES as it is
   std::string visible_devices;               // CUDA_VISIBLE_DEVICES of the ranks; empty = as it is
   RendezvousConf rdzv_conf;                  // of --rdzv-conf
@@ -65,7 +71,7 @@ struct JobSetup {
   bool several_nodes() const { return !adopted() && nodes.most > 1; }
 };
 
-// Throws ConfigError naming flag or variable.
+// Throws ConfigError naming flag or variable; DeviceError when convoy-workers are to compute on GPUs and can not.
 JobSetup set_up_job(const SetupRequest& request, const Environment& environment);
 
 // Empty = not checked.

@@ -17,6 +17,7 @@ namespace convoy::launch {
 // The ranks of one host, whatever starts them. Empty or negative = not given.
 struct HostRankFlags {
   std::string nproc_per_node;
+  std::string gpu_ids;
   double shutdown_timeout = -1;
   double failure_grace = 1;
   std::string numa_binding;
@@ -27,6 +28,7 @@ struct HostRankFlags {
           "ranks on this host: a number, gpu, cpu (as many as may be used), or auto = GPUs, else "
           "CPUs; default 1")
         .alias("nproc");
+    visit("gpu_ids", gpu_ids, "use only these GPUs: positions among the visible ones, or UUIDs");
     visit("shutdown_timeout", shutdown_timeout,
           "seconds between a request to stop and SIGKILL; -1 = 30, or 60 for own ranks")
         .at_least(-1);
@@ -38,9 +40,19 @@ struct HostRankFlags {
   }
 };
 
+// What ranks that are convoy-workers compute on.
+struct DeviceFlags {
+  std::string devices = "auto";
+
+  template <class Visitor>
+  void fields(Visitor& visit) {
+    visit("devices", devices, "compute on cpu or cuda, one GPU a rank; auto = cuda where there is one")
+        .one_of({"auto", "cpu", "cuda"});
+  }
+};
+
 // Who takes part in the job, and how it goes on after failures. Empty or negative = not given.
 struct MemberFlags : HostRankFlags {
-  std::string gpu_ids;
   std::string nnodes;
   int64_t node_rank = -1;
   std::string rdzv_backend;
@@ -56,7 +68,6 @@ struct MemberFlags : HostRankFlags {
   template <class Visitor>
   void fields(Visitor& visit) {
     HostRankFlags::fields(visit);
-    visit("gpu_ids", gpu_ids, "use only these GPUs: positions among the visible ones, or UUIDs");
     visit("nnodes", nnodes,
           "nodes of the job: N, or MIN:MAX for a job whose nodes may come and go");
     visit("node_rank", node_rank, "this node's number; -1 = any that is free").at_least(-1);

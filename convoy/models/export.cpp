@@ -42,7 +42,7 @@ io::TensorSource write_as(const std::string& name, const at::Tensor& value, at::
             const at::Tensor flat = source.contiguous().view({-1});
             for (int64_t begin = 0; begin < flat.numel(); begin += kPieceElements) {
               const int64_t count = std::min(kPieceElements, flat.numel() - begin);
-              const at::Tensor piece = flat.narrow(0, begin, count).to(dtype).contiguous();
+              const at::Tensor piece = flat.narrow(0, begin, count).to(dtype).cpu().contiguous();
               sink({static_cast<const std::byte*>(piece.const_data_ptr()), piece.nbytes()});
             }
           }};

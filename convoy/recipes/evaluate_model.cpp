@@ -150,12 +150,13 @@ nlohmann::json evaluate_samples(const settings::EvalFlags& flags) {
 nlohmann::json evaluate_model(const settings::TrainSettings& given,
                               const settings::ModelFlags& model, const settings::EvalFlags& flags,
                               const settings::SamplingFlags& sampling,
-                              const std::string& ranks_folder, const Log& given_log) {
+                              const settings::RankFlags& ranks, const Log& given_log) {
   const settings::TrainSettings settings =
       flags.data.empty() ? given : with_data(given, flags.data);
-  const Log log = log_of_rank(ranks_folder, given_log);
-  RankShare share(ranks_folder);
-  const LoadedModel loaded = load_model(model_request(model, settings.data.template_path), log);
+  const Log log = log_of_rank(ranks.ranks_folder, given_log);
+  RankShare share(ranks);
+  const LoadedModel loaded = load_model(
+      model_request(model, settings.data.template_path, share.placement()), log);
   const int64_t max_seq_len = std::min(settings.model.max_seq_len, loaded.model->max_positions());
   const data::EncodeInputs inputs{.data = settings.data,
                                   .task = settings.task,

@@ -13,12 +13,12 @@
 namespace convoy::recipes {
 
 // `settings`: of a config file, or built from `model` flags. Returns the figures, which are also written to
-// metrics.json (and the answers to samples.jsonl) in flags.output_dir. `ranks_folder`: as for RankShare; the figures are the same for every
+// metrics.json (and the answers to samples.jsonl) in flags.output_dir. `ranks`: as for RankShare; the figures are the same for every
 // number of ranks, and null on all but the leading one. Throws convoy::Error.
 nlohmann::json evaluate_model(const settings::TrainSettings& settings,
                               const settings::ModelFlags& model, const settings::EvalFlags& flags,
                               const settings::SamplingFlags& sampling,
-                              const std::string& ranks_folder, const Log& log);
+                              const settings::RankFlags& ranks, const Log& log);
 
 // The text metrics alone, from saved predictions.
 nlohmann::json evaluate_samples(const settings::EvalFlags& flags);

@@ -12,11 +12,14 @@
 #include "convoy/data/batch_plan.h"
 #include "convoy/data/encode_splits.h"
 #include "convoy/device/dtype.h"
+#include "convoy/device/memory.h"
+#include "convoy/device/placement.h"
 #include "convoy/device/tensor_memory.h"
 #include "convoy/device/threads.h"
 #include "convoy/models/export.h"
 #include "convoy/parallel/strategy.h"
 #include "convoy/recipes/loaded_model.h"
+#include "convoy/recipes/memory_report.h"
 #include "convoy/recipes/run_report.h"
 #include "convoy/recipes/train_stamp.h"
 #include "convoy/telemetry/flight_record_writer.h"
@@ -29,9 +32,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string compute_dtype(const settings::TrainSettings& settings) {
+std::string compute_dtype(const settings::TrainSettings& settings,
+                          const device::Placement& placement) {
   if (settings.model.dtype != "auto") return settings.model.dtype;
-  return settings.train.bf16 ? "bf16" : "fp32";
+  return settings.train.bf16 && placement.has_bf16 ? "bf16" : "fp32";
 }
 
 data::BatchPlanConfig plan_config(const settings::TrainSettings& settings, int64_t world_size,
@@ -65,6 +69,8 @@ class FineTune {
         meeting_(std::move(meeting)),
         flight_(meeting_->flight()),
         environment_(meeting_->environment()),
+        placement_(device::place_rank(request.devices, environment_.local_rank)),
+        dtype_(compute_dtype(settings, placement_)),
         log_(environment_.rank == 0 ? log : Log(LogLevel::Quiet)),
         folder_(telemetry::RunFolder::attach(request.run_folder)),
         checkpoints_(folder_.checkpoints_folder(), settings_.train.save_total_limit) {}
@@ -85,7 +91,11 @@ class FineTune {
   checkpoint::NamedFiles files_alongside() const;
   void use_best(const checkpoint::Progress& progress);
   void export_result();
+  std::string kind_of_device() const {
+    return at::DeviceTypeName(placement_.device.type(), /*lower_case=*/true);
+  }
   ExitCode finish(const train::LoopResult& result);
+  void give_up(const Error& error);
 
   const FineTuneRequest& request_;
   const settings::TrainSettings& settings_;
@@ -93,6 +103,8 @@ class FineTune {
   std::shared_ptr<comm::Meeting> meeting_;
   telemetry::FlightWriter& flight_;
   const comm::RankEnvironment& environment_;
+  const device::Placement placement_;
+  const std::string dtype_;  // compute type of the weights
   Log log_;
   telemetry::RunFolder folder_;
   checkpoint::CheckpointStore checkpoints_;
@@ -117,8 +129,9 @@ void FineTune::load_base() {
   base_.emplace(load_model({.name = settings_.model.name,
                             .revision = settings_.model.revision,
                             .adapter = "",
-                            .dtype = compute_dtype(settings_),
-                            .template_path = settings_.data.template_path},
+                            .dtype = dtype_,
+                            .template_path = settings_.data.template_path,
+                            .device = placement_.device},
                            log_));
   if (settings_.model.max_seq_len > base_->model->max_positions())
     throw ConfigError(fmt::format("model.max_seq_len is {}, but the model has {} positions",
@@ -198,7 +211,7 @@ void FineTune::plan_steps(int64_t full_world, const checkpoint::Stamp* saved) {
     global_batch =
         kept_global_batch(*saved, settings_, request_.forced_fields).value_or(global_batch);
   plan_.emplace(splits_.train, plan_config(settings_, environment_.world, global_batch));
-  stamp_ = train_stamp(settings_, *base_, splits_, compute_dtype(settings_), plan_->config());
+  stamp_ = train_stamp(settings_, *base_, splits_, dtype_, kind_of_device(), plan_->config());
 }
 
 void FineTune::compare_start() {
@@ -294,7 +307,7 @@ void FineTune::open_log() {
 checkpoint::NamedFiles FineTune::files_alongside() const {
   if (group_->rank() != 0) return {};
   if (base_->lora) return {{"adapter_config.json", base_->lora->config_text(settings_.model.name)}};
-  return models::model_files(base_->folder, device::parse_dtype(compute_dtype(settings_)));
+  return models::model_files(base_->folder, device::parse_dtype(dtype_));
 }
 
 void FineTune::use_best(const checkpoint::Progress& progress) {
@@ -318,7 +331,7 @@ void FineTune::export_result() {
     return;
   }
   models::export_model(*base_->model, base_->folder, folder_.model_folder(),
-                       {.dtype = device::parse_dtype(compute_dtype(settings_))});
+                       {.dtype = device::parse_dtype(dtype_)});
   log_.info(fmt::format("model written to {}", folder_.model_folder().string()));
   log_.info(fmt::format("try it: convoy generate --model {} --interactive",
                         folder_.model_folder().string()));
@@ -360,16 +373,18 @@ ExitCode FineTune::run() {
   share_start();
   compare_start();
   // From here on every wait has a limit but those for files: all that a rank reads at start it has read.
-  group_ = comm::join_group_at(meeting_, std::chrono::seconds(settings_.parallel.timeout_s));
+  group_ = comm::join_group_at(meeting_, std::chrono::seconds(settings_.parallel.timeout_s),
+                               placement_.device);
   prepare_training();
-  report_plan(log_, settings_, *base_, splits_, *plan_, parameters_, compute_dtype(settings_));
+  report_plan(log_, settings_, *base_, splits_, *plan_, parameters_, dtype_);
   if (request_.plan_only) return ExitCode::Done;
   const int64_t total_steps = train::total_steps(settings_.train, plan_->steps_per_epoch());
   if (start_.step >= total_steps)
     log_.info(fmt::format("nothing left to train: step {} of {}", start_.step, total_steps));
   if (group_->rank() == 0)
     folder_.write_identity(run_identity(settings_, read_file(request_.settings.file), splits_,
-                                        stamp_, hosts_, group_->size(), start_));
+                                        stamp_, hosts_, group_->size(),
+                                        kind_of_device(), start_));
   open_log();
   try {
     const train::LoopParts parts{.model = *base_->model,
@@ -388,10 +403,21 @@ ExitCode FineTune::run() {
                                  .stop_requested = stop_requested_};
     return finish(train::run_training_loop(parts, settings_, start_));
   } catch (const Error& error) {
-    if (training_log_) training_log_->failure(error);
-    group_->abort();
+    give_up(error);
     throw;
+  } catch (const c10::OutOfMemoryError&) {
+    const IoError error =
+        full_device(placement_.device.str(), held_memory(*base_->model, *optimizer_),
+                    device::rank_memory(placement_.device).peak_bytes, settings_);
+    give_up(error);
+    throw error;
   }
+}
+
+// The others are not made to wait for this rank.
+void FineTune::give_up(const Error& error) {
+  if (training_log_) training_log_->failure(error);
+  group_->abort();
 }
 
 }  // namespace

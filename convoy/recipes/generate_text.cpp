@@ -160,7 +160,7 @@ std::vector<generate::Completion> answer(RankShare& share, const LoadedModel& lo
 }
 
 void generate_text(const settings::ModelFlags& model_flags, const settings::GenerateFlags& flags,
-                   const settings::SamplingFlags& sampling, const std::string& ranks_folder,
+                   const settings::SamplingFlags& sampling, const settings::RankFlags& ranks,
                    bool json, const Log& given_log) {
   const int sources = !flags.prompts.empty() + !flags.prompt.empty() + flags.interactive;
   CONVOY_CHECK(sources == 1, ConfigError,
@@ -168,9 +168,10 @@ void generate_text(const settings::ModelFlags& model_flags, const settings::Gene
   check_flags(flags, sampling);
   const Json template_kwargs =
       settings::template_kwargs(flags.template_kwargs, "--template-kwargs");
-  const Log log = log_of_rank(ranks_folder, given_log);
-  RankShare share(ranks_folder);
-  const LoadedModel loaded = load_model(model_request(model_flags, flags.template_path), log);
+  const Log log = log_of_rank(ranks.ranks_folder, given_log);
+  RankShare share(ranks);
+  const LoadedModel loaded = load_model(
+      model_request(model_flags, flags.template_path, share.placement()), log);
   const at::NoGradGuard no_grad;
   const data::SampleEncoder encoder(loaded.tokenizer, loaded.template_or_null(),
                                     data::Supervise::Auto);

@@ -37,7 +37,7 @@ LoadedModel load_model(const ModelRequest& request, const Log& log) {
   std::optional<text::ChatTemplate> chat_template =
       text::ChatTemplate::load(folder.path(), request.template_path);
   std::unique_ptr<nn::CausalLm> model =
-      models::load_causal_lm(folder, device::parse_dtype(request.dtype));
+      models::load_causal_lm(folder, device::parse_dtype(request.dtype), request.device);
   if (tokenizer.vocab_size() > model->vocab_size())
     throw DataError(fmt::format("the tokenizer has ids up to {}, the model's vocabulary ends at {}",
                                 tokenizer.vocab_size() - 1, model->vocab_size() - 1),
@@ -52,12 +52,15 @@ LoadedModel load_model(const ModelRequest& request, const Log& log) {
           .lora = std::move(lora)};
 }
 
-ModelRequest model_request(const settings::ModelFlags& flags, const std::string& template_path) {
+ModelRequest model_request(const settings::ModelFlags& flags, const std::string& template_path,
+                           const device::Placement& placement) {
+  const bool takes_bf16 = !placement.device.is_cpu() && placement.has_bf16;
   return {.name = flags.model,
           .revision = flags.revision,
           .adapter = flags.adapter,
-          .dtype = flags.dtype,
-          .template_path = template_path};
+          .dtype = flags.dtype != "auto" ? flags.dtype : takes_bf16 ? "bf16" : "fp32",
+          .template_path = template_path,
+          .device = placement.device};
 }
 
 std::string model_fingerprint(const io::ModelFolder& folder) {

@@ -10,6 +10,7 @@
 
 #include "convoy/adapters/lora_model.h"
 #include "convoy/base/log.h"
+#include "convoy/device/placement.h"
 #include "convoy/io/model_folder.h"
 #include "convoy/nn/causal_lm.h"
 #include "convoy/settings/command_flags.h"
@@ -24,6 +25,7 @@ struct ModelRequest {
   std::string adapter;  // PEFT folder; empty = none
   std::string dtype = "fp32";
   std::string template_path;
+  at::Device device = at::kCPU;
 };
 
 struct LoadedModel {
@@ -41,7 +43,8 @@ struct LoadedModel {
 // Ready for inference: nothing trains. Throws DataError, ConfigError.
 LoadedModel load_model(const ModelRequest& request, const Log& log);
 
-ModelRequest model_request(const settings::ModelFlags& flags, const std::string& template_path);
+ModelRequest model_request(const settings::ModelFlags& flags, const std::string& template_path,
+                           const device::Placement& placement);
 
 // Identity of the weights for the stamp: the hub commit, or a hash over configuration, file names, sizes and the first
 // and last MiB of each weight file, so that a start costs the same for any model size.

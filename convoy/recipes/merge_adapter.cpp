@@ -26,7 +26,7 @@ std::string common_name(const std::map<std::string, at::ScalarType>& dtypes) {
 }  // namespace
 
 void merge_adapter(const settings::ModelSourceFlags& model_flags, const settings::MergeFlags& flags,
-                   const Log& log) {
+                   const settings::RankFlags& ranks, const Log& log) {
   CONVOY_CHECK(!model_flags.adapter.empty(), ConfigError, "wanted --adapter FOLDER");
   CONVOY_CHECK(!flags.output.empty(), ConfigError, "wanted --output FOLDER");
   const std::filesystem::path output = flags.output;
@@ -37,7 +37,8 @@ void merge_adapter(const settings::ModelSourceFlags& model_flags, const settings
                                    .revision = model_flags.revision,
                                    .adapter = model_flags.adapter,
                                    .dtype = "fp32",
-                                   .template_path = ""},
+                                   .template_path = "",
+                                   .device = device::place_rank(ranks.devices, 0).device},
                                   log);
   loaded.lora->merge();
   models::ExportConfig stored;

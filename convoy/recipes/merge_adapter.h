@@ -11,8 +11,8 @@ namespace convoy::recipes {
 // Every sum is computed in fp32 and rounded once to the type the weight is stored in: with `auto`
 // the type the base's files store that weight in, weight by weight, else the type named. Also
 // writes convoy_merge.json (base_model, dtype, merged_from_adapters). Throws ConfigError,
-// DataError, IoError, and NumericError when a sum is beyond the stored type.
+// DataError, DeviceError, IoError, and NumericError when a sum is beyond the stored type.
 void merge_adapter(const settings::ModelSourceFlags& model, const settings::MergeFlags& flags,
-                   const Log& log);
+                   const settings::RankFlags& ranks, const Log& log);
 
 }  // namespace convoy::recipes

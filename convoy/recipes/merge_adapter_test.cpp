@@ -57,7 +57,7 @@ class Merge : public ::testing::Test {
     settings::MergeFlags flags;
     flags.output = merged().string();
     flags.dtype = dtype;
-    merge_adapter(source, flags, Log(LogLevel::Quiet));
+    merge_adapter(source, flags, {}, Log(LogLevel::Quiet));
     return read_tensors(merged() / "model.safetensors");
   }
   Json merged_config() const { return io::read_json_file(merged() / "config.json"); }
@@ -190,11 +190,11 @@ TEST_F(Merge, WhatIsMissingIsAskedFor) {
   source.model = model().string();
   settings::MergeFlags flags;
   const Log quiet(LogLevel::Quiet);
-  EXPECT_THROW(merge_adapter(source, flags, quiet), ConfigError);
+  EXPECT_THROW(merge_adapter(source, flags, {}, quiet), ConfigError);
   source.adapter = adapter().string();
-  EXPECT_THROW(merge_adapter(source, flags, quiet), ConfigError);
+  EXPECT_THROW(merge_adapter(source, flags, {}, quiet), ConfigError);
   flags.output = model().string();  // not empty
-  EXPECT_THROW(merge_adapter(source, flags, quiet), ConfigError);
+  EXPECT_THROW(merge_adapter(source, flags, {}, quiet), ConfigError);
 }
 
 }  // namespace

@@ -50,17 +50,18 @@ Log log_of_rank(const std::string& folder, const Log& log) {
   return leads ? log : Log(LogLevel::Quiet);
 }
 
-RankShare::RankShare(const std::string& folder) {
+RankShare::RankShare(const settings::RankFlags& ranks) {
   comm::RankEnvironment environment;
-  if (!folder.empty()) {
+  if (!ranks.ranks_folder.empty()) {
     environment = comm::read_rank_environment();
     flight_ = telemetry::FlightWriter::attach();
-    counts_.emplace(std::filesystem::path(folder) / "done", environment.world);
+    counts_.emplace(std::filesystem::path(ranks.ranks_folder) / "done", environment.world);
     counts_->set(environment.rank, 0);
   }
+  placement_ = device::place_rank(ranks.devices, environment.local_rank);
   device::keep_tensor_memory();
   device::share_cpu_threads(environment.local_world);
-  group_ = comm::join_group(environment, kPatience, &flight_);
+  group_ = comm::join_group(environment, kPatience, &flight_, placement_.device);
 }
 
 int64_t RankShare::report_done(int64_t own) {

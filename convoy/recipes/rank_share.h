@@ -14,6 +14,8 @@
 
 #include "convoy/base/log.h"
 #include "convoy/comm/group.h"
+#include "convoy/device/placement.h"
+#include "convoy/settings/command_flags.h"
 #include "convoy/telemetry/flight_record_writer.h"
 #include "convoy/telemetry/shared_counts.h"
 
@@ -27,15 +29,17 @@ Log log_of_rank(const std::string& folder, const Log& log);
 
 class RankShare {
  public:
-  // `folder`: of the launcher, shared by its ranks, who all call this; empty = this process works alone, whatever its environment says.
-  // Also shares the CPUs. Collective. Blocks.
-  explicit RankShare(const std::string& folder);
+  // Takes this rank's device and its share of the CPUs, and joins the others. `ranks_folder` is shared by
+  // the ranks of one launcher, who all call this; empty = this process works alone, whatever its
+  // environment says. Collective. Blocks. Throws DeviceError.
+  explicit RankShare(const settings::RankFlags& ranks);
   RankShare(const RankShare&) = delete;
   RankShare& operator=(const RankShare&) = delete;
 
   int rank() const { return group_->rank(); }
   int size() const { return group_->size(); }
   comm::Group& group() { return *group_; }
+  const device::Placement& placement() const { return placement_; }
   bool leads() const { return rank() == 0; }  // it writes what is written, and shows the progress
   bool owns(int64_t number) const { return number % size() == rank(); }
 
@@ -53,6 +57,7 @@ class RankShare {
   void finish() { group_->barrier(); }
 
  private:
+  device::Placement placement_;
   telemetry::FlightWriter flight_;  // outlives the group
   std::unique_ptr<comm::Group> group_;
   std::optional<telemetry::SharedCounts> counts_;

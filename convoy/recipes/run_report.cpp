@@ -48,13 +48,14 @@ telemetry::RunIdentity run_identity(const settings::TrainSettings& settings,
                                     const std::string& config_yaml,
                                     const data::EncodedSplits& splits,
                                     const checkpoint::Stamp& stamp, std::vector<std::string> hosts,
-                                    int64_t world_size, const checkpoint::Progress& start) {
+                                    int64_t world_size, const std::string& device_kind,
+                                    const checkpoint::Progress& start) {
   telemetry::RunIdentity identity;
   identity.name = settings.run_name;
   identity.task = settings.task;
   identity.config_yaml = config_yaml;
   identity.hosts = std::move(hosts);
-  identity.devices.assign(static_cast<size_t>(world_size), "cpu");
+  identity.devices.assign(static_cast<size_t>(world_size), device_kind);
   for (const data::SplitReport& report : splits.reports)
     identity.data_hashes[report.name] = report.content_hash;
   for (const checkpoint::StampField& field : stamp.fields())

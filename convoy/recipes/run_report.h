@@ -22,12 +22,13 @@ void report_plan(const Log& log, const settings::TrainSettings& settings, const 
                  const data::EncodedSplits& splits, const data::BatchPlan& plan,
                  const std::vector<nn::NamedTensor>& trainable, const std::string& dtype);
 
-// run.json of this run. `hosts`: one per node.
+// run.json of this run. `hosts`: one per node; `device_kind`: what every rank computes on.
 telemetry::RunIdentity run_identity(const settings::TrainSettings& settings,
                                     const std::string& config_yaml,
                                     const data::EncodedSplits& splits,
                                     const checkpoint::Stamp& stamp, std::vector<std::string> hosts,
-                                    int64_t world_size, const checkpoint::Progress& start);
+                                    int64_t world_size, const std::string& device_kind,
+                                    const checkpoint::Progress& start);
 
 // metrics.json: the training log's figures and the final status that SFT-Play's scripts read.
 nlohmann::json final_metrics(nlohmann::json figures, const settings::TrainSettings& settings,

@@ -104,11 +104,12 @@ class Scorer {
 }  // namespace
 
 void score(const settings::ModelFlags& model_flags, const settings::ScoreFlags& flags,
-           const std::string& ranks_folder, const Log& given_log) {
+           const settings::RankFlags& ranks, const Log& given_log) {
   CONVOY_CHECK(!flags.data.empty(), ConfigError, "wanted --data FILE");
-  const Log log = log_of_rank(ranks_folder, given_log);
-  RankShare share(ranks_folder);
-  const LoadedModel loaded = load_model(model_request(model_flags, flags.template_path), log);
+  const Log log = log_of_rank(ranks.ranks_folder, given_log);
+  RankShare share(ranks);
+  const LoadedModel loaded = load_model(
+      model_request(model_flags, flags.template_path, share.placement()), log);
   const data::SampleEncoder encoder(loaded.tokenizer, loaded.template_or_null(),
                                     data::supervise_named(flags.supervise));
   data::EncodedRows encoded(

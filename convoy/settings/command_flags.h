@@ -52,22 +52,25 @@ struct ModelSourceFlags {
 
 // A model that computes.
 struct ModelFlags : ModelSourceFlags {
-  std::string dtype = "fp32";
+  std::string dtype = "auto";
 
   template <class Visitor>
   void fields(Visitor& visit) {
     ModelSourceFlags::fields(visit);
-    visit("dtype", dtype, "compute type").one_of({"fp32", "bf16"});
+    visit("dtype", dtype, "compute type; auto = bf16 on a GPU that has it, else fp32")
+        .one_of({"auto", "fp32", "bf16"});
   }
 };
 
 // What the front hands to the ranks that it starts; no flag for people.
 struct RankFlags {
   std::string ranks_folder;
+  std::string devices = "cpu";
 
   template <class Visitor>
   void fields(Visitor& visit) {
     visit("ranks_folder", ranks_folder, "folder that the ranks of this command share");
+    visit("devices", devices, "cpu or cuda");
   }
 };
 

@@ -145,7 +145,7 @@ void Loop::train_step() {
   const at::Tensor figures = at::stack({nll_sum, squares.to(nll_sum.device())}).cpu();
   own.nll_sum = figures[0].item<double>();
   const double grad_norm = std::sqrt(figures[1].item<double>());
-  own.memory_bytes = static_cast<double>(device::process_memory().peak_resident_bytes);
+  own.memory_bytes = static_cast<double>(device::rank_memory(parts_.model.device()).peak_bytes);
   own.stop_requested = parts_.stop_requested.load() ? 1 : 0;
   const double waited_seconds = parts_.strategy.group().waited_seconds();
   own.wait_seconds = waited_seconds - waited_seconds_;
@@ -185,9 +185,9 @@ void Loop::train_step() {
   metrics.rows = parts_.plan.num_rows(here);
   metrics.supervised_tokens = divisor_tokens;
   metrics.seconds = seconds_since(start);
-  const device::ProcessMemory memory = device::process_memory();
-  metrics.memory_bytes = memory.resident_bytes;
-  metrics.peak_memory_bytes = memory.peak_resident_bytes;
+  const device::RankMemory memory = device::rank_memory(parts_.model.device());
+  metrics.memory_bytes = memory.held_bytes;
+  metrics.peak_memory_bytes = memory.peak_bytes;
   parts_.log->step(metrics);
 }
 

@@ -44,6 +44,9 @@ class Guard final : public c10::impl::DeviceGuardImplInterface {
     set_current_stream(stream);
     return before;
   }
+  void* getStreamNativeHandle(const c10::Stream stream) const override {
+    return machine().native_handle(stream);
+  }
   bool queryStream(const c10::Stream& stream) const override { return machine().query(stream); }
   void synchronizeStream(const c10::Stream& stream) const override {
     machine().wait_for_stream(stream, "stream", false);

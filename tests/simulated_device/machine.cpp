@@ -188,6 +188,16 @@ void Machine::learn(const Clock& clock) {
   });
 }
 
+void* Machine::native_handle(c10::Stream stream) {
+  const std::lock_guard lock(mutex_);
+  return reinterpret_cast<void*>(streams_.number(stream) + 1);  // null is no stream
+}
+
+c10::Stream Machine::stream_of(void* native_handle) const {
+  const std::lock_guard lock(mutex_);
+  return streams_.stream(reinterpret_cast<size_t>(native_handle) - 1);
+}
+
 c10::Stream Machine::create_stream(c10::DeviceIndex device) {
   const std::lock_guard lock(mutex_);
   return streams_.create(device);

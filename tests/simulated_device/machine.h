@@ -59,6 +59,9 @@ class Machine {
 
   // Order.
   c10::Stream create_stream(c10::DeviceIndex device);
+  // As a library of the device knows a stream.
+  void* native_handle(c10::Stream stream);
+  c10::Stream stream_of(void* native_handle) const;
   void record(Event& event, c10::Stream stream);
   void block(const Event& event, c10::Stream stream);
   bool query(Event& event);

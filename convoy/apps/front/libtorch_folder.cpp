@@ -109,6 +109,15 @@ LibtorchFolder find_libtorch(const fs::path& program) {
   return found;
 }
 
+std::string why_no_cuda(const fs::path& program) {
+  const fs::path folder = find_libtorch(program).folder;
+  std::error_code ignored;
+  if (folder.empty() || fs::exists(folder / "lib/libtorch_cuda.so", ignored)) return {};
+  return fmt::format(
+      "the LibTorch in {} is without CUDA; name a torch 2.11 with CUDA in CONVOY_TORCH",
+      folder.string());
+}
+
 std::string libtorch_library_path(const fs::path& program) {
   const LibtorchFolder found = find_libtorch(program);
   if (found.folder.empty())

@@ -19,6 +19,9 @@ struct LibtorchFolder {
 // CONVOY_TORCH, when set, is the only place. Reads file names and version files only.
 LibtorchFolder find_libtorch(const std::filesystem::path& program);
 
+// Why that LibTorch can not compute on GPUs; empty = it has its CUDA half. Looks for files only.
+std::string why_no_cuda(const std::filesystem::path& program);
+
 // LD_LIBRARY_PATH with which the worker finds it. Throws ConfigError naming what was looked at.
 std::string libtorch_library_path(const std::filesystem::path& program);
 

@@ -30,8 +30,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct TrainFlags {
-  std::string devices = "cpu";
+struct TrainFlags : launch::DeviceFlags {
   std::string resume;
   std::string output_dir;
   std::string preset;
@@ -40,7 +39,7 @@ struct TrainFlags {
 
   template <class Visitor>
   void fields(Visitor& visit) {
-    visit("devices", devices, "what to compute on").one_of({"cpu"});
+    DeviceFlags::fields(visit);
     visit(
         "resume", resume,
         "auto, never, a run folder or one of its checkpoints; beats train.resume_from_checkpoint");
@@ -89,6 +88,7 @@ std::string run_name(const settings::TrainSettings& train,
 
 // What every rank of this node is told of the run.
 struct RunParts {
+  std::string devices;  // "cpu" or "cuda"
   fs::path folder;
   fs::path config;
   std::vector<std::string> overrides = {};  // over the configuration that rank 0 sends
@@ -101,7 +101,9 @@ std::vector<std::string> worker_command(const Context& context, const TrainFlags
                                     "--run-folder",
                                     run.folder.string(),
                                     "--config",
-                                    run.config.string()};
+                                    run.config.string(),
+                                    "--devices",
+                                    run.devices};
   for (const std::string& field : flags.force_stamp.names) {
     words.push_back("--force-stamp");
     words.push_back(field);
@@ -136,6 +138,7 @@ std::string command_to_go_on(Invocation of, const settings::TrainSettings& train
   for (std::string& word : config::flags_that_differ(config::list_fields(of.request.members),
                                                      config::list_fields(defaults)))
     words.push_back(std::move(word));
+  if (of.flags.devices != "auto") words.insert(words.end(), {"--devices", of.flags.devices});
   if (train.train.resume_from_checkpoint != "auto") words.insert(words.end(), {"--resume", "auto"});
   return launch::shell_words(words);
 }
@@ -191,14 +194,15 @@ fs::path store_config(const telemetry::RunFolder& folder, const config::Resolved
 
 Invocation read_command_line(Context& context, const std::vector<std::string>& arguments) {
   Invocation found;
-  found.request.own_program = true;
-  launch::MemberFlags& members = found.request.members;
+  launch::MemberFlags members;
   launch::read_pet_variables({config::list_fields(members)}, launch::process_environment());
   found.rest = with_flags(
       parse_launcher_flags({config::list_fields(found.flags), config::list_fields(members),
                             config::list_fields(context.common)},
                            arguments),
       found.flags);
+  found.request = worker_request(context, found.flags);
+  found.request.members = members;
   return found;
 }
 
@@ -255,7 +259,9 @@ int run_train(Context& context, const std::vector<std::string>& arguments) {
   read_config(context, found, may_be_sent(setup) && !flags.dry_run, run);
   for (const std::string& note : setup.notes) context.log().warning(note);
   launch::ScratchFolder scratch;
-  RunParts parts{.folder = scratch.path(), .config = scratch.path() / "config.yaml"};
+  RunParts parts{.devices = devices_of(setup),
+                 .folder = scratch.path(),
+                 .config = scratch.path() / "config.yaml"};
   if (flags.dry_run) {
     if (run.is_here) require_train_inputs(run.train);
     // What the ranks of this node would do is tried here alone: other nodes are not waited for.

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Commands that run in convoy-worker: eval, score, generate on as many ranks as are asked for, merge and bench in one. The front shows their
-// help and starts them; the worker reads their flags, from the same lists.
+// Commands that run in convoy-worker: eval, score, generate on as many ranks as are asked for, merge
+// and bench in one. The front shows their help and starts them; the worker reads their flags, from
+// the same lists.
 #include "convoy/apps/front/command.h"
 #include "convoy/apps/front/worker_program.h"
 #include "convoy/apps/front/worker_ranks.h"
@@ -15,51 +16,56 @@ std::string flag_tables() {
   return (config::flag_table_of<Flags>() + ...);
 }
 
-// The flags of the ranks are the front's, all others the worker's.
-std::vector<std::string> take_rank_flags(Context& context, launch::HostRankFlags& ranks,
-                                         std::vector<config::Section> of_command,
-                                         const std::vector<std::string>& arguments) {
-  of_command.push_back(config::list_fields(context.common));
-  return config::take_flags({config::list_fields(ranks)}, of_command, arguments);
+// The flags of the ranks and their devices are the front's, all others the worker's.
+template <class... Flags>
+std::vector<std::string> take_rank_flags(Context& context, HostRanks& ranks,
+                                         const std::vector<std::string>& arguments,
+                                         Flags&... of_command) {
+  return config::take_flags({config::list_fields(ranks.members), config::list_fields(ranks.devices)},
+                            {config::list_fields(of_command)..., config::list_fields(context.common)},
+                            arguments);
 }
 
 int run_eval(Context& context, const std::vector<std::string>& arguments) {
-  launch::HostRankFlags ranks;
+  HostRanks ranks;
   settings::EvalFlags flags;
   settings::SamplingFlags sampling;
   settings::ModelFlags model;
-  const std::vector<std::string> left = take_rank_flags(
-      context, ranks,
-      {config::list_fields(flags), config::list_fields(sampling), config::list_fields(model)},
-      arguments);
+  const std::vector<std::string> left =
+      take_rank_flags(context, ranks, arguments, flags, sampling, model);
   if (!flags.samples.empty()) become_worker(context, "eval", left);  // saved answers need no ranks
   return run_worker_on_ranks(context, ranks, "eval", left);
 }
 
 int run_score(Context& context, const std::vector<std::string>& arguments) {
-  launch::HostRankFlags ranks;
+  HostRanks ranks;
   settings::ScoreFlags flags;
   settings::ModelFlags model;
-  const std::vector<std::string> left = take_rank_flags(
-      context, ranks, {config::list_fields(flags), config::list_fields(model)}, arguments);
+  const std::vector<std::string> left = take_rank_flags(context, ranks, arguments, flags, model);
   return run_worker_on_ranks(context, ranks, "score", left);
 }
 
 int run_generate(Context& context, const std::vector<std::string>& arguments) {
-  launch::HostRankFlags ranks;
+  HostRanks ranks;
   settings::GenerateFlags flags;
   settings::SamplingFlags sampling;
   settings::ModelFlags model;
-  const std::vector<std::string> left = take_rank_flags(
-      context, ranks,
-      {config::list_fields(flags), config::list_fields(sampling), config::list_fields(model)},
-      arguments);
+  const std::vector<std::string> left =
+      take_rank_flags(context, ranks, arguments, flags, sampling, model);
   return run_worker_on_ranks(context, ranks, "generate", left,
                              flags.interactive ? "a conversation" : "");
 }
 
 int run_merge(Context& context, const std::vector<std::string>& arguments) {
-  become_worker(context, "merge", arguments);
+  HostRanks one;
+  settings::MergeFlags flags;
+  settings::ModelSourceFlags model;
+  const std::vector<std::string> left =
+      config::take_flags({config::list_fields(one.devices)},
+                         {config::list_fields(flags), config::list_fields(model),
+                          config::list_fields(context.common)},
+                         arguments);
+  return run_worker_on_ranks(context, one, "merge", left);
 }
 
 int run_bench(Context& context, const std::vector<std::string>& arguments) {
@@ -81,7 +87,7 @@ Command eval_command() {
           "convoy eval --model models/tally-3m --data test.jsonl --output-dir results\n"
           "convoy eval --samples results/samples.jsonl --json",
       .flag_table = flag_tables<settings::EvalFlags, settings::SamplingFlags, settings::ModelFlags,
-                                launch::HostRankFlags>,
+                                launch::DeviceFlags, launch::HostRankFlags>,
       .run = run_eval};
 }
 
@@ -96,7 +102,8 @@ Command score_command() {
           "convoy score --model models/tally-3m --data rows.jsonl --output scores.jsonl\n"
           "convoy score --model models/tally-3m --adapter runs/sums/adapter --data chat.jsonl "
           "--supervise last",
-      .flag_table = flag_tables<settings::ScoreFlags, settings::ModelFlags, launch::HostRankFlags>,
+      .flag_table = flag_tables<settings::ScoreFlags, settings::ModelFlags, launch::DeviceFlags,
+                                launch::HostRankFlags>,
       .run = run_score};
 }
 
@@ -112,7 +119,8 @@ Command generate_command() {
               "test.jsonl --output answers.jsonl --nproc 2\n"
               "convoy generate --model models/tally-3m --interactive --temperature 0.7",
           .flag_table = flag_tables<settings::GenerateFlags, settings::SamplingFlags,
-                                    settings::ModelFlags, launch::HostRankFlags>,
+                                    settings::ModelFlags, launch::DeviceFlags,
+                                    launch::HostRankFlags>,
           .run = run_generate};
 }
 
@@ -124,7 +132,7 @@ Command merge_command() {
               "convoy merge --model models/tally-3m --adapter runs/sums/adapter --output merged\n"
               "convoy merge --model models/tally-3m --adapter runs/sums/adapter --output merged "
               "--dtype bf16",
-          .flag_table = flag_tables<settings::MergeFlags, settings::ModelSourceFlags>,
+          .flag_table = flag_tables<settings::MergeFlags, settings::ModelSourceFlags, launch::DeviceFlags>,
           .run = run_merge};
 }
 

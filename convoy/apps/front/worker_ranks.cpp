@@ -3,13 +3,24 @@
 
 #include <unistd.h>
 
+#include <cstdlib>
+
 #include "convoy/apps/front/job_end.h"
+#include "convoy/apps/front/libtorch_folder.h"
 #include "convoy/apps/front/worker_program.h"
 #include "convoy/base/error.h"
 #include "convoy/launch/job_setup.h"
 #include "convoy/launch/scratch_folder.h"
 
 namespace convoy::apps {
+
+launch::SetupRequest worker_request(const Context& context, const launch::DeviceFlags& devices) {
+  launch::SetupRequest request;
+  request.own_program = {.devices = devices.devices, .why_no_cuda = why_no_cuda(context.program)};
+  return request;
+}
+
+std::string devices_of(const launch::JobSetup& setup) { return setup.on_gpus ? "cuda" : "cpu"; }
 
 launch::LaunchPlan worker_plan(const Context& context) {
   launch::LaunchPlan plan;
@@ -18,31 +29,35 @@ launch::LaunchPlan worker_plan(const Context& context) {
   return plan;
 }
 
-int run_worker_on_ranks(const Context& context, const launch::HostRankFlags& ranks,
-                        const std::string& command, const std::vector<std::string>& arguments,
-                        const std::string& alone) {
-  launch::SetupRequest request;
-  request.own_program = true;
-  static_cast<launch::HostRankFlags&>(request.members) = ranks;
+int run_worker_on_ranks(const Context& context, const HostRanks& ranks, const std::string& command,
+                        const std::vector<std::string>& arguments, const std::string& alone) {
+  launch::SetupRequest request = worker_request(context, ranks.devices);
+  static_cast<launch::HostRankFlags&>(request.members) = ranks.members;
   // Ranks of this host alone: a job system or launcher around says nothing about them.
   request.members.env_source = "none";
   const launch::JobSetup setup = launch::set_up_job(request, launch::process_environment());
-  if (setup.num_local_ranks == 1) become_worker(context, command, arguments);
+  std::vector<std::string> words = {"--devices", devices_of(setup)};
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  for (const std::string& note : setup.notes) context.log().warning(note);
+  if (setup.num_local_ranks == 1) {
+    if (!setup.visible_devices.empty())
+      ::setenv("CUDA_VISIBLE_DEVICES", setup.visible_devices.c_str(), 1);
+    become_worker(context, command, words);
+  }
   if (!alone.empty())
     throw ConfigError(fmt::format("{} runs on one rank, found {}", alone, setup.num_local_ranks),
                       {.key = "nproc_per_node", .hint = "leave out --nproc"});
-  for (const std::string& note : setup.notes) context.log().warning(note);
   launch::ScratchFolder scratch;
   scratch.make();
   launch::JobPlan job = launch::plan_job(request, setup, worker_plan(context), context.log());
-  std::vector<std::string>& words = job.attempt.program;
-  words = {worker_program(context).string(),
-           command,
-           "--ranks-folder",
-           scratch.path().string(),
-           "--color",
-           context.use_color(STDERR_FILENO) ? "always" : "never"};
-  words.insert(words.end(), arguments.begin(), arguments.end());
+  std::vector<std::string>& program = job.attempt.program;
+  program = {worker_program(context).string(),
+             command,
+             "--ranks-folder",
+             scratch.path().string(),
+             "--color",
+             context.use_color(STDERR_FILENO) ? "always" : "never"};
+  program.insert(program.end(), words.begin(), words.end());
   return say_how_it_ended(context, launch::run_job(job));
 }
 

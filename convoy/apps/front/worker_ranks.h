@@ -7,19 +7,32 @@
 #include <vector>
 
 #include "convoy/apps/front/command.h"
+#include "convoy/launch/job_setup.h"
 #include "convoy/launch/launch_flags.h"
 #include "convoy/launch/launcher.h"
 
 namespace convoy::apps {
 
+// A request for convoy-workers on the devices that the flags name.
+launch::SetupRequest worker_request(const Context& context, const launch::DeviceFlags& devices);
+
+// "cuda" or "cpu", as workers are told it.
+std::string devices_of(const launch::JobSetup& setup);
+
 // How convoy-workers are started, but for their command and logs.
 launch::LaunchPlan worker_plan(const Context& context);
 
-// `convoy-worker COMMAND ARGUMENTS...` on the ranks of this host that `ranks` asks for, which share a folder; with one rank this process
-// becomes it. `alone`: what can only be done by one, such as "a conversation"; empty = nothing. Prints a failure. Returns the exit code.
-// Throws ConfigError.
-int run_worker_on_ranks(const Context& context, const launch::HostRankFlags& ranks,
-                        const std::string& command, const std::vector<std::string>& arguments,
-                        const std::string& alone = {});
+// The ranks of one host and what they compute on.
+struct HostRanks {
+  launch::HostRankFlags members;
+  launch::DeviceFlags devices;
+};
+
+// Runs `convoy-worker COMMAND ARGUMENTS...` on the ranks of this host that `ranks` asks for, which
+// share a folder. One rank needs no launcher: this process becomes it. `alone` names what only one
+// rank can do ("a conversation"); empty = nothing. Prints a failure and returns the exit code.
+// Throws ConfigError, DeviceError.
+int run_worker_on_ranks(const Context& context, const HostRanks& ranks, const std::string& command,
+                        const std::vector<std::string>& arguments, const std::string& alone = {});
 
 }  // namespace convoy::apps

@@ -102,7 +102,7 @@ int eval_command(const Arguments& arguments) {
   // Answers are compared, so the likeliest ones are the default here.
   if (sampling.temperature.is_auto()) sampling.temperature = 0.0;
   const nlohmann::json figures =
-      recipes::evaluate_model(settings, model, flags, sampling, ranks.ranks_folder, worker.log());
+      recipes::evaluate_model(settings, model, flags, sampling, ranks, worker.log());
   if (!figures.is_null()) print_figures(figures, worker.json);
   return 0;
 }

@@ -46,8 +46,10 @@ int report(Error error, bool json) {
   return static_cast<int>(error.code());
 }
 
-IoError out_of_memory() {
-  return IoError("out of memory", {.hint = "lower train.batch_size or model.max_seq_len"});
+// `details` of a device say what it has and what was asked of it.
+IoError out_of_memory(const std::string& details = "") {
+  return IoError(details.empty() ? "out of memory" : "out of memory: " + details,
+                 {.hint = "lower train.batch_size or model.max_seq_len"});
 }
 
 // c10::alloc_cpu throws a plain error: "not enough memory" in some versions, "can't allocate memory" in others.
@@ -70,8 +72,8 @@ int run(const Arguments& arguments) {
     return report(error, json);
   } catch (const std::bad_alloc&) {
     return report(out_of_memory(), json);
-  } catch (const c10::OutOfMemoryError&) {
-    return report(out_of_memory(), json);
+  } catch (const c10::OutOfMemoryError& error) {
+    return report(out_of_memory(error.what_without_backtrace()), json);
   } catch (const c10::Error& error) {
     const std::string message = error.what_without_backtrace();
     return report(is_out_of_memory(message) ? Error(out_of_memory()) : bug(message), json);

@@ -26,7 +26,7 @@ int score_command(const Arguments& arguments) {
   refuse_positionals(config::parse_flags({config::list_fields(flags), config::list_fields(model),
                                           config::list_fields(ranks), config::list_fields(worker)},
                                          arguments));
-  recipes::score(model, flags, ranks.ranks_folder, worker.log());
+  recipes::score(model, flags, ranks, worker.log());
   return 0;
 }
 
@@ -40,7 +40,7 @@ int generate_command(const Arguments& arguments) {
       {config::list_fields(flags), config::list_fields(model), config::list_fields(sampling),
        config::list_fields(ranks), config::list_fields(worker)},
       arguments));
-  recipes::generate_text(model, flags, sampling, ranks.ranks_folder, worker.json, worker.log());
+  recipes::generate_text(model, flags, sampling, ranks, worker.json, worker.log());
   return 0;
 }
 
@@ -48,10 +48,11 @@ int merge_command(const Arguments& arguments) {
   CommonFlags worker;
   settings::ModelSourceFlags model;
   settings::MergeFlags flags;
-  refuse_positionals(config::parse_flags(
-      {config::list_fields(flags), config::list_fields(model), config::list_fields(worker)},
-      arguments));
-  recipes::merge_adapter(model, flags, worker.log());
+  settings::RankFlags ranks;
+  refuse_positionals(config::parse_flags({config::list_fields(flags), config::list_fields(model),
+                                          config::list_fields(ranks), config::list_fields(worker)},
+                                         arguments));
+  recipes::merge_adapter(model, flags, ranks, worker.log());
   return 0;
 }
 

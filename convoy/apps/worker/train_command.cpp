@@ -20,6 +20,7 @@ namespace {
 struct TrainFlags {
   std::string run_folder;
   std::string config;
+  std::string devices = "cpu";
   config::NameList force_stamp;
   bool dry_run = false;
 
@@ -28,6 +29,7 @@ struct TrainFlags {
     visit("run_folder", run_folder, "run folder");
     visit("config", config,
           "the configuration; written here as rank 0 has it when it is not there");
+    visit("devices", devices, "cpu or cuda");
     visit("force_stamp", force_stamp, "checkpoint stamp field that may differ");
     visit("dry_run", dry_run, "print the plan and stop");
   }
@@ -80,6 +82,7 @@ int train_command(const Arguments& arguments) {
   handle_stop_signals();
   const recipes::FineTuneRequest request{.run_folder = flags.run_folder,
                                          .settings = {flags.config, overrides},
+                                         .devices = flags.devices,
                                          .forced_fields = flags.force_stamp.names,
                                          .plan_only = flags.dry_run,
                                          .color = telemetry::color_choice(worker.color)};

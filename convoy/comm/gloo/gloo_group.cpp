@@ -18,22 +18,6 @@
 namespace convoy::comm {
 namespace {
 
-// Constant texts: records and errors keep pointing at them.
-std::string_view dtype_word(at::ScalarType dtype) {
-  switch (dtype) {
-    case at::kFloat:
-      return "float32";
-    case at::kBFloat16:
-      return "bfloat16";
-    case at::kLong:
-      return "int64";
-    case at::kByte:
-      return "uint8";
-    default:
-      return c10::toString(dtype);
-  }
-}
-
 // The address that this rank listens on. What the resolver thinks of this host's own name plays no part: on many hosts it is a
 // loopback address, or nothing.
 std::string listening_address(const RankEnvironment& environment) {
@@ -93,11 +77,11 @@ GlooGroup::GlooGroup(std::shared_ptr<Meeting> meeting, std::chrono::seconds time
     : meeting_(std::move(meeting)),
       rank_(meeting_->rank()),
       size_(meeting_->size()),
-      flight_(meeting_->flight()),
+      passages_(meeting_->flight(), rank_, size_, "world"),
       exceptions_at_start_(std::uncaught_exceptions()),
       backend_(std::make_unique<Backend>()) {
   const SocketSet before = connected_sockets();
-  enter("join").finish([&] { backend_->group = connect(*meeting_, timeout); });
+  passages_.enter("join").finish([&] { backend_->group = connect(*meeting_, timeout); });
   backend_->sockets = new_sockets(before, connected_sockets());
 }
 
@@ -107,29 +91,8 @@ GlooGroup::~GlooGroup() {
 
 void GlooGroup::abort() { shut_down(backend_->sockets); }
 
-Passage GlooGroup::enter(std::string_view operation) {
-  const telemetry::Collective collective{
-      .group = "world", .operation = operation, .sequence = sequence_++, .group_size = size_};
-  return Passage(flight_, waited_seconds_, rank_, size_, collective);
-}
-
-Passage GlooGroup::enter(std::string_view operation, const at::Tensor& tensor) {
-  CONVOY_INVARIANT(tensor.is_contiguous(), "{} of a tensor that is not contiguous", operation);
-  telemetry::Collective collective{.group = "world",
-                                   .operation = operation,
-                                   .sequence = sequence_++,
-                                   .dtype = dtype_word(tensor.scalar_type()),
-                                   .num_dims = static_cast<int>(tensor.dim()),
-                                   .num_elements = tensor.numel(),
-                                   .bytes = static_cast<int64_t>(tensor.nbytes()),
-                                   .group_size = size_};
-  const size_t kept = std::min(collective.shape.size(), tensor.sizes().size());
-  std::copy_n(tensor.sizes().begin(), kept, collective.shape.begin());
-  return Passage(flight_, waited_seconds_, rank_, size_, collective);
-}
-
 std::unique_ptr<Work> GlooGroup::start_all_reduce_sum(at::Tensor tensor) {
-  const Passage passage = enter("all_reduce", tensor);
+  const Passage passage = passages_.enter("all_reduce", tensor);
   return passage.run([&]() -> std::unique_ptr<Work> {
     // A detached alias: c10d writes in place and must not meet autograd's version checks.
     std::vector<at::Tensor> tensors = {tensor.detach()};
@@ -138,7 +101,7 @@ std::unique_ptr<Work> GlooGroup::start_all_reduce_sum(at::Tensor tensor) {
 }
 
 void GlooGroup::broadcast(at::Tensor tensor, int root) {
-  enter("broadcast", tensor).finish([&] {
+  passages_.enter("broadcast", tensor).finish([&] {
     std::vector<at::Tensor> tensors = {tensor.detach()};
     c10d::BroadcastOptions options;
     options.rootRank = root;
@@ -156,7 +119,7 @@ std::vector<std::string> GlooGroup::all_gather_bytes(std::string_view bytes) {
   std::copy(bytes.begin(), bytes.end(), input[0].data_ptr<uint8_t>());
   std::vector<std::vector<at::Tensor>> output(1);
   for (int rank = 0; rank < size_; ++rank) output[0].push_back(at::empty_like(input[0]));
-  enter("all_gather", input[0]).finish([&] { backend_->group->allgather(output, input)->wait(); });
+  passages_.enter("all_gather", input[0]).finish([&] { backend_->group->allgather(output, input)->wait(); });
   std::vector<std::string> gathered;
   for (int rank = 0; rank < size_; ++rank) {
     const auto* const data =
@@ -167,7 +130,7 @@ std::vector<std::string> GlooGroup::all_gather_bytes(std::string_view bytes) {
 }
 
 void GlooGroup::barrier() {
-  enter("barrier").finish([&] { backend_->group->barrier()->wait(); });
+  passages_.enter("barrier").finish([&] { backend_->group->barrier()->wait(); });
 }
 
 void GlooGroup::wait_for_all() { meeting_->wait_for_all(); }

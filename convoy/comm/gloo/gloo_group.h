@@ -28,21 +28,15 @@ class GlooGroup : public Group {
   void barrier() override;
   void wait_for_all() override;
   void abort() override;
-  double waited_seconds() const override { return waited_seconds_; }
+  double waited_seconds() const override { return passages_.waited_seconds(); }
 
  private:
-  // Says to the flight record that this rank enters its next collective.
-  Passage enter(std::string_view operation);
-  Passage enter(std::string_view operation, const at::Tensor& tensor);
-
   struct Backend;  // keeps c10d's and Gloo's headers in one source file
 
   std::shared_ptr<Meeting> meeting_;
   int rank_;
   int size_;
-  telemetry::FlightWriter& flight_;
-  int64_t sequence_ = 0;  // collectives entered
-  double waited_seconds_ = 0;
+  Passages passages_;
   int exceptions_at_start_;
   std::unique_ptr<Backend> backend_;
 };

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Ranks on GPUs: collectives of device tensors go through NCCL on a stream of their own, all others
+// through a group of the hosts.
+#pragma once
+
+#include <c10/core/Stream.h>
+
+#include "convoy/comm/group.h"
+#include "convoy/comm/nccl/nccl_library.h"
+#include "convoy/comm/passage.h"
+
+namespace convoy::comm {
+
+// A collective of the device runs beside the work of the device's current stream. wait() watches it
+// from the host, so that a lost peer ends the wait after `timeout`, and the flight record says what
+// this rank waits for, as with Gloo.
+class NcclGroup : public Group {
+ public:
+  // `host` has the same ranks. `flight` outlives this. Collective. Blocks. Throws CommError.
+  NcclGroup(std::unique_ptr<Group> host, telemetry::FlightWriter& flight, const NcclLibrary& nccl,
+            at::Device device, std::chrono::milliseconds timeout);
+  ~NcclGroup() override;
+  NcclGroup(const NcclGroup&) = delete;
+  NcclGroup& operator=(const NcclGroup&) = delete;
+
+  int rank() const override { return host_->rank(); }
+  int size() const override { return host_->size(); }
+  std::unique_ptr<Work> start_all_reduce_sum(at::Tensor tensor) override;
+  void broadcast(at::Tensor tensor, int root) override;
+  std::vector<std::string> all_gather_bytes(std::string_view bytes) override {
+    return host_->all_gather_bytes(bytes);
+  }
+  void barrier() override { host_->barrier(); }
+  void wait_for_all() override { host_->wait_for_all(); }
+  void abort() override;
+  double waited_seconds() const override {
+    return host_->waited_seconds() + passages_.waited_seconds();
+  }
+
+ private:
+  class DeviceWork;
+
+  void check(int result) const;
+  void join();
+  // Runs `call(pointer, count, dtype, stream)` on the group's stream after what the current stream
+  // has so far.
+  template <class Call>
+  std::unique_ptr<DeviceWork> start(const Passage& passage, const at::Tensor& tensor, Call call);
+  // Blocks until the collective has run. Throws std::runtime_error after an error or the timeout.
+  void watch(c10::Event& done);
+
+  std::unique_ptr<Group> host_;
+  Passages passages_;
+  const NcclLibrary nccl_;
+  const at::Device device_;
+  const std::chrono::milliseconds timeout_;
+  const c10::Stream stream_;
+  NcclCommunicator communicator_ = nullptr;
+  int exceptions_at_start_;
+};
+
+}  // namespace convoy::comm

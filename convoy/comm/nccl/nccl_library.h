@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The functions of NCCL that we call, found at run time: the NCCL that LibTorch's CUDA half has
+// loaded. Declarations as in nccl.h of 2.4 and later, whose binary interface is kept stable.
+#pragma once
+
+#include <cstddef>
+
+namespace convoy::comm {
+
+struct NcclId {
+  char bytes[128];
+};
+
+using NcclCommunicator = struct NcclCommunicatorState*;
+
+// Results are ncclResult_t: 0 = success. Streams are cudaStream_t.
+struct NcclLibrary {
+  int (*get_unique_id)(NcclId* id);
+  int (*init_rank)(NcclCommunicator* made, int num_ranks, NcclId id, int rank);
+  int (*all_reduce)(const void* from, void* to, size_t count, int dtype, int operation,
+                    NcclCommunicator communicator, void* stream);
+  int (*broadcast)(const void* from, void* to, size_t count, int dtype, int root,
+                   NcclCommunicator communicator, void* stream);
+  int (*async_error)(NcclCommunicator communicator, int* result);
+  int (*abort)(NcclCommunicator communicator);
+  int (*destroy)(NcclCommunicator communicator);
+  const char* (*error_text)(int result);
+};
+
+// Throws DeviceError when there is no NCCL.
+NcclLibrary open_nccl();
+
+}  // namespace convoy::comm

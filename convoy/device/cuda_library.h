@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// CUDA's driver and LibTorch's CUDA half, opened at run time. No header of CUDA is needed to build.
+#pragma once
+
+namespace convoy::device {
+
+// Opens libtorch_cuda.so, whose kernels then register themselves with LibTorch; once is enough.
+// Throws DeviceError, naming what is missing and what to install.
+void open_cuda_library();
+
+// The major number of the compute capability of a device that CUDA shows; 0 = the driver does not
+// say. After open_cuda_library().
+int cuda_compute_capability(int index);
+
+}  // namespace convoy::device

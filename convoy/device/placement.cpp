@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/device/placement.h"
+
+#include <c10/core/impl/VirtualGuardImpl.h>
+
+#include "convoy/base/error.h"
+#include "convoy/device/cuda_library.h"
+
+namespace convoy::device {
+
+Placement place_rank(const std::string& devices, int local_rank) {
+  if (devices == "cpu") return {};
+  if (devices == "cuda") open_cuda_library();
+  const at::DeviceType type = at::Device(devices).type();
+  const c10::impl::VirtualGuardImpl guard(type);
+  const int count = guard.deviceCount();
+  if (count == 0)
+    throw DeviceError(fmt::format("{} shows this process no device", devices),
+                      {.hint = "CUDA 13 wants driver 580 or newer: look at nvidia-smi and CUDA_VISIBLE_DEVICES, "
+                               "or use --devices cpu"});
+  const int index = count == 1 ? 0 : local_rank;
+  if (index >= count)
+    throw DeviceError(
+        fmt::format("rank {} of this host wants a device of its own, found {}", local_rank, count),
+        {.hint = "use --nproc gpu, or --devices cpu"});
+  const at::Device device(type, static_cast<at::DeviceIndex>(index));
+  guard.setDevice(device);
+  constexpr int kFirstWithBf16 = 8;  // Ampere
+  const bool has_bf16 =
+      type != at::kCUDA || cuda_compute_capability(index) >= kFirstWithBf16;
+  return {.device = device, .has_bf16 = has_bf16};
+}
+
+}  // namespace convoy::device

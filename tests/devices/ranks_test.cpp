@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Two ranks, each on a simulated device of its own: gradients meet through NcclGroup, behind a
+// library that sums as NCCL would, on the stream that it is given.
+#include <gtest/gtest.h>
+
+#include "convoy/comm/group.h"
+#include "convoy/comm/nccl/nccl_group.h"
+#include "convoy/parallel/strategy.h"
+#include "ranks/ranks.h"
+#include "simulated_device/machine.h"
+#include "simulated_device/simulated_device.h"
+
+namespace convoy {
+namespace {
+
+using namespace std::chrono_literals;
+
+// Carries what the devices hold from rank to rank.
+comm::Group* wire = nullptr;
+int next_result = 0;  // of the collectives; a peer that is lost ends in 6, ncclRemoteError
+
+const char* text_of(int result) { return result == 6 ? "remote process exited" : "unknown"; }
+
+template <class Call>
+int on_stream(void* values, size_t count, int dtype, void* stream, Call call) {
+  if (next_result != 0) return next_result;
+  constexpr int kFloat32 = 7;
+  EXPECT_EQ(dtype, kFloat32);
+  const size_t bytes = count * sizeof(float);
+  auto* const begin = static_cast<char*>(values);
+  simulated::machine().submit(simulated::machine().stream_of(stream),
+                              {{.begin = begin, .end = begin + bytes, .writes = true}});
+  call(at::from_blob(simulated::machine().device_view(values), {static_cast<int64_t>(count)}));
+  return 0;
+}
+
+comm::NcclLibrary library() {
+  return {.get_unique_id = [](comm::NcclId* id) {
+            id->bytes[0] = 'x';
+            return 0;
+          },
+          .init_rank = [](comm::NcclCommunicator* made, int, comm::NcclId id, int) {
+            EXPECT_EQ(id.bytes[0], 'x');
+            *made = reinterpret_cast<comm::NcclCommunicator>(&next_result);
+            return 0;
+          },
+          .all_reduce = [](const void* from, void* to, size_t count, int dtype, int operation,
+                           comm::NcclCommunicator, void* stream) {
+            EXPECT_EQ(from, to);
+            EXPECT_EQ(operation, 0);
+            return on_stream(to, count, dtype, stream,
+                             [](at::Tensor values) { wire->all_reduce_sum(values); });
+          },
+          .broadcast = [](const void*, void* to, size_t count, int dtype, int root,
+                          comm::NcclCommunicator, void* stream) {
+            return on_stream(to, count, dtype, stream,
+                             [root](at::Tensor values) { wire->broadcast(values, root); });
+          },
+          .async_error = [](comm::NcclCommunicator, int* result) {
+            *result = 0;
+            return 0;
+          },
+          .abort = [](comm::NcclCommunicator) { return 0; },
+          .destroy = [](comm::NcclCommunicator) { return 0; },
+          .error_text = text_of};
+}
+
+class OneRank {
+ public:
+  OneRank() {
+    simulated::install(2);
+    auto host = comm::join_group(environment_, 60s, &flight_);
+    wire = host.get();
+    group_ = std::make_unique<comm::NcclGroup>(std::move(host), flight_, library(), device(), 5s);
+  }
+
+  at::Device device() const { return simulated::device(environment_.rank); }
+  comm::Group& group() { return *group_; }
+  int rank() const { return environment_.rank; }
+
+ private:
+  comm::RankEnvironment environment_ = comm::read_rank_environment();
+  telemetry::FlightWriter flight_;
+  std::unique_ptr<comm::Group> group_;
+};
+
+RANK_BODY(Collectives) {
+  OneRank one;
+  const at::Tensor sum = at::full({3}, 1.0 + one.rank(), one.device());
+  one.group().all_reduce_sum(sum);
+  EXPECT_TRUE(at::equal(sum.cpu(), at::full({3}, 3.0)));
+  const at::Tensor sent = at::full({2}, 7.0 + one.rank(), one.device());
+  one.group().broadcast(sent, 1);
+  EXPECT_TRUE(at::equal(sent.cpu(), at::full({2}, 8.0)));
+  at::Tensor on_host = at::full({1}, one.rank(), at::kLong);
+  one.group().all_reduce_sum(on_host);
+  EXPECT_EQ(on_host.item<int64_t>(), 1);
+  EXPECT_EQ(one.group().all_gather_bytes(one.rank() == 0 ? "a" : "bcd")[1], "bcd");
+}
+
+// A collective that is not waited for has no order against what uses its tensor next.
+RANK_BODY(ForgottenWait) {
+  OneRank one;
+  const at::Tensor sum = at::full({3}, 1.0, one.device());
+  const auto work = one.group().start_all_reduce_sum(sum);
+  EXPECT_THROW(sum.mul_(2.0), c10::Error);
+  work->wait();
+  EXPECT_NO_THROW(sum.mul_(2.0));
+}
+
+RANK_BODY(LostPeer) {
+  OneRank one;
+  next_result = 6;
+  try {
+    one.group().all_reduce_sum(at::ones({3}, one.device()));
+    ADD_FAILURE() << "no error";
+  } catch (const CommError& error) {
+    EXPECT_NE(error.sentence().find("all_reduce #1 on group devices (3 x float32) failed: NCCL: "
+                                    "remote process exited"),
+              std::string::npos)
+        << error.sentence();
+  }
+}
+
+// Gradients of two ranks' rows under DDP, in buckets that leave while backward goes on.
+std::vector<at::Tensor> reduced_gradients(comm::Group& group, at::Device device) {
+  const int rank = group.rank();
+  std::vector<at::Tensor> weights;
+  std::vector<parallel::TrainableParameter> trainable;
+  for (int layer = 0; layer < 6; ++layer) {
+    weights.push_back(at::sin(at::arange(64, at::kFloat).mul(layer + rank + 1))
+                          .mul(0.3)
+                          .reshape({8, 8})
+                          .to(device)
+                          .requires_grad_(true));
+    trainable.push_back({fmt::format("layer{}", layer), weights.back()});
+  }
+  const auto strategy = parallel::make_strategy({}, group);
+  strategy->prepare(std::move(trainable));  // rank 0's values
+  for (int step = 0; step < 3; ++step) {
+    strategy->reset_gradients();
+    for (const auto which : {parallel::MicroBatch::More, parallel::MicroBatch::Last}) {
+      strategy->begin_micro_batch(which);
+      at::Tensor x = at::full({4, 8}, 0.1 * (rank + 1) * (step + 1)).to(device);
+      for (const at::Tensor& weight : weights) x = at::tanh(x.mm(weight));
+      x.sum().backward();
+    }
+    strategy->finish_gradients();
+  }
+  std::vector<at::Tensor> gradients;
+  for (const at::Tensor& gradient : strategy->gradients()) gradients.push_back(gradient.cpu());
+  return gradients;
+}
+
+RANK_BODY(Gradients) {
+  OneRank one;
+  const std::vector<at::Tensor> found = reduced_gradients(one.group(), one.device());
+  const std::vector<at::Tensor> wanted = reduced_gradients(*wire, at::kCPU);
+  ASSERT_EQ(found.size(), wanted.size());
+  for (size_t index = 0; index < found.size(); ++index) {
+    EXPECT_TRUE(at::equal(found[index], wanted[index])) << index;
+    EXPECT_GT(wanted[index].abs().max().item<float>(), 0) << index;
+  }
+  EXPECT_TRUE(simulated::take_findings().empty());
+}
+
+TEST(RanksOnDevices, SumAndSendWhatTheDevicesHold) {
+  testing::expect_all_well(testing::start_ranks(2, "Collectives"));
+}
+TEST(RanksOnDevices, AForgottenWaitIsFound) {
+  testing::expect_all_well(testing::start_ranks(2, "ForgottenWait"));
+}
+TEST(RanksOnDevices, ALostPeerIsNamedWithTheCollective) {
+  testing::expect_all_well(testing::start_ranks(2, "LostPeer"));
+}
+TEST(RanksOnDevices, HaveTheGradientsOfRanksOnCpus) {
+  testing::expect_all_well(testing::start_ranks(2, "Gradients"));
+}
+
+}  // namespace
+}  // namespace convoy
