@@ -53,17 +53,21 @@ DeviceSelection visible_devices(const SetupRequest& request, const Environment& 
   return select_devices(gpus.gpus, selection_request(environment, request.members.gpu_ids));
 }
 
-bool asks_for_gpus(const SetupRequest& request) {
-  return request.own_program->devices == "cuda" || request.members.nproc_per_node == "gpu" ||
-         !request.members.gpu_ids.empty();
+// The flag by which ranks of this host want GPUs; empty = none does.
+std::string wish_for_gpus(const MemberFlags& members) {
+  if (!members.gpu_ids.empty()) return "gpu_ids";
+  return members.nproc_per_node == "gpu" ? "nproc_per_node" : "";
 }
 
 // Nothing to compute on but the CPUs; a GPU that is passed over is told.
 DeviceSelection cpus_of_worker(const SetupRequest& request, const std::string& why_no_gpu,
                                const DeviceSelection& passed_over) {
-  if (asks_for_gpus(request))
-    throw DeviceError(fmt::format("wanted GPUs to compute on, found none: {}", why_no_gpu),
-                      {.hint = "use --devices cpu, or mend that"});
+  const std::string sentence =
+      fmt::format("wanted GPUs to compute on, found none: {}", why_no_gpu);
+  if (request.own_program->devices == "cuda")
+    throw DeviceError(sentence, {.hint = "use --devices cpu, or mend that"});
+  if (const std::string flag = wish_for_gpus(request.members); !flag.empty())
+    throw ConfigError(sentence, {.key = flag, .hint = "leave it out, or mend that"});
   DeviceSelection none;
   if (!passed_over.devices.empty())
     none.notes.push_back(fmt::format("computing on CPUs although this host has {}: {}",
@@ -76,11 +80,10 @@ DeviceSelection devices_of_worker(const SetupRequest& request, const Environment
                                   GpuList& gpus) {
   const OwnProgram& own = *request.own_program;
   if (own.devices == "cpu") {
-    if (!request.members.gpu_ids.empty() || request.members.nproc_per_node == "gpu")
-      throw ConfigError("--devices cpu and a wish for GPUs exclude each other",
-                        {.key = request.members.gpu_ids.empty() ? "nproc_per_node" : "gpu_ids",
-                         .hint = "leave one of them out"});
-    return {};
+    const std::string flag = wish_for_gpus(request.members);
+    if (flag.empty()) return {};
+    throw ConfigError("--devices cpu and a wish for GPUs exclude each other",
+                      {.key = flag, .hint = "leave one of them out"});
   }
   DeviceSelection found = visible_devices(request, environment, gpus);
   if (found.devices.empty())

@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which table of ops the tests of this process run: CONVOY_TEST_OPS=aten takes the ATen calls of
-// other devices on CPU tensors.
+// Which table of ops the tests of this process run. CONVOY_TEST_OPS=aten takes the ATen calls of
+// other devices on CPU tensors, `sim` those on the simulated device, `cuda` a GPU's.
 #pragma once
 
 #include <cstdlib>
-#include <string_view>
+#include <string>
 
 namespace convoy::testing {
 
-inline bool runs_aten() {
-  const char* wanted = std::getenv("CONVOY_TEST_OPS");
-  return wanted != nullptr && std::string_view(wanted) == "aten";
+inline std::string chosen_ops() {
+  const char* const chosen = std::getenv("CONVOY_TEST_OPS");
+  return chosen == nullptr ? "" : chosen;
 }
+
+inline bool runs_cpu_table() { return chosen_ops().empty(); }
 
 }  // namespace convoy::testing

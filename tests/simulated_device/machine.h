@@ -109,7 +109,6 @@ class Machine {
 // The one made by install(); it is never destroyed, since tensors may outlive any static. Throws
 // before install().
 Machine& machine();
-bool is_installed();
 void make_machine(int devices);
 
 // The device and its stream that this thread works on.

@@ -30,6 +30,7 @@ namespace convoy::simulated {
 // more is an error. Before the first backward of the process: LibTorch's engine counts devices
 // once.
 void install(int devices);
+bool is_installed();
 
 // sim:`index`.
 c10::Device device(int index = 0);

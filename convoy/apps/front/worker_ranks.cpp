@@ -37,11 +37,11 @@ int run_worker_on_ranks(const Context& context, const HostRanks& ranks, const st
   request.members.env_source = "none";
   const launch::JobSetup setup = launch::set_up_job(request, launch::process_environment());
   std::vector<std::string> words = {"--devices", devices_of(setup)};
-  words.insert(words.end(), arguments.begin(), arguments.end());
   for (const std::string& note : setup.notes) context.log().warning(note);
   if (setup.num_local_ranks == 1) {
     if (!setup.visible_devices.empty())
       ::setenv("CUDA_VISIBLE_DEVICES", setup.visible_devices.c_str(), 1);
+    words.insert(words.end(), arguments.begin(), arguments.end());
     become_worker(context, command, words);
   }
   if (!alone.empty())
@@ -50,14 +50,11 @@ int run_worker_on_ranks(const Context& context, const HostRanks& ranks, const st
   launch::ScratchFolder scratch;
   scratch.make();
   launch::JobPlan job = launch::plan_job(request, setup, worker_plan(context), context.log());
-  std::vector<std::string>& program = job.attempt.program;
-  program = {worker_program(context).string(),
-             command,
-             "--ranks-folder",
-             scratch.path().string(),
-             "--color",
-             context.use_color(STDERR_FILENO) ? "always" : "never"};
-  program.insert(program.end(), words.begin(), words.end());
+  words.insert(words.begin(), {worker_program(context).string(), command, "--ranks-folder",
+                               scratch.path().string(), "--color",
+                               context.use_color(STDERR_FILENO) ? "always" : "never"});
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  job.attempt.program = words;
   return say_how_it_ended(context, launch::run_job(job));
 }
 

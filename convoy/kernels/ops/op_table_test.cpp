@@ -5,8 +5,11 @@
 #include <torch/csrc/autograd/function.h>
 
 #include "convoy/base/error.h"
+#include "convoy/device/placement.h"
 #include "convoy/kernels/ops/autograd.h"
+#include "kernel_checks/remote_table.h"
 #include "kernel_checks/tables.h"
+#include "simulated_device/simulated_device.h"
 
 namespace convoy::kernels {
 namespace {
@@ -14,22 +17,39 @@ namespace {
 // Every test of this program runs on the table that the environment names.
 class ChosenTable : public ::testing::Environment {
   void SetUp() override {
-    if (testing::runs_aten()) override_.emplace(aten_op_table());
+    const std::string ops = testing::chosen_ops();
+    if (ops == "sim") simulated::install(2);
+    if (ops == "aten")
+      override_.emplace(aten_op_table());
+    else if (!ops.empty())
+      override_.emplace(testing::remote_op_table(device::place_rank(ops, 0).device));
   }
-  void TearDown() override { override_.reset(); }
+  void TearDown() override {
+    override_.reset();
+    if (!simulated::is_installed()) return;
+    EXPECT_TRUE(simulated::take_findings().empty());
+  }
   std::optional<CpuTableOverride> override_;
 };
 const auto* const chosen = ::testing::AddGlobalTestEnvironment(new ChosenTable);
 
 TEST(OpTable, IsPickedByTheTensorsDevice) {
   const OpTable& cpu = op_table(at::empty({1}));
-  EXPECT_EQ(cpu.rms_norm.forward == aten_op_table().rms_norm.forward, testing::runs_aten());
+  EXPECT_EQ(cpu.rms_norm.forward == kRmsNormCpu.forward, testing::runs_cpu_table());
   try {
     op_table(at::empty({1}, at::kMeta));
     FAIL() << "no table for meta tensors is there";
   } catch (const DeviceError& error) {
     EXPECT_NE(std::string(error.what()).find("meta"), std::string::npos) << error.what();
   }
+}
+
+TEST(OpTable, OfTheSimulatedDeviceRunsThere) {
+  if (testing::chosen_ops() != "sim") GTEST_SKIP() << "only where the device is chosen";
+  const int64_t before = simulated::memory(0).allocations;
+  const at::Tensor values = at::ones({5});
+  EXPECT_NEAR(op_table(values).sum_of_squares.sum({values}).item<double>(), 5.0, 1e-6);
+  EXPECT_GT(simulated::memory(0).allocations, before);
 }
 
 at::Tensor squared(const at::Tensor& x) {

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The table of ops of a device for CPU tensors: each call moves its tensors to the device, runs
+// there, and brings back results and what was written in place. So the conformance tests of ops,
+// whose tensors lie on the CPU, run on any device.
+#pragma once
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "convoy/kernels/ops/op_table.h"
+
+namespace convoy::testing {
+
+// The device of this process's remote table.
+inline at::Device remote_device = at::kCPU;
+
+// The tensors of one call on their way there and back.
+class Journey {
+ public:
+  at::Tensor there(const at::Tensor& tensor) {
+    if (!tensor.defined() || !tensor.is_cpu()) return tensor;
+    moved_.emplace_back(tensor, tensor.detach().to(remote_device));
+    return moved_.back().second;
+  }
+  std::vector<at::Tensor> there(const std::vector<at::Tensor>& tensors) {
+    std::vector<at::Tensor> moved;
+    for (const at::Tensor& tensor : tensors) moved.push_back(there(tensor));
+    return moved;
+  }
+  std::vector<kernels::AdamWTensors> there(std::vector<kernels::AdamWTensors> parameters) {
+    for (kernels::AdamWTensors& of : parameters)
+      for (at::Tensor* const tensor :
+           {&of.value, &of.gradient, &of.exp_avg, &of.exp_avg_sq, &of.rounded})
+        *tensor = there(*tensor);
+    return parameters;
+  }
+  std::vector<kernels::CachedRow> there(std::vector<kernels::CachedRow> rows) {
+    for (kernels::CachedRow& row : rows) row = {there(row.k_SKE), there(row.v_SKE)};
+    return rows;
+  }
+  kernels::AttentionOutput there(const kernels::AttentionOutput& output) {
+    return {there(output.out_THE), there(output.for_backward)};
+  }
+  static kernels::RowIndex there(const kernels::RowIndex& rows) {
+    return kernels::RowIndex(rows.starts(), remote_device);
+  }
+  template <class Plain>
+  static const Plain& there(const Plain& plain) {
+    return plain;
+  }
+
+  // After the call: what it wrote in place.
+  void end() const {
+    const at::NoGradGuard no_grad;
+    for (const auto& [host, device] : moved_)
+      if (const at::Tensor now = device.cpu(); !at::equal(now, host))
+        host.variable_data().copy_(now);
+  }
+
+ private:
+  std::vector<std::pair<at::Tensor, at::Tensor>> moved_;
+};
+
+inline at::Tensor back(const at::Tensor& tensor) {
+  return tensor.defined() ? tensor.cpu() : tensor;
+}
+inline kernels::AttentionOutput back(kernels::AttentionOutput output) {
+  for (at::Tensor& tensor : output.for_backward) tensor = back(tensor);
+  return {back(output.out_THE), std::move(output.for_backward)};
+}
+inline kernels::AttentionGradients back(const kernels::AttentionGradients& of) {
+  return {back(of.q_THE), back(of.k_TKE), back(of.v_TKE)};
+}
+inline kernels::HeadLoss back(const kernels::HeadLoss& of) {
+  return {back(of.loss), back(of.hidden_ND), back(of.weight_VD)};
+}
+inline kernels::LabelLosses back(const kernels::LabelLosses& of) {
+  return {back(of.nll_N), back(of.correct_N)};
+}
+inline kernels::GatedActivationGradients back(const kernels::GatedActivationGradients& of) {
+  return {back(of.gate_TF), back(of.up_TF)};
+}
+inline kernels::NormGradients back(const kernels::NormGradients& of) {
+  return {back(of.x), back(of.weight_D)};
+}
+inline std::shared_ptr<kernels::PackedLinear> back(std::shared_ptr<kernels::PackedLinear> packed) {
+  class Remote : public kernels::PackedLinear {
+   public:
+    explicit Remote(std::shared_ptr<kernels::PackedLinear> of) : of_(std::move(of)) {}
+    at::Tensor forward(const at::Tensor& x) override {
+      return back(of_->forward(x.to(remote_device)));
+    }
+    at::Tensor input_gradient(const at::Tensor& grad) override {
+      return back(of_->input_gradient(grad.to(remote_device)));
+    }
+
+   private:
+    std::shared_ptr<kernels::PackedLinear> of_;
+  };
+  return std::make_shared<Remote>(std::move(packed));
+}
+
+// `find` returns the op, a function pointer, of a table.
+template <auto find, class Result, class... Arguments>
+auto remote(Result (*)(Arguments...)) -> Result (*)(Arguments...) {
+  return [](Arguments... arguments) -> Result {
+    static const kernels::OpTable& table = kernels::op_table(at::empty({0}, remote_device));
+    Journey journey;
+    if constexpr (std::is_void_v<Result>) {
+      find(table)(journey.there(arguments)...);
+      journey.end();
+    } else {
+      Result result = back(find(table)(journey.there(arguments)...));
+      journey.end();
+      return result;
+    }
+  };
+}
+
+// Once in a process. `device` is one that LibTorch knows.
+inline const kernels::OpTable& remote_op_table(at::Device device) {
+  remote_device = device;
+  static kernels::OpTable table = kernels::op_table(at::empty({0}, device));
+#define CONVOY_REMOTE(op) \
+  table.op = remote<[](const kernels::OpTable& of) { return of.op; }>(table.op)
+  CONVOY_REMOTE(rms_norm.forward);
+  CONVOY_REMOTE(rms_norm.backward);
+  CONVOY_REMOTE(rope.rotate);
+  CONVOY_REMOTE(gated_activation.forward);
+  CONVOY_REMOTE(gated_activation.backward);
+  CONVOY_REMOTE(attention.forward);
+  CONVOY_REMOTE(attention.backward);
+  CONVOY_REMOTE(attention.cached);
+  CONVOY_REMOTE(cross_entropy.loss);
+  CONVOY_REMOTE(cross_entropy.label_losses);
+  CONVOY_REMOTE(frozen_linear.pack);
+  CONVOY_REMOTE(dropout.drop);
+  CONVOY_REMOTE(token_copy.copy);
+  CONVOY_REMOTE(sampler.sample);
+  CONVOY_REMOTE(sum_of_squares.sum);
+  CONVOY_REMOTE(adamw.update);
+#undef CONVOY_REMOTE
+  return table;
+}
+
+}  // namespace convoy::testing
