@@ -37,6 +37,17 @@ done
 
 cp LICENSE README.md "$folder"
 cp -r examples "$folder"
+
+# What a machine with a GPU is checked with.
+mkdir -p "$folder/checks/bin" "$folder/checks/tests/golden" "$folder/share/convoy/bench"
+for test in kernels_tests parity_tests; do
+  [ -e "$build/bin/$test" ] || fail "$build/bin/$test is not built: configure with -DCONVOY_BUILD_TESTS=ON"
+  strip -o "$folder/checks/bin/$test" "$build/bin/$test"
+done
+cp -r tests/golden/train "$folder/checks/tests/golden"
+cp -r examples "$folder/checks"
+cp tools/gpu_check.sh "$folder/checks"
+cp -r bench/peers "$folder/share/convoy/bench"
 mkdir -p "$output"
 archive=$output/$name.tar.gz
 tar -C "$stage" --owner=0 --group=0 --sort=name -czf "$archive.part" "$name"

@@ -15,9 +15,10 @@ Placement place_rank(const std::string& devices, int local_rank) {
   const c10::impl::VirtualGuardImpl guard(type);
   const int count = guard.deviceCount();
   if (count == 0)
-    throw DeviceError(fmt::format("{} shows this process no device", devices),
-                      {.hint = "CUDA 13 wants driver 580 or newer: look at nvidia-smi and CUDA_VISIBLE_DEVICES, "
-                               "or use --devices cpu"});
+    throw DeviceError(
+        fmt::format("{} shows this process no device", devices),
+        {.hint = "CUDA 13 wants driver 580 or newer: look at nvidia-smi and CUDA_VISIBLE_DEVICES, "
+                 "or use --devices cpu"});
   const int index = count == 1 ? 0 : local_rank;
   if (index >= count)
     throw DeviceError(
@@ -26,8 +27,7 @@ Placement place_rank(const std::string& devices, int local_rank) {
   const at::Device device(type, static_cast<at::DeviceIndex>(index));
   guard.setDevice(device);
   constexpr int kFirstWithBf16 = 8;  // Ampere
-  const bool has_bf16 =
-      type != at::kCUDA || cuda_compute_capability(index) >= kFirstWithBf16;
+  const bool has_bf16 = type != at::kCUDA || cuda_compute_capability(index) >= kFirstWithBf16;
   return {.device = device, .has_bf16 = has_bf16};
 }
 

@@ -62,8 +62,7 @@ std::string wish_for_gpus(const MemberFlags& members) {
 // Nothing to compute on but the CPUs; a GPU that is passed over is told.
 DeviceSelection cpus_of_worker(const SetupRequest& request, const std::string& why_no_gpu,
                                const DeviceSelection& passed_over) {
-  const std::string sentence =
-      fmt::format("wanted GPUs to compute on, found none: {}", why_no_gpu);
+  const std::string sentence = fmt::format("wanted GPUs to compute on, found none: {}", why_no_gpu);
   if (request.own_program->devices == "cuda")
     throw DeviceError(sentence, {.hint = "use --devices cpu, or mend that"});
   if (const std::string flag = wish_for_gpus(request.members); !flag.empty())
@@ -109,9 +108,9 @@ std::string wanted_ranks(const SetupRequest& request, bool on_gpus) {
 void require_gpu_for_each_rank(const JobSetup& setup, size_t num_gpus) {
   if (setup.adopted() || !setup.on_gpus || setup.num_local_ranks <= static_cast<int>(num_gpus))
     return;
-  throw ConfigError(fmt::format("{} ranks want a GPU each, found {} visible",
-                                setup.num_local_ranks, num_gpus),
-                    {.key = "nproc_per_node", .hint = "use --nproc gpu, or --devices cpu"});
+  throw ConfigError(
+      fmt::format("{} ranks want a GPU each, found {} visible", setup.num_local_ranks, num_gpus),
+      {.key = "nproc_per_node", .hint = "use --nproc gpu, or --devices cpu"});
 }
 
 // One node unless flag, variable or the launcher around us says more.

@@ -46,7 +46,8 @@ struct DeviceFlags {
 
   template <class Visitor>
   void fields(Visitor& visit) {
-    visit("devices", devices, "compute on cpu or cuda, one GPU a rank; auto = cuda where there is one")
+    visit("devices", devices,
+          "compute on cpu or cuda, one GPU a rank; auto = cuda where there is one")
         .one_of({"auto", "cpu", "cuda"});
   }
 };

@@ -9,7 +9,7 @@
 #include <fstream>
 
 #include "convoy/base/error.h"
-#include "convoy/device/memory.h"
+#include "convoy/device/placement.h"
 #include "convoy/generate/generator.h"
 #include "convoy/recipes/bench_model.h"
 
@@ -85,8 +85,10 @@ Json time_point(nn::CausalLm& model, const text::Tokenizer& tokenizer, int64_t b
 }  // namespace
 
 nlohmann::ordered_json bench_generate(const settings::BenchFlags& common,
-                                      const settings::BenchGenerateFlags& flags) {
-  const std::unique_ptr<nn::CausalLm> model = bench_model(common);
+                                      const settings::BenchGenerateFlags& flags,
+                                      const std::string& devices) {
+  const at::Device device = device::place_rank(devices, 0).device;
+  const std::unique_ptr<nn::CausalLm> model = bench_model(common, device);
   model->set_requires_grad(false);
   const text::Tokenizer tokenizer = word_tokenizer(model->vocab_size());
   const Kind kinds[] = {{"greedy", {.temperature = 0}}, {"top_p", {.top_p = flags.top_p}}};
@@ -95,13 +97,14 @@ nlohmann::ordered_json bench_generate(const settings::BenchFlags& common,
     for (const Kind& kind : kinds)
       points.push_back(time_point(*model, tokenizer, batch, kind, flags));
   }
-  return {{"tool", "convoy"},
-          {"dtype", common.dtype},
-          {"geometry", common.geometry},
-          {"prompt_tokens", flags.prompt_tokens},
-          {"new_tokens", flags.new_tokens},
-          {"points", points},
-          {"peak_rss_mb", device::process_memory().peak_resident_bytes >> 20}};
+  Json result = {{"tool", "convoy"},
+                 {"dtype", common.dtype},
+                 {"geometry", common.geometry},
+                 {"prompt_tokens", flags.prompt_tokens},
+                 {"new_tokens", flags.new_tokens},
+                 {"points", points}};
+  result.update(bench_memory(device));
+  return result;
 }
 
 }  // namespace convoy::recipes

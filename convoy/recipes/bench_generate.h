@@ -9,9 +9,10 @@
 
 namespace convoy::recipes {
 
-// {"tool","dtype","geometry","prompt_tokens","new_tokens","points","peak_rss_mb"}; a point is {"batch","sampling","tokens_per_s"
+// {"tool","dtype","geometry","prompt_tokens","new_tokens","points"} and bench_memory(); a point is {"batch","sampling","tokens_per_s"
 // (median),"best"} with sampling "greedy" or "top_p".
 nlohmann::ordered_json bench_generate(const settings::BenchFlags& common,
-                                      const settings::BenchGenerateFlags& flags);
+                                      const settings::BenchGenerateFlags& flags,
+                                      const std::string& devices);
 
 }  // namespace convoy::recipes

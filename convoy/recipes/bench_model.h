@@ -4,13 +4,18 @@
 #pragma once
 
 #include <memory>
+#include <nlohmann/json.hpp>
 
 #include "convoy/nn/causal_lm.h"
 #include "convoy/settings/command_flags.h"
 
 namespace convoy::recipes {
 
-// Sets the compute threads and the seed, then makes the model; the same weights each time. Throws ConfigError.
-std::unique_ptr<nn::CausalLm> bench_model(const settings::BenchFlags& flags);
+// Sets the compute threads and the seed, then makes the model on `device`; the same weights each
+// time. Throws ConfigError.
+std::unique_ptr<nn::CausalLm> bench_model(const settings::BenchFlags& flags, at::Device device);
+
+// {"peak_rss_mb"}: of this process; on a device also {"peak_device_mb"}: of its tensors.
+nlohmann::ordered_json bench_memory(at::Device device);
 
 }  // namespace convoy::recipes

@@ -5,7 +5,7 @@
 
 #include "convoy/adapters/lora_model.h"
 #include "convoy/comm/group.h"
-#include "convoy/device/memory.h"
+#include "convoy/device/placement.h"
 #include "convoy/kernels/cross_entropy/linear_cross_entropy.h"
 #include "convoy/optim/adamw.h"
 #include "convoy/optim/clip.h"
@@ -27,11 +27,22 @@ data::TokenDataset random_rows(const settings::BenchTrainFlags& flags, int64_t v
   return data::TokenDataset::from_rows(rows);
 }
 
+// Of the products of a step: forward, the gradient of the input, and where weights train theirs too. Causal attention sees half of
+// the row on average; its backward costs twice its forward.
+double flops_per_token(const nn::CausalLm& model, const settings::BenchTrainFlags& flags) {
+  const double products_of_weights = flags.mode == "full" ? 3 : 2;
+  const double attention = 3.0 * 2.0 * static_cast<double>(flags.seq) *
+                           static_cast<double>(model.attention_width() * model.num_layers());
+  return products_of_weights * 2.0 * static_cast<double>(model.matmul_parameters()) + attention;
+}
+
 }  // namespace
 
 nlohmann::ordered_json bench_train(const settings::BenchFlags& common,
-                                   const settings::BenchTrainFlags& flags) {
-  const std::unique_ptr<nn::CausalLm> model = bench_model(common);
+                                   const settings::BenchTrainFlags& flags,
+                                   const std::string& devices) {
+  const at::Device device = device::place_rank(devices, 0).device;
+  const std::unique_ptr<nn::CausalLm> model = bench_model(common, device);
   std::optional<adapters::LoraModel> lora;
   std::vector<nn::NamedTensor> parameters;
   if (flags.mode == "lora") {
@@ -64,7 +75,7 @@ nlohmann::ordered_json bench_train(const settings::BenchFlags& common,
   double loss = 0;
   for (int64_t step = 0; step <= flags.steps; ++step) {
     const auto start = std::chrono::steady_clock::now();
-    const train::LabelledBatch batch = train::assemble_batch(dataset, rows);
+    const train::LabelledBatch batch = train::assemble_batch(dataset, rows, device);
     strategy->begin_micro_batch(parallel::MicroBatch::Last);
     const at::Tensor hidden_TD = model->hidden_states(batch.tokens, {});
     const at::Tensor nll =
@@ -81,16 +92,18 @@ nlohmann::ordered_json bench_train(const settings::BenchFlags& common,
   seconds.erase(seconds.begin());  // the first step packs weights and grows buffers
   std::sort(seconds.begin(), seconds.end());
   const auto tokens = static_cast<double>(flags.batch * flags.seq);
-  return {{"tool", "convoy"},
-          {"mode", flags.mode},
-          {"dtype", common.dtype},
-          {"geometry", common.geometry},
-          {"seq", flags.seq},
-          {"batch", flags.batch},
-          {"tokens_per_s", tokens / seconds[seconds.size() / 2]},
-          {"best", tokens / seconds.front()},
-          {"peak_rss_mb", device::process_memory().peak_resident_bytes >> 20},
-          {"loss", loss}};
+  nlohmann::ordered_json result = {{"tool", "convoy"},
+                                   {"mode", flags.mode},
+                                   {"dtype", common.dtype},
+                                   {"geometry", common.geometry},
+                                   {"seq", flags.seq},
+                                   {"batch", flags.batch},
+                                   {"tokens_per_s", tokens / seconds[seconds.size() / 2]},
+                                   {"best", tokens / seconds.front()},
+                                   {"flops_per_token", flops_per_token(*model, flags)},
+                                   {"loss", loss}};
+  result.update(bench_memory(device));
+  return result;
 }
 
 }  // namespace convoy::recipes

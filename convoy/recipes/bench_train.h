@@ -9,8 +9,10 @@
 
 namespace convoy::recipes {
 
-// {"tool","mode","dtype","geometry","seq","batch","tokens_per_s" (median),"best","peak_rss_mb","loss"}.
+// {"tool","mode","dtype","geometry","seq","batch","tokens_per_s" (median),"best","flops_per_token",
+// "loss"} and bench_memory(). `devices`: as for device::place_rank. Throws DeviceError.
 nlohmann::ordered_json bench_train(const settings::BenchFlags& common,
-                                   const settings::BenchTrainFlags& flags);
+                                   const settings::BenchTrainFlags& flags,
+                                   const std::string& devices);
 
 }  // namespace convoy::recipes

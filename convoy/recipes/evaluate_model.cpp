@@ -155,8 +155,8 @@ nlohmann::json evaluate_model(const settings::TrainSettings& given,
       flags.data.empty() ? given : with_data(given, flags.data);
   const Log log = log_of_rank(ranks.ranks_folder, given_log);
   RankShare share(ranks);
-  const LoadedModel loaded = load_model(
-      model_request(model, settings.data.template_path, share.placement()), log);
+  const LoadedModel loaded =
+      load_model(model_request(model, settings.data.template_path, share.placement()), log);
   const int64_t max_seq_len = std::min(settings.model.max_seq_len, loaded.model->max_positions());
   const data::EncodeInputs inputs{.data = settings.data,
                                   .task = settings.task,

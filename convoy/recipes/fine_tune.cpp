@@ -383,8 +383,7 @@ ExitCode FineTune::run() {
     log_.info(fmt::format("nothing left to train: step {} of {}", start_.step, total_steps));
   if (group_->rank() == 0)
     folder_.write_identity(run_identity(settings_, read_file(request_.settings.file), splits_,
-                                        stamp_, hosts_, group_->size(),
-                                        kind_of_device(), start_));
+                                        stamp_, hosts_, group_->size(), kind_of_device(), start_));
   open_log();
   try {
     const train::LoopParts parts{.model = *base_->model,

@@ -19,7 +19,7 @@ struct FineTuneRequest {
   std::filesystem::path
       run_folder;  // made by the launcher, which holds its lock where rank 0 writes
   SettingsSource settings{};
-  std::string devices = "cpu";  // as for device::place_rank
+  std::string devices = "cpu";               // as for device::place_rank
   std::vector<std::string> forced_fields{};  // stamp fields that may differ from the checkpoint
   bool plan_only = false;                    // --dry-run: print the plan, train nothing
   telemetry::ColorChoice color = telemetry::ColorChoice::Auto;

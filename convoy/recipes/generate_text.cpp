@@ -170,8 +170,8 @@ void generate_text(const settings::ModelFlags& model_flags, const settings::Gene
       settings::template_kwargs(flags.template_kwargs, "--template-kwargs");
   const Log log = log_of_rank(ranks.ranks_folder, given_log);
   RankShare share(ranks);
-  const LoadedModel loaded = load_model(
-      model_request(model_flags, flags.template_path, share.placement()), log);
+  const LoadedModel loaded =
+      load_model(model_request(model_flags, flags.template_path, share.placement()), log);
   const at::NoGradGuard no_grad;
   const data::SampleEncoder encoder(loaded.tokenizer, loaded.template_or_null(),
                                     data::Supervise::Auto);

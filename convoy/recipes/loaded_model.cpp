@@ -58,7 +58,9 @@ ModelRequest model_request(const settings::ModelFlags& flags, const std::string&
   return {.name = flags.model,
           .revision = flags.revision,
           .adapter = flags.adapter,
-          .dtype = flags.dtype != "auto" ? flags.dtype : takes_bf16 ? "bf16" : "fp32",
+          .dtype = flags.dtype != "auto" ? flags.dtype
+                   : takes_bf16          ? "bf16"
+                                         : "fp32",
           .template_path = template_path,
           .device = placement.device};
 }

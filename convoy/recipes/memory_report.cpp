@@ -13,8 +13,7 @@ std::string what_to_lower(const settings::TrainSettings& settings) {
   if (settings.train.batch_size > 1)
     hint = fmt::format("lower train.batch_size (now {}; train.grad_accum makes up for it), or ",
                        settings.train.batch_size);
-  if (!settings.train.gradient_checkpointing)
-    hint += "set train.gradient_checkpointing: true, or ";
+  if (!settings.train.gradient_checkpointing) hint += "set train.gradient_checkpointing: true, or ";
   hint += fmt::format("lower model.max_seq_len (now {})", settings.model.max_seq_len);
   if (settings.tuning.mode == "full") hint += ", or train an adapter (tuning.mode: lora)";
   return hint;
@@ -47,11 +46,11 @@ IoError full_device(const std::string& device, const HeldMemory& held, int64_t p
       held.frozen_bytes + held.trained_bytes + held.gradient_bytes + held.optimizer_bytes;
   const auto text = telemetry::bytes_text;
   return IoError(
-      fmt::format("{} is full: it holds {} of frozen weights, {} of trained weights, {} of gradients, "
-                  "{} of optimizer states, and at the peak held {} of activations and buffers",
-                  device, text(held.frozen_bytes), text(held.trained_bytes),
-                  text(held.gradient_bytes), text(held.optimizer_bytes),
-                  text(std::max<int64_t>(0, peak_bytes - known_bytes))),
+      fmt::format(
+          "{} is full: it holds {} of frozen weights, {} of trained weights, {} of gradients, "
+          "{} of optimizer states, and at the peak held {} of activations and buffers",
+          device, text(held.frozen_bytes), text(held.trained_bytes), text(held.gradient_bytes),
+          text(held.optimizer_bytes), text(std::max<int64_t>(0, peak_bytes - known_bytes))),
       {.hint = what_to_lower(settings)});
 }
 

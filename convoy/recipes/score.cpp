@@ -108,8 +108,8 @@ void score(const settings::ModelFlags& model_flags, const settings::ScoreFlags& 
   CONVOY_CHECK(!flags.data.empty(), ConfigError, "wanted --data FILE");
   const Log log = log_of_rank(ranks.ranks_folder, given_log);
   RankShare share(ranks);
-  const LoadedModel loaded = load_model(
-      model_request(model_flags, flags.template_path, share.placement()), log);
+  const LoadedModel loaded =
+      load_model(model_request(model_flags, flags.template_path, share.placement()), log);
   const data::SampleEncoder encoder(loaded.tokenizer, loaded.template_or_null(),
                                     data::supervise_named(flags.supervise));
   data::EncodedRows encoded(

@@ -44,8 +44,7 @@ void stamp_settings(checkpoint::Stamp& stamp, const settings::TrainSettings& set
 
 checkpoint::Stamp train_stamp(const settings::TrainSettings& settings, const LoadedModel& base,
                               const data::EncodedSplits& splits, const std::string& dtype,
-                              const std::string& device_kind,
-                              const data::BatchPlanConfig& batch) {
+                              const std::string& device_kind, const data::BatchPlanConfig& batch) {
   checkpoint::Stamp stamp;
   stamp_settings(stamp, settings);
   stamp.set("backend", device_kind);

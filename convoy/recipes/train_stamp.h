@@ -26,8 +26,7 @@ void stamp_settings(checkpoint::Stamp& stamp, const settings::TrainSettings& set
 // settings of the same name.
 checkpoint::Stamp train_stamp(const settings::TrainSettings& settings, const LoadedModel& base,
                               const data::EncodedSplits& splits, const std::string& dtype,
-                              const std::string& device_kind,
-                              const data::BatchPlanConfig& batch);
+                              const std::string& device_kind, const data::BatchPlanConfig& batch);
 
 // `saved` with the settings that its Convoy did not know yet, where the run leaves them at their default.
 checkpoint::Stamp with_later_settings(checkpoint::Stamp saved, const checkpoint::Stamp& current);

@@ -213,7 +213,8 @@ struct BenchFlags {
   template <class Visitor>
   void fields(Visitor& visit) {
     visit("dtype", dtype, "compute type").one_of({"fp32", "bf16"});
-    visit("geometry", geometry, "model size").one_of({"tiny", "small", "qwen05b"});
+    visit("geometry", geometry, "model size")
+        .one_of({"tiny", "small", "qwen05b", "qwen15b", "qwen7b"});
     visit("threads", threads, "compute threads; 0 = usable CPUs").at_least(0);
     visit("rounds", rounds, "times both are run in turn").at_least(1);
     visit("peer", peer, "time transformers (and PEFT) beside it");

@@ -2,12 +2,13 @@
 //
 // Two ranks, each on a simulated device of its own: gradients meet through NcclGroup, behind a
 // library that sums as NCCL would, on the stream that it is given.
+#include "ranks/ranks.h"
+
 #include <gtest/gtest.h>
 
 #include "convoy/comm/group.h"
 #include "convoy/comm/nccl/nccl_group.h"
 #include "convoy/parallel/strategy.h"
-#include "ranks/ranks.h"
 #include "simulated_device/machine.h"
 #include "simulated_device/simulated_device.h"
 
@@ -36,31 +37,36 @@ int on_stream(void* values, size_t count, int dtype, void* stream, Call call) {
 }
 
 comm::NcclLibrary library() {
-  return {.get_unique_id = [](comm::NcclId* id) {
-            id->bytes[0] = 'x';
-            return 0;
-          },
-          .init_rank = [](comm::NcclCommunicator* made, int, comm::NcclId id, int) {
-            EXPECT_EQ(id.bytes[0], 'x');
-            *made = reinterpret_cast<comm::NcclCommunicator>(&next_result);
-            return 0;
-          },
-          .all_reduce = [](const void* from, void* to, size_t count, int dtype, int operation,
-                           comm::NcclCommunicator, void* stream) {
-            EXPECT_EQ(from, to);
-            EXPECT_EQ(operation, 0);
-            return on_stream(to, count, dtype, stream,
-                             [](at::Tensor values) { wire->all_reduce_sum(values); });
-          },
-          .broadcast = [](const void*, void* to, size_t count, int dtype, int root,
-                          comm::NcclCommunicator, void* stream) {
-            return on_stream(to, count, dtype, stream,
-                             [root](at::Tensor values) { wire->broadcast(values, root); });
-          },
-          .async_error = [](comm::NcclCommunicator, int* result) {
-            *result = 0;
-            return 0;
-          },
+  return {.get_unique_id =
+              [](comm::NcclId* id) {
+                id->bytes[0] = 'x';
+                return 0;
+              },
+          .init_rank =
+              [](comm::NcclCommunicator* made, int, comm::NcclId id, int) {
+                EXPECT_EQ(id.bytes[0], 'x');
+                *made = reinterpret_cast<comm::NcclCommunicator>(&next_result);
+                return 0;
+              },
+          .all_reduce =
+              [](const void* from, void* to, size_t count, int dtype, int operation,
+                 comm::NcclCommunicator, void* stream) {
+                EXPECT_EQ(from, to);
+                EXPECT_EQ(operation, 0);
+                return on_stream(to, count, dtype, stream,
+                                 [](at::Tensor values) { wire->all_reduce_sum(values); });
+              },
+          .broadcast =
+              [](const void*, void* to, size_t count, int dtype, int root, comm::NcclCommunicator,
+                 void* stream) {
+                return on_stream(to, count, dtype, stream,
+                                 [root](at::Tensor values) { wire->broadcast(values, root); });
+              },
+          .async_error =
+              [](comm::NcclCommunicator, int* result) {
+                *result = 0;
+                return 0;
+              },
           .abort = [](comm::NcclCommunicator) { return 0; },
           .destroy = [](comm::NcclCommunicator) { return 0; },
           .error_text = text_of};

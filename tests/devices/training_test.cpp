@@ -96,8 +96,7 @@ class Training {
   }
 
   void step(uint64_t key) {
-    at::Tensor nll =
-        at::zeros({}, at::TensorOptions().dtype(at::kDouble).device(model_->device()));
+    at::Tensor nll = at::zeros({}, at::TensorOptions().dtype(at::kDouble).device(model_->device()));
     for (const bool last : {false, true}) {
       strategy_->begin_micro_batch(last ? parallel::MicroBatch::Last : parallel::MicroBatch::More);
       const train::LabelledBatch batch =

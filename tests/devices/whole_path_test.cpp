@@ -38,8 +38,7 @@ class Side {
                 {{"train_path", chats()},
                  {"cache_dir", "none"},
                  {"split", {{"train_ratio", 0.8}, {"val_ratio", 0.2}, {"test_ratio", 0}}}}},
-               {"tuning",
-                {{"mode", "lora"}, {"lora", {{"r", 2}, {"alpha", 4}, {"dropout", 0.1}}}}},
+               {"tuning", {{"mode", "lora"}, {"lora", {{"r", 2}, {"alpha", 4}, {"dropout", 0.1}}}}},
                {"train",
                 {{"steps", 4},
                  {"batch_size", 2},
@@ -61,11 +60,11 @@ class Side {
     const auto held = telemetry::RunFolder::create(folder_ / run, run);
     write_file_atomic(held.config_path(), config_.dump());  // JSON is YAML
     const std::atomic<bool> stop = false;
-    EXPECT_EQ(recipes::fine_tune({.run_folder = folder_ / run,
-                                  .settings = {held.config_path()},
-                                  .devices = devices_},
-                                 stop, kQuiet),
-              ExitCode::Done);
+    EXPECT_EQ(
+        recipes::fine_tune(
+            {.run_folder = folder_ / run, .settings = {held.config_path()}, .devices = devices_},
+            stop, kQuiet),
+        ExitCode::Done);
   }
   void score(const std::string& adapter, const std::string& output) {
     settings::ScoreFlags flags;

@@ -34,6 +34,26 @@ head -n 3 "$root/examples/sums/test.jsonl" >three.jsonl
 rows=$("$convoy" tokens --model "$root/examples/tally-3m" --data "$source/tests/golden/data/chats.parquet" --limit 1 --json)
 [ -n "$rows" ] || fail "the Parquet plugin did not read"
 
+# A machine without any CUDA library, and one with the driver alone: the same answers, and words on why no GPU computes.
+expect_no_gpu() {
+  code=0
+  "$convoy" score --model "$root/examples/tally-3m" --data three.jsonl --output none.jsonl --devices cuda 2>err.txt || code=$?
+  [ "$code" -eq 14 ] || fail "--devices cuda ended with $code: $(cat err.txt)"
+  grep -q "$1" err.txt || fail "the error does not say why: $(cat err.txt)"
+}
+expect_no_gpu "there is no NVIDIA driver"
+(
+  export CONVOY_NVML_LIBRARY=$build/bin/libfake_nvml.so FAKE_NVML="GPU-1 H200 0000:3b:00.0 143000"
+  "$convoy" score --model "$root/examples/tally-3m" --data three.jsonl --output driver.jsonl -q 2>err.txt
+  cmp scores.jsonl driver.jsonl || fail "scores beside a driver differ"
+  grep -q "computing on CPUs although this host has H200: the LibTorch in .* is without CUDA" err.txt || fail "no word on the GPU: $(cat err.txt)"
+  expect_no_gpu "is without CUDA; name a torch 2.11 with CUDA in CONVOY_TORCH"
+)
+
+# What a machine with a GPU is checked with runs on CPUs too.
+"$root/checks/gpu_check.sh" --devices cpu --part ops --part parity --output checked >checked.txt || fail "gpu_check: $(cat checked.txt)"
+[ "$(grep -cE '^(ops|parity): [1-9][0-9]* tests passed$' checked.txt)" -eq 2 ] || fail "gpu_check printed: $(cat checked.txt)"
+
 # Beside bin/, LibTorch is found without being named; a wrong name is an error that says where it looked.
 mkdir -p "$root/.deps/site"
 ln -s "$torch" "$root/.deps/site/torch"

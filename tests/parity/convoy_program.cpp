@@ -17,20 +17,23 @@ namespace convoy::testing {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-fs::path golden_folder() {
-  return fs::path(std::getenv("CONVOY_SOURCE_DIR")) / "tests/golden/train";
+namespace {
+
+// CONVOY_TEST_DEVICES runs the same on other devices, in the type of what is compared.
+std::string flags_of_devices(const std::string& arguments) {
+  const char* const devices = std::getenv("CONVOY_TEST_DEVICES");
+  if (devices == nullptr) return "";
+  const bool takes_dtype = arguments.starts_with("score") || arguments.starts_with("eval") ||
+                           arguments.starts_with("generate");
+  return fmt::format(" --devices {}{}", devices, takes_dtype ? " --dtype fp32" : "");
 }
 
-std::vector<json> read_json_lines(const fs::path& file) {
-  std::vector<json> rows;
-  std::ifstream stream(file);
-  for (std::string line; std::getline(stream, line);) rows.push_back(json::parse(line));
-  return rows;
-}
+}  // namespace
 
 Outcome ConvoyProgram::run(const std::string& arguments) const {
-  const std::string command = fmt::format("OMP_NUM_THREADS=1 '{}/convoy' {} 2>&1",
-                                          std::getenv("CONVOY_BIN_DIR"), arguments);
+  const std::string command =
+      fmt::format("OMP_NUM_THREADS=1 '{}/convoy' {}{} 2>&1", std::getenv("CONVOY_BIN_DIR"),
+                  arguments, flags_of_devices(arguments));
   FILE* pipe = ::popen(command.c_str(), "r");
   if (pipe == nullptr) return {};
   Outcome outcome;
@@ -87,6 +90,17 @@ std::vector<json> ConvoyProgram::score(const std::string& arguments) const {
   const fs::path output = folder_ / "scores.jsonl";
   require(fmt::format("score {} --output {}", arguments, output.string()));
   return read_json_lines(output);
+}
+
+fs::path golden_folder() {
+  return fs::path(std::getenv("CONVOY_SOURCE_DIR")) / "tests/golden/train";
+}
+
+std::vector<json> read_json_lines(const fs::path& file) {
+  std::vector<json> rows;
+  std::ifstream stream(file);
+  for (std::string line; std::getline(stream, line);) rows.push_back(json::parse(line));
+  return rows;
 }
 
 }  // namespace convoy::testing

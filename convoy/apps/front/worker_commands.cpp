@@ -21,9 +21,9 @@ template <class... Flags>
 std::vector<std::string> take_rank_flags(Context& context, HostRanks& ranks,
                                          const std::vector<std::string>& arguments,
                                          Flags&... of_command) {
-  return config::take_flags({config::list_fields(ranks.members), config::list_fields(ranks.devices)},
-                            {config::list_fields(of_command)..., config::list_fields(context.common)},
-                            arguments);
+  return config::take_flags(
+      {config::list_fields(ranks.members), config::list_fields(ranks.devices)},
+      {config::list_fields(of_command)..., config::list_fields(context.common)}, arguments);
 }
 
 int run_eval(Context& context, const std::vector<std::string>& arguments) {
@@ -60,16 +60,24 @@ int run_merge(Context& context, const std::vector<std::string>& arguments) {
   HostRanks one;
   settings::MergeFlags flags;
   settings::ModelSourceFlags model;
-  const std::vector<std::string> left =
-      config::take_flags({config::list_fields(one.devices)},
-                         {config::list_fields(flags), config::list_fields(model),
-                          config::list_fields(context.common)},
-                         arguments);
+  const std::vector<std::string> left = config::take_flags(
+      {config::list_fields(one.devices)},
+      {config::list_fields(flags), config::list_fields(model), config::list_fields(context.common)},
+      arguments);
   return run_worker_on_ranks(context, one, "merge", left);
 }
 
 int run_bench(Context& context, const std::vector<std::string>& arguments) {
-  become_worker(context, "bench", arguments);
+  HostRanks one;
+  settings::BenchFlags flags;
+  settings::BenchTrainFlags train;
+  settings::BenchGenerateFlags generate;
+  const std::vector<std::string> left =
+      config::take_flags({config::list_fields(one.devices)},
+                         {config::list_fields(flags), config::list_fields(train),
+                          config::list_fields(generate), config::list_fields(context.common)},
+                         arguments);
+  return run_worker_on_ranks(context, one, "bench", left);
 }
 
 }  // namespace
@@ -92,36 +100,35 @@ Command eval_command() {
 }
 
 Command score_command() {
-  return {
-      .name = "score",
-      .summary = "negative log-likelihood of each row, with the masks of training",
-      .usage =
-          "convoy score --model D [--adapter D] --data F [--output O.jsonl] "
-          "[--supervise assistant|last|all] [--nproc N]",
-      .examples =
-          "convoy score --model models/tally-3m --data rows.jsonl --output scores.jsonl\n"
-          "convoy score --model models/tally-3m --adapter runs/sums/adapter --data chat.jsonl "
-          "--supervise last",
-      .flag_table = flag_tables<settings::ScoreFlags, settings::ModelFlags, launch::DeviceFlags,
-                                launch::HostRankFlags>,
-      .run = run_score};
+  return {.name = "score",
+          .summary = "negative log-likelihood of each row, with the masks of training",
+          .usage =
+              "convoy score --model D [--adapter D] --data F [--output O.jsonl] "
+              "[--supervise assistant|last|all] [--nproc N]",
+          .examples =
+              "convoy score --model models/tally-3m --data rows.jsonl --output scores.jsonl\n"
+              "convoy score --model models/tally-3m --adapter runs/sums/adapter --data chat.jsonl "
+              "--supervise last",
+          .flag_table = flag_tables<settings::ScoreFlags, settings::ModelFlags, launch::DeviceFlags,
+                                    launch::HostRankFlags>,
+          .run = run_score};
 }
 
 Command generate_command() {
-  return {.name = "generate",
-          .summary = "answers prompts",
-          .usage =
-              "convoy generate --model D [--adapter D] (--prompts F.jsonl | --prompt TEXT | "
-              "--interactive) [--output O.jsonl] [--nproc N]",
-          .examples =
-              "convoy generate --model models/tally-3m --prompt '12 + 7 =' --greedy\n"
-              "convoy generate --model models/tally-3m --adapter runs/sums/adapter --prompts "
-              "test.jsonl --output answers.jsonl --nproc 2\n"
-              "convoy generate --model models/tally-3m --interactive --temperature 0.7",
-          .flag_table = flag_tables<settings::GenerateFlags, settings::SamplingFlags,
-                                    settings::ModelFlags, launch::DeviceFlags,
-                                    launch::HostRankFlags>,
-          .run = run_generate};
+  return {
+      .name = "generate",
+      .summary = "answers prompts",
+      .usage =
+          "convoy generate --model D [--adapter D] (--prompts F.jsonl | --prompt TEXT | "
+          "--interactive) [--output O.jsonl] [--nproc N]",
+      .examples =
+          "convoy generate --model models/tally-3m --prompt '12 + 7 =' --greedy\n"
+          "convoy generate --model models/tally-3m --adapter runs/sums/adapter --prompts "
+          "test.jsonl --output answers.jsonl --nproc 2\n"
+          "convoy generate --model models/tally-3m --interactive --temperature 0.7",
+      .flag_table = flag_tables<settings::GenerateFlags, settings::SamplingFlags,
+                                settings::ModelFlags, launch::DeviceFlags, launch::HostRankFlags>,
+      .run = run_generate};
 }
 
 Command merge_command() {
@@ -132,7 +139,8 @@ Command merge_command() {
               "convoy merge --model models/tally-3m --adapter runs/sums/adapter --output merged\n"
               "convoy merge --model models/tally-3m --adapter runs/sums/adapter --output merged "
               "--dtype bf16",
-          .flag_table = flag_tables<settings::MergeFlags, settings::ModelSourceFlags, launch::DeviceFlags>,
+          .flag_table =
+              flag_tables<settings::MergeFlags, settings::ModelSourceFlags, launch::DeviceFlags>,
           .run = run_merge};
 }
 
@@ -145,7 +153,7 @@ Command bench_command() {
               "convoy bench train --mode full --geometry tiny --no-peer --json\n"
               "convoy bench generate --batches 1,8 --rounds 3",
           .flag_table = flag_tables<settings::BenchFlags, settings::BenchTrainFlags,
-                                    settings::BenchGenerateFlags>,
+                                    settings::BenchGenerateFlags, launch::DeviceFlags>,
           .run = run_bench};
 }
 

@@ -36,12 +36,12 @@ int run_worker_on_ranks(const Context& context, const HostRanks& ranks, const st
   // Ranks of this host alone: a job system or launcher around says nothing about them.
   request.members.env_source = "none";
   const launch::JobSetup setup = launch::set_up_job(request, launch::process_environment());
-  std::vector<std::string> words = {"--devices", devices_of(setup)};
+  std::vector<std::string> words = arguments;
+  words.insert(words.end(), {"--devices", devices_of(setup)});
   for (const std::string& note : setup.notes) context.log().warning(note);
   if (setup.num_local_ranks == 1) {
     if (!setup.visible_devices.empty())
       ::setenv("CUDA_VISIBLE_DEVICES", setup.visible_devices.c_str(), 1);
-    words.insert(words.end(), arguments.begin(), arguments.end());
     become_worker(context, command, words);
   }
   if (!alone.empty())
@@ -53,7 +53,6 @@ int run_worker_on_ranks(const Context& context, const HostRanks& ranks, const st
   words.insert(words.begin(), {worker_program(context).string(), command, "--ranks-folder",
                                scratch.path().string(), "--color",
                                context.use_color(STDERR_FILENO) ? "always" : "never"});
-  words.insert(words.end(), arguments.begin(), arguments.end());
   job.attempt.program = words;
   return say_how_it_ended(context, launch::run_job(job));
 }

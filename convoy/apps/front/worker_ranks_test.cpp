@@ -40,11 +40,12 @@ TEST_F(WorkerRanks, SeveralRanksShareAFolderAndGetTheWordsOfTheirCommand) {
       "echo rank $RANK of $WORLD_SIZE > $3/$RANK\n"
       "until [ -s $3/0 ] && [ -s $3/1 ]; do sleep 0.05; done\n"
       "[ $RANK = 0 ] || exit 0\n"
-      "cat $3/0 $3/1; shift 7; echo \"words: $*\"; echo \"third: $3\"");
+      "cat $3/0 $3/1; shift 5; echo \"words: $*\"; echo \"third: $3\"");
   EXPECT_EQ(end.code, 0) << end.out;
   EXPECT_TRUE(contains(end.out, "rank 0 of 2\nrank 1 of 2\n")) << end.out;
-  EXPECT_TRUE(contains(
-      end.out, "words: --model a model --data rows.jsonl -q --output o.jsonl\nthird: --data\n"))
+  EXPECT_TRUE(contains(end.out,
+                       "words: --model a model --data rows.jsonl -q --output o.jsonl --devices "
+                       "cpu\nthird: --data\n"))
       << end.out;
 }
 
@@ -53,7 +54,7 @@ TEST_F(WorkerRanks, OneRankIsThisProcessWhateverTheEnvironmentSays) {
                                 "score --nproc auto --model m --data d"}) {
     const auto end = convoy(arguments, "echo \"$*\"", "RANK=3 WORLD_SIZE=4");
     EXPECT_EQ(end.code, 0) << end.out;
-    EXPECT_EQ(end.out, "score --devices cpu --model m --data d\n");
+    EXPECT_EQ(end.out, "score --model m --data d --devices cpu\n");
   }
   const auto end = convoy("eval run.yaml train.seed=1 --nproc 2 --samples s.jsonl", "echo \"$*\"");
   EXPECT_EQ(end.out, "eval run.yaml train.seed=1 --samples s.jsonl\n");

@@ -61,14 +61,15 @@ struct Benchmark {
 };
 
 // {"bench","convoy":[...],"peer":[...]}: what each side printed, by round.
-Json run_in_turn(const Benchmark& benchmark, const settings::BenchFlags& flags) {
+Json run_in_turn(const Benchmark& benchmark, const settings::BenchFlags& flags,
+                 const std::string& devices) {
   const fs::path program = fs::read_symlink("/proc/self/exe");
   const char* from_environment = std::getenv("CONVOY_PEER_PYTHON");
   const std::string python = !flags.peer_python.empty()    ? flags.peer_python
                              : from_environment != nullptr ? from_environment
                                                            : "python3";
-  std::string work =
-      fmt::format(" --dtype {} --geometry {} {}", flags.dtype, flags.geometry, benchmark.work);
+  std::string work = fmt::format(" --dtype {} --geometry {} --devices {} {}", flags.dtype,
+                                 flags.geometry, devices, benchmark.work);
   if (flags.threads > 0) work += fmt::format(" --threads {}", flags.threads);
   const std::string own =
       fmt::format("'{}' bench {} --no-peer{}", program.string(), benchmark.name, work);
@@ -100,11 +101,17 @@ Compared compared(const Json& result, const Json::json_pointer& path) {
   return {median(convoy), median(peer), median(ratios)};
 }
 
+// The peak of each side where it computes.
+Json::json_pointer memory_figure(const Json& result) {
+  const bool on_device = result["convoy"].back().contains("peak_device_mb");
+  return Json::json_pointer(on_device ? "/peak_device_mb" : "/peak_rss_mb");
+}
+
 std::string peer_name(const Json& result) { return result["peer"].back()["peer"]; }
 
 void print_train(const Json& result) {
   const Compared speed = compared(result, Json::json_pointer("/tokens_per_s"));
-  const Compared memory = compared(result, Json::json_pointer("/peak_rss_mb"));
+  const Compared memory = compared(result, memory_figure(result));
   std::cout << fmt::format("{:<22}{:>12}{:>12}\n", "", "tokens/s", "peak MiB");
   std::cout << fmt::format("{:<22}{:>12.0f}{:>12.0f}\n", "convoy", speed.convoy, memory.convoy);
   std::cout << fmt::format("{:<22}{:>12.0f}{:>12.0f}\n", peer_name(result), speed.peer,
@@ -114,18 +121,18 @@ void print_train(const Json& result) {
 }
 
 int bench_train(const settings::BenchFlags& flags, const settings::BenchTrainFlags& train,
-                bool json) {
+                const std::string& devices, bool json) {
   if (!flags.peer) {
-    std::cout << recipes::bench_train(flags, train).dump() << std::endl;
+    std::cout << recipes::bench_train(flags, train, devices).dump() << std::endl;
     return 0;
   }
   Json result = run_in_turn({.name = "train",
                              .script = "hf_train.py",
                              .work = fmt::format("--mode {} --seq {} --batch {} --steps {}",
                                                  train.mode, train.seq, train.batch, train.steps)},
-                            flags);
+                            flags, devices);
   result["tokens_per_s_ratio"] = compared(result, Json::json_pointer("/tokens_per_s")).ratio;
-  result["peak_memory_ratio"] = compared(result, Json::json_pointer("/peak_rss_mb")).ratio;
+  result["peak_memory_ratio"] = compared(result, memory_figure(result)).ratio;
   if (json)
     std::cout << result.dump() << std::endl;
   else
@@ -141,15 +148,15 @@ void print_generate(const Json& result) {
                              point["batch"].get<int64_t>(), point["sampling"].get<std::string>(),
                              point["convoy"].get<double>(), point["peer"].get<double>(),
                              point["ratio"].get<double>());
-  const Compared memory = compared(result, Json::json_pointer("/peak_rss_mb"));
+  const Compared memory = compared(result, memory_figure(result));
   std::cout << fmt::format("{:<28}{:>12.0f}{:>24.0f}{:>9.2f}x\n", "peak MiB", memory.convoy,
                            memory.peer, memory.ratio);
 }
 
 int bench_generate(const settings::BenchFlags& flags, const settings::BenchGenerateFlags& generate,
-                   bool json) {
+                   const std::string& devices, bool json) {
   if (!flags.peer) {
-    std::cout << recipes::bench_generate(flags, generate).dump() << std::endl;
+    std::cout << recipes::bench_generate(flags, generate, devices).dump() << std::endl;
     return 0;
   }
   Json result =
@@ -159,7 +166,7 @@ int bench_generate(const settings::BenchFlags& flags, const settings::BenchGener
                        "--batches {} --prompt-tokens {} --new-tokens {} --top-p {} --repeats {}",
                        fmt::join(generate.batches, " "), generate.prompt_tokens,
                        generate.new_tokens, generate.top_p, generate.repeats)},
-                  flags);
+                  flags, devices);
   result["points"] = Json::array();
   for (size_t index = 0; index < result["peer"][0]["points"].size(); ++index) {
     const Json& point = result["peer"][0]["points"][index];
@@ -184,10 +191,11 @@ int bench_command(const Arguments& arguments) {
   const std::string name = arguments.empty() ? "" : arguments.front();
   CommonFlags worker;
   settings::BenchFlags flags;
+  settings::RankFlags ranks;
   const auto parse = [&](const config::Section& own) {
-    const Arguments left =
-        config::parse_flags({own, config::list_fields(flags), config::list_fields(worker)},
-                            {arguments.begin() + 1, arguments.end()});
+    const Arguments left = config::parse_flags(
+        {own, config::list_fields(flags), config::list_fields(ranks), config::list_fields(worker)},
+        {arguments.begin() + 1, arguments.end()});
     if (!left.empty())
       throw ConfigError(fmt::format("`{}` is no flag of bench {}", left.front(), name),
                         {.hint = "see convoy help bench"});
@@ -195,12 +203,12 @@ int bench_command(const Arguments& arguments) {
   if (name == "train") {
     settings::BenchTrainFlags train;
     parse(config::list_fields(train));
-    return bench_train(flags, train, worker.json);
+    return bench_train(flags, train, ranks.devices, worker.json);
   }
   if (name == "generate") {
     settings::BenchGenerateFlags generate;
     parse(config::list_fields(generate));
-    return bench_generate(flags, generate, worker.json);
+    return bench_generate(flags, generate, ranks.devices, worker.json);
   }
   throw ConfigError(
       fmt::format("wanted the name of a benchmark first, train or generate, found `{}`", name),

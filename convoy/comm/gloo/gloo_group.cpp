@@ -119,7 +119,9 @@ std::vector<std::string> GlooGroup::all_gather_bytes(std::string_view bytes) {
   std::copy(bytes.begin(), bytes.end(), input[0].data_ptr<uint8_t>());
   std::vector<std::vector<at::Tensor>> output(1);
   for (int rank = 0; rank < size_; ++rank) output[0].push_back(at::empty_like(input[0]));
-  passages_.enter("all_gather", input[0]).finish([&] { backend_->group->allgather(output, input)->wait(); });
+  passages_.enter("all_gather", input[0]).finish([&] {
+    backend_->group->allgather(output, input)->wait();
+  });
   std::vector<std::string> gathered;
   for (int rank = 0; rank < size_; ++rank) {
     const auto* const data =

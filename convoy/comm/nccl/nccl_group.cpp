@@ -48,7 +48,10 @@ c10::Stream own_stream(at::Device device) {
 class NcclGroup::DeviceWork : public Work {
  public:
   DeviceWork(NcclGroup& group, const Passage& passage, at::Tensor tensor)
-      : group_(group), passage_(passage), tensor_(std::move(tensor)), done_(tensor_.device().type()) {}
+      : group_(group),
+        passage_(passage),
+        tensor_(std::move(tensor)),
+        done_(tensor_.device().type()) {}
 
   c10::Event& done() { return done_; }
   void wait() override {
@@ -120,9 +123,9 @@ void NcclGroup::watch(c10::Event& done) {
     check(state);
     if (Clock::now() > end) {
       abort();
-      throw std::runtime_error(fmt::format(
-          "timed out after {} ms",
-          std::chrono::duration_cast<std::chrono::milliseconds>(timeout_).count()));
+      throw std::runtime_error(
+          fmt::format("timed out after {} ms",
+                      std::chrono::duration_cast<std::chrono::milliseconds>(timeout_).count()));
     }
     std::this_thread::sleep_for(pause);
   }

@@ -25,7 +25,6 @@ class OpNode : public autograd::Node {
     backward_.saved.clear();
   }
 
-
   std::string name() const override { return backward_.op; }
 
   autograd::variable_list apply(autograd::variable_list&& grads) override {
@@ -33,8 +32,7 @@ class OpNode : public autograd::Node {
     if (!grads[0].defined()) return autograd::variable_list(num_outputs());
     const std::lock_guard<std::mutex> lock(mutex_);
     std::vector<at::Tensor> saved;
-    for (const autograd::SavedVariable& variable : saved_)
-      saved.push_back(variable.unpack());
+    for (const autograd::SavedVariable& variable : saved_) saved.push_back(variable.unpack());
     std::vector<bool> wanted;
     for (size_t index = 0; index < num_outputs(); ++index)
       wanted.push_back(task_should_compute_output(index));
