@@ -140,7 +140,8 @@ TEST(Stamp, EachDifferingFieldHasItsOwnMessage) {
       EXPECT_EQ(error.place().key, field);
       const std::string message = error.sentence();
       for (const std::string& part :
-           {field, "old " + field, "new " + field, "--force-stamp " + field})
+           {field, "old " + field, "new " + field, "--force-stamp " + field,
+            std::string("Changed as well: world_size: the checkpoint has `1`, this run `2`")})
         EXPECT_NE(message.find(part), std::string::npos) << message;
       for (const std::string& other : fields)
         EXPECT_EQ(message.find("old " + other) != std::string::npos, other == field) << message;

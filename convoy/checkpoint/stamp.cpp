@@ -84,11 +84,13 @@ std::vector<std::string> require_same_stamp(const Stamp& saved, const Stamp& cur
                                             const std::string& checkpoint) {
   std::vector<std::string> notices;
   std::vector<std::string> refused;
+  std::vector<std::string> also_changed;
   std::string first_field;
   for (const StampDifference& difference : compare(saved, current)) {
     const bool is_forced = std::any_of(forced.begin(), forced.end(), [&](const std::string& name) {
       return name == "all" || name == difference.field;
     });
+    if (difference.informational) also_changed.push_back(difference.sentence());
     if (difference.informational || is_forced) {
       notices.push_back(difference.sentence() +
                         (difference.informational ? "; applied" : "; forced"));
@@ -100,7 +102,10 @@ std::vector<std::string> require_same_stamp(const Stamp& saved, const Stamp& cur
   }
   if (!refused.empty())
     throw ConfigError(
-        fmt::format("the checkpoint was made with other settings. {}", fmt::join(refused, ". ")),
+        fmt::format(
+            "the checkpoint was made with other settings. {}{}{}", fmt::join(refused, ". "),
+            // A hash does not tell which setting changed it.
+            also_changed.empty() ? "" : ". Changed as well: ", fmt::join(also_changed, ", ")),
         {.file = checkpoint,
          .key = first_field,
          .hint = "restore the settings, force the fields you mean to change, or start anew with "

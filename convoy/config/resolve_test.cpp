@@ -77,6 +77,8 @@ TEST_F(Resolve, UnknownKeysNameFileLineAndSuggestion) {
             "run.yaml:2: unknown key `rum`, did you mean `run`?");
   EXPECT_EQ(error_of("learning_rate: 1\n"),
             "run.yaml:1: unknown key `learning_rate`, did you mean `run.learning_rate`?");
+  EXPECT_EQ(error_of("run_batch_size: 1\n"),
+            "run.yaml:1: unknown key `run_batch_size`, did you mean `run.batch_size`?");
   EXPECT_EQ(error_of("run:\n  inner: {qqqqqq: 1}\n"), "run.yaml:2: unknown key `run.inner.qqqqqq`");
   EXPECT_EQ(error_of("run:\n  qqqqqq:\n"), "run.yaml:2: unknown key `run.qqqqqq`");
 }

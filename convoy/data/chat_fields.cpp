@@ -127,7 +127,8 @@ void RowFields::check_content(Json& message, std::string_view where) {
   const auto content = message.find("content");
   if (content == message.end() || content->is_null()) {
     if (calls_tools(message)) return;
-    fail(fmt::format("`content` is missing at {}", where));
+    fail(
+        fmt::format("`content` is {} at {}", content == message.end() ? "missing" : "null", where));
   }
   if (content->is_string()) {
     *content = cut(content->get<std::string>());

@@ -35,6 +35,20 @@ const text::ChatTemplate& required(const text::ChatTemplate* chat_template) {
   return *chat_template;
 }
 
+bool has_parts(const ordered_json& messages) {
+  return std::any_of(messages.begin(), messages.end(), [](const ordered_json& message) {
+    const auto content = message.find("content");
+    return content != message.end() && content->is_array();
+  });
+}
+
+// Templates that were written for texts add a list to one, which Python refuses as well.
+std::string hint_of(const Sample& sample, const ErrorPlace& place) {
+  if (!place.hint.empty() || !has_parts(whole_conversation(sample))) return place.hint;
+  return "the row's content is a list of parts; if this template takes only texts, write the "
+         "content as one string, or name a template for parts with data.template_path";
+}
+
 // Says in which row `work` failed; what failed inside (a line of the template) stays in the message.
 template <class Work>
 auto in_row(const Sample& sample, Work work) {
@@ -47,7 +61,8 @@ auto in_row(const Sample& sample, Work work) {
       message = place.line > 0 ? fmt::format("{}:{}: {}", place.file, place.line, message)
                                : fmt::format("{}: {}", place.file, message);
     if (sample.line == 0) message = fmt::format("row {}: {}", sample.index, message);
-    throw DataError(message, {.file = sample.file, .line = sample.line, .hint = place.hint});
+    throw DataError(message,
+                    {.file = sample.file, .line = sample.line, .hint = hint_of(sample, place)});
   }
 }
 

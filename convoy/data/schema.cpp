@@ -89,7 +89,8 @@ std::string joined(const std::vector<std::string>& words) {
 std::string keys_of(const Json& value) {
   if (!value.is_object()) return fmt::format("a JSON {}", value.type_name());
   std::vector<std::string> keys;
-  for (const auto& [key, ignored] : value.items()) keys.push_back(key);
+  for (const auto& [key, field] : value.items())
+    keys.push_back(field.is_null() ? key + " (null)" : key);
   return keys.empty() ? "no keys" : fmt::format("the keys {}", joined(keys));
 }
 

@@ -85,6 +85,7 @@ TEST(Schema, AmbiguousAndUnknownRowsAreErrorsThatName) {
   expect_error(R"({"question":"q","answer":"a","response":"r"})",
                "answer, response could each be the assistant's text");
   expect_error(R"({"foo":1,"bar":2})", "no row schema fits the keys foo, bar");
+  expect_error(R"({"foo":1,"bar":null})", "no row schema fits the keys foo, bar (null)");
   expect_error(R"({})", "no keys");
   expect_error(R"("text")", "a JSON string");
   expect_error(R"([1,2])", "a JSON array");
@@ -153,7 +154,7 @@ TEST(Schema, MessagesAreChecked) {
   expect_error(R"({"messages":[{"role":"asistant","content":"c"}]})", "did you mean `assistant`");
   expect_error(R"({"messages":[{"role":"user","content":"c"},{"role":"assistant"}]})",
                "`content` is missing at messages[1]");
-  expect_error(R"({"messages":[{"role":"assistant","content":null}]})", "`content` is missing");
+  expect_error(R"({"messages":[{"role":"assistant","content":null}]})", "`content` is null");
   expect_error(R"({"messages":[{"role":"user","content":5}]})", "found a JSON number");
   expect_error(R"({"messages":[{"role":"user","content":[{"type":"image","url":"x"}]}]})",
                "only text parts");

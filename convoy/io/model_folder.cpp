@@ -74,6 +74,15 @@ ModelFolder ModelFolder::locate(const std::string& name, const std::string& revi
   }
   if (fs::exists(name, ignored))
     throw DataError("wanted a model folder, found a file", {.file = name});
+  if (const size_t scheme = name.find("://"); scheme != std::string::npos) {
+    const size_t path = name.find('/', scheme + 3);
+    const std::string id = path == std::string::npos ? "" : name.substr(path + 1);
+    throw DataError("this is an address; a model is named by its folder or its hub id",
+                    {.file = name,
+                     .hint = looks_like_hub_id(id) ? fmt::format("name it {}, after `{}`", id,
+                                                                 download_command(id, revision))
+                                                   : "download it, and name its folder"});
+  }
   if (!looks_like_hub_id(name)) throw DataError("there is no such model folder", {.file = name});
   const fs::path cache = hub_cache_folder();
   const std::optional<HubSnapshot> snapshot = find_in_hub_cache(name, revision, cache);

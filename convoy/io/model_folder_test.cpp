@@ -55,6 +55,17 @@ TEST(ModelFolder, ReadsConfigAndWeights) {
   EXPECT_EQ(model.file_hashes().size(), 3u);
 }
 
+TEST(ModelFolder, AnAddressIsNamedAsOneWithTheIdInIt) {
+  try {
+    ModelFolder::open("https://huggingface.co/Qwen/Qwen2.5-0.5B");
+    ADD_FAILURE() << "an address is no model";
+  } catch (const DataError& error) {
+    EXPECT_NE(error.sentence().find("this is an address"), std::string::npos) << error.sentence();
+    EXPECT_NE(error.sentence().find("name it Qwen/Qwen2.5-0.5B, after `"), std::string::npos)
+        << error.sentence();
+  }
+}
+
 TEST(ModelFolder, PickleOnlyIsRefusedWithTheWayOut) {
   TemporaryFolder folder;
   write_file_atomic(folder / "config.json", "{}");

@@ -126,6 +126,10 @@ class FineTune {
 };
 
 void FineTune::load_base() {
+  if (!placement_.device.is_cpu())
+    log_.info(fmt::format("computing on {}, a rank on each, in {}", kind_of_device(), dtype_));
+  if (settings_.model.dtype == "auto" && settings_.train.bf16 && dtype_ != "bf16")
+    log_.warning(fmt::format("{} has no bf16: computing in {}", placement_.device.str(), dtype_));
   base_.emplace(load_model({.name = settings_.model.name,
                             .revision = settings_.model.revision,
                             .adapter = "",

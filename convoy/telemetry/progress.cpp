@@ -114,7 +114,8 @@ std::string Progress::figures_text(const ProgressFigures& figures) const {
 std::string Progress::line_text(const ProgressFigures& figures) const {
   std::string text = fmt::format("{}: {} {}", options_.label, options_.unit, figures.done);
   if (options_.total > 0)
-    text += fmt::format("/{} {:3}%", options_.total, 100 * figures.done / options_.total);
+    text += fmt::format("/{} {:3}%", options_.total,
+                        std::min<int64_t>(100, 100 * figures.done / options_.total));
   return text + figures_text(figures) + "\n";
 }
 

@@ -58,6 +58,21 @@ TEST(Progress, AFastJobSaysFirstAndLast) {
   EXPECT_EQ(count(text, '\n'), 3) << text;
 }
 
+// A run whose last step was lowered below where it stands.
+TEST(Progress, NeverShowsMoreThanAll) {
+  const TestFolder folder;
+  const auto path = folder.path() / "out";
+  const int descriptor = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+  {
+    Progress progress({.total = 6, .descriptor = descriptor, .style = ProgressStyle::Lines});
+    progress.update({.done = 10});
+    progress.finish();
+  }
+  ::close(descriptor);
+  const std::string text = read_file(path);
+  EXPECT_NE(text.find("10/6 100%"), std::string::npos) << text;
+}
+
 TEST(Progress, ABarRedrawsInPlaceAndEndsItsLine) {
   const std::string text = shown(ProgressStyle::Bar, ColorChoice::Always, 100, 1.0);
   EXPECT_GE(count(text, '\r'), 100);

@@ -2,6 +2,7 @@
 //
 // Models of every family on the simulated device, bit for bit as on the CPU with the same table of ops. A tensor left on the
 // other device, a missing wait or a read by the host ends the test.
+#include <c10/core/impl/VirtualGuardImpl.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -189,6 +190,37 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{.model = "gemma3", .lora = true, .dora = true},
                       Case{.model = "gemma3", .dtype = at::kBFloat16}),
     [](const auto& tested) { return tested.param.name(); });
+
+// What the tests above would miss if the simulated device did not find it.
+TEST(PlantedFault, ABatchLeftOnTheHostIsFound) {
+  simulated::install(2);
+  const auto model = models::load_causal_lm(folder_of("llama"), at::kFloat, simulated::device(0));
+  const train::LabelledBatch on_host = train::assemble_batch(rows(), {0, 1}, at::kCPU);
+  EXPECT_THROW(model->hidden_states(on_host.tokens, {}), c10::Error);
+  const train::LabelledBatch elsewhere =
+      train::assemble_batch(rows(), {0, 1}, simulated::device(1));
+  EXPECT_THROW(model->hidden_states(elsewhere.tokens, {}), c10::Error);
+}
+
+TEST(PlantedFaultDeathTest, AReadByTheHostIsFound) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  simulated::install(2);
+  const auto model = models::load_causal_lm(folder_of("llama"), at::kFloat, simulated::device(0));
+  const at::Tensor weight = model->parameters().front().value;
+  EXPECT_DEATH(std::printf("%f", weight.const_data_ptr<float>()[0]), "memory of|block of");
+}
+
+TEST(PlantedFault, AWaitThatIsMissingIsFound) {
+  simulated::install(2);
+  const auto model = models::load_causal_lm(folder_of("llama"), at::kFloat, simulated::device(0));
+  const train::LabelledBatch batch = train::assemble_batch(rows(), {0, 1}, simulated::device(0));
+  const at::Tensor hidden_TD = model->hidden_states(batch.tokens, {});
+  const c10::impl::VirtualGuardImpl guard(simulated::device(0).type());
+  const c10::Stream before = guard.exchangeStream(guard.getNewStream(simulated::device(0)));
+  EXPECT_THROW(hidden_TD.detach().mul(2), c10::Error);  // another stream, which has not waited
+  guard.exchangeStream(before);
+  EXPECT_NO_THROW(hidden_TD.detach().mul(2));
+}
 
 // Greedy tokens through the cache, two rows of unequal prompts.
 std::vector<int64_t> greedy(const std::string& name, at::Device device) {

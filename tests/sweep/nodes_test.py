@@ -144,10 +144,12 @@ class Sweeps:
         for row in rows:
             for name in ("seconds", "guesses_per_second"):
                 del row[name]
-        return said("export", "--format", "wide") + json.dumps(rows)
+        return said("export", "--format", "wide").splitlines() + [json.dumps(row) for row in rows]
 
     def check(self, store):
-        assert self.results(store) == self.wanted, f"results of {store} are others"
+        found = self.results(store)
+        others = [f"{line}\n  in place of\n{wanted}" for line, wanted in zip(found, self.wanted) if line != wanted]
+        assert found == self.wanted, "\n".join([f"results of {store} are others:", *others])
 
     def work_of(self, node):
         deadline = time.monotonic() + 30

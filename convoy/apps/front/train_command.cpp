@@ -192,15 +192,29 @@ fs::path store_config(const telemetry::RunFolder& folder, const config::Resolved
   return proposed;
 }
 
+// The words without flags. A setting that was typed as a flag is named as one.
+std::vector<std::string> parse_train_flags(const std::vector<config::Section>& lists,
+                                           const std::vector<std::string>& arguments) {
+  try {
+    return parse_launcher_flags(lists, arguments, config::Positionals::Anywhere);
+  } catch (const ConfigError& error) {
+    const std::string& flag = error.place().key;
+    const std::string setting = setting_of_flag(flag);
+    if (setting.empty() || std::string_view(error.what()).find("unknown flag") != 0) throw;
+    throw ConfigError(fmt::format("unknown flag {}: {} is a setting", flag, setting),
+                      {.key = flag, .hint = fmt::format("write it as {}=VALUE", setting)});
+  }
+}
+
 Invocation read_command_line(Context& context, const std::vector<std::string>& arguments) {
   Invocation found;
   launch::MemberFlags members;
   launch::read_pet_variables({config::list_fields(members)}, launch::process_environment());
-  found.rest = with_flags(
-      parse_launcher_flags({config::list_fields(found.flags), config::list_fields(members),
-                            config::list_fields(context.common)},
-                           arguments),
-      found.flags);
+  found.rest =
+      with_flags(parse_train_flags({config::list_fields(found.flags), config::list_fields(members),
+                                    config::list_fields(context.common)},
+                                   arguments),
+                 found.flags);
   found.request = worker_request(context, found.flags);
   found.request.members = members;
   return found;

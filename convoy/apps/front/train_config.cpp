@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+
 #include "convoy/apps/front/build_facts.h"
 #include "convoy/base/error.h"
 #include "convoy/config/describe.h"
@@ -32,6 +34,25 @@ config::Resolved read_train_config(settings::TrainSettings& train,
   config::Resolved resolved = settings::resolve_train(train, std::move(sources), wanted);
   for (const std::string& notice : resolved.notices()) log.info(notice);
   return resolved;
+}
+
+std::string setting_of_flag(const std::string& flag) {
+  if (!flag.starts_with("--")) return {};
+  std::string name =
+      flag.substr(2, flag.find('=') == std::string::npos ? std::string::npos : flag.find('=') - 2);
+  std::replace(name.begin(), name.end(), '-', '_');
+  settings::TrainSettings train;
+  std::string meant;
+  config::for_each_field(
+      config::list_fields(train), "", [&](const std::string& path, const config::Field& field) {
+        std::string joined = path;
+        std::replace(joined.begin(), joined.end(), '.', '_');
+        const bool is_alias =
+            std::find(field.aliases.begin(), field.aliases.end(), name) != field.aliases.end();
+        if (meant.empty() && (field.name == name || joined == name || path == name || is_alias))
+          meant = path;
+      });
+  return meant;
 }
 
 std::string train_config_markdown() {
