@@ -2,8 +2,8 @@
 //
 // Per chunk of supervised rows: logits = hidden W^T in fp32 (a thread per range of vocabulary
 // panels), log-sum-exp and softmax in fp32, then d_hidden = p W and, if wanted, d_weight += p^T
-// hidden, with p rounded to the model's type. The weight is packed block by block as it is read, so
-// it exists only once in memory.
+// hidden, with p rounded to the model's type in the place of the logits. The weight is packed block
+// by block as it is read, so it exists only once in memory.
 #include <numeric>
 
 #include "convoy/kernels/cross_entropy/linear_cross_entropy_ops.h"
@@ -14,17 +14,28 @@ namespace convoy::kernels {
 namespace {
 
 // Logits alive at a time. Larger chunks read the weight less often, smaller ones stay in cache.
-constexpr int64_t kLogitBytes = 32 << 20;
+constexpr int64_t kLogitBytes = 128 << 20;
 constexpr int64_t kMostRows = 256;
-// Vocabulary rows that a thread packs and multiplies at a time.
-constexpr int64_t kVocabBlock = 128;
+// Vocabulary rows that a thread packs and multiplies at a time for logits, hidden columns for
+// their gradient.
+constexpr int64_t kBlockColumns = 128;
+// Vocabulary rows, as bytes of p, that the gradient of hidden sums at a time.
+constexpr int64_t kInnerBytes = 1024;
 // Rows are shared out in multiples of what the GEMM loop keeps in registers.
 constexpr int64_t kRowsTogether = 8;
 
-int64_t rows_per_chunk(int64_t vocab) {
-  const int64_t fitting =
-      kLogitBytes / (round_up(vocab, kPanelColumns) * static_cast<int64_t>(sizeof(float)));
-  return std::clamp<int64_t>(fitting, 1, kMostRows);
+int64_t parts(int64_t total, int64_t of) { return (total + of - 1) / of; }
+
+// Elements between rows of logits: an odd number of cache line pairs, so that the rows of one
+// block of the GEMM loop do not fall into one set of the cache.
+int64_t logit_stride(int64_t vocab) { return (parts(vocab, kPanelColumns) | 1) * kPanelColumns; }
+
+// Chunks of about equal size.
+int64_t rows_per_chunk(int64_t rows, int64_t vocab) {
+  const int64_t fitting = kLogitBytes / (logit_stride(vocab) * static_cast<int64_t>(sizeof(float)));
+  const int64_t chunks =
+      parts(std::max<int64_t>(rows, 1), std::clamp<int64_t>(fitting, 1, kMostRows));
+  return std::min(round_up(parts(rows, chunks), kRowsTogether), std::max<int64_t>(rows, 1));
 }
 
 template <class Element>
@@ -35,22 +46,21 @@ class Head {
         weight_(weight_VD.const_data_ptr<Element>()),
         features_(weight_VD.size(1)),
         vocab_(weight_VD.size(0)),
-        stride_(round_up(vocab_, kPanelColumns)),
-        blocks_((vocab_ + kVocabBlock - 1) / kVocabBlock),
-        logits_(at::empty({rows_per_chunk(vocab_) * stride_}, at::kFloat)) {}
+        chunk_rows_(rows_per_chunk(hidden_ND.size(0), vocab_)),
+        stride_(logit_stride(vocab_)),
+        logits_(at::empty({chunk_rows_ * stride_}, at::kFloat)) {}
 
-  int64_t chunk_rows() const { return rows_per_chunk(vocab_); }
-  const float* logits(int64_t row) const { return logits_.const_data_ptr<float>() + row * stride_; }
+  int64_t chunk_rows() const { return chunk_rows_; }
   float* logits(int64_t row) { return logits_.mutable_data_ptr<float>() + row * stride_; }
 
   // Fills logits(0 .. count) for hidden rows begin .. begin + count.
   void compute_logits(int64_t begin, int64_t count) {
-    for_tasks(blocks_, [&]() -> TaskBody {
+    for_tasks(parts(vocab_, kBlockColumns), [&]() -> TaskBody {
       auto packed = std::make_shared<std::vector<Element>>(
-          packed_elements<Element>({.m = 0, .n = kVocabBlock, .k = features_}));
+          packed_elements<Element>({.m = 0, .n = kBlockColumns, .k = features_}));
       return [this, packed, begin, count](int64_t block) {
-        const int64_t first = block * kVocabBlock;
-        const GemmShape shape{count, std::min(kVocabBlock, vocab_ - first), features_};
+        const int64_t first = block * kBlockColumns;
+        const GemmShape shape{count, std::min(kBlockColumns, vocab_ - first), features_};
         loops_.pack_columns(weight_ + first * features_, features_, shape, packed->data());
         loops_.multiply(hidden_ + begin * features_, features_,
                         {packed->data(), panel_elements<Element>(features_)}, logits(0) + first,
@@ -59,38 +69,35 @@ class Head {
     });
   }
 
-  // Replaces the logits of a row by d(loss)/d(logits) and returns its loss.
+  // Replaces the logits of a row by p = d(loss)/d(logits), rounded, and returns its loss.
   double differentiate(int64_t row, int64_t label) {
     float* values = logits(row);
     const float log_sum_exp = loops_.log_sum_exp(values, vocab_, nullptr);
-    const double loss = static_cast<double>(log_sum_exp) - static_cast<double>(values[label]);
-    float_loops_.softmax_row(values, values, vocab_, log_sum_exp);
-    values[label] -= 1.0f;
-    return loss;
+    const float of_label = values[label];
+    float p_of_label = 0;
+    float_loops_.softmax_row(&of_label, &p_of_label, 1, log_sum_exp);
+    // In place: the loop writes no further than it has read.
+    loops_.softmax_row(values, p(row), vocab_, log_sum_exp);
+    p(row)[label] = static_cast<Element>(p_of_label - 1.0f);
+    return static_cast<double>(log_sum_exp) - static_cast<double>(of_label);
   }
 
-  // grad_hidden rows begin .. begin + count = p W. Rows are split, so no sum crosses threads.
+  // grad_hidden rows begin .. begin + count = p W. No sum crosses threads: tasks are blocks of
+  // columns, and of rows where there are more threads.
   void store_grad_hidden(int64_t begin, int64_t count, Element* grad_hidden) {
-    const int64_t share =
-        round_up((count + at::get_num_threads() - 1) / at::get_num_threads(), kRowsTogether);
-    const int64_t padded = round_up(features_, kPanelColumns);
-    for_tasks((count + share - 1) / share, [&]() -> TaskBody {
-      auto scratch = std::make_shared<Scratch>(features_, share);
+    const int64_t column_tasks = parts(features_, kBlockColumns);
+    const int64_t row_tasks = parts(at::get_num_threads(), column_tasks);
+    const int64_t share = round_up(parts(count, row_tasks), kRowsTogether);
+    for_tasks(column_tasks * parts(count, share), [&]() -> TaskBody {
+      auto scratch = std::make_shared<Scratch>(share);
       return [=, this](int64_t task) {
-        const int64_t first_row = task * share;
-        const int64_t rows = std::min(share, count - first_row);
-        for (int64_t first = 0; first < vocab_; first += kVocabBlock) {
-          const GemmShape shape{rows, features_, std::min(kVocabBlock, vocab_ - first)};
-          round_block(first_row, rows, first, shape.k, scratch->p.data());
-          loops_.pack_rows(weight_ + first * features_, features_, shape, scratch->packed.data());
-          loops_.multiply(scratch->p.data(), kVocabBlock,
-                          {scratch->packed.data(), panel_elements<Element>(shape.k)},
-                          scratch->sums.data(), padded, shape, first > 0);
-        }
-        for (int64_t row = 0; row < rows; ++row) {
-          loops_.round_row(scratch->sums.data() + row * padded,
-                           grad_hidden + (begin + first_row + row) * features_, features_, 1.0f);
-        }
+        const int64_t column = task % column_tasks * kBlockColumns;
+        const int64_t row = task / column_tasks * share;
+        sum_grad_hidden(row, std::min(share, count - row), column, *scratch);
+        const int64_t width = std::min(kBlockColumns, features_ - column);
+        for (int64_t at = 0; at < std::min(share, count - row); ++at)
+          loops_.round_row(scratch->sums.data() + at * kBlockColumns,
+                           grad_hidden + (begin + row + at) * features_ + column, width, 1.0f);
       };
     });
   }
@@ -101,16 +108,12 @@ class Head {
     const GemmShape packed_shape{.m = 0, .n = features_, .k = count};
     std::vector<Element> packed(packed_elements<Element>(packed_shape));
     loops_.pack_rows(hidden_ + begin * features_, features_, packed_shape, packed.data());
-    for_tasks(blocks_, [&]() -> TaskBody {
-      auto transposed = std::make_shared<std::vector<Element>>(kVocabBlock * count);
+    for_tasks(parts(vocab_, kBlockColumns), [&]() -> TaskBody {
+      auto transposed = std::make_shared<std::vector<Element>>(kBlockColumns * count);
       return [this, transposed, &packed, count, padded, grad_weight](int64_t block) {
-        const int64_t first = block * kVocabBlock;
-        const int64_t width = std::min(kVocabBlock, vocab_ - first);
-        for (int64_t row = 0; row < count; ++row) {
-          const float* p = logits(row) + first;
-          for (int64_t at = 0; at < width; ++at)
-            (*transposed)[at * count + row] = static_cast<Element>(p[at]);
-        }
+        const int64_t first = block * kBlockColumns;
+        const int64_t width = std::min(kBlockColumns, vocab_ - first);
+        loops_.transpose(p(0) + first, p_stride(), {count, width}, transposed->data(), count);
         loops_.multiply(transposed->data(), count, {packed.data(), panel_elements<Element>(count)},
                         grad_weight + first * padded, padded, {width, features_, count}, true);
       };
@@ -118,21 +121,34 @@ class Head {
   }
 
  private:
+  static constexpr int64_t kInner = kInnerBytes / static_cast<int64_t>(sizeof(Element));
+
   struct Scratch {
-    std::vector<Element> p;
     std::vector<Element> packed;
     std::vector<float> sums;
 
-    Scratch(int64_t features, int64_t rows)
-        : p(rows * kVocabBlock),
-          packed(packed_elements<Element>({.m = 0, .n = features, .k = kVocabBlock})),
-          sums(rows * round_up(features, kPanelColumns)) {}
+    explicit Scratch(int64_t rows)
+        : packed(packed_elements<Element>({.m = 0, .n = kBlockColumns, .k = kInner})),
+          sums(rows * kBlockColumns) {}
   };
 
-  void round_block(int64_t first_row, int64_t rows, int64_t first, int64_t width,
-                   Element* to) const {
-    for (int64_t row = 0; row < rows; ++row) {
-      loops_.round_row(logits(first_row + row) + first, to + row * kVocabBlock, width, 1.0f);
+  // p lies in the logits, each row at the begin of its row.
+  int64_t p_stride() const {
+    return stride_ * static_cast<int64_t>(sizeof(float) / sizeof(Element));
+  }
+  Element* p(int64_t row) {
+    return static_cast<Element*>(logits_.mutable_data_ptr()) + row * p_stride();
+  }
+
+  void sum_grad_hidden(int64_t row, int64_t rows, int64_t column, Scratch& scratch) {
+    const int64_t width = std::min(kBlockColumns, features_ - column);
+    for (int64_t first = 0; first < vocab_; first += kInner) {
+      const GemmShape shape{rows, width, std::min(kInner, vocab_ - first)};
+      loops_.pack_rows(weight_ + first * features_ + column, features_, shape,
+                       scratch.packed.data());
+      loops_.multiply(p(row) + first, p_stride(),
+                      {scratch.packed.data(), panel_elements<Element>(shape.k)},
+                      scratch.sums.data(), kBlockColumns, shape, first > 0);
     }
   }
 
@@ -142,8 +158,8 @@ class Head {
   const Element* weight_;
   int64_t features_;
   int64_t vocab_;
+  int64_t chunk_rows_;
   int64_t stride_;
-  int64_t blocks_;
   at::Tensor logits_;
 };
 

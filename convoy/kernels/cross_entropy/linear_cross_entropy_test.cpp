@@ -50,6 +50,29 @@ TEST(LinearCrossEntropy, EqualsReferenceWithIgnoredLabels) {
   }
 }
 
+TEST(LinearCrossEntropy, SeveralBlocksOfEveryDimension) {
+  for (auto dtype : {at::kFloat, at::kBFloat16})
+    EXPECT_LT(errors_of(460, 150, 1300, dtype).worst(), testing::tolerance(dtype, 1300)) << dtype;
+}
+
+TEST(LinearCrossEntropy, BitsDoNotDependOnThreads) {
+  if (!testing::runs_cpu_table()) GTEST_SKIP() << "LibTorch's products may depend on them";
+  const int before = at::get_num_threads();
+  for (auto dtype : {at::kFloat, at::kBFloat16}) {
+    Tensors first;
+    for (const int threads : {1, 2, 5}) {
+      at::set_num_threads(threads);
+      const at::Tensor hidden = testing::sample({100, 70}, dtype, 1).requires_grad_(true);
+      const at::Tensor weight = testing::sample({600, 70}, dtype, 2).requires_grad_(true);
+      const at::Tensor loss = linear_cross_entropy(hidden, weight, labelled(labels_of(100, 600)));
+      const Tensors found = torch::autograd::grad({loss}, {hidden, weight});
+      if (first.empty()) first = found;
+      EXPECT_TRUE(at::equal(found[0], first[0]) && at::equal(found[1], first[1])) << threads;
+    }
+    at::set_num_threads(before);
+  }
+}
+
 TEST(LinearCrossEntropy, PlantedErrorIsSeen) {
   for (auto dtype : {at::kFloat, at::kBFloat16}) {
     EXPECT_GT(errors_of(40, 19, 33, dtype, 1).worst(), testing::tolerance(dtype, 40));
@@ -88,7 +111,7 @@ TEST(LinearCrossEntropy, ALabelBeyondTheVocabularyIsRefused) {
                  StateError);
 }
 
-// All logits of this batch would be 1 GiB; chunks of them are 32 MiB.
+// All logits of this batch would be 1 GiB; chunks of them are 128 MiB.
 TEST(LinearCrossEntropy, NeverHoldsAllLogits) {
   if (!testing::runs_cpu_table()) GTEST_SKIP() << "a chunk of the table for devices is larger";
   constexpr int64_t kTokens = 1024;

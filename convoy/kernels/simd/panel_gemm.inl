@@ -59,17 +59,18 @@ CONVOY_INLINE RegisterFloats multiply_add(RegisterFloats c, const c10::BFloat16*
 }
 #endif
 
-template <class Element, int64_t rows>
+// `parts`: registers of a row that hold columns, all of a panel or its first half.
+template <class Element, int64_t rows, int64_t parts>
 inline void multiply_block(const Element* a, int64_t stride_a, const Element* panel, float* c,
                            int64_t stride_c, int64_t k, bool accumulate) {
   constexpr int64_t pair = kPair<Element>;
   constexpr int64_t step = kPanelColumns * pair;
-  RegisterFloats sums[rows][kRegistersOfRow];
+  RegisterFloats sums[rows][parts];
   // Every loop over rows and registers must unroll, or the sums leave their registers.
 #pragma GCC unroll 8
   for (int64_t row = 0; row < rows; ++row) {
 #pragma GCC unroll 8
-    for (int64_t part = 0; part < kRegistersOfRow; ++part)
+    for (int64_t part = 0; part < parts; ++part)
       sums[row][part] = accumulate ? load_register<RegisterFloats>(c + row * stride_c +
                                                                    part * kRegisterLanes)
                                    : RegisterFloats{};
@@ -79,7 +80,7 @@ inline void multiply_block(const Element* a, int64_t stride_a, const Element* pa
 #pragma GCC unroll 8
     for (int64_t row = 0; row < rows; ++row) {
 #pragma GCC unroll 8
-      for (int64_t part = 0; part < kRegistersOfRow; ++part)
+      for (int64_t part = 0; part < parts; ++part)
         sums[row][part] = multiply_add(sums[row][part], a + row * stride_a + at,
                                        panel + part * kRegisterLanes * pair);
     }
@@ -89,7 +90,7 @@ inline void multiply_block(const Element* a, int64_t stride_a, const Element* pa
     for (int64_t row = 0; row < rows; ++row) {
       const Element last[2] = {a[row * stride_a + whole], Element(0.0f)};
 #pragma GCC unroll 8
-      for (int64_t part = 0; part < kRegistersOfRow; ++part)
+      for (int64_t part = 0; part < parts; ++part)
         sums[row][part] =
             multiply_add(sums[row][part], last, panel + part * kRegisterLanes * pair);
     }
@@ -97,65 +98,109 @@ inline void multiply_block(const Element* a, int64_t stride_a, const Element* pa
 #pragma GCC unroll 8
   for (int64_t row = 0; row < rows; ++row) {
 #pragma GCC unroll 8
-    for (int64_t part = 0; part < kRegistersOfRow; ++part)
+    for (int64_t part = 0; part < parts; ++part)
       __builtin_memcpy(c + row * stride_c + part * kRegisterLanes, &sums[row][part],
                        sizeof sums[row][part]);
   }
 }
 
 // The last, smaller block of rows.
-template <class Element, int64_t rows>
+template <class Element, int64_t rows, int64_t parts>
 inline void multiply_rest(int64_t rest, const Element* a, int64_t stride_a, const Element* panel,
                           float* c, int64_t stride_c, int64_t k, bool accumulate) {
   if constexpr (rows > 0) {
     if (rest == rows)
-      return multiply_block<Element, rows>(a, stride_a, panel, c, stride_c, k, accumulate);
-    multiply_rest<Element, rows - 1>(rest, a, stride_a, panel, c, stride_c, k, accumulate);
+      return multiply_block<Element, rows, parts>(a, stride_a, panel, c, stride_c, k, accumulate);
+    multiply_rest<Element, rows - 1, parts>(rest, a, stride_a, panel, c, stride_c, k, accumulate);
   }
+}
+
+template <class Element, int64_t parts>
+inline void multiply_panel(const Element* a, int64_t stride_a, const Element* panel, float* c,
+                           int64_t stride_c, GemmShape shape, bool accumulate) {
+  int64_t row = 0;
+  for (; row + kBlockRows <= shape.m; row += kBlockRows) {
+    multiply_block<Element, kBlockRows, parts>(a + row * stride_a, stride_a, panel,
+                                               c + row * stride_c, stride_c, shape.k, accumulate);
+  }
+  multiply_rest<Element, kBlockRows - 1, parts>(shape.m - row, a + row * stride_a, stride_a, panel,
+                                                c + row * stride_c, stride_c, shape.k, accumulate);
 }
 
 template <class Element>
 void multiply(const Element* a, int64_t stride_a, PackedView<Element> b, float* c, int64_t stride_c,
               GemmShape shape, bool accumulate) {
   const Element* panel = b.panels;
-  for (int64_t column = 0; column < shape.n; column += kPanelColumns, panel += b.panel_stride) {
-    int64_t row = 0;
-    for (; row + kBlockRows <= shape.m; row += kBlockRows) {
-      multiply_block<Element, kBlockRows>(a + row * stride_a, stride_a, panel,
-                                          c + row * stride_c + column, stride_c, shape.k,
-                                          accumulate);
-    }
-    multiply_rest<Element, kBlockRows - 1>(shape.m - row, a + row * stride_a, stride_a, panel,
-                                           c + row * stride_c + column, stride_c, shape.k,
-                                           accumulate);
+  int64_t column = 0;
+  for (; column + kPanelColumns / 2 < shape.n; column += kPanelColumns, panel += b.panel_stride) {
+    multiply_panel<Element, kRegistersOfRow>(a, stride_a, panel, c + column, stride_c, shape,
+                                             accumulate);
+  }
+  if (column < shape.n) {
+    multiply_panel<Element, kRegistersOfRow / 2>(a, stride_a, panel, c + column, stride_c, shape,
+                                                 accumulate);
   }
 }
 
-// Two rows of floats as one row of interleaved bf16.
-CONVOY_INLINE void store_pairs(c10::BFloat16* to, Floats first, Floats second) {
-  const Words words = (rounded_words(first) >> 16) | (rounded_words(second) & 0xffff0000u);
-  __builtin_memcpy(to, &words, sizeof words);
+// Two rows as one row of words: bf16 of both, or fp32 of the first.
+CONVOY_INLINE Words load_pairs(const float* first, const float* second, c10::BFloat16*) {
+  return (rounded_words(load(first)) >> 16) | (rounded_words(load(second)) & 0xffff0000u);
 }
-CONVOY_INLINE void store_pairs(float* to, Floats first, Floats) { store(to, first); }
+CONVOY_INLINE Words load_pairs(const c10::BFloat16* first, const c10::BFloat16* second,
+                               c10::BFloat16*) {
+  return reinterpret_cast<Words>(load(first)) >> 16 | reinterpret_cast<Words>(load(second));
+}
+CONVOY_INLINE Words load_pairs(const float* first, const float*, float*) {
+  return reinterpret_cast<Words>(load(first));
+}
+
+// Columns of a panel or fewer, zero-padded; from == to's type or wider.
+template <class From, class Element>
+void pack_panel_part(const From* b, int64_t stride, int64_t columns, int64_t k, Element* packed) {
+  constexpr int64_t pair = kPair<Element>;
+  From rows[2][kPanelColumns]{};
+  for (int64_t at = 0; at < k; at += pair, packed += kPanelColumns * pair) {
+    std::copy_n(b + at * stride, columns, rows[0]);
+    if (pair == 2 && at + 1 < k) std::copy_n(b + (at + 1) * stride, columns, rows[1]);
+    if (pair == 2 && at + 1 == k) std::fill_n(rows[1], kPanelColumns, From(0.0f));
+    for (int64_t half = 0; half < kPanelColumns; half += kLanes) {
+      const Words words = load_pairs(rows[0] + half, rows[1] + half, packed);
+      __builtin_memcpy(packed + half * pair, &words, sizeof words);
+    }
+  }
+}
 
 template <class From, class Element>
 void pack_rows_from(const From* b, int64_t stride, GemmShape shape, Element* packed) {
   constexpr int64_t pair = kPair<Element>;
-  for (int64_t column = 0; column < shape.n; column += kPanelColumns) {
-    for (int64_t k = 0; k < shape.k; k += pair) {
-      for (int64_t half = 0; half < kPanelColumns; half += kLanes, packed += kLanes * pair) {
-        const int64_t count = shape.n - column - half;
-        const From* first = b + k * stride + column + half;
-        const bool paired = pair == 2 && k + 1 < shape.k;
-        if (count >= kLanes) {
-          store_pairs(packed, load(first), paired ? load(first + stride) : Floats{});
-        } else {
-          store_pairs(packed, load_part(first, count),
-                      paired ? load_part(first + stride, count) : Floats{});
-        }
+  const int64_t panel_stride = panel_elements<Element>(shape.k);
+  const int64_t whole_k = shape.k / pair * pair;
+  const int64_t whole_n = shape.n / kPanelColumns * kPanelColumns;
+  for (int64_t column = 0; column < whole_n; column += kPanelColumns, packed += panel_stride) {
+    const From* from = b + column;
+    Element* to = packed;
+    for (int64_t k = 0; k < whole_k; k += pair, from += pair * stride, to += pair * kPanelColumns) {
+#pragma GCC unroll 2
+      for (int64_t half = 0; half < kPanelColumns; half += kLanes) {
+        const Words words = load_pairs(from + half, from + half + stride, to);
+        __builtin_memcpy(to + half * pair, &words, sizeof words);
       }
     }
+    if (whole_k < shape.k) pack_panel_part(from, stride, kPanelColumns, 1, to);
   }
+  if (whole_n < shape.n)
+    pack_panel_part(b + whole_n, stride, shape.n - whole_n, shape.k, packed);
+}
+
+struct Span {
+  int64_t begin, end;
+};
+template <class Element>
+void transpose_plainly(const Element* from, int64_t stride, Span columns, Span rows, Element* to,
+                       int64_t to_stride) {
+  for (int64_t row = rows.begin; row < rows.end; ++row)
+    for (int64_t column = columns.begin; column < columns.end; ++column)
+      to[column * to_stride + row] = from[row * stride + column];
 }
 
 #if CONVOY_SIMD_LEVEL >= 2
@@ -222,7 +267,39 @@ void pack_columns(const Element* b_t, int64_t stride, GemmShape shape, Element* 
   for (int64_t k = 0; k < padded_k; k += pair)
     std::fill_n(last + k * kPanelColumns + kLanes * pair, kLanes * pair, Element(0.0f));
 }
+
+// Pairs of rows become words, sixteen of which are transposed together.
+template <class Element>
+void transpose_rows(const Element* from, int64_t stride, RowShape shape, Element* to,
+                    int64_t to_stride) {
+  constexpr int64_t pair = kPair<Element>;
+  constexpr int64_t kTile = kLanes * pair;
+  const int64_t tiled_rows = shape.rows / kTile * kTile;
+  const int64_t tiled_columns = shape.width / kLanes * kLanes;
+  for (int64_t column = 0; column < tiled_columns; column += kLanes) {
+    for (int64_t row = 0; row < tiled_rows; row += kTile) {
+      Ints words[kLanes];
+#pragma GCC unroll 16
+      for (int64_t at = 0; at < kLanes; ++at) {
+        const Element* first = from + (row + at * pair) * stride + column;
+        words[at] = reinterpret_cast<Ints>(load_pairs(first, first + stride * (pair - 1), to));
+      }
+      transpose(words);
+#pragma GCC unroll 16
+      for (int64_t lane = 0; lane < kLanes; ++lane)
+        __builtin_memcpy(to + (column + lane) * to_stride + row, words + lane, sizeof(Ints));
+    }
+  }
+  transpose_plainly(from, stride, {0, tiled_columns}, {tiled_rows, shape.rows}, to, to_stride);
+  transpose_plainly(from, stride, {tiled_columns, shape.width}, {0, shape.rows}, to, to_stride);
+}
 #else
+template <class Element>
+void transpose_rows(const Element* from, int64_t stride, RowShape shape, Element* to,
+                    int64_t to_stride) {
+  transpose_plainly(from, stride, {0, shape.width}, {0, shape.rows}, to, to_stride);
+}
+
 // Columns lie strided in a panel; a tile of k keeps the panel lines that it writes in cache.
 template <class Element>
 void pack_columns(const Element* b_t, int64_t stride, GemmShape shape, Element* packed) {

@@ -154,7 +154,10 @@ struct SimdKernels {
                        Element* packed);  // b_t[n][k]
   void (*pack_float_rows)(const float* b, int64_t stride, GemmShape shape,
                           Element* packed);  // rounds
-  // C [m, round_up(n)] = A [m, k] B, or C += A B.
+  // to[column][row] = from[row][column].
+  void (*transpose)(const Element* from, int64_t stride, RowShape shape, Element* to,
+                    int64_t to_stride);
+  // C [m, round_up(n)] = A [m, k] B, or C += A B. What C's columns from n on hold is not defined.
   void (*multiply)(const Element* a, int64_t stride_a, PackedView<Element> b, float* c,
                    int64_t stride_c, GemmShape shape, bool accumulate);
 };

@@ -38,10 +38,37 @@ void check_multiply(CpuIsa isa, GemmShape shape) {
 
 TEST(SimdKernels, MultiplyOnEveryLevel) {
   for (CpuIsa isa : usable_cpu_isas()) {
-    for (GemmShape shape :
-         {GemmShape{1, 1, 1}, {8, 32, 64}, {17, 33, 5}, {5, 70, 131}, {64, 96, 2}}) {
+    for (GemmShape shape : {GemmShape{1, 1, 1},
+                            {8, 32, 64},
+                            {17, 33, 5},
+                            {5, 70, 131},
+                            {64, 96, 2},
+                            {11, 16, 9},
+                            {9, 44, 8}}) {
       check_multiply<float>(isa, shape);
       check_multiply<at::BFloat16>(isa, shape);
+    }
+  }
+}
+
+template <class Element>
+void check_transpose(CpuIsa isa, int64_t rows, int64_t columns) {
+  const auto dtype = c10::CppTypeToScalarType<Element>::value;
+  const at::Tensor from = testing::sample({rows, columns + 3}, dtype, 1);
+  const at::Tensor to = at::full({columns, rows + 5}, 7.0, dtype);
+  simd_kernels<Element>(isa).transpose(from.const_data_ptr<Element>(), columns + 3, {rows, columns},
+                                       to.mutable_data_ptr<Element>(), rows + 5);
+  EXPECT_TRUE(at::equal(to.slice(1, 0, rows), from.slice(1, 0, columns).t()))
+      << cpu_isa_name(isa) << " " << rows << "x" << columns;
+  EXPECT_TRUE(to.slice(1, rows).eq(7.0).all().item<bool>());
+}
+
+TEST(SimdKernels, TransposeOnEveryLevel) {
+  for (CpuIsa isa : usable_cpu_isas()) {
+    for (const auto& [rows, columns] : std::vector<std::pair<int64_t, int64_t>>{
+             {1, 1}, {32, 16}, {64, 48}, {37, 35}, {16, 100}}) {
+      check_transpose<float>(isa, rows, columns);
+      check_transpose<at::BFloat16>(isa, rows, columns);
     }
   }
 }

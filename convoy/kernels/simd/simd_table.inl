@@ -29,6 +29,7 @@ constexpr SimdKernels<Element> make_table() {
   table.pack_rows = pack_rows_from<Element, Element>;
   table.pack_columns = pack_columns<Element>;
   table.pack_float_rows = pack_rows_from<float, Element>;
+  table.transpose = transpose_rows<Element>;
   table.multiply = multiply<Element>;
   return table;
 }
