@@ -24,11 +24,6 @@ void check_inputs(const at::Tensor& hidden_TD, const at::Tensor& weight_VD,
                    labels.lowest(), labels.highest());
 }
 
-// A factor rounded to the type of a bf16 gradient would bias every gradient.
-at::Tensor scaled(const at::Tensor& gradient, const at::Tensor& factor, at::ScalarType dtype) {
-  return gradient.to(at::kFloat).mul(factor).to(dtype);
-}
-
 }  // namespace
 
 LabelledTokens::LabelledTokens(std::span<const int64_t> labels, at::Device device)
@@ -67,6 +62,7 @@ at::Tensor linear_cross_entropy(const at::Tensor& hidden_TD, const at::Tensor& w
                   .gradients = [tokens = hidden_TD.size(0), dtype = weight_VD.scalar_type()](
                                    const at::Tensor& grad, const std::vector<at::Tensor>& saved,
                                    const std::vector<bool>&) -> std::vector<at::Tensor> {
+                    const auto scaled = op_table(grad).cross_entropy.scaled;
                     at::Tensor grad_hidden_TD;
                     at::Tensor grad_weight_VD;
                     if (saved[0].defined())

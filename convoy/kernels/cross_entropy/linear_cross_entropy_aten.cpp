@@ -66,6 +66,10 @@ HeadLoss loss(const at::Tensor& hidden_ND, const at::Tensor& weight_VD, const at
   return result;
 }
 
+at::Tensor scaled(const at::Tensor& gradient, const at::Tensor& factor, at::ScalarType dtype) {
+  return gradient.to(at::kFloat).mul(factor).to(dtype);
+}
+
 template <const WideProducts& products>
 LabelLosses label_losses(const at::Tensor& hidden_ND, const at::Tensor& weight_VD,
                          const at::Tensor& labels_N) {
@@ -87,7 +91,7 @@ LabelLosses label_losses(const at::Tensor& hidden_ND, const at::Tensor& weight_V
 
 }  // namespace
 
-const CrossEntropyOps kCrossEntropyAten = {loss<kWidened>, label_losses<kWidened>};
-const CrossEntropyOps kCrossEntropyCuda = {loss<kMixed>, label_losses<kMixed>};
+const CrossEntropyOps kCrossEntropyAten = {loss<kWidened>, scaled, label_losses<kWidened>};
+const CrossEntropyOps kCrossEntropyCuda = {loss<kMixed>, scaled, label_losses<kMixed>};
 
 }  // namespace convoy::kernels

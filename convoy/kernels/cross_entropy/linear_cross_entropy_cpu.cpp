@@ -102,7 +102,8 @@ class Head {
     });
   }
 
-  // grad_weight [V, D padded] += p^T hidden. The vocabulary is split.
+  // grad_weight [V, D padded] = p^T hidden, added to what chunks before found. The vocabulary is
+  // split.
   void add_grad_weight(int64_t begin, int64_t count, float* grad_weight) {
     const int64_t padded = round_up(features_, kPanelColumns);
     const GemmShape packed_shape{.m = 0, .n = features_, .k = count};
@@ -110,12 +111,12 @@ class Head {
     loops_.pack_rows(hidden_ + begin * features_, features_, packed_shape, packed.data());
     for_tasks(parts(vocab_, kBlockColumns), [&]() -> TaskBody {
       auto transposed = std::make_shared<std::vector<Element>>(kBlockColumns * count);
-      return [this, transposed, &packed, count, padded, grad_weight](int64_t block) {
+      return [=, this, &packed](int64_t block) {
         const int64_t first = block * kBlockColumns;
         const int64_t width = std::min(kBlockColumns, vocab_ - first);
         loops_.transpose(p(0) + first, p_stride(), {count, width}, transposed->data(), count);
         loops_.multiply(transposed->data(), count, {packed.data(), panel_elements<Element>(count)},
-                        grad_weight + first * padded, padded, {width, features_, count}, true);
+                        grad_weight + first * padded, padded, {width, features_, count}, begin > 0);
       };
     });
   }
@@ -171,7 +172,8 @@ HeadLoss loss(const at::Tensor& hidden_ND, const at::Tensor& weight_VD, const at
   if (wanted.hidden) result.hidden_ND = at::empty_like(hidden_ND);
   at::Tensor grad_weight_VP;
   if (wanted.weight) {
-    grad_weight_VP = at::zeros({weight_VD.size(0), round_up(features, kPanelColumns)}, at::kFloat);
+    grad_weight_VP = at::empty({weight_VD.size(0), round_up(features, kPanelColumns)}, at::kFloat);
+    if (tokens == 0) grad_weight_VP.zero_();
   }
   std::vector<double> losses(tokens);
   with_element(hidden_ND, "linear_cross_entropy", [&](auto element) {
@@ -194,6 +196,21 @@ HeadLoss loss(const at::Tensor& hidden_ND, const at::Tensor& weight_VD, const at
   });
   result.loss = at::scalar_tensor(std::accumulate(losses.begin(), losses.end(), 0.0), at::kFloat);
   if (wanted.weight) result.weight_VD = grad_weight_VP.narrow(1, 0, features).contiguous();
+  return result;
+}
+
+// One pass over the gradient of a weight, which is as large as the weight.
+at::Tensor scaled(const at::Tensor& gradient, const at::Tensor& factor, at::ScalarType dtype) {
+  if (gradient.scalar_type() != at::kFloat) return gradient.to(at::kFloat).mul_(factor).to(dtype);
+  at::Tensor result = at::empty(gradient.sizes(), gradient.options().dtype(dtype));
+  with_element(result, "linear_cross_entropy", [&](auto element) {
+    using Element = decltype(element);
+    for_rows(gradient.numel(), 1, [&](int64_t begin, int64_t end) {
+      simd_kernels<Element>().round_row(gradient.const_data_ptr<float>() + begin,
+                                        result.mutable_data_ptr<Element>() + begin, end - begin,
+                                        factor.item<float>());
+    });
+  });
   return result;
 }
 
@@ -227,6 +244,6 @@ LabelLosses label_losses(const at::Tensor& hidden_ND, const at::Tensor& weight_V
 
 }  // namespace
 
-const CrossEntropyOps kCrossEntropyCpu = {loss, label_losses};
+const CrossEntropyOps kCrossEntropyCpu = {loss, scaled, label_losses};
 
 }  // namespace convoy::kernels

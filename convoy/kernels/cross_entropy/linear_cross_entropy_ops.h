@@ -26,6 +26,9 @@ struct LabelLosses {
 struct CrossEntropyOps {
   HeadLoss (*loss)(const at::Tensor& hidden_ND, const at::Tensor& weight_VD,
                    const at::Tensor& labels_N, WantedGradients wanted);
+  // factor (a scalar on the device) * gradient, of `dtype`. The product is rounded once: a factor
+  // rounded to the type of a bf16 gradient would bias every gradient.
+  at::Tensor (*scaled)(const at::Tensor& gradient, const at::Tensor& factor, at::ScalarType dtype);
   LabelLosses (*label_losses)(const at::Tensor& hidden_ND, const at::Tensor& weight_VD,
                               const at::Tensor& labels_N);
 };
