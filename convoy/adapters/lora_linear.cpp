@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Numerics: A and B are fp32 leaves; products run in the dtype of x, so bf16 runs use bf16 GEMMs and the adapter
-// gradients are rounded to bf16 once per micro-batch before they are summed in fp32.
+// Numerics: A and B are fp32 leaves; products run in the dtype of x with sums in fp32. On the CPU B A x is added before
+// W x is rounded, and the gradients of A and B are not rounded at all; devices round both to the dtype of x.
 #include "convoy/adapters/lora_linear.h"
 
 #include <utility>
@@ -9,6 +9,7 @@
 #include "convoy/base/hash.h"
 #include "convoy/kernels/dropout/dropout.h"
 #include "convoy/kernels/frozen_linear/frozen_linear.h"
+#include "convoy/kernels/matrix_product/matrix_product.h"
 #include "convoy/kernels/ops/autograd.h"
 
 namespace convoy::adapters {
@@ -29,26 +30,34 @@ at::Tensor shaped_like(const at::Tensor& rows, at::IntArrayRef sizes) {
   return rows.reshape(shape);
 }
 
+// A, and scaling * B: what enters the products.
+at::Tensor of_type(const at::Tensor& matrix, at::ScalarType dtype, double factor = 1.0) {
+  return (factor == 1.0 ? matrix : matrix * factor).to(dtype);
+}
+
 // Gradients of x, A and B. `saved`: x, B A's middle product, A, B.
 std::vector<at::Tensor> lora_gradients(const LoraTerms& terms, const at::Tensor& grad,
                                        const std::vector<at::Tensor>& saved, bool wants_x) {
   const at::Tensor& x_TI = saved[0];
   const at::Tensor& u_TR = saved[1];
-  const at::Tensor a_RI = saved[2].to(x_TI.scalar_type());
-  const at::Tensor b_OR = saved[3].to(x_TI.scalar_type());
+  const at::Tensor a_RI = of_type(saved[2], x_TI.scalar_type());
+  const at::Tensor b_OR = of_type(saved[3], x_TI.scalar_type(), terms.scaling);
   const at::Tensor grad_TO = two_dimensional(grad);
   const auto drop = [&](const at::Tensor& values) {
     return kernels::drop(values, terms.dropout, terms.drop_key);
   };
-  const at::Tensor grad_u_TR = at::mm(grad_TO, b_OR).mul_(terms.scaling);
-  const at::Tensor grad_b_OR = at::mm(grad_TO.t(), u_TR).mul_(terms.scaling).to(at::kFloat);
-  const at::Tensor grad_a_RI = at::mm(grad_u_TR.t(), drop(x_TI)).to(at::kFloat);
+  const at::Tensor grad_u_TR = kernels::matrix_product({{grad_TO, b_OR}});
+  const at::Tensor grad_b_OR =
+      kernels::matrix_product({{grad_TO.t(), u_TR}}, {.factor = terms.scaling, .wide = true});
+  const at::Tensor grad_a_RI =
+      kernels::matrix_product({{grad_u_TR.t(), drop(x_TI)}}, {.wide = true});
   if (!wants_x) return {at::Tensor(), grad_a_RI, grad_b_OR};
-  at::Tensor grad_x = terms.base.input_gradient(grad_TO);
+  at::Tensor grad_x;
   if (terms.dropout > 0)
-    grad_x.add_(drop(at::mm(grad_u_TR, a_RI)));
+    grad_x = terms.base.input_gradient(grad_TO).add_(
+        drop(kernels::matrix_product({{grad_u_TR, a_RI}})));
   else
-    grad_x.addmm_(grad_u_TR, a_RI);
+    grad_x = terms.base.input_gradient(grad_TO, {grad_u_TR, a_RI});
   return {shaped_like(grad_x, grad.sizes()), grad_a_RI, grad_b_OR};
 }
 
@@ -57,10 +66,10 @@ at::Tensor lora(const at::Tensor& x, const at::Tensor& a_RI, const at::Tensor& b
   const bool records = kernels::records_gradient({x, a_RI, b_OR});
   const at::NoGradGuard no_grad;
   const at::Tensor x_TI = two_dimensional(x).contiguous();
-  at::Tensor y_TO = terms.base.forward(x_TI);
-  const at::Tensor u_TR =
-      at::mm(kernels::drop(x_TI, terms.dropout, terms.drop_key), a_RI.to(x.scalar_type()).t());
-  y_TO.addmm_(u_TR, b_OR.to(x.scalar_type()).t(), 1.0, terms.scaling);
+  const at::Tensor u_TR = kernels::matrix_product(
+      {{kernels::drop(x_TI, terms.dropout, terms.drop_key), of_type(a_RI, x.scalar_type()).t()}});
+  const at::Tensor y_TO =
+      terms.base.product(x_TI, {u_TR, of_type(b_OR, x.scalar_type(), terms.scaling).t()});
   const at::Tensor y = shaped_like(y_TO, x.sizes());
   if (!records) return y;
   return kernels::with_backward(

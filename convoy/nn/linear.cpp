@@ -5,6 +5,7 @@
 
 #include "convoy/base/error.h"
 #include "convoy/kernels/frozen_linear/frozen_linear.h"
+#include "convoy/kernels/matrix_product/matrix_product.h"
 
 namespace convoy::nn {
 
@@ -23,7 +24,7 @@ at::Tensor Linear::forward(const at::Tensor& x, DrawKey draw_key) const {
 
 at::Tensor Linear::base_forward(const at::Tensor& x) const {
   if (weight_OI_.requires_grad() || (bias_O_.defined() && bias_O_.requires_grad())) {
-    return at::linear(x, weight_OI_, bias_O_);
+    return kernels::trained_linear(x, weight_OI_, bias_O_);
   }
   return frozen().forward(x);
 }

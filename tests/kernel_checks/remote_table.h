@@ -43,6 +43,18 @@ class Journey {
   kernels::AttentionOutput there(const kernels::AttentionOutput& output) {
     return {there(output.out_THE), there(output.for_backward)};
   }
+  kernels::ProductTerm there(const kernels::ProductTerm& term) {
+    return {there(term.a_MK), there(term.b_KN)};
+  }
+  std::vector<kernels::ProductTerm> there(std::vector<kernels::ProductTerm> terms) {
+    for (kernels::ProductTerm& term : terms)
+      term = there(static_cast<const kernels::ProductTerm&>(term));
+    return terms;
+  }
+  kernels::ProductOptions there(kernels::ProductOptions options) {
+    options.bias_N = there(options.bias_N);
+    return options;
+  }
   static kernels::RowIndex there(const kernels::RowIndex& rows) {
     return kernels::RowIndex(rows.starts(), remote_device);
   }
@@ -89,11 +101,14 @@ inline std::shared_ptr<kernels::PackedLinear> back(std::shared_ptr<kernels::Pack
   class Remote : public kernels::PackedLinear {
    public:
     explicit Remote(std::shared_ptr<kernels::PackedLinear> of) : of_(std::move(of)) {}
-    at::Tensor forward(const at::Tensor& x) override {
-      return back(of_->forward(x.to(remote_device)));
+    at::Tensor forward(const at::Tensor& x_TI, const kernels::ProductTerm& added) override {
+      Journey journey;
+      return back(of_->forward(journey.there(x_TI), journey.there(added)));
     }
-    at::Tensor input_gradient(const at::Tensor& grad) override {
-      return back(of_->input_gradient(grad.to(remote_device)));
+    at::Tensor input_gradient(const at::Tensor& grad_TO,
+                              const kernels::ProductTerm& added) override {
+      Journey journey;
+      return back(of_->input_gradient(journey.there(grad_TO), journey.there(added)));
     }
 
    private:
@@ -134,7 +149,9 @@ inline const kernels::OpTable& remote_op_table(at::Device device) {
   CONVOY_REMOTE(attention.backward);
   CONVOY_REMOTE(attention.cached);
   CONVOY_REMOTE(cross_entropy.loss);
+  CONVOY_REMOTE(cross_entropy.scaled);
   CONVOY_REMOTE(cross_entropy.label_losses);
+  CONVOY_REMOTE(matrix_product.product);
   CONVOY_REMOTE(frozen_linear.pack);
   CONVOY_REMOTE(dropout.drop);
   CONVOY_REMOTE(token_copy.copy);

@@ -18,24 +18,32 @@ FrozenLinear::FrozenLinear(const at::Tensor& weight_OI, const at::Tensor& bias_O
 }
 
 at::Tensor FrozenLinear::forward(const at::Tensor& x) const {
-  const at::Tensor rows = x.contiguous();
-  const bool records = records_gradient({rows});
+  const bool records = records_gradient({x});
   const at::NoGradGuard no_grad;
-  const at::Tensor y = packed_->forward(rows);
+  std::vector<int64_t> sizes = x.sizes().vec();
+  const at::Tensor y_TO = product(x.reshape({-1, x.size(-1)}));
+  sizes.back() = y_TO.size(1);
+  const at::Tensor y = y_TO.view(sizes);
   if (!records) return y;
   return with_backward(
       y, {.op = "frozen_linear",
-          .inputs = {rows},
+          .inputs = {x},
           .saved = {},
-          .gradients = [packed = packed_](const at::Tensor& grad, const std::vector<at::Tensor>&,
-                                          const std::vector<bool>&) -> std::vector<at::Tensor> {
-            return {packed->input_gradient(grad)};
+          .gradients = [map = *this, sizes = x.sizes().vec()](
+                           const at::Tensor& grad, const std::vector<at::Tensor>&,
+                           const std::vector<bool>&) -> std::vector<at::Tensor> {
+            return {map.input_gradient(grad.reshape({-1, grad.size(-1)})).view(sizes)};
           }});
 }
 
-at::Tensor FrozenLinear::input_gradient(const at::Tensor& grad) const {
+at::Tensor FrozenLinear::product(const at::Tensor& x_TI, const ProductTerm& added) const {
   const at::NoGradGuard no_grad;
-  return packed_->input_gradient(grad.contiguous());
+  return packed_->forward(x_TI.contiguous(), added);
+}
+
+at::Tensor FrozenLinear::input_gradient(const at::Tensor& grad_TO, const ProductTerm& added) const {
+  const at::NoGradGuard no_grad;
+  return packed_->input_gradient(grad_TO.contiguous(), added);
 }
 
 }  // namespace convoy::kernels

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// x @ W^T with a weight that never changes: packed once for the GEMM library, no autograd graph
-// over it, and its gradient is never computed. Shapes: [..., I] to [..., O].
+// x @ W^T with a weight that never changes: packed for the products where that pays, no autograd
+// graph over it, and its gradient is never computed. Shapes: [..., I] to [..., O]; T tokens.
 #pragma once
 
 #include <ATen/core/Tensor.h>
 
 #include <memory>
+
+#include "convoy/kernels/matrix_product/matrix_product.h"
 
 namespace convoy::kernels {
 
@@ -20,8 +22,11 @@ class FrozenLinear {
 
   // Differentiable in x only.
   at::Tensor forward(const at::Tensor& x) const;
-  // grad [..., O] -> [..., I]: what forward's backward computes, for ops that fuse it.
-  at::Tensor input_gradient(const at::Tensor& grad) const;
+
+  // The products alone, for ops that fuse more into them: x W^T + bias and grad W, plus `added`
+  // where it is defined.
+  at::Tensor product(const at::Tensor& x_TI, const ProductTerm& added = {}) const;
+  at::Tensor input_gradient(const at::Tensor& grad_TO, const ProductTerm& added = {}) const;
 
  private:
   std::shared_ptr<PackedLinear> packed_;

@@ -4,14 +4,20 @@
 namespace convoy::kernels {
 namespace {
 
+at::Tensor plus(at::Tensor y, const ProductTerm& added) {
+  return added.a_MK.defined() ? y.addmm_(added.a_MK, added.b_KN) : y;
+}
+
 class PlainLinear : public PackedLinear {
  public:
   PlainLinear(const at::Tensor& weight_OI, const at::Tensor& bias_O)
       : weight_OI_(weight_OI), bias_O_(bias_O.defined() ? std::optional(bias_O) : std::nullopt) {}
 
-  at::Tensor forward(const at::Tensor& x) override { return at::linear(x, weight_OI_, bias_O_); }
-  at::Tensor input_gradient(const at::Tensor& grad) override {
-    return at::matmul(grad, weight_OI_);
+  at::Tensor forward(const at::Tensor& x_TI, const ProductTerm& added) override {
+    return plus(at::linear(x_TI, weight_OI_, bias_O_), added);
+  }
+  at::Tensor input_gradient(const at::Tensor& grad_TO, const ProductTerm& added) override {
+    return plus(at::mm(grad_TO, weight_OI_), added);
   }
 
  private:

@@ -1,66 +1,43 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// oneDNN through LibTorch's operators: the weight is reordered once into the blocks that the GEMM
-// wants, for forward as W and for backward as W^T. Where oneDNN is not built in, or turned off, the
-// plain GEMM runs.
-#include <ATen/core/dispatch/Dispatcher.h>
-
+// Products over packed panels. For few rows, as in generation, packing would cost as much as the
+// product: what they need is kept. For many it is made anew, so that training holds a weight once.
 #include "convoy/kernels/frozen_linear/frozen_linear_ops.h"
+#include "convoy/kernels/matrix_product/panel_product.h"
 
 namespace convoy::kernels {
 namespace {
 
-// Rows for which oneDNN picks the blocks; any number of rows may be multiplied later.
-constexpr int64_t kTypicalRows = 1024;
+constexpr int64_t kManyRows = 256;
 
-using LinearPointwise = at::Tensor(const at::Tensor&, const at::Tensor&,
-                                   const std::optional<at::Tensor>&, c10::string_view,
-                                   c10::List<std::optional<at::Scalar>>,
-                                   std::optional<c10::string_view>);
-using ReorderWeight = at::Tensor(const at::Tensor&, std::optional<c10::SymInt>);
-
-// [O, I] packed, or undefined where oneDNN is not there.
-at::Tensor pack(const at::Tensor& weight_OI) {
-  const auto schema =
-      c10::Dispatcher::singleton().findSchema({"mkldnn::_reorder_linear_weight", ""});
-  if (!schema || !at::globalContext().userEnabledMkldnn() || weight_OI.numel() == 0) return {};
-  static const auto reorder = schema->typed<ReorderWeight>();
-  return reorder.call(weight_OI, c10::SymInt(kTypicalRows));
-}
-
-at::Tensor multiply(const at::Tensor& x, const at::Tensor& packed_OI, const at::Tensor& plain_OI,
-                    const at::Tensor& bias_O) {
-  const std::optional<at::Tensor> bias = bias_O.defined() ? std::optional(bias_O) : std::nullopt;
-  if (!packed_OI.defined() || x.numel() == 0) return at::linear(x, plain_OI, bias);
-  static const auto linear = c10::Dispatcher::singleton()
-                                 .findSchemaOrThrow("mkldnn::_linear_pointwise", "")
-                                 .typed<LinearPointwise>();
-  return linear.call(x, packed_OI, bias, "none", c10::List<std::optional<at::Scalar>>(),
-                     std::nullopt);
-}
-
-class OneDnnLinear : public PackedLinear {
+class PanelLinear : public PackedLinear {
  public:
-  OneDnnLinear(const at::Tensor& weight_OI, const at::Tensor& bias_O)
-      : weight_OI_(weight_OI), bias_O_(bias_O), packed_OI_(pack(weight_OI)) {}
+  PanelLinear(const at::Tensor& weight_OI, const at::Tensor& bias_O)
+      : weight_OI_(weight_OI), bias_O_(bias_O) {}
 
-  at::Tensor forward(const at::Tensor& x) override {
-    return multiply(x, packed_OI_, weight_OI_, bias_O_);
+  at::Tensor forward(const at::Tensor& x_TI, const ProductTerm& added) override {
+    if (!kept_ && x_TI.size(0) < kManyRows) kept_.emplace(weight_OI_.t());
+    return product(x_TI, kept_ ? *kept_ : PanelMatrix(weight_OI_.t()), added, bias_O_);
   }
-  at::Tensor input_gradient(const at::Tensor& grad) override {
-    if (!packed_IO_.defined()) packed_IO_ = pack(weight_OI_.t().contiguous());
-    return multiply(grad, packed_IO_, weight_OI_.t(), {});
+  at::Tensor input_gradient(const at::Tensor& grad_TO, const ProductTerm& added) override {
+    return product(grad_TO, PanelMatrix(weight_OI_), added, {});
   }
 
  private:
+  static at::Tensor product(const at::Tensor& rows, const PanelMatrix& packed,
+                            const ProductTerm& added, const at::Tensor& bias) {
+    std::vector<PanelTerm> terms{{in_rows(rows), packed}};
+    if (added.a_MK.defined()) terms.push_back({in_rows(added.a_MK), PanelMatrix(added.b_KN)});
+    return panel_product(terms, {.bias_N = bias});
+  }
+
   at::Tensor weight_OI_;
   at::Tensor bias_O_;
-  at::Tensor packed_OI_;
-  at::Tensor packed_IO_;  // made at the first backward: generation never needs it
+  std::optional<PanelMatrix> kept_;
 };
 
 std::shared_ptr<PackedLinear> pack_linear(const at::Tensor& weight_OI, const at::Tensor& bias_O) {
-  return std::make_shared<OneDnnLinear>(weight_OI, bias_O);
+  return std::make_shared<PanelLinear>(weight_OI, bias_O);
 }
 
 }  // namespace

@@ -7,14 +7,19 @@
 
 #include <memory>
 
+#include "convoy/kernels/matrix_product/matrix_product.h"
+
 namespace convoy::kernels {
 
-// A weight as the device's GEMM wants it. Driven by one thread at a time.
+// A weight as the device's GEMM wants it. Driven by one thread at a time. `added` is summed where
+// it is defined.
 class PackedLinear {
  public:
   virtual ~PackedLinear() = default;
-  virtual at::Tensor forward(const at::Tensor& x) = 0;            // contiguous [..., I] -> [..., O]
-  virtual at::Tensor input_gradient(const at::Tensor& grad) = 0;  // contiguous [..., O] -> [..., I]
+  // Contiguous [T, I] -> [T, O].
+  virtual at::Tensor forward(const at::Tensor& x_TI, const ProductTerm& added) = 0;
+  // Contiguous [T, O] -> [T, I].
+  virtual at::Tensor input_gradient(const at::Tensor& grad_TO, const ProductTerm& added) = 0;
 };
 
 struct FrozenLinearOps {
@@ -23,6 +28,7 @@ struct FrozenLinearOps {
 };
 
 extern const FrozenLinearOps kFrozenLinearCpu;
-extern const FrozenLinearOps kFrozenLinearAten;  // any device
+extern const FrozenLinearOps kFrozenLinearOneDnn;  // CPUs whose matrix units only oneDNN drives
+extern const FrozenLinearOps kFrozenLinearAten;    // any device
 
 }  // namespace convoy::kernels

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "convoy/kernels/ops/op_table.h"
 #include "kernel_checks/op_check.h"
 
 namespace convoy::kernels {
@@ -47,6 +48,37 @@ TEST(FrozenLinear, InputGradientIsWhatBackwardComputes) {
   const at::Tensor y = linear.forward(x);
   const at::Tensor grad = testing::sample({9, 35}, at::kBFloat16, 4);
   EXPECT_TRUE(at::equal(torch::autograd::grad({y}, {x}, {grad})[0], linear.input_gradient(grad)));
+}
+
+TEST(FrozenLinear, AddsAProduct) {
+  for (auto dtype : {at::kFloat, at::kBFloat16}) {
+    const at::Tensor weight = testing::sample({35, 64}, dtype, 2);
+    const FrozenLinear linear(weight, {});
+    const at::Tensor left = testing::sample({9, 5}, dtype, 3);
+    const at::Tensor right = testing::sample({35, 5}, dtype, 4);
+    const at::Tensor x = testing::sample({9, 64}, dtype, 1);
+    const at::Tensor wanted = at::matmul(x.to(at::kDouble), weight.to(at::kDouble).t()) +
+                              at::matmul(left.to(at::kDouble), right.to(at::kDouble).t());
+    EXPECT_LT(testing::relative_error(linear.product(x, {left, right.t()}), wanted),
+              testing::tolerance(dtype, 64));
+    const at::Tensor back = testing::sample({5, 64}, dtype, 5);
+    const at::Tensor grad = testing::sample({9, 35}, dtype, 6);
+    const at::Tensor wanted_x = at::matmul(grad.to(at::kDouble), weight.to(at::kDouble)) +
+                                at::matmul(left.to(at::kDouble), back.to(at::kDouble));
+    EXPECT_LT(testing::relative_error(linear.input_gradient(grad, {left, back}), wanted_x),
+              testing::tolerance(dtype, 64));
+  }
+}
+
+// What CPUs with matrix units run must stay right on those without.
+TEST(FrozenLinear, OneDnnEqualsReference) {
+  OpTable with_onednn = aten_op_table();
+  with_onednn.frozen_linear = kFrozenLinearOneDnn;
+  const CpuTableOverride chosen(with_onednn);
+  for (auto dtype : {at::kFloat, at::kBFloat16}) {
+    EXPECT_LT(errors_of({33, 64}, 35, true, dtype).worst(), testing::tolerance(dtype, 64)) << dtype;
+    EXPECT_LT(errors_of({0, 64}, 35, true, dtype).worst(), testing::tolerance(dtype, 64)) << dtype;
+  }
 }
 
 TEST(FrozenLinear, BackwardOutlivesTheMap) {

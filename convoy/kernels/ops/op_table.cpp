@@ -4,22 +4,34 @@
 #include <atomic>
 
 #include "convoy/base/error.h"
+#include "convoy/kernels/simd/cpu_isa.h"
 
 namespace convoy::kernels {
 namespace {
 
+OpTable all_cpu_ops() {
+  OpTable table = {.rms_norm = kRmsNormCpu,
+                   .rope = kRopeCpu,
+                   .gated_activation = kGatedActivationCpu,
+                   .attention = kAttentionCpu,
+                   .cross_entropy = kCrossEntropyCpu,
+                   .matrix_product = kMatrixProductCpu,
+                   .frozen_linear = kFrozenLinearCpu,
+                   .dropout = kDropoutCpu,
+                   .token_copy = kTokenCopyCpu,
+                   .sampler = kSamplerCpu,
+                   .sum_of_squares = kSumOfSquaresCpu,
+                   .adamw = kAdamWCpu};
+  // Our loops do not drive these units, oneDNN does.
+  if (has_matrix_units()) {
+    table.matrix_product = kMatrixProductAten;
+    table.frozen_linear = kFrozenLinearOneDnn;
+  }
+  return table;
+}
+
 const OpTable& cpu_op_table() {
-  static const OpTable table = {.rms_norm = kRmsNormCpu,
-                                .rope = kRopeCpu,
-                                .gated_activation = kGatedActivationCpu,
-                                .attention = kAttentionCpu,
-                                .cross_entropy = kCrossEntropyCpu,
-                                .frozen_linear = kFrozenLinearCpu,
-                                .dropout = kDropoutCpu,
-                                .token_copy = kTokenCopyCpu,
-                                .sampler = kSamplerCpu,
-                                .sum_of_squares = kSumOfSquaresCpu,
-                                .adamw = kAdamWCpu};
+  static const OpTable table = all_cpu_ops();
   return table;
 }
 
@@ -43,6 +55,7 @@ const OpTable& aten_op_table() {
                                 .gated_activation = kGatedActivationAten,
                                 .attention = kAttentionAten,
                                 .cross_entropy = kCrossEntropyAten,
+                                .matrix_product = kMatrixProductAten,
                                 .frozen_linear = kFrozenLinearAten,
                                 .dropout = kDropoutAten,
                                 .token_copy = kTokenCopyAten,

@@ -11,6 +11,7 @@
 #include "convoy/kernels/dropout/dropout_ops.h"
 #include "convoy/kernels/frozen_linear/frozen_linear_ops.h"
 #include "convoy/kernels/gated_activation/gated_activation_ops.h"
+#include "convoy/kernels/matrix_product/matrix_product_ops.h"
 #include "convoy/kernels/rms_norm/rms_norm_ops.h"
 #include "convoy/kernels/rope/rope_ops.h"
 #include "convoy/kernels/sampler/sampler_ops.h"
@@ -25,6 +26,7 @@ struct OpTable {
   GatedActivationOps gated_activation;
   AttentionOps attention;
   CrossEntropyOps cross_entropy;
+  MatrixProductOps matrix_product;
   FrozenLinearOps frozen_linear;
   DropoutOps dropout;
   TokenCopyOps token_copy;

@@ -236,13 +236,13 @@ void pack_columns(const Element* b_t, int64_t stride, GemmShape shape, Element* 
   constexpr int64_t pair = kPair<Element>;
   constexpr int64_t kTile = kLanes * pair;  // k of sixteen words
   const int64_t padded_k = round_up(shape.k, pair);
-  const int64_t tiled = shape.k / kTile * kTile;
   for (int64_t column = 0; column < shape.n; column += kLanes) {
     const int64_t present = std::min(kLanes, shape.n - column);
     const Element* from = b_t + column * stride;
     Element* to = packed + column / kPanelColumns * kPanelColumns * padded_k +
                   column % kPanelColumns * pair;
-    for (int64_t k = 0; k < tiled; k += kTile) {
+    int64_t k = 0;
+    for (; k + kTile <= shape.k; k += kTile) {
       Ints words[kLanes]{};
 #pragma GCC unroll 16
       for (int64_t lane = 0; lane < kLanes; ++lane)
@@ -252,14 +252,13 @@ void pack_columns(const Element* b_t, int64_t stride, GemmShape shape, Element* 
       for (int64_t word = 0; word < kLanes; ++word)
         __builtin_memcpy(to + (k + word * pair) * kPanelColumns, words + word, sizeof(Ints));
     }
-    for (int64_t k = tiled; k < shape.k; ++k) {
-      for (int64_t lane = 0; lane < kLanes; ++lane)
-        to[k / pair * pair * kPanelColumns + lane * pair + k % pair] =
-            lane < present ? from[lane * stride + k] : Element(0.0f);
-    }
-    if (shape.k == padded_k) continue;
-    for (int64_t lane = 0; lane < kLanes; ++lane)
-      to[(padded_k - pair) * kPanelColumns + lane * pair + 1] = Element(0.0f);
+    if (k == shape.k) continue;
+    Ints words[kLanes]{};
+    for (int64_t lane = 0; lane < present; ++lane)
+      std::copy_n(from + lane * stride + k, shape.k - k, reinterpret_cast<Element*>(words + lane));
+    transpose(words);
+    for (int64_t word = 0; k < padded_k; ++word, k += pair)
+      __builtin_memcpy(to + k * kPanelColumns, words + word, sizeof(Ints));
   }
   if (shape.n % kPanelColumns == 0 || shape.n % kPanelColumns > kLanes) return;
   // The second half of the last panel holds no column.

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Products of matrices of one type, fp32 or bf16, summed in fp32. Shapes: M rows, K inner, N
+// columns; T tokens, I inputs, O outputs.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <vector>
+
+namespace convoy::kernels {
+
+// Either may be the transposed view of a contiguous matrix: no copy is made of it.
+struct ProductTerm {
+  at::Tensor a_MK;
+  at::Tensor b_KN;
+};
+
+struct ProductOptions {
+  at::Tensor bias_N = {};  // of the terms' type
+  double factor = 1.0;     // of the sum with its bias
+  bool wide = false;       // the result in fp32, else in the type of the terms
+};
+
+// factor * (bias + sum of a b), [M, N]. Not differentiable.
+at::Tensor matrix_product(const std::vector<ProductTerm>& terms,
+                          const ProductOptions& options = {});
+
+// x @ W^T + bias with a weight that trains, [..., I] to [..., O]. Differentiable in all three;
+// `bias_O` may be undefined. See frozen_linear.h for weights that do not change.
+at::Tensor trained_linear(const at::Tensor& x, const at::Tensor& weight_OI,
+                          const at::Tensor& bias_O);
+
+}  // namespace convoy::kernels

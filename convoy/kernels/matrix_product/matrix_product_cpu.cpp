@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/kernels/matrix_product/matrix_product_ops.h"
+#include "convoy/kernels/matrix_product/panel_product.h"
+
+namespace convoy::kernels {
+namespace {
+
+at::Tensor product(const std::vector<ProductTerm>& terms, const ProductOptions& options) {
+  std::vector<PanelTerm> packed;
+  packed.reserve(terms.size());
+  for (const auto& [a_MK, b_KN] : terms) packed.push_back({in_rows(a_MK), PanelMatrix(b_KN)});
+  return panel_product(packed, options);
+}
+
+}  // namespace
+
+const MatrixProductOps kMatrixProductCpu = {product};
+
+}  // namespace convoy::kernels
