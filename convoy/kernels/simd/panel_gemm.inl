@@ -170,26 +170,47 @@ void pack_panel_part(const From* b, int64_t stride, int64_t columns, int64_t k, 
   }
 }
 
-template <class From, class Element>
-void pack_rows_from(const From* b, int64_t stride, GemmShape shape, Element* packed) {
+// Panels side by side are packed together, so that lines of a row are read one after the other.
+template <int64_t panels, class From, class Element>
+void pack_panels(const From* b, int64_t stride, int64_t k, Element* packed) {
   constexpr int64_t pair = kPair<Element>;
-  const int64_t panel_stride = panel_elements<Element>(shape.k);
-  const int64_t whole_k = shape.k / pair * pair;
-  const int64_t whole_n = shape.n / kPanelColumns * kPanelColumns;
-  for (int64_t column = 0; column < whole_n; column += kPanelColumns, packed += panel_stride) {
-    const From* from = b + column;
-    Element* to = packed;
-    for (int64_t k = 0; k < whole_k; k += pair, from += pair * stride, to += pair * kPanelColumns) {
+  constexpr int64_t kAhead = 8;  // rows; further than the hardware looks from row to row
+  const int64_t panel_stride = panel_elements<Element>(k);
+  for (int64_t at = 0; at + pair <= k; at += pair, b += pair * stride) {
+    Element* to = packed + at * kPanelColumns;
+#pragma GCC unroll 4
+    for (int64_t panel = 0; panel < panels; ++panel, to += panel_stride) {
+      const From* from = b + panel * kPanelColumns;
+      for (int64_t row = 0; row < pair; ++row)
+        __builtin_prefetch(from + (kAhead + row) * stride);
 #pragma GCC unroll 2
       for (int64_t half = 0; half < kPanelColumns; half += kLanes) {
         const Words words = load_pairs(from + half, from + half + stride, to);
         __builtin_memcpy(to + half * pair, &words, sizeof words);
       }
     }
-    if (whole_k < shape.k) pack_panel_part(from, stride, kPanelColumns, 1, to);
   }
-  if (whole_n < shape.n)
-    pack_panel_part(b + whole_n, stride, shape.n - whole_n, shape.k, packed);
+  if (k % pair == 0) return;
+  for (int64_t panel = 0; panel < panels; ++panel)
+    pack_panel_part(b + panel * kPanelColumns, stride, kPanelColumns, 1,
+                    packed + panel * panel_stride + (k - 1) * kPanelColumns);
+}
+
+template <class From, class Element>
+void pack_rows_from(const From* b, int64_t stride, GemmShape shape, Element* packed) {
+  constexpr int64_t kTogether = 4;
+  const int64_t panel_stride = panel_elements<Element>(shape.k);
+  int64_t column = 0;
+  const auto next = [&](int64_t panels) {
+    column += panels * kPanelColumns;
+    packed += panels * panel_stride;
+  };
+  for (; column + kTogether * kPanelColumns <= shape.n; next(kTogether))
+    pack_panels<kTogether>(b + column, stride, shape.k, packed);
+  for (; column + kPanelColumns <= shape.n; next(1))
+    pack_panels<1>(b + column, stride, shape.k, packed);
+  if (column < shape.n)
+    pack_panel_part(b + column, stride, shape.n - column, shape.k, packed);
 }
 
 struct Span {

@@ -35,7 +35,13 @@ CONVOY_INLINE Words rounded_words(Floats value) {
   return value == value ? rounded : Words{} + 0x7fc00000u;
 }
 CONVOY_INLINE void store(c10::BFloat16* to, Floats value) {
+#if CONVOY_SIMD_LEVEL >= 3
+  // Takes numbers below the smallest normal one for 0, as the dot product does.
+  const auto bits = _mm512_cvtneps_pbh(reinterpret_cast<__m512>(value));
+#else
   const Halves bits = __builtin_convertvector(rounded_words(value) >> 16, Halves);
+#endif
+  static_assert(sizeof bits == 32);
   __builtin_memcpy(to, &bits, sizeof bits);
 }
 
