@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Products over packed panels. For few rows, as in generation, packing would cost as much as the
-// product: what they need is kept. For many it is made anew, so that training holds a weight once.
+// product: what they need is kept. For many it is packed as it is read, so that training holds a
+// weight once.
 #include "convoy/kernels/frozen_linear/frozen_linear_ops.h"
 #include "convoy/kernels/matrix_product/panel_product.h"
 
@@ -17,17 +18,17 @@ class PanelLinear : public PackedLinear {
 
   at::Tensor forward(const at::Tensor& x_TI, const ProductTerm& added) override {
     if (!kept_ && x_TI.size(0) < kManyRows) kept_.emplace(weight_OI_.t());
-    return product(x_TI, kept_ ? *kept_ : PanelMatrix(weight_OI_.t()), added, bias_O_);
+    return product({x_TI, weight_OI_.t(), kept_ ? &*kept_ : nullptr}, added, bias_O_);
   }
   at::Tensor input_gradient(const at::Tensor& grad_TO, const ProductTerm& added) override {
-    return product(grad_TO, PanelMatrix(weight_OI_), added, {});
+    return product({grad_TO, weight_OI_}, added, {});
   }
 
  private:
-  static at::Tensor product(const at::Tensor& rows, const PanelMatrix& packed,
-                            const ProductTerm& added, const at::Tensor& bias) {
-    std::vector<PanelTerm> terms{{in_rows(rows), packed}};
-    if (added.a_MK.defined()) terms.push_back({in_rows(added.a_MK), PanelMatrix(added.b_KN)});
+  static at::Tensor product(const PanelTerm& own, const ProductTerm& added,
+                            const at::Tensor& bias) {
+    std::vector<PanelTerm> terms{own};
+    if (added.a_MK.defined()) terms.push_back({in_rows(added.a_MK), added.b_KN});
     return panel_product(terms, {.bias_N = bias});
   }
 

@@ -6,10 +6,10 @@ namespace convoy::kernels {
 namespace {
 
 at::Tensor product(const std::vector<ProductTerm>& terms, const ProductOptions& options) {
-  std::vector<PanelTerm> packed;
-  packed.reserve(terms.size());
-  for (const auto& [a_MK, b_KN] : terms) packed.push_back({in_rows(a_MK), PanelMatrix(b_KN)});
-  return panel_product(packed, options);
+  std::vector<PanelTerm> in_panels;
+  in_panels.reserve(terms.size());
+  for (const auto& [a_MK, b_KN] : terms) in_panels.push_back({in_rows(a_MK), b_KN});
+  return panel_product(in_panels, options);
 }
 
 }  // namespace

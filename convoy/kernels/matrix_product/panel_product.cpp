@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tiles of rows by columns, one task each; the sums of a tile stay in cache until they are rounded.
+// A task has a group of rows and a block of columns. For each block of k it packs its part of B and
+// multiplies tile by tile of rows; its sums stay in cache until they are rounded.
 #include "convoy/kernels/matrix_product/panel_product.h"
 
 #include "convoy/kernels/simd/element.h"
@@ -10,11 +11,14 @@ namespace convoy::kernels {
 namespace {
 
 constexpr int64_t kTileRows = 64;
-constexpr int64_t kTileColumns = 128;
-// Inner elements summed at a time, as bytes of a row: the panels of a tile stay in cache.
+constexpr int64_t kMostRows = 512;
+// Columns of a task; half of them where there are few tasks.
+constexpr int64_t kBlockColumns = 128;
+// Inner elements summed at a time, as bytes of a row: the panels of a block stay in cache.
 constexpr int64_t kInnerBytes = 2048;
-// Columns that a task packs, or transposes, at a time.
-constexpr int64_t kPackedColumns = 128;
+constexpr int64_t kTasksPerThread = 4;
+// Rows are shared out in multiples of what the loop keeps in registers.
+constexpr int64_t kRowsTogether = 8;
 // Work of fewer multiplications, or elements to copy, is not worth a second thread.
 constexpr int64_t kSerialMultiplications = 1 << 19;
 constexpr int64_t kSerialElements = 1 << 14;
@@ -29,10 +33,10 @@ bool has_contiguous_rows(const at::Tensor& matrix) {
 void for_column_blocks(int64_t columns, int64_t elements,
                        const std::function<void(int64_t, int64_t)>& body) {
   const auto run = [&](int64_t block) {
-    const int64_t first = block * kPackedColumns;
-    body(first, std::min(kPackedColumns, columns - first));
+    const int64_t first = block * kBlockColumns;
+    body(first, std::min(kBlockColumns, columns - first));
   };
-  const int64_t blocks = parts(columns, kPackedColumns);
+  const int64_t blocks = parts(columns, kBlockColumns);
   if (elements > kSerialElements) return for_tasks(blocks, [&]() -> TaskBody { return run; });
   for (int64_t block = 0; block < blocks; ++block) run(block);
 }
@@ -57,12 +61,68 @@ at::Tensor pack(const at::Tensor& b_KN) {
   return panels;
 }
 
+// How a product is cut into tasks. No bit of it depends on this.
+struct Grid {
+  int64_t rows;  // of a task
+  int64_t columns;
+  int64_t row_groups;
+  int64_t column_blocks;
+
+  int64_t tasks() const { return row_groups * column_blocks; }
+};
+
+Grid cut(int64_t rows, int64_t columns) {
+  const int64_t wanted = kTasksPerThread * at::get_num_threads();
+  Grid grid{};
+  grid.row_groups = parts(rows, kMostRows);
+  grid.columns =
+      grid.row_groups * parts(columns, kBlockColumns) < wanted ? kBlockColumns / 2 : kBlockColumns;
+  grid.column_blocks = parts(columns, grid.columns);
+  grid.row_groups = std::clamp(parts(wanted, grid.column_blocks), grid.row_groups,
+                               std::max(grid.row_groups, parts(rows, kTileRows)));
+  grid.rows = round_up(parts(rows, grid.row_groups), kRowsTogether);
+  grid.row_groups = parts(rows, grid.rows);
+  return grid;
+}
+
 template <class Element>
-struct Term {
-  const Element* a;
-  int64_t stride;
-  PackedView<Element> b;
-  int64_t inner;
+class Term {
+ public:
+  explicit Term(const PanelTerm& term)
+      : a_(term.a_MK.const_data_ptr<Element>()),
+        stride_a_(term.a_MK.stride(0)),
+        b_(term.b_KN.const_data_ptr<Element>()),
+        b_in_rows_(has_contiguous_rows(term.b_KN)),
+        stride_b_(term.b_KN.stride(b_in_rows_ ? 0 : 1)),
+        inner_(term.b_KN.size(0)),
+        packed_(term.packed == nullptr ? nullptr
+                                       : term.packed->panels().const_data_ptr<Element>()) {}
+
+  int64_t inner() const { return inner_; }
+  const Element* a(int64_t row, int64_t k) const { return a_ + row * stride_a_ + k; }
+  int64_t stride_a() const { return stride_a_; }
+
+  // B from (k, column) on, packed into `scratch` unless it is packed already.
+  PackedView<Element> panels(int64_t column, int64_t k, const GemmShape& block,
+                             Element* scratch) const {
+    if (packed_ != nullptr)
+      return PackedView<Element>{packed_, panel_elements<Element>(inner_)}.from(column, k);
+    const auto& loops = simd_kernels<Element>();
+    if (b_in_rows_)
+      loops.pack_rows(b_ + k * stride_b_ + column, stride_b_, block, scratch);
+    else
+      loops.pack_columns(b_ + column * stride_b_ + k, stride_b_, block, scratch);
+    return {scratch, panel_elements<Element>(block.k)};
+  }
+
+ private:
+  const Element* a_;
+  int64_t stride_a_;
+  const Element* b_;
+  bool b_in_rows_;
+  int64_t stride_b_;
+  int64_t inner_;
+  const Element* packed_;
 };
 
 template <class Element>
@@ -72,17 +132,14 @@ class Product {
           const at::Tensor& out_MN)
       : rows_(out_MN.size(0)),
         columns_(out_MN.size(1)),
+        grid_(cut(rows_, columns_)),
         factor_(static_cast<float>(options.factor)),
         wide_(options.wide),
         out_(out_MN.mutable_data_ptr()) {
     for (const PanelTerm& term : terms) {
-      const at::Tensor& panels = term.b_KN.panels();
-      const int64_t inner = term.b_KN.inner();
-      inner_ += inner;
-      terms_.push_back({term.a_MK.const_data_ptr<Element>(),
-                        term.a_MK.stride(0),
-                        {panels.const_data_ptr<Element>(), panel_elements<Element>(inner)},
-                        inner});
+      terms_.emplace_back(term);
+      inner_ += terms_.back().inner();
+      deepest_ = std::max(deepest_, std::min(kInner, terms_.back().inner()));
     }
     if (!options.bias_N.defined()) return;
     const auto* bias = options.bias_N.const_data_ptr<Element>();
@@ -91,43 +148,55 @@ class Product {
 
   void run() const {
     if (rows_ * columns_ * inner_ <= kSerialMultiplications) {
-      std::vector<float> sums = scratch();
-      for (int64_t tile = 0; tile < tiles(); ++tile) compute(tile, sums.data());
+      const Scratch scratch = make_scratch();
+      for (int64_t task = 0; task < grid_.tasks(); ++task) compute(task, scratch);
       return;
     }
-    for_tasks(tiles(), [&]() -> TaskBody {
-      auto sums = std::make_shared<std::vector<float>>(scratch());
-      return [this, sums](int64_t tile) { compute(tile, sums->data()); };
+    for_tasks(grid_.tasks(), [&]() -> TaskBody {
+      return [this, scratch = make_scratch()](int64_t task) { compute(task, scratch); };
     });
   }
 
  private:
   static constexpr int64_t kInner = kInnerBytes / static_cast<int64_t>(sizeof(Element));
 
-  std::vector<float> scratch() const {
-    return std::vector<float>(std::min(kTileRows, rows_) * kTileColumns);
+  struct Scratch {
+    at::Tensor panels;
+    at::Tensor sums;
+  };
+  Scratch make_scratch() const {
+    const int64_t elements = packed_elements<Element>({.m = 0, .n = grid_.columns, .k = deepest_});
+    return {at::empty({elements}, c10::CppTypeToScalarType<Element>::value),
+            at::empty({grid_.rows * grid_.columns}, at::kFloat)};
   }
-  int64_t tiles() const { return parts(rows_, kTileRows) * parts(columns_, kTileColumns); }
 
-  // Tiles of the same columns follow one another: they read the same panels.
-  void compute(int64_t tile, float* sums) const {
-    const int64_t row_tiles = parts(rows_, kTileRows);
-    const int64_t row = tile % row_tiles * kTileRows;
-    const int64_t column = tile / row_tiles * kTileColumns;
-    const int64_t height = std::min(kTileRows, rows_ - row);
-    const int64_t width = std::min(kTileColumns, columns_ - column);
-    for (int64_t at = 0; at < height && !bias_.empty(); ++at)
-      std::copy_n(bias_.data() + column, width, sums + at * kTileColumns);
+  void compute(int64_t task, const Scratch& scratch) const {
+    const int64_t row = task / grid_.column_blocks * grid_.rows;
+    const int64_t column = task % grid_.column_blocks * grid_.columns;
+    const int64_t height = std::min(grid_.rows, rows_ - row);
+    const int64_t width = std::min(grid_.columns, columns_ - column);
+    auto* sums = scratch.sums.template mutable_data_ptr<float>();
+    auto* panels = scratch.panels.template mutable_data_ptr<Element>();
     bool adds = !bias_.empty();
+    for (int64_t at = 0; at < height && adds; ++at)
+      std::copy_n(bias_.data() + column, width, sums + at * grid_.columns);
     for (const Term<Element>& term : terms_) {
-      for (int64_t k = 0; k == 0 || k < term.inner; k += kInner) {
-        loops_.multiply(term.a + row * term.stride + k, term.stride, term.b.from(column, k), sums,
-                        kTileColumns, {height, width, std::min(kInner, term.inner - k)}, adds);
+      for (int64_t k = 0; k == 0 || k < term.inner(); k += kInner) {
+        const GemmShape block{height, width, std::min(kInner, term.inner() - k)};
+        add_block(term, row, k, term.panels(column, k, block, panels), block, sums, adds);
         adds = true;
       }
     }
     for (int64_t at = 0; at < height; ++at)
-      store(sums + at * kTileColumns, (row + at) * columns_ + column, width);
+      store(sums + at * grid_.columns, (row + at) * columns_ + column, width);
+  }
+
+  void add_block(const Term<Element>& term, int64_t row, int64_t k, PackedView<Element> panels,
+                 const GemmShape& block, float* sums, bool adds) const {
+    for (int64_t tile = 0; tile < block.m; tile += kTileRows) {
+      loops_.multiply(term.a(row + tile, k), term.stride_a(), panels, sums + tile * grid_.columns,
+                      grid_.columns, {std::min(kTileRows, block.m - tile), block.n, block.k}, adds);
+    }
   }
 
   void store(const float* sums, int64_t to, int64_t width) const {
@@ -141,7 +210,9 @@ class Product {
   const SimdKernels<float>& float_loops_ = simd_kernels<float>();
   int64_t rows_;
   int64_t columns_;
+  Grid grid_;
   int64_t inner_ = 0;
+  int64_t deepest_ = 0;
   float factor_;
   bool wide_;
   std::vector<Term<Element>> terms_;
@@ -151,7 +222,7 @@ class Product {
 
 }  // namespace
 
-PanelMatrix::PanelMatrix(const at::Tensor& b_KN) : inner_(b_KN.size(0)), columns_(b_KN.size(1)) {
+PanelMatrix::PanelMatrix(const at::Tensor& b_KN) {
   with_element(b_KN, "matrix_product",
                [&](auto element) { panels_ = pack<decltype(element)>(b_KN); });
 }
@@ -175,7 +246,7 @@ at::Tensor in_rows(const at::Tensor& matrix) {
 
 at::Tensor panel_product(const std::vector<PanelTerm>& terms, const ProductOptions& options) {
   const at::Tensor& first = terms.front().a_MK;
-  at::Tensor out_MN = at::empty({first.size(0), terms.front().b_KN.columns()},
+  at::Tensor out_MN = at::empty({first.size(0), terms.front().b_KN.size(1)},
                                 options.wide ? first.options().dtype(at::kFloat) : first.options());
   if (out_MN.numel() == 0) return out_MN;
   with_element(first, "matrix_product",

@@ -154,18 +154,28 @@ CONVOY_INLINE Words load_pairs(const float* first, const float*, float*) {
   return reinterpret_cast<Words>(load(first));
 }
 
-// Columns of a panel or fewer, zero-padded; from == to's type or wider.
+// Columns of a panel or fewer, zero-padded.
 template <class From, class Element>
 void pack_panel_part(const From* b, int64_t stride, int64_t columns, int64_t k, Element* packed) {
   constexpr int64_t pair = kPair<Element>;
-  From rows[2][kPanelColumns]{};
-  for (int64_t at = 0; at < k; at += pair, packed += kPanelColumns * pair) {
-    std::copy_n(b + at * stride, columns, rows[0]);
-    if (pair == 2 && at + 1 < k) std::copy_n(b + (at + 1) * stride, columns, rows[1]);
-    if (pair == 2 && at + 1 == k) std::fill_n(rows[1], kPanelColumns, From(0.0f));
-    for (int64_t half = 0; half < kPanelColumns; half += kLanes) {
-      const Words words = load_pairs(rows[0] + half, rows[1] + half, packed);
-      __builtin_memcpy(packed + half * pair, &words, sizeof words);
+  const From zeros[kLanes]{};
+  for (int64_t first = 0; first < kPanelColumns; first += kLanes, packed += kLanes * pair) {
+    const int64_t count = std::clamp<int64_t>(columns - first, 0, kLanes);
+    const auto store_words = [&](int64_t at, const From* row, const From* next) {
+      const Words words = load_pairs(row, next, packed);
+      __builtin_memcpy(packed + at * kPanelColumns, &words, sizeof words);
+    };
+    for (int64_t at = 0; at < k; at += pair) {
+      const From* row = b + at * stride + first;
+      const bool paired = pair == 2 && at + 1 < k;
+      if (count == kLanes) {
+        store_words(at, row, paired ? row + stride : zeros);
+        continue;
+      }
+      From parts[2][kLanes]{};
+      std::copy_n(row, count, parts[0]);
+      if (paired) std::copy_n(row + stride, count, parts[1]);
+      store_words(at, parts[0], parts[1]);
     }
   }
 }
