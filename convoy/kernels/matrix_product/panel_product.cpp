@@ -183,27 +183,28 @@ class Product {
     for (const Term<Element>& term : terms_) {
       for (int64_t k = 0; k == 0 || k < term.inner(); k += kInner) {
         const GemmShape block{height, width, std::min(kInner, term.inner() - k)};
-        add_block(term, row, k, term.panels(column, k, block, panels), block, sums, adds);
+        const PackedView<Element> packed = term.panels(column, k, block, panels);
+        const bool last = &term == &terms_.back() && k + kInner >= term.inner();
+        for (int64_t tile = 0; tile < height; tile += kTileRows) {
+          const int64_t rows = std::min(kTileRows, height - tile);
+          float* tile_sums = sums + tile * grid_.columns;
+          loops_.multiply(term.a(row + tile, k), term.stride_a(), packed, tile_sums, grid_.columns,
+                          {rows, width, block.k}, adds);
+          if (last) store(tile_sums, row + tile, column, {rows, width});
+        }
         adds = true;
       }
     }
-    for (int64_t at = 0; at < height; ++at)
-      store(sums + at * grid_.columns, (row + at) * columns_ + column, width);
   }
 
-  void add_block(const Term<Element>& term, int64_t row, int64_t k, PackedView<Element> panels,
-                 const GemmShape& block, float* sums, bool adds) const {
-    for (int64_t tile = 0; tile < block.m; tile += kTileRows) {
-      loops_.multiply(term.a(row + tile, k), term.stride_a(), panels, sums + tile * grid_.columns,
-                      grid_.columns, {std::min(kTileRows, block.m - tile), block.n, block.k}, adds);
+  void store(const float* sums, int64_t row, int64_t column, RowShape tile) const {
+    for (int64_t at = 0; at < tile.rows; ++at, sums += grid_.columns) {
+      const int64_t to = (row + at) * columns_ + column;
+      if (wide_)
+        float_loops_.round_row(sums, static_cast<float*>(out_) + to, tile.width, factor_);
+      else
+        loops_.round_row(sums, static_cast<Element*>(out_) + to, tile.width, factor_);
     }
-  }
-
-  void store(const float* sums, int64_t to, int64_t width) const {
-    if (wide_)
-      float_loops_.round_row(sums, static_cast<float*>(out_) + to, width, factor_);
-    else
-      loops_.round_row(sums, static_cast<Element*>(out_) + to, width, factor_);
   }
 
   const SimdKernels<Element>& loops_ = simd_kernels<Element>();
