@@ -271,7 +271,7 @@ int run_train(Context& context, const std::vector<std::string>& arguments) {
   worker_program(context);
   RunConfig run;
   read_config(context, found, may_be_sent(setup) && !flags.dry_run, run);
-  for (const std::string& note : setup.notes) context.log().warning(note);
+  say_notes(context, setup);
   launch::ScratchFolder scratch;
   RunParts parts{.devices = devices_of(setup),
                  .folder = scratch.path(),

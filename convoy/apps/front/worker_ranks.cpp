@@ -22,6 +22,12 @@ launch::SetupRequest worker_request(const Context& context, const launch::Device
 
 std::string devices_of(const launch::JobSetup& setup) { return setup.on_gpus ? "cuda" : "cpu"; }
 
+void say_notes(const Context& context, const launch::JobSetup& setup) {
+  for (const std::string& note : setup.notes) context.log().warning(note);
+  if (!setup.on_gpus) return;
+  for (const std::string& note : setup.placement.notes) context.log().warning(note);
+}
+
 launch::LaunchPlan worker_plan(const Context& context) {
   launch::LaunchPlan plan;
   plan.environment = worker_environment(context);
@@ -38,7 +44,7 @@ int run_worker_on_ranks(const Context& context, const HostRanks& ranks, const st
   const launch::JobSetup setup = launch::set_up_job(request, launch::process_environment());
   std::vector<std::string> words = arguments;
   words.insert(words.end(), {"--devices", devices_of(setup)});
-  for (const std::string& note : setup.notes) context.log().warning(note);
+  say_notes(context, setup);
   if (setup.num_local_ranks == 1) {
     if (!setup.visible_devices.empty())
       ::setenv("CUDA_VISIBLE_DEVICES", setup.visible_devices.c_str(), 1);

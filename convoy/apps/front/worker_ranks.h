@@ -19,6 +19,9 @@ launch::SetupRequest worker_request(const Context& context, const launch::Device
 // "cuda" or "cpu", as workers are told it.
 std::string devices_of(const launch::JobSetup& setup);
 
+// Warns of what is worth telling about the place: overridden flags, GPUs that stay idle.
+void say_notes(const Context& context, const launch::JobSetup& setup);
+
 // How convoy-workers are started, but for their command and logs.
 launch::LaunchPlan worker_plan(const Context& context);
 

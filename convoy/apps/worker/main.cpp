@@ -47,9 +47,10 @@ int report(Error error, bool json) {
 }
 
 // `details` of a device say what it has and what was asked of it.
-IoError out_of_memory(const std::string& details = "") {
+IoError out_of_memory(const std::string& command, const std::string& details = "") {
   return IoError(details.empty() ? "out of memory" : "out of memory: " + details,
-                 {.hint = "lower train.batch_size or model.max_seq_len"});
+                 {.hint = command == "train" ? "lower train.batch_size or model.max_seq_len"
+                                              : "lower --batch-size"});
 }
 
 // c10::alloc_cpu throws a plain error: "not enough memory" in some versions, "can't allocate memory" in others.
@@ -64,6 +65,7 @@ StateError bug(const std::string& message) {
 }
 
 int run(const Arguments& arguments) {
+  const std::string command = arguments.empty() ? "" : arguments.front();
   bool json = false;
   for (const std::string& argument : arguments) json = json || argument == "--json";
   try {
@@ -71,12 +73,12 @@ int run(const Arguments& arguments) {
   } catch (const Error& error) {
     return report(error, json);
   } catch (const std::bad_alloc&) {
-    return report(out_of_memory(), json);
+    return report(out_of_memory(command), json);
   } catch (const c10::OutOfMemoryError& error) {
-    return report(out_of_memory(error.what_without_backtrace()), json);
+    return report(out_of_memory(command, error.what_without_backtrace()), json);
   } catch (const c10::Error& error) {
     const std::string message = error.what_without_backtrace();
-    return report(is_out_of_memory(message) ? Error(out_of_memory()) : bug(message), json);
+    return report(is_out_of_memory(message) ? Error(out_of_memory(command)) : bug(message), json);
   } catch (const std::system_error& error) {
     return report(IoError(fmt::format("the system refused: {}", error.what()),
                           {.hint = "raise the limits of memory and processes (ulimit -v, -u)"}),
