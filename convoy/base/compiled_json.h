@@ -4,9 +4,9 @@
 // writes JSON they took 1 s to 2 s. The precompiled headers include this file; no unit needs to.
 #pragma once
 
-// nlohmann's literal operators are inline functions that parse: each unit would instantiate a parser
-// for them, 0.6 s in all of them together. Nothing uses them: here they are declared, and their
-// bodies belong to templates that nobody calls.
+// nlohmann's literal operators are inline functions that parse: each unit would instantiate a
+// parser for them, 0.6 s in all of them together. Nothing uses them: here they are declared, and
+// their bodies belong to templates that nobody calls.
 #define _json(...)                 \
   _json(const char*, std::size_t); \
   template <class Never>           \

@@ -19,7 +19,8 @@ std::string read_file(const std::filesystem::path& path, int64_t max_bytes = int
 // folders. Throws IoError; then `path` is as it was and the temporary file is gone.
 void write_file_atomic(const std::filesystem::path& path, std::string_view bytes);
 
-// Streams a large file with the same promise: nothing is at `path` until commit(). A device or a pipe gets the bytes as they come.
+// Streams a large file with the same promise: nothing is at `path` until commit(). A device or a
+// pipe gets the bytes as they come.
 class AtomicFile {
  public:
   explicit AtomicFile(std::filesystem::path path);
@@ -33,7 +34,8 @@ class AtomicFile {
 
  private:
   std::filesystem::path path_;
-  // The name it has, or gets before it takes the place of `path`; empty for a device or a pipe, which is written to as it is.
+  // The name it has, or gets before it takes the place of `path`; empty for a device or a pipe,
+  // which is written to as it is.
   std::filesystem::path temporary_;
   bool is_named_ = false;
   int descriptor_ = -1;

@@ -51,7 +51,8 @@ void Meeting::await(const std::string& key) {
   }
 }
 
-// Rank 0 may keep the store: it must not go, let alone end, before the others have read what is there.
+// Rank 0 may keep the store: it must not go, let alone end, before the others have read what is
+// there.
 void Meeting::leave(const std::string& place) {
   const std::string left = place + "/left";
   if (rank() == 0)

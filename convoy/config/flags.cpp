@@ -61,7 +61,8 @@ class FlagParser {
     return rest;
   }
 
-  // Sets all, and returns the words of all but the fields of `taken`, which stay out with their values.
+  // Sets all, and returns the words of all but the fields of `taken`, which stay out with their
+  // values.
   std::vector<std::string> take(const std::vector<Section>& taken,
                                 const std::vector<std::string>& arguments) {
     std::vector<std::string> left;

@@ -24,8 +24,8 @@ std::vector<std::string> parse_flags(const std::vector<Section>& lists,
                                      const std::vector<std::string>& arguments,
                                      Positionals positionals = Positionals::Anywhere);
 
-// As parse_flags() of both, but returns all words that do not belong to `taken`, in their order: what is handed on to another
-// program that reads the flags of `left` itself.
+// As parse_flags() of both, but returns all words that do not belong to `taken`, in their order:
+// what is handed on to another program that reads the flags of `left` itself.
 std::vector<std::string> take_flags(const std::vector<Section>& taken,
                                     const std::vector<Section>& left,
                                     const std::vector<std::string>& arguments);

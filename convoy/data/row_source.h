@@ -59,7 +59,8 @@ class RowSource {
   virtual bool row_is_lost() const { return false; }
 };
 
-// Throws DataError where there is no such file, and says what the name is where it was not meant as one: the id of a data set on the hub, an address.
+// Throws DataError where there is no such file, and says what the name is where it was not meant as
+// one: the id of a data set on the hub, an address.
 void require_file(const std::filesystem::path& path);
 
 // Throws DataError when the file cannot be read or its format is unknown.

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Keeps freed blocks for the next one of about their size. What is in use and what is kept are together never more than
-// the most that was in use at a time, so keeping costs no peak, whatever the sizes. Thread-safe.
+// Keeps freed blocks for the next one of about their size. What is in use and what is kept are
+// together never more than the most that was in use at a time, so keeping costs no peak, whatever
+// the sizes. Thread-safe.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +24,8 @@ class BlockPool {
   BlockPool(const BlockPool&) = delete;
   BlockPool& operator=(const BlockPool&) = delete;
 
-  // A block of at least `bytes` and at most an eighth more. Without memory, what is kept goes back to the source first.
+  // A block of at least `bytes` and at most an eighth more. Without memory, what is kept goes back
+  // to the source first.
   void* take(size_t bytes);
   // False: not a block of this pool.
   bool give_back(void* block);

@@ -17,7 +17,8 @@ struct ProcessMemory {
 // Zeros where /proc is not readable.
 ProcessMemory process_memory();
 
-// Of a rank where it computes: of the process on the CPU, elsewhere what tensors take of the device.
+// Of a rank where it computes: of the process on the CPU, elsewhere what tensors take of the
+// device.
 struct RankMemory {
   int64_t held_bytes = 0;
   int64_t peak_bytes = 0;

@@ -13,7 +13,8 @@ namespace {
 
 // Smaller tensors are the C library's: it keeps what it gets back of that size.
 constexpr size_t kSmallestBytes = 64 << 10;
-// Blocks of many huge pages ask for them: a fault fills 2 MiB, and products miss fewer translations.
+// Blocks of many huge pages ask for them: a fault fills 2 MiB, and products miss fewer
+// translations.
 constexpr size_t kHugePageBytes = 2 << 20;
 
 void* allocate(size_t bytes) {

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where CPU tensors live. The C library returns a step's large blocks to the system and takes them anew in the next one,
-// page fault by page fault; here they are kept.
+// Where CPU tensors live. The C library returns a step's large blocks to the system and takes them
+// anew in the next one, page fault by page fault; here they are kept.
 #pragma once
 
 #include "convoy/device/block_pool.h"
 
 namespace convoy::device {
 
-// Makes LibTorch take memory for large CPU tensors from a BlockPool. Call once, before the first tensor; later calls do
-// nothing. Thread-safe.
+// Makes LibTorch take memory for large CPU tensors from a BlockPool. Call once, before the first
+// tensor; later calls do nothing. Thread-safe.
 void keep_tensor_memory();
 
 // Of that pool; zeros before keep_tensor_memory().

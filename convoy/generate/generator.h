@@ -24,7 +24,8 @@ struct GenerationConfig {
   int64_t batch_size = 16;        // rows in flight
   std::vector<int32_t> end_ids;   // beside the tokenizer's eos: models::end_token_ids
   std::vector<std::string> stop;  // strings that end a text and are not part of it
-  // Prompt i of run() is number `first_index` + i * `index_step`: that of a rank that answers every n-th. Draws depend on it alone.
+  // Prompt i of run() is number `first_index` + i * `index_step`: that of a rank that answers every
+  // n-th. Draws depend on it alone.
   int64_t first_index = 0;
   int64_t index_step = 1;
 };

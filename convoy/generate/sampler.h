@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Picks the next token of every row. Random numbers come from counters, not from a generator's state, so a row's text does
-// not depend on which rows it is generated with. Thread-safe.
+// Picks the next token of every row. Random numbers come from counters, not from a generator's
+// state, so a row's text does not depend on which rows it is generated with. Thread-safe.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -29,8 +29,9 @@ struct DrawPoint {
   int64_t position = 0;  // index of the new token
 };
 
-// One token per row of logits_RV (fp32 or bf16), of the ids below `num_ids`: leave out the padded rows of a vocabulary.
-// Throws NumericError where the logits of a row are not finite. See kernels::sample_tokens.
+// One token per row of logits_RV (fp32 or bf16), of the ids below `num_ids`: leave out the padded
+// rows of a vocabulary. Throws NumericError where the logits of a row are not finite. See
+// kernels::sample_tokens.
 std::vector<int32_t> sample_tokens(const at::Tensor& logits_RV, int64_t num_ids,
                                    const SamplerConfig& config,
                                    const std::vector<DrawPoint>& points);

@@ -71,7 +71,8 @@ struct JobSetup {
   bool several_nodes() const { return !adopted() && nodes.most > 1; }
 };
 
-// Throws ConfigError naming flag or variable; DeviceError when convoy-workers are to compute on GPUs and can not.
+// Throws ConfigError naming flag or variable; DeviceError when convoy-workers are to compute on
+// GPUs and can not.
 JobSetup set_up_job(const SetupRequest& request, const Environment& environment);
 
 // Empty = not checked.

@@ -93,7 +93,8 @@ std::string later_ends_text(const LaunchReport& report) {
   for (const RankEnd& end : report.ends) {
     if (end.rank == cause || end.exit_code == 0) continue;
     if (end.killed_for == KilledFor::FailureGrace) killed.push_back(end.rank);
-    // Those that were killed at a stop were named then. That the others are told to end goes without saying.
+    // Those that were killed at a stop were named then. That the others are told to end goes
+    // without saying.
     if (report.ended_early || end.killed_for != KilledFor::Nothing || end.signal == SIGTERM)
       continue;
     const std::string way = way_of_ending(end);

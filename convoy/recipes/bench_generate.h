@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `convoy bench generate`: new tokens/s of a batch of prompts, the work of bench/peers/hf_generate.py.
+// `convoy bench generate`: new tokens/s of a batch of prompts, the work of
+// bench/peers/hf_generate.py.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -9,8 +10,8 @@
 
 namespace convoy::recipes {
 
-// {"tool","dtype","geometry","prompt_tokens","new_tokens","points"} and bench_memory(); a point is {"batch","sampling","tokens_per_s"
-// (median),"best"} with sampling "greedy" or "top_p".
+// {"tool","dtype","geometry","prompt_tokens","new_tokens","points"} and bench_memory(); a point is
+// {"batch","sampling","tokens_per_s" (median),"best"} with sampling "greedy" or "top_p".
 nlohmann::ordered_json bench_generate(const settings::BenchFlags& common,
                                       const settings::BenchGenerateFlags& flags,
                                       const std::string& devices);

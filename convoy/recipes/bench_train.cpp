@@ -27,8 +27,8 @@ data::TokenDataset random_rows(const settings::BenchTrainFlags& flags, int64_t v
   return data::TokenDataset::from_rows(rows);
 }
 
-// Of the products of a step: forward, the gradient of the input, and where weights train theirs too. Causal attention sees half of
-// the row on average; its backward costs twice its forward.
+// Of the products of a step: forward, the gradient of the input, and where weights train theirs
+// too. Causal attention sees half of the row on average; its backward costs twice its forward.
 double flops_per_token(const nn::CausalLm& model, const settings::BenchTrainFlags& flags) {
   const double products_of_weights = flags.mode == "full" ? 3 : 2;
   const double attention = 3.0 * 2.0 * static_cast<double>(flags.seq) *

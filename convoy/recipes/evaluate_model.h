@@ -12,9 +12,10 @@
 
 namespace convoy::recipes {
 
-// `settings`: of a config file, or built from `model` flags. Returns the figures, which are also written to
-// metrics.json (and the answers to samples.jsonl) in flags.output_dir. `ranks`: as for RankShare; the figures are the same for every
-// number of ranks, and null on all but the leading one. Throws convoy::Error.
+// `settings`: of a config file, or built from `model` flags. Returns the figures, which are also
+// written to metrics.json (and the answers to samples.jsonl) in flags.output_dir. `ranks`: as for
+// RankShare; the figures are the same for every number of ranks, and null on all but the leading
+// one. Throws convoy::Error.
 nlohmann::json evaluate_model(const settings::TrainSettings& settings,
                               const settings::ModelFlags& model, const settings::EvalFlags& flags,
                               const settings::SamplingFlags& sampling,

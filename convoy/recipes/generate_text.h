@@ -12,14 +12,15 @@
 
 namespace convoy::recipes {
 
-// Rows {"index","sample","prompt_tokens","completion","token_ids","finish_reason"} in the order of the prompts. One
-// --prompt without --output prints its text alone. `ranks`: as for RankShare; the answers are the same for every number of ranks.
-// Throws convoy::Error.
+// Rows {"index","sample","prompt_tokens","completion","token_ids","finish_reason"} in the order of
+// the prompts. One --prompt without --output prints its text alone. `ranks`: as for RankShare; the
+// answers are the same for every number of ranks. Throws convoy::Error.
 void generate_text(const settings::ModelFlags& model, const settings::GenerateFlags& flags,
                    const settings::SamplingFlags& sampling, const settings::RankFlags& ranks,
                    bool json, const Log& log);
 
-// This rank's answers to its share of `prompts`, which all ranks know. The leading rank shows how far all are.
+// This rank's answers to its share of `prompts`, which all ranks know. The leading rank shows how
+// far all are.
 std::vector<generate::Completion> answer(RankShare& share, const LoadedModel& loaded,
                                          const settings::SamplingFlags& sampling,
                                          const std::vector<std::vector<int32_t>>& prompts,

@@ -22,8 +22,8 @@ struct HeldMemory {
 // Memory that several tensors share counts once.
 HeldMemory held_memory(nn::CausalLm& model, const optim::AdamW& optimizer);
 
-// "cuda:0 is full: 1.20 GiB frozen weights, ..., 60.1 GiB activations and buffers", with the settings
-// that would lower it as they are now. `peak_bytes`: all that tensors took of the device.
+// "cuda:0 is full: 1.20 GiB frozen weights, ..., 60.1 GiB activations and buffers", with the
+// settings that would lower it as they are now. `peak_bytes`: all that tensors took of the device.
 IoError full_device(const std::string& device, const HeldMemory& held, int64_t peak_bytes,
                     const settings::TrainSettings& settings);
 

@@ -15,8 +15,8 @@
 namespace convoy::recipes {
 namespace {
 
-// Slow is not dead: a rank that has died or fallen silent is the launcher's to end, so waiting has no limit of its own. c10d counts
-// milliseconds in 32 bits.
+// Slow is not dead: a rank that has died or fallen silent is the launcher's to end, so waiting has
+// no limit of its own. c10d counts milliseconds in 32 bits.
 constexpr std::chrono::hours kPatience{24 * 7};
 
 // Lines gathered at a time: what is under way fits into memory, however much there is in all.

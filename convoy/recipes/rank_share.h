@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The ranks of this host that share the rows of one command (eval, score, generate): who computes which row, how far all are, and their
-// rows as one sequence again.
+// The ranks of this host that share the rows of one command (eval, score, generate): who computes
+// which row, how far all are, and their rows as one sequence again.
 #pragma once
 
 #include <cstdint>
@@ -29,9 +29,9 @@ Log log_of_rank(const std::string& folder, const Log& log);
 
 class RankShare {
  public:
-  // Takes this rank's device and its share of the CPUs, and joins the others. `ranks_folder` is shared by
-  // the ranks of one launcher, who all call this; empty = this process works alone, whatever its
-  // environment says. Collective. Blocks. Throws DeviceError.
+  // Takes this rank's device and its share of the CPUs, and joins the others. `ranks_folder` is
+  // shared by the ranks of one launcher, who all call this; empty = this process works alone,
+  // whatever its environment says. Collective. Blocks. Throws DeviceError.
   explicit RankShare(const settings::RankFlags& ranks);
   RankShare(const RankShare&) = delete;
   RankShare& operator=(const RankShare&) = delete;
@@ -45,15 +45,17 @@ class RankShare {
 
   // What this rank has done so far. Returns what all have.
   int64_t report_done(int64_t own);
-  // Collective. Blocks until all ranks have done `total` together; on the leading rank `show` is told how far they are, and `total` last.
+  // Collective. Blocks until all ranks have done `total` together; on the leading rank `show` is
+  // told how far they are, and `total` last.
   void wait_for_all(int64_t total, const std::function<void(int64_t)>& show);
 
-  // Collective. Blocks. On the leading rank `take` gets the lines of all ranks with places from `begin` to `end` - 1, by place. `own`: by place,
-  // within these bounds.
+  // Collective. Blocks. On the leading rank `take` gets the lines of all ranks with places from
+  // `begin` to `end` - 1, by place. `own`: by place, within these bounds.
   void gather_in_order(const std::vector<PlacedLine>& own, int64_t begin, int64_t end,
                        const std::function<void(const std::string&)>& take);
 
-  // Collective. Blocks until the leading rank has written: a rank that has ended is gone for the launcher.
+  // Collective. Blocks until the leading rank has written: a rank that has ended is gone for the
+  // launcher.
   void finish() { group_->barrier(); }
 
  private:

@@ -67,8 +67,8 @@ class RunFolder {
   // is given none. Throws IoError.
   void write_config(const std::string& config_yaml, const nlohmann::json& config,
                     const std::map<std::string, std::string>& origins) const;
-  // The same for a folder whose run may not be changed before the new start is accepted: both stay as they are until
-  // write_identity() takes the proposal over. Throws IoError.
+  // The same for a folder whose run may not be changed before the new start is accepted: both stay
+  // as they are until write_identity() takes the proposal over. Throws IoError.
   void propose_config(const nlohmann::json& config,
                       const std::map<std::string, std::string>& origins) const;
   // Writes run.json and config.yaml. A resumed run keeps the first "created" and adds to "starts".

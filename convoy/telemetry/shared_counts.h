@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How much each rank of one host has done, in a file that all of them map: so that one bar shows the work of all.
+// How much each rank of one host has done, in a file that all of them map: so that one bar shows
+// the work of all.
 #pragma once
 
 #include <cstdint>

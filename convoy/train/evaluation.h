@@ -38,10 +38,11 @@ struct RowLoss {
 std::vector<RowLoss> row_losses(nn::CausalLm& model, const data::TokenDataset& dataset,
                                 const std::vector<int64_t>& rows);
 
-// Collective. Blocks. Rows are dealt round robin to ranks, `batch_size` to a batch, and summed in the order of the data set, so the
-// figures are the same on every rank and for every number of ranks.
-// Nothing is kept for backward. `stop_requested` (may be null) is asked between batches: when any rank's says so, every
-// rank returns none, within about a second. `rows_done` (may be null) is told how many rows this rank has finished.
+// Collective. Blocks. Rows are dealt round robin to ranks, `batch_size` to a batch, and summed in
+// the order of the data set, so the figures are the same on every rank and for every number of
+// ranks. Nothing is kept for backward. `stop_requested` (may be null) is asked between batches:
+// when any rank's says so, every rank returns none, within about a second. `rows_done` (may be
+// null) is told how many rows this rank has finished.
 std::optional<EvaluationFigures> evaluate_loss(nn::CausalLm& model,
                                                const data::TokenDataset& dataset,
                                                int64_t batch_size, comm::Group& group,

@@ -80,7 +80,8 @@ bool Loop::is_due(const std::string& strategy, int64_t interval) const {
   return progress_.step % interval == 0;
 }
 
-// Adds the negative log-likelihoods of this rank's share to `nll_sum`. Nothing waits for the device.
+// Adds the negative log-likelihoods of this rank's share to `nll_sum`. Nothing waits for the
+// device.
 void Loop::run_micro_batch(data::StepPosition position, int64_t micro_batch, int64_t divisor_tokens,
                            at::Tensor& nll_sum) {
   const int64_t rank = parts_.strategy.rank();

@@ -17,7 +17,8 @@ struct Outcome {
   std::string output;  // stdout and stderr
 };
 
-// Environment: CONVOY_BIN_DIR, CONVOY_SOURCE_DIR, CONVOY_TEST_DEVICES (as --devices). One thread per rank, for the models are tiny.
+// Environment: CONVOY_BIN_DIR, CONVOY_SOURCE_DIR, CONVOY_TEST_DEVICES (as --devices). One thread
+// per rank, for the models are tiny.
 class ConvoyProgram {
  public:
   Outcome run(const std::string& arguments) const;

@@ -58,7 +58,8 @@ void PrintTo(const StopAtEvaluation& stop, std::ostream* stream) { *stream << st
 
 class StopRequestAtEvaluation : public ::testing::TestWithParam<StopAtEvaluation> {};
 
-// An evaluation is due after step 2 and takes long. Whoever stops the run before its end is not made to wait for it.
+// An evaluation is due after step 2 and takes long. Whoever stops the run before its end is not
+// made to wait for it.
 TEST_P(StopRequestAtEvaluation, SavesWithoutItAndTheNextRunEvaluates) {
   const TrainFixture fixture;
   fixture.set_validation_rows(400);

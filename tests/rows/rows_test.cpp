@@ -37,8 +37,8 @@ class Rows : public ::testing::Test {
   std::string model_ = source_ + "/examples/tally-3m";
 };
 
-// Reads content that is text or parts, as the templates of models that see images do. Qwen2's joins texts with `+`, which
-// Python and so Convoy refuse for parts.
+// Reads content that is text or parts, as the templates of models that see images do. Qwen2's joins
+// texts with `+`, which Python and so Convoy refuse for parts.
 constexpr const char* kTemplateOfParts =
     "{% for message in messages %}<|im_start|>{{ message.role }}\n"
     "{% if message.content is string %}{{ message.content }}{% else %}"

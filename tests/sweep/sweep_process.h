@@ -65,7 +65,8 @@ class SweepTest : public ::testing::Test {
   // The one file in `folder` whose name begins so; its text.
   std::string file_beginning(const std::string& folder, const std::string& beginning) const;
   void write(const std::string& name, const std::string& content) const;
-  // Processes of this test whose command line begins so: that of a runner holds the command of its programs.
+  // Processes of this test whose command line begins so: that of a runner holds the command of its
+  // programs.
   std::vector<pid_t> processes(const std::string& words) const;
   // Until `condition` holds; false after a minute.
   static bool wait_until(const std::function<bool()>& condition);

@@ -164,7 +164,8 @@ bool owns_run_folder(const launch::JobSetup& setup, const launch::JobPlan& job) 
   return !setup.several_nodes() || job.coordinator != nullptr;
 }
 
-// Otherwise other launchers would wait in vain for this one's ranks if it refused what the ranks refuse together.
+// Otherwise other launchers would wait in vain for this one's ranks if it refused what the ranks
+// refuse together.
 bool starts_every_rank(const launch::JobSetup& setup) {
   return !setup.adopted() && !setup.several_nodes();
 }
@@ -176,7 +177,8 @@ telemetry::RunFolder open_run_folder(const settings::TrainSettings& train, bool 
   return telemetry::RunFolder::create(train.train.output_dir, train.run_name);
 }
 
-// The configuration that the ranks read. A run that is there already keeps its own until they have accepted this one.
+// The configuration that the ranks read. A run that is there already keeps its own until they have
+// accepted this one.
 fs::path store_config(const telemetry::RunFolder& folder, const config::Resolved& resolved,
                       launch::ScratchFolder& scratch) {
   std::map<std::string, std::string> origins;

@@ -17,7 +17,8 @@ config::Resolved read_train_config(settings::TrainSettings& train,
                                    const std::string& preset, const Log& log,
                                    settings::Wanted wanted = settings::Wanted::Anything);
 
-// The setting that a person meant who typed it as a flag: "train.batch_size" for "--batch-size=4". Empty = none.
+// The setting that a person meant who typed it as a flag: "train.batch_size" for "--batch-size=4".
+// Empty = none.
 std::string setting_of_flag(const std::string& flag);
 
 // docs/reference/config.md.

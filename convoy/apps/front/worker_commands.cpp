@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Commands that run in convoy-worker: eval, score, generate on as many ranks as are asked for, merge
-// and bench in one. The front shows their help and starts them; the worker reads their flags, from
-// the same lists.
+// Commands that run in convoy-worker: eval, score, generate on as many ranks as are asked for,
+// merge and bench in one. The front shows their help and starts them; the worker reads their flags,
+// from the same lists.
 #include "convoy/apps/front/command.h"
 #include "convoy/apps/front/worker_program.h"
 #include "convoy/apps/front/worker_ranks.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `convoy bench train|generate` inside the worker. With a peer, both sides run as processes of their own, in turn, so that
-// memory figures are each side's and drift of the machine hits both.
+// `convoy bench train|generate` inside the worker. With a peer, both sides run as processes of
+// their own, in turn, so that memory figures are each side's and drift of the machine hits both.
 #include <fmt/ranges.h>
 #include <sys/wait.h>
 #include <unistd.h>

@@ -112,7 +112,8 @@ std::unique_ptr<NcclGroup::DeviceWork> NcclGroup::start(const Passage& passage,
 }
 
 void NcclGroup::watch(c10::Event& done) {
-  // Short collectives are over within microseconds; of long ones a tenth of a millisecond is little.
+  // Short collectives are over within microseconds; of long ones a tenth of a millisecond is
+  // little.
   constexpr std::chrono::microseconds kFirstPause{1};
   constexpr std::chrono::microseconds kLongestPause{100};
   const Clock::time_point end = Clock::now() + timeout_;

@@ -68,7 +68,8 @@ std::vector<std::string> names_in(const std::string& word) {
   return names;
 }
 
-// What argv[at] names: itself, words in it, and where it follows Python's -m the files of the module in this folder.
+// What argv[at] names: itself, words in it, and where it follows Python's -m the files of the
+// module in this folder.
 std::vector<std::string> files_named(const std::vector<std::string>& argv, size_t at) {
   std::vector<std::string> names = names_in(argv[at]);
   if (argv[at - 1] == "-m") {

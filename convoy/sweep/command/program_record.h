@@ -16,9 +16,10 @@ namespace convoy::sweep {
 
 class ProgramRecord {
  public:
-  // {"./train.py":"0f3a5c2e9d1b7468","python3":"..."}: a JSON object on one line, with the names that argv has. A script is
-  // a file with the right to be executed, one that begins with "#!" or has the ending of a script, or the first file that
-  // an interpreter is given; also one that is named within a word, as that of `sh -c`, and a module that `python -m` names.
+  // {"./train.py":"0f3a5c2e9d1b7468","python3":"..."}: a JSON object on one line, with the names
+  // that argv has. A script is a file with the right to be executed, one that begins with "#!" or
+  // has the ending of a script, or the first file that an interpreter is given; also one that is
+  // named within a word, as that of `sh -c`, and a module that `python -m` names.
   std::string of(const std::vector<std::string>& argv);
 
  private:
