@@ -50,7 +50,7 @@ int report(Error error, bool json) {
 IoError out_of_memory(const std::string& command, const std::string& details = "") {
   return IoError(details.empty() ? "out of memory" : "out of memory: " + details,
                  {.hint = command == "train" ? "lower train.batch_size or model.max_seq_len"
-                                              : "lower --batch-size"});
+                                             : "lower --batch-size"});
 }
 
 // c10::alloc_cpu throws a plain error: "not enough memory" in some versions, "can't allocate memory" in others.
