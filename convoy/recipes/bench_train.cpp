@@ -10,6 +10,7 @@
 #include "convoy/optim/adamw.h"
 #include "convoy/optim/clip.h"
 #include "convoy/parallel/strategy.h"
+#include "convoy/parallel/trained_parameters.h"
 #include "convoy/recipes/bench_model.h"
 #include "convoy/train/token_batch.h"
 
@@ -57,16 +58,7 @@ nlohmann::ordered_json bench_train(const settings::BenchFlags& common,
   }
   const auto group = comm::join_group({}, std::chrono::seconds(60));
   const auto strategy = parallel::make_strategy({}, *group);
-  std::vector<parallel::TrainableParameter> trainable;
-  for (const nn::NamedTensor& parameter : parameters)
-    trainable.push_back({parameter.name, parameter.value});
-  strategy->prepare(trainable);
-  std::vector<optim::OptimizedParameter> optimized;
-  for (size_t index = 0; index < parameters.size(); ++index)
-    optimized.push_back({.name = parameters[index].name,
-                         .value = parameters[index].value,
-                         .gradient = strategy->gradients()[index]});
-  optim::AdamW optimizer({.weight_decay = 0.01}, std::move(optimized));
+  optim::AdamW optimizer({.weight_decay = 0.01}, parallel::prepare_parameters(*strategy, parameters));
 
   const data::TokenDataset dataset = random_rows(flags, model->vocab_size());
   std::vector<int64_t> rows(static_cast<size_t>(flags.batch));

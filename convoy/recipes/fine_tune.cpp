@@ -18,6 +18,7 @@
 #include "convoy/device/threads.h"
 #include "convoy/models/export.h"
 #include "convoy/parallel/strategy.h"
+#include "convoy/parallel/trained_parameters.h"
 #include "convoy/recipes/loaded_model.h"
 #include "convoy/recipes/memory_report.h"
 #include "convoy/recipes/run_report.h"
@@ -238,23 +239,12 @@ void FineTune::compare_start() {
 void FineTune::prepare_training() {
   if (resumed_) restore_parameters(parameters_, parameter_group_, *resumed_);
   strategy_ = parallel::make_strategy(settings_.parallel, *group_);
-  std::vector<parallel::TrainableParameter> trainable;
-  for (const nn::NamedTensor& parameter : parameters_)
-    trainable.push_back({parameter.name, parameter.value});
-  strategy_->prepare(std::move(trainable));
-
-  std::vector<optim::OptimizedParameter> optimized;
-  for (size_t index = 0; index < parameters_.size(); ++index)
-    optimized.push_back({.name = parameters_[index].name,
-                         .value = parameters_[index].value,
-                         .gradient = strategy_->gradients()[index],
-                         .decays = optim::takes_weight_decay(parameters_[index].name)});
   const settings::OptimizerSettings& constants = settings_.train.optimizer;
   optimizer_.emplace(optim::AdamWConfig{.beta1 = constants.adam_beta1,
                                         .beta2 = constants.adam_beta2,
                                         .epsilon = constants.adam_epsilon,
                                         .weight_decay = settings_.train.weight_decay},
-                     std::move(optimized));
+                     parallel::prepare_parameters(*strategy_, parameters_));
   schedule_.emplace(settings_.train.schedule, settings_.train.learning_rate,
                     train::total_steps(settings_.train, plan_->steps_per_epoch()));
   if (start_.step > 0) restore_optimizer();

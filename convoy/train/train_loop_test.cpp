@@ -13,6 +13,7 @@
 
 #include "convoy/base/error.h"
 #include "convoy/nn/kv_cache.h"
+#include "convoy/parallel/trained_parameters.h"
 #include "convoy/train/token_batch.h"
 #include "files/temporary_folder.h"
 
@@ -118,18 +119,9 @@ class ToyRun {
                                .grad_accum = settings.train.grad_accum,
                                .seed = static_cast<uint64_t>(settings.seed)}),
         checkpoints(folder / "checkpoints", 10) {
-    std::vector<parallel::TrainableParameter> trainable;
-    for (const nn::NamedTensor& parameter : parameters)
-      trainable.push_back({parameter.name, parameter.value});
-    strategy_->prepare(std::move(trainable));
-    std::vector<optim::OptimizedParameter> optimized;
-    for (size_t index = 0; index < parameters.size(); ++index)
-      optimized.push_back({.name = parameters[index].name,
-                           .value = parameters[index].value,
-                           .gradient = strategy_->gradients()[index]});
     optimizer_.emplace(optim::AdamWConfig{.epsilon = settings.train.optimizer.adam_epsilon,
                                           .weight_decay = settings.train.weight_decay},
-                       std::move(optimized));
+                       parallel::prepare_parameters(*strategy_, parameters));
     checkpoints.prepare();
   }
 

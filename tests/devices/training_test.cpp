@@ -17,6 +17,7 @@
 #include "convoy/optim/adamw.h"
 #include "convoy/optim/clip.h"
 #include "convoy/parallel/strategy.h"
+#include "convoy/parallel/trained_parameters.h"
 #include "convoy/train/token_batch.h"
 #include "simulated_device/simulated_device.h"
 
@@ -84,16 +85,8 @@ class Training {
       model_->set_requires_grad(true);
       parameters_ = model_->parameters();
     }
-    std::vector<parallel::TrainableParameter> trainable;
-    for (const nn::NamedTensor& parameter : parameters_)
-      trainable.push_back({parameter.name, parameter.value});
-    strategy_->prepare(std::move(trainable));
-    std::vector<optim::OptimizedParameter> optimized;
-    for (size_t index = 0; index < parameters_.size(); ++index)
-      optimized.push_back({.name = parameters_[index].name,
-                           .value = parameters_[index].value,
-                           .gradient = strategy_->gradients()[index]});
-    optimizer_.emplace(optim::AdamWConfig{.weight_decay = 0.1}, std::move(optimized));
+    optimizer_.emplace(optim::AdamWConfig{.weight_decay = 0.1},
+                       parallel::prepare_parameters(*strategy_, parameters_));
   }
 
   void step(uint64_t key) {
