@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <string>
 
+#include "convoy/base/json_reason.h"
 #include "convoy/data/byte_reader.h"
 #include "convoy/data/row_formats.h"
 #include "convoy/data/utf8.h"
@@ -30,14 +31,6 @@ void check_depth(std::string_view text, const ErrorPlace& place) {
       --depth;
     }
   }
-}
-
-// "[json.exception.parse_error.101] parse error at line 1, column 3: syntax error while parsing value - invalid literal;
-// last read: '{x'" -> "syntax error while parsing value - invalid literal". The last read bytes may be ill-formed.
-std::string plain_reason(std::string_view what) {
-  what.remove_prefix(what.find("] ") + 2);
-  if (what.starts_with("parse error at")) what.remove_prefix(what.find(": ") + 2);
-  return std::string(what.substr(0, what.find("; last read")));
 }
 
 class JsonLines : public RowSource {
@@ -226,10 +219,9 @@ nlohmann::ordered_json parse_json_row(std::string_view text, const ErrorPlace& p
     return nlohmann::ordered_json::parse(text);
   } catch (const nlohmann::ordered_json::parse_error& error) {
     throw DataError(
-        fmt::format("not valid JSON at byte {}: {}", error.byte, plain_reason(error.what())),
-        place);
+        fmt::format("not valid JSON at byte {}: {}", error.byte, json_reason(error.what())), place);
   } catch (const nlohmann::ordered_json::exception& error) {
-    throw DataError(fmt::format("not valid JSON: {}", plain_reason(error.what())), place);
+    throw DataError(fmt::format("not valid JSON: {}", json_reason(error.what())), place);
   }
 }
 

@@ -7,6 +7,7 @@
 
 #include "convoy/base/error.h"
 #include "convoy/base/files.h"
+#include "convoy/base/json_reason.h"
 
 namespace convoy::io {
 namespace {
@@ -43,7 +44,7 @@ class DocumentBuilder {
 
   bool parse_error(size_t position, const std::string&, const nlohmann::detail::exception& error) {
     throw DataError(
-        fmt::format("not valid JSON at byte {}: {:.200}", position, std::string(error.what())),
+        fmt::format("not valid JSON at byte {}: {:.200}", position, json_reason(error.what())),
         {.file = place_});
   }
 

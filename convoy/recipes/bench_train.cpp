@@ -58,7 +58,8 @@ nlohmann::ordered_json bench_train(const settings::BenchFlags& common,
   }
   const auto group = comm::join_group({}, std::chrono::seconds(60));
   const auto strategy = parallel::make_strategy({}, *group);
-  optim::AdamW optimizer({.weight_decay = 0.01}, parallel::prepare_parameters(*strategy, parameters));
+  optim::AdamW optimizer({.weight_decay = 0.01},
+                         parallel::prepare_parameters(*strategy, parameters));
 
   const data::TokenDataset dataset = random_rows(flags, model->vocab_size());
   std::vector<int64_t> rows(static_cast<size_t>(flags.batch));

@@ -2,6 +2,7 @@
 #include "convoy/text/checked_json.h"
 
 #include "convoy/base/error.h"
+#include "convoy/base/json_reason.h"
 
 namespace convoy::text {
 namespace {
@@ -38,7 +39,8 @@ nlohmann::ordered_json parse_checked_json(std::string_view text,
   try {
     return nlohmann::ordered_json::parse(text);
   } catch (const nlohmann::json::exception& error) {
-    throw DataError(fmt::format("not valid JSON: {}", error.what()), {.file = file.string()});
+    throw DataError(fmt::format("not valid JSON: {}", json_reason(error.what())),
+                    {.file = file.string()});
   }
 }
 
