@@ -54,8 +54,8 @@ std::vector<at::Tensor> lora_gradients(const LoraTerms& terms, const at::Tensor&
   if (!wants_x) return {at::Tensor(), grad_a_RI, grad_b_OR};
   at::Tensor grad_x;
   if (terms.dropout > 0)
-    grad_x = terms.base.input_gradient(grad_TO).add_(
-        drop(kernels::matrix_product({{grad_u_TR, a_RI}})));
+    grad_x =
+        terms.base.input_gradient(grad_TO).add_(drop(kernels::matrix_product({{grad_u_TR, a_RI}})));
   else
     grad_x = terms.base.input_gradient(grad_TO, {grad_u_TR, a_RI});
   return {shaped_like(grad_x, grad.sizes()), grad_a_RI, grad_b_OR};

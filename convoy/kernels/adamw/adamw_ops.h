@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a device does for adamw_update.
+// Each device implements these functions for adamw_update.
 #pragma once
 
 #include "convoy/kernels/adamw/adamw_update.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a device does for attention. Queries, keys and values have contiguous features, one dtype
-// and lie on one device.
+// Each device implements these functions for attention. Queries, keys and values have contiguous
+// features, one dtype and lie on one device.
 #pragma once
 
 #include <ATen/core/Tensor.h>

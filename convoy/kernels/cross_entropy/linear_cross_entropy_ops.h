@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a device does for linear_cross_entropy: N supervised tokens, all labels in the vocabulary.
+// Each device implements these functions for linear_cross_entropy: N supervised tokens, all labels
+// in the vocabulary.
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a device does for dropout.
+// Each device implements these functions for dropout.
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a device does for frozen_linear.
+// Each device implements these functions for frozen_linear.
 #pragma once
 
 #include <ATen/core/Tensor.h>

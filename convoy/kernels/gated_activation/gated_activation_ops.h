@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a device does for gated_activation. Inputs are contiguous.
+// Each device implements these functions for gated_activation. Inputs are contiguous.
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a device does for matrix_product: at least one term, all of one shape and type.
+// Each device implements these functions for matrix_product: at least one term, all of one shape and type.
 #pragma once
 
 #include "convoy/kernels/matrix_product/matrix_product.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a device does for rms_norm. Inputs are contiguous and lie on one device.
+// Each device implements these functions for rms_norm. Inputs are contiguous and lie on one device.
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a device does for rope.
+// Each device implements these functions for rope.
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a device does for sum_of_squares.
+// Each device implements these functions for sum_of_squares.
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a device does to keep keys and values.
+// Each device implements this function to keep keys and values.
 #pragma once
 
 #include <ATen/core/Tensor.h>
