@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Each device implements these functions for matrix_product: at least one term, all of one shape and type.
+// Each device implements these functions for matrix_product: at least one term, all of one shape
+// and type.
 #pragma once
 
 #include "convoy/kernels/matrix_product/matrix_product.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Each device implements these functions for sample_tokens. Arguments are checked; all tensors lie on the device.
+// Each device implements these functions for sample_tokens. Arguments are checked; all tensors lie
+// on the device.
 #pragma once
 
 #include "convoy/kernels/sampler/sampler.h"
