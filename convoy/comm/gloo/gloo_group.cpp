@@ -85,11 +85,18 @@ GlooGroup::GlooGroup(std::shared_ptr<Meeting> meeting, std::chrono::seconds time
   backend_->sockets = new_sockets(before, connected_sockets());
 }
 
+// Once in a while a thread of c10d's does not hear that its connection is shut and waits for its send
+// until the time limit, and the destructor of c10d's group for the thread. This rank is about to end:
+// the group is left to that.
 GlooGroup::~GlooGroup() {
   if (std::uncaught_exceptions() > exceptions_at_start_) abort();
+  if (aborted_) backend_->group.release();
 }
 
-void GlooGroup::abort() { shut_down(backend_->sockets); }
+void GlooGroup::abort() {
+  aborted_ = true;
+  shut_down(backend_->sockets);
+}
 
 std::unique_ptr<Work> GlooGroup::start_all_reduce_sum(at::Tensor tensor) {
   const Passage passage = passages_.enter("all_reduce", tensor);

@@ -38,6 +38,7 @@ class GlooGroup : public Group {
   int size_;
   Passages passages_;
   int exceptions_at_start_;
+  bool aborted_ = false;
   std::unique_ptr<Backend> backend_;
 };
 
