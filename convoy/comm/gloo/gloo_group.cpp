@@ -6,6 +6,7 @@
 #define USE_C10D_GLOO
 #include "convoy/comm/gloo/gloo_group.h"
 
+#include <stdexcept>
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
 
 #include "convoy/base/error.h"
@@ -52,18 +53,39 @@ c10::intrusive_ptr<c10d::ProcessGroupGloo> connect(Meeting& meeting,
                                    options);
 }
 
+// True when it is done within `limit`. Throws what the collective threw.
+bool done_within(c10d::Work& work, std::chrono::milliseconds limit) {
+  try {
+    return work.wait(limit);
+  } catch (const c10::Error&) {
+    if (work.isCompleted()) throw;
+    return false;
+  }
+}
+
+// Once in a while Gloo does not tell a send that its connection is closed (UnboundBuffer::waitSend),
+// and the collective would stay until its time limit. What is not done some seconds after a peer is
+// gone never will be.
+void await(c10d::Work& work, const SocketSet& sockets) {
+  constexpr std::chrono::milliseconds kLook{1000};
+  constexpr int kLooks = 5;
+  for (int lost = 0; !done_within(work, kLook); lost += any_closed(sockets) ? 1 : 0)
+    if (lost == kLooks) throw std::runtime_error("the connection to another rank is closed");
+}
+
 class GlooWork : public Work {
  public:
-  GlooWork(const Passage& passage, c10::intrusive_ptr<c10d::Work> work)
-      : passage_(passage), work_(std::move(work)) {}
+  GlooWork(const Passage& passage, c10::intrusive_ptr<c10d::Work> work, const SocketSet& sockets)
+      : passage_(passage), work_(std::move(work)), sockets_(sockets) {}
 
   void wait() override {
-    passage_.finish([&] { work_->wait(); });
+    passage_.finish([&] { await(*work_, sockets_); });
   }
 
  private:
   Passage passage_;
   c10::intrusive_ptr<c10d::Work> work_;
+  const SocketSet& sockets_;  // of the group, which outlives it
 };
 
 }  // namespace
@@ -103,7 +125,8 @@ std::unique_ptr<Work> GlooGroup::start_all_reduce_sum(at::Tensor tensor) {
   return passage.run([&]() -> std::unique_ptr<Work> {
     // A detached alias: c10d writes in place and must not meet autograd's version checks.
     std::vector<at::Tensor> tensors = {tensor.detach()};
-    return std::make_unique<GlooWork>(passage, backend_->group->allreduce(tensors));
+    return std::make_unique<GlooWork>(passage, backend_->group->allreduce(tensors),
+                                      backend_->sockets);
   });
 }
 
@@ -112,7 +135,7 @@ void GlooGroup::broadcast(at::Tensor tensor, int root) {
     std::vector<at::Tensor> tensors = {tensor.detach()};
     c10d::BroadcastOptions options;
     options.rootRank = root;
-    backend_->group->broadcast(tensors, options)->wait();
+    await(*backend_->group->broadcast(tensors, options), backend_->sockets);
   });
 }
 
@@ -127,7 +150,7 @@ std::vector<std::string> GlooGroup::all_gather_bytes(std::string_view bytes) {
   std::vector<std::vector<at::Tensor>> output(1);
   for (int rank = 0; rank < size_; ++rank) output[0].push_back(at::empty_like(input[0]));
   passages_.enter("all_gather", input[0]).finish([&] {
-    backend_->group->allgather(output, input)->wait();
+    await(*backend_->group->allgather(output, input), backend_->sockets);
   });
   std::vector<std::string> gathered;
   for (int rank = 0; rank < size_; ++rank) {
@@ -139,7 +162,7 @@ std::vector<std::string> GlooGroup::all_gather_bytes(std::string_view bytes) {
 }
 
 void GlooGroup::barrier() {
-  passages_.enter("barrier").finish([&] { backend_->group->barrier()->wait(); });
+  passages_.enter("barrier").finish([&] { await(*backend_->group->barrier(), backend_->sockets); });
 }
 
 void GlooGroup::wait_for_all() { meeting_->wait_for_all(); }

@@ -53,6 +53,14 @@ SocketSet new_sockets(const SocketSet& before, const SocketSet& after) {
   return added;
 }
 
+bool any_closed(const SocketSet& sockets) {
+  for (const auto& [descriptor, inode] : sockets) {
+    struct stat info {};
+    if (fstat(descriptor, &info) != 0 || info.st_ino != inode) return true;
+  }
+  return false;
+}
+
 void shut_down(const SocketSet& sockets) {
   for (const auto& [descriptor, inode] : sockets) {
     struct stat info {};

@@ -19,6 +19,9 @@ SocketSet connected_sockets();
 // Those of `after` that `before` does not hold.
 SocketSet new_sockets(const SocketSet& before, const SocketSet& after);
 
+// True when one of them is closed: its peer is gone, or this end gave it up.
+bool any_closed(const SocketSet& sockets);
+
 // Shuts down each socket that is still the one it was; both ends see the end of the stream. The descriptors stay open.
 void shut_down(const SocketSet& sockets);
 
