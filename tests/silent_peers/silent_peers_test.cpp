@@ -157,6 +157,7 @@ TEST_F(SilentPeers, Row7SegmentationFaultIsNamedAndTheVerdictSaysWhere) {
 RANK(LeavesEarly, 60) {
   rank.reduce(1000);
   if (rank.number() == 0) return;
+  std::this_thread::sleep_for(milliseconds(500));  // the launcher sees the end before the failure
   rank.reduce(1000);
 }
 TEST_F(SilentPeers, Row8RankThatExitsWithZeroEarlyIsAFailure) {
