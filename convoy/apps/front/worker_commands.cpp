@@ -16,14 +16,23 @@ std::string flag_tables() {
   return (config::flag_table_of<Flags>() + ...);
 }
 
-// The flags of the ranks and their devices are the front's, all others the worker's.
+// Sets the flags that are the front's; those of the worker stay in what is returned.
+template <class... Flags>
+std::vector<std::string> take_flags(Context& context, const std::vector<config::Section>& of_front,
+                                    const std::vector<std::string>& arguments,
+                                    Flags&... of_worker) {
+  return config::take_flags(
+      of_front, {config::list_fields(of_worker)..., config::list_fields(context.common)},
+      arguments);
+}
+
 template <class... Flags>
 std::vector<std::string> take_rank_flags(Context& context, HostRanks& ranks,
                                          const std::vector<std::string>& arguments,
-                                         Flags&... of_command) {
-  return config::take_flags(
-      {config::list_fields(ranks.members), config::list_fields(ranks.devices)},
-      {config::list_fields(of_command)..., config::list_fields(context.common)}, arguments);
+                                         Flags&... of_worker) {
+  return take_flags(context,
+                    {config::list_fields(ranks.members), config::list_fields(ranks.devices)},
+                    arguments, of_worker...);
 }
 
 int run_eval(Context& context, const std::vector<std::string>& arguments) {
@@ -60,10 +69,8 @@ int run_merge(Context& context, const std::vector<std::string>& arguments) {
   HostRanks one;
   settings::MergeFlags flags;
   settings::ModelSourceFlags model;
-  const std::vector<std::string> left = config::take_flags(
-      {config::list_fields(one.devices)},
-      {config::list_fields(flags), config::list_fields(model), config::list_fields(context.common)},
-      arguments);
+  const std::vector<std::string> left =
+      take_flags(context, {config::list_fields(one.devices)}, arguments, flags, model);
   return run_worker_on_ranks(context, one, "merge", left);
 }
 
@@ -73,10 +80,7 @@ int run_bench(Context& context, const std::vector<std::string>& arguments) {
   settings::BenchTrainFlags train;
   settings::BenchGenerateFlags generate;
   const std::vector<std::string> left =
-      config::take_flags({config::list_fields(one.devices)},
-                         {config::list_fields(flags), config::list_fields(train),
-                          config::list_fields(generate), config::list_fields(context.common)},
-                         arguments);
+      take_flags(context, {config::list_fields(one.devices)}, arguments, flags, train, generate);
   return run_worker_on_ranks(context, one, "bench", left);
 }
 
