@@ -213,10 +213,7 @@ class Flattener {
     std::string hint = did_you_mean(key, known);
     if (hint.empty()) {
       for_each_field(list_, "", [&](const std::string& path, const Field& field) {
-        // Also train_batch_size for train.batch_size.
-        std::string joined = path;
-        std::replace(joined.begin(), joined.end(), '.', '_');
-        if (hint.empty() && (field.name == key || joined == key || contains(field.aliases, key)))
+        if (hint.empty() && may_mean(key, path, field))
           hint = fmt::format(", did you mean `{}`?", path);
       });
     }

@@ -43,15 +43,10 @@ std::string setting_of_flag(const std::string& flag) {
   std::replace(name.begin(), name.end(), '-', '_');
   settings::TrainSettings train;
   std::string meant;
-  config::for_each_field(
-      config::list_fields(train), "", [&](const std::string& path, const config::Field& field) {
-        std::string joined = path;
-        std::replace(joined.begin(), joined.end(), '.', '_');
-        const bool is_alias =
-            std::find(field.aliases.begin(), field.aliases.end(), name) != field.aliases.end();
-        if (meant.empty() && (field.name == name || joined == name || path == name || is_alias))
-          meant = path;
-      });
+  config::for_each_field(config::list_fields(train), "",
+                         [&](const std::string& path, const config::Field& field) {
+                           if (meant.empty() && config::may_mean(name, path, field)) meant = path;
+                         });
   return meant;
 }
 
