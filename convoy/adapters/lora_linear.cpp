@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Numerics: A and B are fp32 leaves; products run in the dtype of x with sums in fp32. On the CPU B A x is added before
-// W x is rounded, and the gradients of A and B are not rounded at all; devices round both to the dtype of x.
+// Numerics: A and B are fp32 leaves; products run in the dtype of x with sums in fp32. On the
+// CPU B A x is added before W x is rounded, and the gradients of A and B are not rounded at all;
+// devices round both to the dtype of x.
 #include "convoy/adapters/lora_linear.h"
 
 #include <utility>

@@ -6,10 +6,10 @@
 
 namespace convoy {
 
-// What nlohmann's exception says, without its number, place and last bytes, which may be ill-formed:
-// "[json.exception.parse_error.101] parse error at line 1, column 3: syntax error while parsing
-// value - invalid literal; last read: '{x'" becomes "syntax error while parsing value - invalid
-// literal".
+// What nlohmann's exception says, without its number, place and last bytes, which may be
+// ill-formed: "[json.exception.parse_error.101] parse error at line 1, column 3: syntax error while
+// parsing value - invalid literal; last read: '{x'" becomes "syntax error while parsing value -
+// invalid literal".
 std::string json_reason(std::string_view what);
 
 }  // namespace convoy

@@ -20,7 +20,7 @@
 
 namespace convoy::launch {
 
-// Of ranks that are convoy-workers: they use their CPUs, report progress, save when asked to stop.
+// The ranks are convoy-workers. They share the CPUs, report progress, and save when asked to stop.
 struct OwnProgram {
   std::string devices = "auto";  // DeviceFlags
   std::string why_no_cuda;  // why the LibTorch they load can not compute on GPUs; empty = it can

@@ -40,7 +40,7 @@ struct HostRankFlags {
   }
 };
 
-// What ranks that are convoy-workers compute on.
+// These flags choose the devices of convoy-workers.
 struct DeviceFlags {
   std::string devices = "auto";
 

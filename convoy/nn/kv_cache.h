@@ -18,8 +18,8 @@ class KvCache {
   // `options`: element type and device.
   KvCache(int64_t num_layers, int64_t num_kv_heads, int64_t head_dim, at::TensorOptions options);
 
-  // Appends k, v [T, K, E] of a batch of `rows` and returns each row's whole history in this layer. Row r of the batch is
-  // row `slots()[r]` of the cache.
+  // Appends k, v [T, K, E] of a batch of `rows` and returns each row's whole history in this layer.
+  // Row r of the batch is row `slots()[r]` of the cache.
   std::vector<kernels::CachedRow> append(int64_t layer, const at::Tensor& k_TKE,
                                          const at::Tensor& v_TKE, const kernels::RowIndex& rows);
 

@@ -18,7 +18,7 @@ namespace convoy::nn {
 
 class Linear;
 
-// What random numbers of a forward pass are drawn from; none: nothing is random.
+// A forward pass draws its random numbers from this key. Without a key nothing is random.
 using DrawKey = std::optional<uint64_t>;
 
 // What an adapter (LoRA, DoRA) puts into a Linear. Differentiable in x and its own parameters.

@@ -11,10 +11,11 @@ namespace convoy::nn {
 
 using TensorFunction = std::function<at::Tensor(const at::Tensor&)>;
 
-// function(x), keeping only x. It must give the same values when it runs again: random numbers inside come from keys
-// (kernels/dropout), not from a generator. Backward accumulates into the .grad of the leaves that `function` uses. It runs a
-// backward pass of its own: gradients of those leaves cannot be asked for through at::autograd::grad.
-// Call it only where gradients are wanted (grad mode on; x or a leaf inside requires grad).
+// function(x), keeping only x. It must give the same values when it runs again: random numbers
+// inside come from keys (kernels/dropout), not from a generator. Backward accumulates into the
+// .grad of the leaves that `function` uses. It runs a backward pass of its own: gradients of those
+// leaves cannot be asked for through at::autograd::grad. Call it only where gradients are wanted
+// (grad mode on; x or a leaf inside requires grad).
 at::Tensor recompute_in_backward(const at::Tensor& x, TensorFunction function);
 
 }  // namespace convoy::nn

@@ -30,8 +30,8 @@ class RopeTable {
  public:
   RopeTable(const RopeSpec& spec, int64_t head_dim);
 
-  // Tables of at least `num_positions` rows on `device`; grown by doubling, so a long context costs only what is used of it.
-  // Computed on the host: every device has the same angles.
+  // Tables of at least `num_positions` rows on `device`; grown by doubling, so a long context costs
+  // only what is used of it. Computed on the host: every device has the same angles.
   void ensure(int64_t num_positions, at::Device device = at::kCPU);
   const at::Tensor& cos() const { return cos_PE_; }  // fp32 [P, E/2]
   const at::Tensor& sin() const { return sin_PE_; }

@@ -63,9 +63,9 @@ bool done_within(c10d::Work& work, std::chrono::milliseconds limit) {
   }
 }
 
-// Once in a while Gloo does not tell a send that its connection is closed (UnboundBuffer::waitSend),
-// and the collective would stay until its time limit. What is not done some seconds after a peer is
-// gone never will be.
+// Once in a while Gloo does not tell a send that its connection is closed
+// (UnboundBuffer::waitSend), and the collective would stay until its time limit. What is not done
+// some seconds after a peer is gone never will be.
 void await(c10d::Work& work, const SocketSet& sockets) {
   constexpr std::chrono::milliseconds kLook{1000};
   constexpr int kLooks = 5;
@@ -107,9 +107,9 @@ GlooGroup::GlooGroup(std::shared_ptr<Meeting> meeting, std::chrono::seconds time
   backend_->sockets = new_sockets(before, connected_sockets());
 }
 
-// Once in a while a thread of c10d's does not hear that its connection is shut and waits for its send
-// until the time limit, and the destructor of c10d's group for the thread. This rank is about to end:
-// the group is left to that.
+// Once in a while a thread of c10d's does not hear that its connection is shut and waits for its
+// send until the time limit, and the destructor of c10d's group for the thread. This rank is about
+// to end: the group is left to that.
 GlooGroup::~GlooGroup() {
   if (std::uncaught_exceptions() > exceptions_at_start_) abort();
   if (aborted_) backend_->group.release();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// LibTorch's own kernels over packed rows: FlashAttention-2 for bf16, the memory-efficient kernel of
-// xFormers for fp32, each with cumulative lengths. What they do not take (heads wider than 256,
+// LibTorch's own kernels over packed rows: FlashAttention-2 for bf16, the memory-efficient kernel
+// of xFormers for fp32, each with cumulative lengths. What they do not take (heads wider than 256,
 // widths that 8 does not divide, fp32 with a window) goes blockwise.
 #include "convoy/kernels/attention/attention_aten.h"
 
