@@ -37,6 +37,13 @@ class Group {
   // Collective. Async: `tensor` is neither read nor written by the caller until wait(), then holds
   // the sum.
   virtual std::unique_ptr<Work> start_all_reduce_sum(at::Tensor tensor) = 0;
+  // Collective. Async: neither tensor is touched by the caller until wait(). `whole` is flat and as
+  // long as size() times `own`; `own` becomes the sum over ranks of the piece of `whole` that is this
+  // rank's: of equal pieces in the order of ranks. Summed in the order of ranks, bf16 in fp32.
+  virtual std::unique_ptr<Work> start_reduce_scatter_sum(at::Tensor whole, at::Tensor own) = 0;
+  // Collective. Async, as above. The pieces of `whole` become what every rank brings as `own`, which
+  // may be this rank's piece of `whole` itself.
+  virtual std::unique_ptr<Work> start_all_gather(at::Tensor own, at::Tensor whole) = 0;
   // Collective. Blocks. `tensor` of every rank becomes root's.
   virtual void broadcast(at::Tensor tensor, int root) = 0;
   // Collective. Blocks. Each rank's bytes, by rank; lengths may differ.
@@ -48,11 +55,18 @@ class Group {
   // Closes the connections so that peers fail at once instead of by timeout. Call when this rank
   // failed.
   virtual void abort() = 0;
+  // Collective over this whole group. Blocks. Ranks that bring the same `color` are a group of their
+  // own, in the same order. This group outlives it and takes it along in abort(); its wait_for_all()
+  // has the time limit of collectives. `name`: a constant text, for records.
+  virtual std::unique_ptr<Group> split(int color, std::string_view name) = 0;
   // For how long this rank has blocked in collectives so far. Who waits least holds the others up.
   virtual double waited_seconds() const { return 0; }
 
   // Collective. Blocks. `tensor` becomes the sum over ranks.
   void all_reduce_sum(at::Tensor tensor);
+  // The same of the collectives above. Block.
+  void reduce_scatter_sum(at::Tensor whole, at::Tensor own);
+  void all_gather(at::Tensor own, at::Tensor whole);
   // Collective. Blocks. True on every rank when it is true on any.
   bool any(bool value);
 };

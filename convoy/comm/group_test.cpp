@@ -37,6 +37,25 @@ void exercise(Group& group) {
       EXPECT_TRUE(value.equal(base + (n - 1))) << dtype << " " << count;
     }
   }
+  for (const at::ScalarType dtype : {at::kFloat, at::kBFloat16}) {
+    for (const int64_t count : {1, 7, 10'000}) {
+      const at::Tensor base = at::arange(n * count, at::kLong).remainder(13).to(dtype);
+      at::Tensor own = at::empty({count}, dtype);
+      group.reduce_scatter_sum(base * (group.rank() + 1), own);
+      EXPECT_TRUE(
+          own.equal(base.narrow(0, group.rank() * count, count) * (n * (n + 1) / 2)))
+          << dtype << " " << count;
+      at::Tensor whole = at::zeros_like(base);
+      group.all_gather(base.narrow(0, group.rank() * count, count).clone(), whole);
+      EXPECT_TRUE(whole.equal(base)) << dtype << " " << count;
+      // From its place in the whole.
+      at::Tensor in_place = at::zeros_like(base);
+      at::Tensor piece = in_place.narrow(0, group.rank() * count, count);
+      piece.copy_(base.narrow(0, group.rank() * count, count));
+      group.all_gather(piece, in_place);
+      EXPECT_TRUE(in_place.equal(base)) << dtype << " " << count;
+    }
+  }
   std::vector<std::string> expected;
   for (int rank = 0; rank < n; ++rank)
     expected.push_back(std::string(static_cast<size_t>(rank) * 1000, 'x') + '\0');
@@ -61,6 +80,54 @@ TEST(Group, TcpStore) {
 TEST(Group, One) {
   const auto group = join_group(RankEnvironment(), std::chrono::seconds(1));
   exercise(*group);
+}
+
+// Sums of numbers that round differently in another order.
+RANK_BODY(SumsOfPieces) {
+  const auto group = join();
+  const auto brought_by = [](int64_t rank) {
+    return at::sin(at::arange(3 * 1001, at::kFloat) * static_cast<double>(rank + 1)).exp_();
+  };
+  at::Tensor own = at::empty({1001});
+  group->reduce_scatter_sum(brought_by(group->rank()), own);
+  const at::Tensor expected = (brought_by(0) + brought_by(1)) + brought_by(2);
+  EXPECT_TRUE(own.equal(expected.narrow(0, 1001 * group->rank(), 1001)));
+}
+TEST(Group, PiecesAreSummedInTheOrderOfRanks) { expect_all_well(start_ranks(3, "SumsOfPieces")); }
+
+RANK_BODY(Parts) {
+  const auto group = join();
+  const int color = group->rank() == 1 ? 7 : 0;
+  const auto part = group->split(color, "part");
+  EXPECT_EQ(part->size(), color == 7 ? 1 : 3);
+  EXPECT_EQ(part->rank(), color == 7 ? 0 : std::max(0, group->rank() - 1));
+  at::Tensor sum = at::full({5}, group->rank(), at::kLong);
+  part->all_reduce_sum(sum);
+  EXPECT_EQ(sum[0].item<int64_t>(), color == 7 ? 1 : 0 + 2 + 3);
+  part->wait_for_all();
+  exercise(*part);
+  const auto again = group->split(group->rank() % 2, "pairs");
+  exercise(*again);
+  exercise(*group);
+}
+TEST(Group, PartsAreGroupsOfTheirOwn) { expect_all_well(start_ranks(4, "Parts")); }
+
+RANK_BODY(OneOfAPartThrows) {
+  const auto group = join();
+  const auto part = group->split(group->rank() / 2, "pairs");
+  part->barrier();
+  if (group->rank() == 3) throw NumericError("planted");
+  sleep(1);
+  part->barrier();
+  group->barrier();
+}
+TEST(Group, RankThatThrowsEndsItsPartAndTheWhole) {
+  const auto results = start_ranks(4, "OneOfAPartThrows");
+  EXPECT_EQ(results[3].exit_code, 15) << results[3].output;
+  for (const size_t rank : {0, 1, 2}) {
+    EXPECT_EQ(results[rank].exit_code, 13) << results[rank].output;
+    EXPECT_LT(results[rank].seconds, 12);
+  }
 }
 
 RANK_BODY(ManyInFlight) {

@@ -23,18 +23,34 @@ int next_result = 0;  // of the collectives; a peer that is lost ends in 6, nccl
 
 const char* text_of(int result) { return result == 6 ? "remote process exited" : "unknown"; }
 
+struct Floats {
+  const void* begin;
+  size_t count;
+  bool writes;
+};
+
 template <class Call>
-int on_stream(void* values, size_t count, int dtype, void* stream, Call call) {
+int on_stream(std::vector<Floats> ranges, int dtype, void* stream, Call call) {
   if (next_result != 0) return next_result;
   constexpr int kFloat32 = 7;
   EXPECT_EQ(dtype, kFloat32);
-  const size_t bytes = count * sizeof(float);
-  auto* const begin = static_cast<char*>(values);
-  simulated::machine().submit(simulated::machine().stream_of(stream),
-                              {{.begin = begin, .end = begin + bytes, .writes = true}});
-  call(at::from_blob(simulated::machine().device_view(values), {static_cast<int64_t>(count)}));
+  std::vector<simulated::Use> accesses;
+  std::vector<at::Tensor> views;
+  for (const Floats& range : ranges) {
+    auto* const begin = const_cast<char*>(static_cast<const char*>(range.begin));
+    accesses.push_back({.begin = begin,
+                        .end = begin + range.count * sizeof(float),
+                        .writes = range.writes});
+  }
+  simulated::machine().submit(simulated::machine().stream_of(stream), accesses);
+  for (const Floats& range : ranges)
+    views.push_back(at::from_blob(simulated::machine().device_view(const_cast<void*>(range.begin)),
+                                  {static_cast<int64_t>(range.count)}));
+  call(views);
   return 0;
 }
+
+size_t num_ranks() { return static_cast<size_t>(wire->size()); }
 
 comm::NcclLibrary library() {
   return {.get_unique_id =
@@ -53,14 +69,31 @@ comm::NcclLibrary library() {
                  comm::NcclCommunicator, void* stream) {
                 EXPECT_EQ(from, to);
                 EXPECT_EQ(operation, 0);
-                return on_stream(to, count, dtype, stream,
-                                 [](at::Tensor values) { wire->all_reduce_sum(values); });
+                return on_stream({{to, count, true}}, dtype, stream,
+                                 [](const auto& values) { wire->all_reduce_sum(values[0]); });
+              },
+          .reduce_scatter =
+              [](const void* whole, void* own, size_t count, int dtype, int operation,
+                 comm::NcclCommunicator, void* stream) {
+                EXPECT_EQ(operation, 0);
+                return on_stream({{whole, num_ranks() * count, false}, {own, count, true}}, dtype,
+                                 stream, [](const auto& values) {
+                                   wire->reduce_scatter_sum(values[0], values[1]);
+                                 });
+              },
+          .all_gather =
+              [](const void* own, void* whole, size_t count, int dtype, comm::NcclCommunicator,
+                 void* stream) {
+                return on_stream(
+                    {{own, count, false}, {whole, num_ranks() * count, true}}, dtype, stream,
+                    [](const auto& values) { wire->all_gather(values[0], values[1]); });
               },
           .broadcast =
               [](const void*, void* to, size_t count, int dtype, int root, comm::NcclCommunicator,
                  void* stream) {
-                return on_stream(to, count, dtype, stream,
-                                 [root](at::Tensor values) { wire->broadcast(values, root); });
+                return on_stream({{to, count, true}}, dtype, stream, [root](const auto& values) {
+                  wire->broadcast(values[0], root);
+                });
               },
           .async_error =
               [](comm::NcclCommunicator, int* result) {
@@ -99,6 +132,13 @@ RANK_BODY(Collectives) {
   const at::Tensor sent = at::full({2}, 7.0 + one.rank(), one.device());
   one.group().broadcast(sent, 1);
   EXPECT_TRUE(at::equal(sent.cpu(), at::full({2}, 8.0)));
+  const at::Tensor whole = at::arange(6, at::kFloat).mul_(1 + one.rank()).to(one.device());
+  at::Tensor own = at::empty({3}, whole.options());
+  one.group().reduce_scatter_sum(whole, own);
+  EXPECT_TRUE(at::equal(own.cpu(), at::arange(6, at::kFloat).mul_(3).narrow(0, 3 * one.rank(), 3)));
+  at::Tensor gathered = at::empty({6}, whole.options());
+  one.group().all_gather(own, gathered);
+  EXPECT_TRUE(at::equal(gathered.cpu(), at::arange(6, at::kFloat).mul_(3)));
   at::Tensor on_host = at::full({1}, one.rank(), at::kLong);
   one.group().all_reduce_sum(on_host);
   EXPECT_EQ(on_host.item<int64_t>(), 1);

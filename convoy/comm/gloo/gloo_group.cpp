@@ -6,7 +6,9 @@
 #define USE_C10D_GLOO
 #include "convoy/comm/gloo/gloo_group.h"
 
+#include <algorithm>
 #include <stdexcept>
+#include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
 
 #include "convoy/base/error.h"
@@ -14,6 +16,7 @@
 #include "convoy/comm/gloo/sockets.h"
 #include "convoy/comm/job_store.h"
 #include "convoy/comm/passage.h"
+#include "convoy/comm/single/single_group.h"
 #include "convoy/rendezvous/endpoint.h"
 
 namespace convoy::comm {
@@ -39,7 +42,8 @@ std::string listening_address(const RankEnvironment& environment) {
   return found;
 }
 
-c10::intrusive_ptr<c10d::ProcessGroupGloo> connect(Meeting& meeting,
+c10::intrusive_ptr<c10d::ProcessGroupGloo> connect(Meeting& meeting, int rank, int size,
+                                                   const std::string& keys,
                                                    std::chrono::milliseconds timeout) {
   using Gloo = c10d::ProcessGroupGloo;
   const RankEnvironment& environment = meeting.environment();
@@ -48,9 +52,10 @@ c10::intrusive_ptr<c10d::ProcessGroupGloo> connect(Meeting& meeting,
   options->devices.push_back(environment.one_host() || environment.gloo_interface.empty()
                                  ? Gloo::createDeviceForHostname(listening_address(environment))
                                  : Gloo::createDeviceForInterface(environment.gloo_interface));
-  meeting.store().keys->setTimeout(timeout);
-  return c10::make_intrusive<Gloo>(meeting.store().keys, environment.rank, environment.world,
-                                   options);
+  c10::intrusive_ptr<c10d::Store> store = meeting.store().keys;
+  store->setTimeout(timeout);
+  if (!keys.empty()) store = c10::make_intrusive<c10d::PrefixStore>(keys, store);
+  return c10::make_intrusive<Gloo>(store, rank, size, options);
 }
 
 // True when it is done within `limit`. Throws what the collective threw.
@@ -88,6 +93,27 @@ class GlooWork : public Work {
   const SocketSet& sockets_;  // of the group, which outlives it
 };
 
+// Every rank sends each other one its piece, and adds up what it received in the order of ranks.
+class ReduceScatterWork : public Work {
+ public:
+  ReduceScatterWork(std::unique_ptr<Work> exchange, at::Tensor received, at::Tensor own)
+      : exchange_(std::move(exchange)), received_(std::move(received)), own_(std::move(own)) {}
+
+  void wait() override {
+    exchange_->wait();
+    const at::NoGradGuard no_grad;
+    const at::Tensor pieces = received_.view({-1, own_.numel()});
+    at::Tensor sum = own_.view({-1});
+    at::sum_out(sum, pieces, {0});
+    received_ = at::Tensor();
+  }
+
+ private:
+  std::unique_ptr<Work> exchange_;
+  at::Tensor received_;
+  at::Tensor own_;
+};
+
 }  // namespace
 
 struct GlooGroup::Backend {
@@ -96,15 +122,23 @@ struct GlooGroup::Backend {
 };
 
 GlooGroup::GlooGroup(std::shared_ptr<Meeting> meeting, std::chrono::seconds timeout)
+    : GlooGroup(meeting, Part{meeting->rank(), meeting->size(), "world", ""}, timeout, nullptr) {}
+
+GlooGroup::GlooGroup(std::shared_ptr<Meeting> meeting, const Part& part,
+                     std::chrono::seconds timeout, GlooGroup* whole)
     : meeting_(std::move(meeting)),
-      rank_(meeting_->rank()),
-      size_(meeting_->size()),
-      passages_(meeting_->flight(), rank_, size_, "world"),
+      timeout_(timeout),
+      rank_(part.rank),
+      size_(part.size),
+      passages_(meeting_->flight(), rank_, size_, part.name),
       exceptions_at_start_(std::uncaught_exceptions()),
+      whole_(whole),
       backend_(std::make_unique<Backend>()) {
   const SocketSet before = connected_sockets();
-  passages_.enter("join").finish([&] { backend_->group = connect(*meeting_, timeout); });
+  passages_.enter("join").finish(
+      [&] { backend_->group = connect(*meeting_, rank_, size_, part.keys, timeout); });
   backend_->sockets = new_sockets(before, connected_sockets());
+  if (whole_ != nullptr) whole_->parts_.push_back(this);
 }
 
 // Once in a while a thread of c10d's does not hear that its connection is shut and waits for its
@@ -112,12 +146,25 @@ GlooGroup::GlooGroup(std::shared_ptr<Meeting> meeting, std::chrono::seconds time
 // to end: the group is left to that.
 GlooGroup::~GlooGroup() {
   if (std::uncaught_exceptions() > exceptions_at_start_) abort();
+  if (whole_ != nullptr) std::erase(whole_->parts_, this);
   if (aborted_) backend_->group.release();
 }
 
 void GlooGroup::abort() {
   aborted_ = true;
   shut_down(backend_->sockets);
+  for (GlooGroup* part : parts_) part->abort();
+}
+
+std::unique_ptr<Group> GlooGroup::split(int color, std::string_view name) {
+  const std::string own = std::to_string(color);
+  const std::vector<std::string> colors = all_gather_bytes(own);
+  const auto ranks_before = std::count(colors.begin(), colors.begin() + rank_, own);
+  const auto ranks = std::count(colors.begin(), colors.end(), own);
+  const Part part{static_cast<int>(ranks_before), static_cast<int>(ranks), name,
+                  fmt::format("split{}/{}", splits_++, color)};
+  if (part.size == 1) return std::make_unique<SingleGroup>();
+  return std::unique_ptr<Group>(new GlooGroup(meeting_, part, timeout_, this));
 }
 
 std::unique_ptr<Work> GlooGroup::start_all_reduce_sum(at::Tensor tensor) {
@@ -126,6 +173,34 @@ std::unique_ptr<Work> GlooGroup::start_all_reduce_sum(at::Tensor tensor) {
     // A detached alias: c10d writes in place and must not meet autograd's version checks.
     std::vector<at::Tensor> tensors = {tensor.detach()};
     return std::make_unique<GlooWork>(passage, backend_->group->allreduce(tensors),
+                                      backend_->sockets);
+  });
+}
+
+std::unique_ptr<Work> GlooGroup::start_reduce_scatter_sum(at::Tensor whole, at::Tensor own) {
+  CONVOY_INVARIANT(whole.numel() == size_ * own.numel(), "{} numbers for {} ranks with {} each",
+                   whole.numel(), size_, own.numel());
+  const Passage passage = passages_.enter("reduce_scatter", whole);
+  return passage.run([&]() -> std::unique_ptr<Work> {
+    at::Tensor sent = whole.detach().view({-1});
+    at::Tensor received = at::empty_like(sent);
+    std::vector<int64_t> equal_pieces;
+    auto exchange = std::make_unique<GlooWork>(
+        passage, backend_->group->alltoall_base(received, sent, equal_pieces, equal_pieces),
+        backend_->sockets);
+    return std::make_unique<ReduceScatterWork>(std::move(exchange), std::move(received),
+                                               own.detach());
+  });
+}
+
+std::unique_ptr<Work> GlooGroup::start_all_gather(at::Tensor own, at::Tensor whole) {
+  CONVOY_INVARIANT(whole.numel() == size_ * own.numel(), "{} numbers for {} ranks with {} each",
+                   whole.numel(), size_, own.numel());
+  const Passage passage = passages_.enter("all_gather", own);
+  return passage.run([&]() -> std::unique_ptr<Work> {
+    at::Tensor sent = own.detach().view({-1});
+    at::Tensor gathered = whole.detach().view({-1});
+    return std::make_unique<GlooWork>(passage, backend_->group->_allgather_base(gathered, sent),
                                       backend_->sockets);
   });
 }
@@ -165,6 +240,9 @@ void GlooGroup::barrier() {
   passages_.enter("barrier").finish([&] { await(*backend_->group->barrier(), backend_->sockets); });
 }
 
-void GlooGroup::wait_for_all() { meeting_->wait_for_all(); }
+void GlooGroup::wait_for_all() {
+  if (whole_ != nullptr) return barrier();
+  meeting_->wait_for_all();
+}
 
 }  // namespace convoy::comm

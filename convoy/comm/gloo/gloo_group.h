@@ -4,7 +4,8 @@
 // before its first message is noticed only by timeout.
 #pragma once
 
-#include <sys/types.h>
+#include <string>
+#include <vector>
 
 #include "convoy/comm/group.h"
 #include "convoy/comm/passage.h"
@@ -23,22 +24,37 @@ class GlooGroup : public Group {
   int rank() const override { return rank_; }
   int size() const override { return size_; }
   std::unique_ptr<Work> start_all_reduce_sum(at::Tensor tensor) override;
+  std::unique_ptr<Work> start_reduce_scatter_sum(at::Tensor whole, at::Tensor own) override;
+  std::unique_ptr<Work> start_all_gather(at::Tensor own, at::Tensor whole) override;
   void broadcast(at::Tensor tensor, int root) override;
   std::vector<std::string> all_gather_bytes(std::string_view bytes) override;
   void barrier() override;
   void wait_for_all() override;
   void abort() override;
+  std::unique_ptr<Group> split(int color, std::string_view name) override;
   double waited_seconds() const override { return passages_.waited_seconds(); }
 
  private:
   struct Backend;  // keeps c10d's and Gloo's headers in one source file
+  struct Part {    // of the job's ranks, as this group numbers them
+    int rank;
+    int size;
+    std::string_view name;
+    std::string keys;  // prefix of its keys in the job's store; empty: none
+  };
+  GlooGroup(std::shared_ptr<Meeting> meeting, const Part& part, std::chrono::seconds timeout,
+            GlooGroup* whole);
 
   std::shared_ptr<Meeting> meeting_;
+  const std::chrono::seconds timeout_;
   int rank_;
   int size_;
   Passages passages_;
   int exceptions_at_start_;
   bool aborted_ = false;
+  GlooGroup* const whole_;          // that this one was split from; null: none
+  std::vector<GlooGroup*> parts_;   // split from this one and alive
+  int splits_ = 0;
   std::unique_ptr<Backend> backend_;
 };
 

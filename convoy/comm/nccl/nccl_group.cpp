@@ -4,6 +4,7 @@
 #include <c10/core/Event.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 
+#include <algorithm>
 #include <cstring>
 #include <stdexcept>
 #include <thread>
@@ -37,6 +38,8 @@ int nccl_dtype(at::ScalarType dtype) {
   }
 }
 
+size_t count_of(const at::Tensor& tensor) { return static_cast<size_t>(tensor.numel()); }
+
 // Before others where the GPU can choose: what waits for a collective is the end of the step.
 c10::Stream own_stream(at::Device device) {
   constexpr bool kHighPriority = true;
@@ -47,11 +50,11 @@ c10::Stream own_stream(at::Device device) {
 
 class NcclGroup::DeviceWork : public Work {
  public:
-  DeviceWork(NcclGroup& group, const Passage& passage, at::Tensor tensor)
+  DeviceWork(NcclGroup& group, const Passage& passage, std::vector<at::Tensor> tensors)
       : group_(group),
         passage_(passage),
-        tensor_(std::move(tensor)),
-        done_(tensor_.device().type()) {}
+        tensors_(std::move(tensors)),
+        done_(group.device_.type()) {}
 
   c10::Event& done() { return done_; }
   void wait() override {
@@ -61,24 +64,29 @@ class NcclGroup::DeviceWork : public Work {
  private:
   NcclGroup& group_;
   Passage passage_;
-  at::Tensor tensor_;  // its memory is not given to others while the collective runs
+  std::vector<at::Tensor> tensors_;  // their memory is not given to others while the collective runs
   c10::Event done_;
 };
 
 NcclGroup::NcclGroup(std::unique_ptr<Group> host, telemetry::FlightWriter& flight,
-                     const NcclLibrary& nccl, at::Device device, std::chrono::milliseconds timeout)
+                     const NcclLibrary& nccl, at::Device device, std::chrono::milliseconds timeout,
+                     std::string_view name, NcclGroup* whole)
     : host_(std::move(host)),
-      passages_(flight, host_->rank(), host_->size(), "devices"),
+      flight_(flight),
+      passages_(flight, host_->rank(), host_->size(), name),
       nccl_(nccl),
       device_(device),
       timeout_(timeout),
       stream_(own_stream(device)),
+      whole_(whole),
       exceptions_at_start_(std::uncaught_exceptions()) {
   passages_.enter("join").finish([this] { join(); });
+  if (whole_ != nullptr) whole_->parts_.push_back(this);
 }
 
 NcclGroup::~NcclGroup() {
   if (std::uncaught_exceptions() > exceptions_at_start_) abort();
+  if (whole_ != nullptr) std::erase(whole_->parts_, this);
   if (communicator_ != nullptr) nccl_.destroy(communicator_);
 }
 
@@ -96,16 +104,19 @@ void NcclGroup::join() {
 
 template <class Call>
 std::unique_ptr<NcclGroup::DeviceWork> NcclGroup::start(const Passage& passage,
-                                                        const at::Tensor& tensor, Call call) {
+                                                        std::vector<at::Tensor> tensors,
+                                                        Call call) {
   return passage.run([&] {
-    CONVOY_INVARIANT(tensor.device() == device_, "a tensor of {} in a group of {}",
-                     tensor.device().str(), device_.str());
+    for (at::Tensor& tensor : tensors) {
+      CONVOY_INVARIANT(tensor.device() == device_ && tensor.is_contiguous(),
+                       "a tensor of {} in a group of {}", tensor.device().str(), device_.str());
+      tensor = tensor.detach();
+    }
     c10::Event ready(device_.type());
     ready.record(c10::impl::VirtualGuardImpl(device_.type()).getStream(device_));
     ready.block(stream_);
-    auto work = std::make_unique<DeviceWork>(*this, passage, tensor.detach());
-    check(call(tensor.data_ptr(), static_cast<size_t>(tensor.numel()),
-               nccl_dtype(tensor.scalar_type()), stream_.native_handle()));
+    auto work = std::make_unique<DeviceWork>(*this, passage, std::move(tensors));
+    check(call(stream_.native_handle()));
     work->done().record(stream_);
     return work;
   });
@@ -134,19 +145,45 @@ void NcclGroup::watch(c10::Event& done) {
 
 std::unique_ptr<Work> NcclGroup::start_all_reduce_sum(at::Tensor tensor) {
   if (tensor.is_cpu()) return host_->start_all_reduce_sum(std::move(tensor));
-  return start(passages_.enter("all_reduce", tensor), tensor,
-               [this](void* values, size_t count, int dtype, void* stream) {
-                 return nccl_.all_reduce(values, values, count, dtype, kSum, communicator_, stream);
-               });
+  return start(passages_.enter("all_reduce", tensor), {tensor}, [&](void* stream) {
+    return nccl_.all_reduce(tensor.data_ptr(), tensor.data_ptr(), count_of(tensor),
+                            nccl_dtype(tensor.scalar_type()), kSum, communicator_, stream);
+  });
+}
+
+std::unique_ptr<Work> NcclGroup::start_reduce_scatter_sum(at::Tensor whole, at::Tensor own) {
+  if (whole.is_cpu()) return host_->start_reduce_scatter_sum(std::move(whole), std::move(own));
+  CONVOY_INVARIANT(whole.numel() == size() * own.numel(), "{} numbers for {} ranks with {} each",
+                   whole.numel(), size(), own.numel());
+  return start(passages_.enter("reduce_scatter", whole), {whole, own}, [&](void* stream) {
+    return nccl_.reduce_scatter(whole.data_ptr(), own.data_ptr(), count_of(own),
+                                nccl_dtype(own.scalar_type()), kSum, communicator_, stream);
+  });
+}
+
+std::unique_ptr<Work> NcclGroup::start_all_gather(at::Tensor own, at::Tensor whole) {
+  if (own.is_cpu()) return host_->start_all_gather(std::move(own), std::move(whole));
+  CONVOY_INVARIANT(whole.numel() == size() * own.numel(), "{} numbers for {} ranks with {} each",
+                   whole.numel(), size(), own.numel());
+  return start(passages_.enter("all_gather", own), {own, whole}, [&](void* stream) {
+    return nccl_.all_gather(own.data_ptr(), whole.data_ptr(), count_of(own),
+                            nccl_dtype(own.scalar_type()), communicator_, stream);
+  });
 }
 
 void NcclGroup::broadcast(at::Tensor tensor, int root) {
   if (tensor.is_cpu()) return host_->broadcast(std::move(tensor), root);
-  start(passages_.enter("broadcast", tensor), tensor,
-        [&](void* values, size_t count, int dtype, void* stream) {
-          return nccl_.broadcast(values, values, count, dtype, root, communicator_, stream);
-        })
-      ->wait();
+  start(passages_.enter("broadcast", tensor), {tensor}, [&](void* stream) {
+    return nccl_.broadcast(tensor.data_ptr(), tensor.data_ptr(), count_of(tensor),
+                           nccl_dtype(tensor.scalar_type()), root, communicator_, stream);
+  })->wait();
+}
+
+std::unique_ptr<Group> NcclGroup::split(int color, std::string_view name) {
+  std::unique_ptr<Group> host = host_->split(color, name);
+  if (host->size() == 1) return host;
+  return std::make_unique<NcclGroup>(std::move(host), flight_, nccl_, device_, timeout_, name,
+                                     this);
 }
 
 // Also ends kernels of the device that wait for a peer.
@@ -154,6 +191,7 @@ void NcclGroup::abort() {
   host_->abort();
   if (communicator_ != nullptr) nccl_.abort(communicator_);
   communicator_ = nullptr;
+  for (NcclGroup* part : parts_) part->abort();
 }
 
 }  // namespace convoy::comm

@@ -17,9 +17,11 @@ namespace convoy::comm {
 // this rank waits for, as with Gloo.
 class NcclGroup : public Group {
  public:
-  // `host` has the same ranks. `flight` outlives this. Collective. Blocks. Throws CommError.
+  // `host` has the same ranks. `flight` outlives this, and so does `whole`, the group that this one
+  // was split from. `name`: a constant text, for records. Collective. Blocks. Throws CommError.
   NcclGroup(std::unique_ptr<Group> host, telemetry::FlightWriter& flight, const NcclLibrary& nccl,
-            at::Device device, std::chrono::milliseconds timeout);
+            at::Device device, std::chrono::milliseconds timeout,
+            std::string_view name = "devices", NcclGroup* whole = nullptr);
   ~NcclGroup() override;
   NcclGroup(const NcclGroup&) = delete;
   NcclGroup& operator=(const NcclGroup&) = delete;
@@ -27,6 +29,8 @@ class NcclGroup : public Group {
   int rank() const override { return host_->rank(); }
   int size() const override { return host_->size(); }
   std::unique_ptr<Work> start_all_reduce_sum(at::Tensor tensor) override;
+  std::unique_ptr<Work> start_reduce_scatter_sum(at::Tensor whole, at::Tensor own) override;
+  std::unique_ptr<Work> start_all_gather(at::Tensor own, at::Tensor whole) override;
   void broadcast(at::Tensor tensor, int root) override;
   std::vector<std::string> all_gather_bytes(std::string_view bytes) override {
     return host_->all_gather_bytes(bytes);
@@ -34,6 +38,7 @@ class NcclGroup : public Group {
   void barrier() override { host_->barrier(); }
   void wait_for_all() override { host_->wait_for_all(); }
   void abort() override;
+  std::unique_ptr<Group> split(int color, std::string_view name) override;
   double waited_seconds() const override {
     return host_->waited_seconds() + passages_.waited_seconds();
   }
@@ -43,20 +48,24 @@ class NcclGroup : public Group {
 
   void check(int result) const;
   void join();
-  // Runs `call(pointer, count, dtype, stream)` on the group's stream after what the current stream
-  // has so far.
+  // Runs `call(stream)`, a collective of `tensors`, on the group's stream after what the current
+  // stream has so far.
   template <class Call>
-  std::unique_ptr<DeviceWork> start(const Passage& passage, const at::Tensor& tensor, Call call);
+  std::unique_ptr<DeviceWork> start(const Passage& passage, std::vector<at::Tensor> tensors,
+                                    Call call);
   // Blocks until the collective has run. Throws std::runtime_error after an error or the timeout.
   void watch(c10::Event& done);
 
   std::unique_ptr<Group> host_;
+  telemetry::FlightWriter& flight_;
   Passages passages_;
   const NcclLibrary nccl_;
   const at::Device device_;
   const std::chrono::milliseconds timeout_;
   const c10::Stream stream_;
   NcclCommunicator communicator_ = nullptr;
+  NcclGroup* const whole_;
+  std::vector<NcclGroup*> parts_;  // split from this one and alive
   int exceptions_at_start_;
 };
 

@@ -27,6 +27,8 @@ NcclLibrary open_nccl() {
   find(library, "ncclGetUniqueId", nccl.get_unique_id);
   find(library, "ncclCommInitRank", nccl.init_rank);
   find(library, "ncclAllReduce", nccl.all_reduce);
+  find(library, "ncclReduceScatter", nccl.reduce_scatter);
+  find(library, "ncclAllGather", nccl.all_gather);
   find(library, "ncclBroadcast", nccl.broadcast);
   find(library, "ncclCommGetAsyncError", nccl.async_error);
   find(library, "ncclCommAbort", nccl.abort);

@@ -20,6 +20,10 @@ struct NcclLibrary {
   int (*init_rank)(NcclCommunicator* made, int num_ranks, NcclId id, int rank);
   int (*all_reduce)(const void* from, void* to, size_t count, int dtype, int operation,
                     NcclCommunicator communicator, void* stream);
+  int (*reduce_scatter)(const void* whole, void* own, size_t own_count, int dtype, int operation,
+                        NcclCommunicator communicator, void* stream);
+  int (*all_gather)(const void* own, void* whole, size_t own_count, int dtype,
+                    NcclCommunicator communicator, void* stream);
   int (*broadcast)(const void* from, void* to, size_t count, int dtype, int root,
                    NcclCommunicator communicator, void* stream);
   int (*async_error)(NcclCommunicator communicator, int* result);
