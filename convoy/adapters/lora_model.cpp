@@ -87,17 +87,18 @@ void LoraModel::attach(nn::CausalLm& model) {
     at::Tensor b_OR = at::zeros({linear->out_features(), rank}, options).requires_grad_();
     at::Tensor magnitude_O;
     const std::string prefix = kPrefix + linear->name();
-    parameters_.push_back({prefix + ".lora_A.weight", a_RI});
-    parameters_.push_back({prefix + ".lora_B.weight", b_OR});
+    std::vector<nn::NamedTensor> leaves{{prefix + ".lora_A.weight", a_RI},
+                                        {prefix + ".lora_B.weight", b_OR}};
     if (config_.use_dora) {
       magnitude_O =
           at::linalg_vector_norm(linear->weight().to(at::kFloat), 2, {1}).detach().requires_grad_();
-      parameters_.push_back({prefix + ".lora_magnitude_vector", magnitude_O});
+      leaves.push_back({prefix + ".lora_magnitude_vector", magnitude_O});
     }
+    parameters_.insert(parameters_.end(), leaves.begin(), leaves.end());
     auto lora =
         std::make_shared<LoraLinear>(a_RI, b_OR, magnitude_O, config_.scaling_of(linear->name()),
                                      Dropout{config_.dropout, crc32c(linear->name())});
-    linear->set_adapter(lora);
+    linear->set_adapter(lora, std::move(leaves));
     adapted_.push_back({linear, lora});
   }
   if (adapted_.empty())

@@ -15,6 +15,7 @@
 
 #include "convoy/kernels/row_index/row_index.h"
 #include "convoy/nn/linear.h"
+#include "convoy/nn/unit.h"
 
 namespace convoy::nn {
 
@@ -44,11 +45,6 @@ class TokenBatch {
   int64_t last_position_ = 0;
 };
 
-struct NamedTensor {
-  std::string name;  // Hugging Face's name: "model.layers.0.input_layernorm.weight"
-  at::Tensor value;  // shares storage with the model
-};
-
 class KvCache;  // nn/kv_cache.h
 
 struct ForwardOptions {
@@ -70,6 +66,14 @@ class CausalLm {
 
   // Every parameter once, in checkpoint order; a tied head is not listed.
   virtual std::vector<NamedTensor> parameters() = 0;
+  // The same parameters and the leaves of adapters, each in one unit, as they train by now; units in
+  // the order of their first use.
+  virtual std::vector<Unit> units() = 0;
+  // From now on the model says which of units() it uses. `residency` outlives the model's passes,
+  // backward included; null = it says nothing.
+  virtual void set_residency(Residency* residency) = 0;
+  // A use of the unit that holds the head's weight: for who applies the head.
+  virtual UnitUse use_head() const = 0;
   // Linears inside the blocks in forward order; the head is not among them.
   virtual std::vector<Linear*> block_linears() = 0;
   // Freezes or thaws every parameter; packed copies are dropped.

@@ -53,6 +53,7 @@ Decoder::Decoder(DecoderSpec spec, const ParameterSource& source)
 }
 
 at::Tensor Decoder::embed(const at::Tensor& token_ids_T) const {
+  const UnitUse use(residency_, kEmbeddingUnit);
   at::Tensor x_TD = at::embedding(embedding_VD_, token_ids_T);
   if (spec_.embedding_scale == 1.0) return x_TD;
   // The factor is rounded to the weight dtype first: in bf16, sqrt(hidden) differs from its fp32 value.
@@ -76,20 +77,26 @@ at::Tensor Decoder::hidden_states(const TokenBatch& batch, const ForwardOptions&
   }
 
   at::Tensor x_TD = embed(batch.token_ids_T());
-  for (const DecoderBlock& block : blocks_) x_TD = run_block(block, x_TD, shared, options);
-  return kernels::rms_norm(x_TD, final_norm_D_, spec_.norm_epsilon, spec_.norm_order);
+  for (size_t index = 0; index < blocks_.size(); ++index)
+    x_TD = run_block(index, x_TD, shared, options);
+  const UnitUse use(residency_, norm_unit());
+  return use.leave(
+      kernels::rms_norm(use.enter(x_TD), final_norm_D_, spec_.norm_epsilon, spec_.norm_order));
 }
 
-at::Tensor Decoder::run_block(const DecoderBlock& block, const at::Tensor& x_TD, BlockBatch batch,
+at::Tensor Decoder::run_block(size_t index, const at::Tensor& input_TD, BlockBatch batch,
                               const ForwardOptions& options) const {
+  const DecoderBlock& block = blocks_[index];
+  const UnitUse use(residency_, block_unit(index));
+  const at::Tensor x_TD = use.enter(input_TD);
   const RopeTable& table = rope_tables_[block.rope()];
   batch.cos_PE = table.cos();
   batch.sin_PE = table.sin();
   const bool wants_gradients =
       at::GradMode::is_enabled() && (x_TD.requires_grad() || block.trains());
-  if (!options.recompute_blocks || !wants_gradients) return block.forward(x_TD, batch);
-  return recompute_in_backward(
-      x_TD, [&block, batch](const at::Tensor& x) { return block.forward(x, batch); });
+  if (!options.recompute_blocks || !wants_gradients) return use.leave(block.forward(x_TD, batch));
+  return use.leave(recompute_in_backward(
+      x_TD, [&block, batch](const at::Tensor& x) { return block.forward(x, batch); }));
 }
 
 std::vector<NamedTensor> Decoder::parameters() {
@@ -106,6 +113,34 @@ std::vector<NamedTensor> Decoder::parameters() {
   listed.push_back({"model.norm.weight", final_norm_D_});
   if (!spec_.tied_head) add_linear(head_);
   return listed;
+}
+
+std::vector<Unit> Decoder::units() {
+  const auto add = [](Unit& unit, const std::string& name, const at::Tensor& value) {
+    (value.requires_grad() ? unit.trained : unit.frozen).push_back({name, value});
+  };
+  const auto add_linear = [&](Unit& unit, Linear& linear) {
+    add(unit, linear.name() + ".weight", linear.weight());
+    if (linear.bias().defined()) add(unit, linear.name() + ".bias", linear.bias());
+    for (const NamedTensor& leaf : linear.adapter_leaves()) add(unit, leaf.name, leaf.value);
+    unit.linears.push_back(&linear);
+  };
+  std::vector<Unit> units{{.name = "model.embed_tokens"}};
+  add(units.back(), "model.embed_tokens.weight", embedding_VD_);
+  if (spec_.tied_head) units.back().linears.push_back(&head_);
+  for (size_t index = 0; index < blocks_.size(); ++index) {
+    units.push_back({.name = fmt::format("model.layers.{}", index)});
+    blocks_[index].visit(
+        [&](Linear& linear) { add_linear(units.back(), linear); },
+        [&](const std::string& name, at::Tensor& weight) { add(units.back(), name, weight); });
+  }
+  units.push_back({.name = "model.norm"});
+  add(units.back(), "model.norm.weight", final_norm_D_);
+  if (!spec_.tied_head) {
+    units.push_back({.name = "lm_head"});
+    add_linear(units.back(), head_);
+  }
+  return units;
 }
 
 std::vector<Linear*> Decoder::block_linears() {

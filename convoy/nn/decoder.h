@@ -28,6 +28,9 @@ class Decoder final : public CausalLm {
   bool head_is_tied() const override { return spec_.tied_head; }
 
   std::vector<NamedTensor> parameters() override;
+  std::vector<Unit> units() override;
+  void set_residency(Residency* residency) override { residency_ = residency; }
+  UnitUse use_head() const override { return {residency_, head_unit()}; }
   std::vector<Linear*> block_linears() override;
   void set_requires_grad(bool requires_grad) override;
 
@@ -43,8 +46,13 @@ class Decoder final : public CausalLm {
 
  private:
   at::Tensor embed(const at::Tensor& token_ids_T) const;
-  at::Tensor run_block(const DecoderBlock& block, const at::Tensor& x_TD, BlockBatch batch,
+  at::Tensor run_block(size_t index, const at::Tensor& input_TD, BlockBatch batch,
                        const ForwardOptions& options) const;
+  // In units(): the embedding, the blocks, the final norm, the head unless it is the embedding.
+  static constexpr size_t kEmbeddingUnit = 0;
+  size_t block_unit(size_t index) const { return 1 + index; }
+  size_t norm_unit() const { return 1 + blocks_.size(); }
+  size_t head_unit() const { return spec_.tied_head ? kEmbeddingUnit : norm_unit() + 1; }
 
   DecoderSpec spec_;
   at::Tensor embedding_VD_;
@@ -52,6 +60,7 @@ class Decoder final : public CausalLm {
   at::Tensor final_norm_D_;
   Linear head_;
   std::vector<RopeTable> rope_tables_;  // by spec_.ropes
+  Residency* residency_ = nullptr;
 };
 
 }  // namespace convoy::nn

@@ -35,11 +35,17 @@ const kernels::FrozenLinear& Linear::frozen() const {
   return *packed_;
 }
 
-void Linear::set_adapter(std::shared_ptr<const LinearAdapter> adapter) {
+void Linear::set_adapter(std::shared_ptr<const LinearAdapter> adapter,
+                         std::vector<NamedTensor> leaves) {
   adapter_ = std::move(adapter);
+  adapter_leaves_ = std::move(leaves);
 }
 
 void Linear::weight_changed() { packed_.reset(); }
+
+void Linear::release_packed() {
+  if (packed_) packed_->release_packed();
+}
 
 bool Linear::trains() const {
   return weight_OI_.requires_grad() || (bias_O_.defined() && bias_O_.requires_grad()) ||

@@ -9,6 +9,9 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
+
+#include "convoy/nn/named_tensor.h"
 
 namespace convoy::kernels {
 class FrozenLinear;
@@ -45,9 +48,14 @@ class Linear {
   // The packed map, for adapters that fuse its backward. The weight must not require grad. Throws StateError.
   const kernels::FrozenLinear& frozen() const;
 
-  void set_adapter(std::shared_ptr<const LinearAdapter> adapter);  // null removes it
+  // Null removes it. `leaves`: its own parameters.
+  void set_adapter(std::shared_ptr<const LinearAdapter> adapter,
+                   std::vector<NamedTensor> leaves = {});
+  const std::vector<NamedTensor>& adapter_leaves() const { return adapter_leaves_; }
   // Must be called after the weight's values or requires_grad changed: drops the packed copy.
   void weight_changed();
+  // Frees the packed copy, of graphs too; who wants it again packs the weight as it is by then.
+  void release_packed();
   bool trains() const;  // weight, bias or adapter requires grad
 
   const std::string& name() const { return name_; }
@@ -63,6 +71,7 @@ class Linear {
   at::Tensor weight_OI_;
   at::Tensor bias_O_;
   std::shared_ptr<const LinearAdapter> adapter_;
+  std::vector<NamedTensor> adapter_leaves_;
   mutable std::unique_ptr<kernels::FrozenLinear> packed_;
 };
 

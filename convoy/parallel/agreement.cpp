@@ -13,9 +13,9 @@ namespace convoy::parallel {
 namespace {
 
 // One line per parameter.
-std::string description(const std::vector<TrainableParameter>& parameters) {
+std::string description(const std::vector<nn::NamedTensor>& parameters) {
   std::string text;
-  for (const TrainableParameter& parameter : parameters)
+  for (const nn::NamedTensor& parameter : parameters)
     text += fmt::format("{} [{}] {}\n", parameter.name, fmt::join(parameter.value.sizes(), ", "),
                         device::dtype_name(parameter.value.scalar_type()));
   return text;
@@ -35,7 +35,7 @@ std::pair<std::string, std::string> first_difference(const std::string& left,
 
 }  // namespace
 
-void check_same_parameters(comm::Group& group, const std::vector<TrainableParameter>& parameters) {
+void check_same_parameters(comm::Group& group, const std::vector<nn::NamedTensor>& parameters) {
   const std::string mine = description(parameters);
   const std::vector<std::string> hashes = group.all_gather_bytes(sha256_hex(mine));
   const auto odd = std::find_if(hashes.begin(), hashes.end(),
@@ -51,9 +51,9 @@ void check_same_parameters(comm::Group& group, const std::vector<TrainableParame
       {.hint = "start every rank with the same config and model", .rank = group.rank()});
 }
 
-void broadcast_values(comm::Group& group, const std::vector<TrainableParameter>& parameters) {
+void broadcast_values(comm::Group& group, const std::vector<nn::NamedTensor>& parameters) {
   const at::NoGradGuard no_grad;
-  for (const TrainableParameter& parameter : parameters) {
+  for (const nn::NamedTensor& parameter : parameters) {
     at::Tensor value = parameter.value.contiguous();
     group.broadcast(value, 0);
     if (!value.is_same(parameter.value)) parameter.value.copy_(value);

@@ -6,14 +6,14 @@
 #include <vector>
 
 #include "convoy/comm/group.h"
-#include "convoy/parallel/strategy.h"
+#include "convoy/nn/named_tensor.h"
 
 namespace convoy::parallel {
 
 // Collective. Throws ConfigError naming the first parameter whose name, shape or dtype differs from rank 0's.
-void check_same_parameters(comm::Group& group, const std::vector<TrainableParameter>& parameters);
+void check_same_parameters(comm::Group& group, const std::vector<nn::NamedTensor>& parameters);
 
 // Collective. Values become those of rank 0.
-void broadcast_values(comm::Group& group, const std::vector<TrainableParameter>& parameters);
+void broadcast_values(comm::Group& group, const std::vector<nn::NamedTensor>& parameters);
 
 }  // namespace convoy::parallel

@@ -6,6 +6,12 @@
 
 namespace convoy::parallel {
 
+std::vector<at::Tensor> gradients_of(const std::vector<ParameterShard>& shards) {
+  std::vector<at::Tensor> gradients;
+  for (const ParameterShard& shard : shards) gradients.push_back(shard.gradient);
+  return gradients;
+}
+
 std::unique_ptr<Strategy> make_strategy(const settings::ParallelSettings& settings,
                                         comm::Group& group) {
   std::string name = settings.strategy;

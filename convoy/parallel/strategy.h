@@ -3,15 +3,16 @@
 // How ranks share the work of a step, as the training loop sees it. Driven by the one thread that
 // runs autograd. A strategy's life:
 //
-//   strategy->prepare(parameters);
+//   strategy->prepare(units);
+//   model.set_residency(strategy->residency());
 //   for each step {
 //     for each micro-batch {
 //       strategy->begin_micro_batch(is_last ? MicroBatch::Last : MicroBatch::More);
 //       loss(rows of this rank).backward();   // at most once; not at all without rows
 //     }
 //     strategy->finish_gradients();
-//     ...                                     // clip and step over strategy->gradients()
-//     strategy->reset_gradients();
+//     ...                                     // clip and step over strategy->shards()
+//     strategy->finish_step();
 //   }
 //
 // Every rank goes through the same calls in the same order. The loss is already divided by the
@@ -25,13 +26,18 @@
 #include <vector>
 
 #include "convoy/comm/group.h"
+#include "convoy/nn/unit.h"
 #include "convoy/settings/train_settings.h"
 
 namespace convoy::parallel {
 
-struct TrainableParameter {
+// What one rank optimizes of one parameter: all of it, or a piece of its elements in row-major order.
+struct ParameterShard {
   std::string name;
-  at::Tensor value;  // leaf that requires grad, fp32 or bf16
+  std::vector<int64_t> shape;  // of the whole parameter
+  int64_t begin = 0;           // of the piece in the flattened parameter
+  at::Tensor value;     // the parameter itself where it is whole, else [elements of the piece]
+  at::Tensor gradient;  // fp32, of the value's shape
 };
 
 enum class MicroBatch { More, Last };  // Last: the step's last on this and on every rank
@@ -40,27 +46,40 @@ class Strategy {
  public:
   virtual ~Strategy() = default;
 
-  // Collective. Makes the values of every rank those of rank 0 and takes over where backward puts
-  // gradients: the parameters' own .grad stays undefined. Call once. Throws ConfigError when names,
+  // Collective. Makes the values of every trained parameter of every rank those of rank 0 and takes
+  // over where backward puts gradients: the parameters' own .grad stays undefined. Trained
+  // parameters are leaves that require grad, fp32 or bf16. Call once. Throws ConfigError when names,
   // shapes or dtypes differ between ranks.
-  virtual void prepare(std::vector<TrainableParameter> parameters) = 0;
+  virtual void prepare(std::vector<nn::Unit> units) = 0;
+
+  // What this rank optimizes; the same tensors from prepare() on, so an optimizer may hold them.
+  // Gradients are valid from finish_gradients() to finish_step() and may be changed in place; their
+  // storage may move in finish_gradients().
+  virtual const std::vector<ParameterShard>& shards() const = 0;
+
+  // For how many ranks each element of a parameter is in a shard: all of them hold the same
+  // gradient for it. A sum over ranks of what shards add up to counts it as often.
+  virtual int num_owners() { return world(); }
+
+  // Who has to hear of the use of units; null: nobody. Valid from prepare() on.
+  virtual nn::Residency* residency() { return nullptr; }
+
+  // All ranks have to run every pass of the model, backward included, even one without rows of its
+  // own: units are gathered in it.
+  virtual bool wants_every_rank() const { return false; }
 
   // Before the forward pass of each micro-batch. With Last, gradients may be sent while backward
   // runs: it is then collective together with finish_gradients(). A rank without rows for a
-  // micro-batch calls this and runs no backward.
+  // micro-batch calls this and runs no backward, unless wants_every_rank().
   virtual void begin_micro_batch(MicroBatch which) = 0;
 
-  // Collective. After the last micro-batch. Blocks until gradients() holds the sums over ranks;
+  // Collective. After the last micro-batch. Blocks until the shards hold the sums over ranks;
   // parameters that got no gradient have zeros.
   virtual void finish_gradients() = 0;
 
-  // fp32, in prepare()'s order, each of its parameter's shape. The tensors are the same from
-  // prepare() on, so an optimizer may hold them; their storage may move in finish_gradients(). Their
-  // values are valid from finish_gradients() to reset_gradients() and may be changed in place.
-  virtual const std::vector<at::Tensor>& gradients() const = 0;
-
-  // After the optimizer step: gradients are empty again.
-  virtual void reset_gradients() = 0;
+  // Collective. After the optimizer has stepped: the next pass sees the new values on every rank,
+  // and gradients are empty again.
+  virtual void finish_step() = 0;
 
   // The group behind it, for sums of metrics, stop votes and checkpoints.
   virtual comm::Group& group() = 0;
@@ -68,6 +87,9 @@ class Strategy {
   int rank() { return group().rank(); }
   int world() { return group().size(); }
 };
+
+// In the order of shards().
+std::vector<at::Tensor> gradients_of(const std::vector<ParameterShard>& shards);
 
 // `settings.strategy`: auto = ddp with more than one rank, else none. Throws ConfigError: none with
 // more than one rank.

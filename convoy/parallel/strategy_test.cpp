@@ -48,8 +48,12 @@ struct Toy {
     return hidden.to(at::kFloat).square().sum();
   }
 
-  std::vector<TrainableParameter> parameters;
+  std::vector<nn::NamedTensor> parameters;
 };
+
+std::vector<nn::Unit> one_unit(const std::vector<nn::NamedTensor>& parameters) {
+  return {{.name = "toy", .trained = parameters}};
+}
 
 at::Tensor batch_of(int64_t rows) {
   at::manual_seed(99);
@@ -60,7 +64,7 @@ at::Tensor batch_of(int64_t rows) {
 std::vector<at::Tensor> expected_gradients(const Toy& toy, const at::Tensor& rows) {
   toy.loss(rows).backward();
   std::vector<at::Tensor> gradients;
-  for (const TrainableParameter& parameter : toy.parameters) {
+  for (const nn::NamedTensor& parameter : toy.parameters) {
     const at::Tensor& gradient = parameter.value.grad();
     gradients.push_back(gradient.defined() ? gradient.to(at::kFloat)
                                            : at::zeros(parameter.value.sizes()));
@@ -94,22 +98,22 @@ void expect_close(const std::vector<at::Tensor>& found, const std::vector<at::Te
 // with empty micro-batches.
 void compare_with_one_process(Strategy& strategy, at::ScalarType dtype, double tolerance) {
   const Toy toy(dtype, strategy.rank() + 1);  // prepare() gives all ranks rank 0's values
-  strategy.prepare(toy.parameters);
-  const std::vector<at::Tensor> held = strategy.gradients();  // as an optimizer does
+  strategy.prepare(one_unit(toy.parameters));
+  const std::vector<at::Tensor> held = gradients_of(strategy.shards());  // as an optimizer does
   for (size_t index = 0; index < held.size(); ++index)
     EXPECT_EQ(held[index].sizes(), toy.parameters[index].value.sizes());
   const Toy reference(dtype, 1);
   for (const int64_t micro_batches : {1, 3}) {
     for (const int64_t num_rows : {2, 12}) {
       const at::Tensor rows = batch_of(num_rows);
-      for (const TrainableParameter& parameter : reference.parameters)
+      for (const nn::NamedTensor& parameter : reference.parameters)
         parameter.value.mutable_grad().reset();
       const std::vector<at::Tensor> expected = expected_gradients(reference, rows);
       run_step(strategy, toy, rows, micro_batches);
       expect_close(held, expected, tolerance);
-      for (const TrainableParameter& parameter : toy.parameters)
+      for (const nn::NamedTensor& parameter : toy.parameters)
         EXPECT_FALSE(parameter.value.grad().defined());
-      strategy.reset_gradients();
+      strategy.finish_step();
     }
   }
 }
@@ -147,13 +151,13 @@ RANK_BODY(Accumulation) {
   const auto group = join();
   Ddp ddp(*group, 1 << 20);
   const at::Tensor value = at::ones({1}, at::kBFloat16).set_requires_grad(true);
-  ddp.prepare({{"w", value}});
+  ddp.prepare(one_unit({{"w", value}}));
   for (int micro = 0; micro < 64; ++micro) {
     ddp.begin_micro_batch(micro == 63 ? MicroBatch::Last : MicroBatch::More);
     (value * (micro == 0 ? 256.0 : 0.5)).sum().backward();
   }
   ddp.finish_gradients();
-  EXPECT_EQ(ddp.gradients()[0].item<float>(), 2 * (256 + 63 * 0.5F));
+  EXPECT_EQ(ddp.shards()[0].gradient.item<float>(), 2 * (256 + 63 * 0.5F));
 }
 TEST(Strategy, AccumulationKeepsFp32) { expect_all_well(start_ranks(2, "Accumulation")); }
 
@@ -161,15 +165,15 @@ RANK_BODY(Repeats) {
   const auto group = join();
   const Toy toy(at::kFloat);
   Ddp ddp(*group, 2000);
-  ddp.prepare(toy.parameters);
+  ddp.prepare(one_unit(toy.parameters));
   std::vector<at::Tensor> first;
   for (int repeat = 0; repeat < 10; ++repeat) {
     run_step(ddp, toy, batch_of(12), 2);
     if (repeat == 0)
-      for (const at::Tensor& gradient : ddp.gradients()) first.push_back(gradient.clone());
+      for (const ParameterShard& shard : ddp.shards()) first.push_back(shard.gradient.clone());
     for (size_t index = 0; index < first.size(); ++index)
-      EXPECT_TRUE(ddp.gradients()[index].equal(first[index]));
-    ddp.reset_gradients();
+      EXPECT_TRUE(ddp.shards()[index].gradient.equal(first[index]));
+    ddp.finish_step();
   }
 }
 TEST(Strategy, DdpRepeatsBitwise) { expect_all_well(start_ranks(2, "Repeats")); }
@@ -212,8 +216,8 @@ RANK_BODY(Differ) {
   const auto group = join();
   const int64_t rows = group->rank() == 1 ? 3 : 2;
   Ddp ddp(*group, 1 << 20);
-  ddp.prepare({{"same", at::zeros({2}).set_requires_grad(true)},
-               {"layers.3.weight", at::zeros({rows, 2}).set_requires_grad(true)}});
+  ddp.prepare(one_unit({{"same", at::zeros({2}).set_requires_grad(true)},
+                        {"layers.3.weight", at::zeros({rows, 2}).set_requires_grad(true)}}));
 }
 TEST(Strategy, DifferentParametersAreNamed) {
   for (const auto& result : start_ranks(2, "Differ")) {
@@ -228,9 +232,9 @@ RANK_BODY(ThrowsInBackward) {
   const auto group = join();
   const Toy toy(at::kFloat);
   Ddp ddp(*group, 100);
-  ddp.prepare(toy.parameters);
+  ddp.prepare(one_unit(toy.parameters));
   run_step(ddp, toy, batch_of(4), 1);
-  ddp.reset_gradients();
+  ddp.finish_step();
   ddp.begin_micro_batch(MicroBatch::Last);
   const at::Tensor loss = toy.loss(batch_of(4));
   // Rank 1's first buckets are on their way when it fails; rank 0 waits for the rest.
@@ -272,6 +276,13 @@ class TwoRanks : public comm::Group {
     sent_numbers.push_back(tensor.numel());
     return std::make_unique<DoneWork>();
   }
+  std::unique_ptr<comm::Work> start_reduce_scatter_sum(at::Tensor, at::Tensor) override {
+    return std::make_unique<DoneWork>();
+  }
+  std::unique_ptr<comm::Work> start_all_gather(at::Tensor, at::Tensor) override {
+    return std::make_unique<DoneWork>();
+  }
+  std::unique_ptr<comm::Group> split(int, std::string_view) override { return nullptr; }
   void broadcast(at::Tensor, int) override {}
   std::vector<std::string> all_gather_bytes(std::string_view bytes) override {
     return {std::string(bytes), std::string(bytes)};
@@ -295,7 +306,7 @@ TEST(Ddp, BucketsAreSentAsBackwardMakesThemReadyWhateverTheList) {
   TwoRanks group;
   const ToyWithWholeModule toy;
   Ddp ddp(group, 1);  // a bucket per parameter
-  ddp.prepare(toy.parameters);
+  ddp.prepare(one_unit(toy.parameters));
   size_t sent_before_the_last = 0;
   toy.parameters.back().value.register_hook(
       [&](const at::Tensor&) { sent_before_the_last = group.sent_numbers.size(); });
@@ -308,7 +319,7 @@ TEST(Ddp, BucketsAreSentAsBackwardMakesThemReadyWhateverTheList) {
     // All four layers left while backward ran; in the first step the order was not yet known.
     EXPECT_EQ(sent_before_the_last, step == 0 ? 0U : 4U) << "step " << step;
     ddp.finish_gradients();
-    ddp.reset_gradients();
+    ddp.finish_step();
     EXPECT_EQ(group.sent_numbers, (std::vector<int64_t>{256, 256, 256, 256, 256, 7}));
   }
 }
@@ -318,9 +329,9 @@ RANK_BODY(SameLayoutAfterAResume) {
   const auto gradients_of_last_step = [&](const std::vector<int64_t>& rows_of_steps) {
     const ToyWithWholeModule toy;
     Ddp ddp(*group, 2000);
-    ddp.prepare(toy.parameters);
+    ddp.prepare(one_unit(toy.parameters));
     for (const int64_t num_rows : rows_of_steps) {
-      ddp.reset_gradients();
+      ddp.finish_step();
       const std::vector<at::Tensor> parts = batch_of(num_rows).tensor_split(group->size());
       ddp.begin_micro_batch(MicroBatch::Last);
       const at::Tensor& part = parts[static_cast<size_t>(group->rank())];
@@ -328,7 +339,7 @@ RANK_BODY(SameLayoutAfterAResume) {
       ddp.finish_gradients();
     }
     std::vector<at::Tensor> values;
-    for (const at::Tensor& gradient : ddp.gradients()) values.push_back(gradient.clone());
+    for (const ParameterShard& shard : ddp.shards()) values.push_back(shard.gradient.clone());
     return values;
   };
   const std::vector<at::Tensor> unbroken = gradients_of_last_step({12, 2, 9});
@@ -354,7 +365,7 @@ TEST(Strategy, PlainAgainAfterwards) {
   const Toy toy(at::kFloat);
   {
     Replicate replicate(*group);
-    replicate.prepare(toy.parameters);
+    replicate.prepare(one_unit(toy.parameters));
   }
   toy.loss(batch_of(2)).backward();
   EXPECT_TRUE(toy.parameters[0].value.grad().defined());

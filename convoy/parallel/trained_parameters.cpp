@@ -1,21 +1,57 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convoy/parallel/trained_parameters.h"
 
+#include <algorithm>
+
+#include "convoy/base/error.h"
+
 namespace convoy::parallel {
+namespace {
+
+// A checkpoint's name of a parameter is not always the model's: adapters prefix theirs.
+void rename(std::vector<nn::Unit>& units, const std::vector<nn::NamedTensor>& parameters) {
+  for (nn::Unit& unit : units) {
+    for (nn::NamedTensor& trained : unit.trained) {
+      const auto same = std::find_if(
+          parameters.begin(), parameters.end(),
+          [&](const nn::NamedTensor& parameter) { return parameter.value.is_same(trained.value); });
+      CONVOY_INVARIANT(same != parameters.end(), "{} trains, but nobody asked for it",
+                       trained.name);
+      trained.name = same->name;
+    }
+  }
+}
+
+}  // namespace
 
 std::vector<optim::OptimizedParameter> prepare_parameters(
-    Strategy& strategy, const std::vector<nn::NamedTensor>& parameters) {
-  std::vector<TrainableParameter> trainable;
-  for (const nn::NamedTensor& parameter : parameters)
-    trainable.push_back({parameter.name, parameter.value});
-  strategy.prepare(std::move(trainable));
+    Strategy& strategy, nn::CausalLm& model, const std::vector<nn::NamedTensor>& parameters) {
+  std::vector<nn::Unit> units = model.units();
+  rename(units, parameters);
+  strategy.prepare(std::move(units));
+  model.set_residency(strategy.residency());
   std::vector<optim::OptimizedParameter> optimized;
-  for (size_t index = 0; index < parameters.size(); ++index)
-    optimized.push_back({.name = parameters[index].name,
-                         .value = parameters[index].value,
-                         .gradient = strategy.gradients()[index],
-                         .decays = optim::takes_weight_decay(parameters[index].name)});
+  for (const ParameterShard& shard : strategy.shards())
+    optimized.push_back({.name = shard.name,
+                         .value = shard.value,
+                         .gradient = shard.gradient,
+                         .decays = optim::takes_weight_decay(shard.name)});
   return optimized;
+}
+
+std::vector<nn::NamedTensor> trained_of(const std::vector<nn::Unit>& units) {
+  std::vector<nn::NamedTensor> trained;
+  for (const nn::Unit& unit : units)
+    trained.insert(trained.end(), unit.trained.begin(), unit.trained.end());
+  return trained;
+}
+
+ParameterShard whole_shard(const nn::NamedTensor& parameter, at::Tensor gradient) {
+  return {.name = parameter.name,
+          .shape = parameter.value.sizes().vec(),
+          .begin = 0,
+          .value = parameter.value,
+          .gradient = std::move(gradient)};
 }
 
 }  // namespace convoy::parallel

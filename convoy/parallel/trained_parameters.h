@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// From a model's parameters to an optimizer's, by way of the strategy that sums their gradients.
+// From a model's units to an optimizer's parameters, by way of the strategy that sums their
+// gradients.
 #pragma once
 
 #include <vector>
@@ -11,9 +12,16 @@
 
 namespace convoy::parallel {
 
-// Collective: strategy.prepare() of `parameters`. Returns each with the strategy's gradient, in the
-// same order; biases and norms do not decay (optim::takes_weight_decay). Throws as prepare().
+// Collective: strategy.prepare() of the model's units, whose trained parameters get the names that
+// they have in `parameters`; the model then tells the strategy which units it uses. Returns what
+// this rank optimizes, in the order of strategy.shards(); biases and norms do not decay
+// (optim::takes_weight_decay). Throws as prepare().
 std::vector<optim::OptimizedParameter> prepare_parameters(
-    Strategy& strategy, const std::vector<nn::NamedTensor>& parameters);
+    Strategy& strategy, nn::CausalLm& model, const std::vector<nn::NamedTensor>& parameters);
+
+// The trained parameters of all units, in their order.
+std::vector<nn::NamedTensor> trained_of(const std::vector<nn::Unit>& units);
+
+ParameterShard whole_shard(const nn::NamedTensor& parameter, at::Tensor gradient);
 
 }  // namespace convoy::parallel

@@ -6,7 +6,7 @@
 #include "convoy/adapters/lora_model.h"
 #include "convoy/comm/group.h"
 #include "convoy/device/placement.h"
-#include "convoy/kernels/cross_entropy/linear_cross_entropy.h"
+#include "convoy/nn/head_loss.h"
 #include "convoy/optim/adamw.h"
 #include "convoy/optim/clip.h"
 #include "convoy/parallel/strategy.h"
@@ -59,7 +59,7 @@ nlohmann::ordered_json bench_train(const settings::BenchFlags& common,
   const auto group = comm::join_group({}, std::chrono::seconds(60));
   const auto strategy = parallel::make_strategy({}, *group);
   optim::AdamW optimizer({.weight_decay = 0.01},
-                         parallel::prepare_parameters(*strategy, parameters));
+                         parallel::prepare_parameters(*strategy, *model, parameters));
 
   const data::TokenDataset dataset = random_rows(flags, model->vocab_size());
   std::vector<int64_t> rows(static_cast<size_t>(flags.batch));
@@ -71,13 +71,13 @@ nlohmann::ordered_json bench_train(const settings::BenchFlags& common,
     const train::LabelledBatch batch = train::assemble_batch(dataset, rows, device);
     strategy->begin_micro_batch(parallel::MicroBatch::Last);
     const at::Tensor hidden_TD = model->hidden_states(batch.tokens, {});
-    const at::Tensor nll =
-        kernels::linear_cross_entropy(hidden_TD, model->head().weight(), batch.labels)
-            .div(static_cast<double>(batch.supervised_tokens()));
+    const at::Tensor nll = nn::head_loss(*model, hidden_TD, batch.labels)
+                               .div(static_cast<double>(batch.supervised_tokens()));
     nll.backward();
     strategy->finish_gradients();
-    optimizer.step(1e-4, optim::clip_coefficient(optim::global_norm(strategy->gradients()), 1.0));
-    strategy->reset_gradients();
+    optimizer.step(1e-4, optim::clip_coefficient(
+                             optim::global_norm(parallel::gradients_of(strategy->shards())), 1.0));
+    strategy->finish_step();
     loss = nll.item<double>();
     seconds.push_back(
         std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());

@@ -244,7 +244,7 @@ void FineTune::prepare_training() {
                                         .beta2 = constants.adam_beta2,
                                         .epsilon = constants.adam_epsilon,
                                         .weight_decay = settings_.train.weight_decay},
-                     parallel::prepare_parameters(*strategy_, parameters_));
+                     parallel::prepare_parameters(*strategy_, *base_->model, parameters_));
   schedule_.emplace(settings_.train.schedule, settings_.train.learning_rate,
                     train::total_steps(settings_.train, plan_->steps_per_epoch()));
   if (start_.step > 0) restore_optimizer();

@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "convoy/base/error.h"
-#include "convoy/kernels/cross_entropy/linear_cross_entropy.h"
+#include "convoy/nn/head_loss.h"
 #include "convoy/train/token_batch.h"
 
 namespace convoy::train {
@@ -70,7 +70,7 @@ std::vector<RowLoss> row_losses(nn::CausalLm& model, const data::TokenDataset& d
   const at::NoGradGuard no_grad;
   const LabelledBatch batch = assemble_batch(dataset, rows, model.device());
   const at::Tensor hidden_TD = model.hidden_states(batch.tokens, {});
-  const auto losses = kernels::linear_token_losses(hidden_TD, model.head().weight(), batch.labels);
+  const kernels::TokenLosses losses = nn::head_token_losses(model, hidden_TD, batch.labels);
   const at::Tensor nll_T = losses.nll_T.cpu();
   const at::Tensor correct_T = losses.correct_T.cpu();
   const float* const nll = nll_T.const_data_ptr<float>();

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convoy/train/train_loop.h"
 
-#include <bit>
 #include <chrono>
 #include <cmath>
+#include <cstring>
+#include <type_traits>
 
 #include "convoy/base/error.h"
 #include "convoy/device/memory.h"
 #include "convoy/device/seed.h"
-#include "convoy/kernels/cross_entropy/linear_cross_entropy.h"
 #include "convoy/kernels/sum_of_squares/sum_of_squares.h"
+#include "convoy/nn/head_loss.h"
 #include "convoy/optim/clip.h"
 #include "convoy/train/early_stopping.h"
 #include "convoy/train/evaluation.h"
@@ -27,6 +28,7 @@ double seconds_since(Clock::time_point start) {
 // What each rank tells all others at the end of a step.
 struct RankFigures {
   double nll_sum = 0;
+  double squares = 0;  // of the gradients in its shards
   double memory_bytes = 0;
   double stop_requested = 0;
   double wait_seconds = 0;
@@ -60,6 +62,7 @@ class Loop {
   void run_micro_batch(data::StepPosition position, int64_t micro_batch, int64_t divisor_tokens,
                        at::Tensor& nll_sum);
   std::vector<RankFigures> exchange(const RankFigures& own);
+  double gradient_norm(const std::vector<RankFigures>& ranks) const;
   bool evaluation_is_due() const;
   bool evaluate();  // true when the figure is the best so far
   void save(bool is_best);
@@ -100,8 +103,7 @@ void Loop::run_micro_batch(data::StepPosition position, int64_t micro_batch, int
   parts_.flight.set_phase("forward");
   const at::Tensor hidden_TD = parts_.model.hidden_states(
       batch.tokens, {.recompute_blocks = settings_.train.gradient_checkpointing, .draw_key = key});
-  const at::Tensor nll =
-      kernels::linear_cross_entropy(hidden_TD, parts_.model.head().weight(), batch.labels);
+  const at::Tensor nll = nn::head_loss(parts_.model, hidden_TD, batch.labels);
   parts_.flight.set_phase("backward");
   // Divided by the supervised tokens of the whole global batch, so ranks, accumulation and packing never change it.
   nll.div(static_cast<double>(divisor_tokens)).backward();
@@ -109,23 +111,26 @@ void Loop::run_micro_batch(data::StepPosition position, int64_t micro_batch, int
 }
 
 std::vector<RankFigures> Loop::exchange(const RankFigures& own) {
-  constexpr int64_t kFigures = 4;
-  const int64_t rank = parts_.strategy.rank();
-  // Only one rank fills each slot, so a sum of bit patterns carries the doubles unrounded.
-  at::Tensor slots = at::zeros({parts_.strategy.world() * kFigures}, at::kLong);
+  static_assert(std::is_trivially_copyable_v<RankFigures> && sizeof(RankFigures) % 8 == 0);
+  constexpr int64_t kWords = sizeof(RankFigures) / 8;
+  // Only one rank fills each slot, so a sum of bit patterns carries the figures unrounded.
+  at::Tensor slots = at::zeros({parts_.strategy.world() * kWords}, at::kLong);
   int64_t* slot = slots.mutable_data_ptr<int64_t>();
-  slot[rank * kFigures] = std::bit_cast<int64_t>(own.nll_sum);
-  slot[rank * kFigures + 1] = std::bit_cast<int64_t>(own.memory_bytes);
-  slot[rank * kFigures + 2] = std::bit_cast<int64_t>(own.stop_requested);
-  slot[rank * kFigures + 3] = std::bit_cast<int64_t>(own.wait_seconds);
+  std::memcpy(slot + parts_.strategy.rank() * kWords, &own, sizeof(own));
   parts_.strategy.group().all_reduce_sum(slots);
-  std::vector<RankFigures> all;
-  for (int64_t other = 0; other < parts_.strategy.world(); ++other)
-    all.push_back({.nll_sum = std::bit_cast<double>(slot[other * kFigures]),
-                   .memory_bytes = std::bit_cast<double>(slot[other * kFigures + 1]),
-                   .stop_requested = std::bit_cast<double>(slot[other * kFigures + 2]),
-                   .wait_seconds = std::bit_cast<double>(slot[other * kFigures + 3])});
+  std::vector<RankFigures> all(static_cast<size_t>(parts_.strategy.world()));
+  std::memcpy(all.data(), slot, all.size() * sizeof(RankFigures));
   return all;
+}
+
+// Of the gradients of all parameters, each counted once.
+double Loop::gradient_norm(const std::vector<RankFigures>& ranks) const {
+  const int owners = parts_.strategy.num_owners();
+  if (owners == parts_.strategy.world())  // unrounded
+    return std::sqrt(ranks[static_cast<size_t>(parts_.strategy.rank())].squares);
+  double sum = 0;
+  for (const RankFigures& rank : ranks) sum += rank.squares;
+  return std::sqrt(sum / owners);
 }
 
 void Loop::train_step() {
@@ -141,17 +146,19 @@ void Loop::train_step() {
     run_micro_batch(here, micro_batch, divisor_tokens, nll_sum);
   parts_.flight.set_phase("reduce");
   parts_.strategy.finish_gradients();
-  const at::Tensor squares = kernels::sum_of_squares(parts_.strategy.gradients());
+  const at::Tensor squares =
+      kernels::sum_of_squares(parallel::gradients_of(parts_.strategy.shards()));
   // The one wait of a step for its device.
   const at::Tensor figures = at::stack({nll_sum, squares.to(nll_sum.device())}).cpu();
   own.nll_sum = figures[0].item<double>();
-  const double grad_norm = std::sqrt(figures[1].item<double>());
+  own.squares = figures[1].item<double>();
   own.memory_bytes = static_cast<double>(device::rank_memory(parts_.model.device()).peak_bytes);
   own.stop_requested = parts_.stop_requested.load() ? 1 : 0;
   const double waited_seconds = parts_.strategy.group().waited_seconds();
   own.wait_seconds = waited_seconds - waited_seconds_;
   waited_seconds_ = waited_seconds;
   const std::vector<RankFigures> ranks = exchange(own);
+  const double grad_norm = gradient_norm(ranks);
 
   telemetry::StepMetrics metrics;
   for (const RankFigures& rank : ranks) {
@@ -170,7 +177,7 @@ void Loop::train_step() {
                         .step = progress_.step + 1});
   parts_.flight.set_phase("optimize");
   parts_.optimizer.step(lr, optim::clip_coefficient(grad_norm, settings_.train.max_grad_norm));
-  parts_.strategy.reset_gradients();
+  parts_.strategy.finish_step();
 
   progress_.step += 1;
   progress_.epoch = progress_.step / steps_per_epoch_;

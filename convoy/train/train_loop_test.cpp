@@ -46,6 +46,11 @@ class ToyModel final : public nn::CausalLm {
   std::vector<nn::NamedTensor> parameters() override {
     return {{"embedding.weight", embedding_VD_}, {"lm_head.weight", head_.weight()}};
   }
+  std::vector<nn::Unit> units() override {
+    return {{.name = "toy", .frozen = {}, .trained = parameters()}};
+  }
+  void set_residency(nn::Residency*) override {}
+  nn::UnitUse use_head() const override { return {nullptr, 0}; }
   std::vector<nn::Linear*> block_linears() override { return {}; }
   void set_requires_grad(bool requires_grad) override {
     embedding_VD_.requires_grad_(requires_grad);
@@ -121,7 +126,7 @@ class ToyRun {
         checkpoints(folder / "checkpoints", 10) {
     optimizer_.emplace(optim::AdamWConfig{.epsilon = settings.train.optimizer.adam_epsilon,
                                           .weight_decay = settings.train.weight_decay},
-                       parallel::prepare_parameters(*strategy_, parameters));
+                       parallel::prepare_parameters(*strategy_, model, parameters));
     checkpoints.prepare();
   }
 

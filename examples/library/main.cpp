@@ -34,11 +34,11 @@ struct Network {
   at::Tensor operator()(const at::Tensor& x_NI) const {
     return at::tanh(at::addmm(b1_H, x_NI, w1_IH)).mm(w2_HO);
   }
-  std::vector<convoy::parallel::TrainableParameter> parameters() const {
-    std::vector<convoy::parallel::TrainableParameter> list = {
-        {"w1", w1_IH}, {"b1", b1_H}, {"w2", w2_HO}};
-    for (auto& parameter : list) parameter.value.requires_grad_(true);
-    return list;
+  convoy::nn::Unit unit() const {
+    convoy::nn::Unit whole{.name = "network"};
+    whole.trained = {{"w1", w1_IH}, {"b1", b1_H}, {"w2", w2_HO}};
+    for (auto& parameter : whole.trained) parameter.value.requires_grad_(true);
+    return whole;
   }
 };
 
@@ -57,13 +57,11 @@ void train() {
 
   at::manual_seed(2 + static_cast<uint64_t>(group->rank()));  // prepare() makes the ranks equal
   const Network network;
-  const auto parameters = network.parameters();
-  strategy->prepare(parameters);
+  strategy->prepare({network.unit()});
   std::vector<convoy::optim::OptimizedParameter> optimized;
-  for (size_t at = 0; at < parameters.size(); ++at)
-    optimized.push_back({.name = parameters[at].name,
-                         .value = parameters[at].value.detach(),
-                         .gradient = strategy->gradients()[at]});
+  for (const convoy::parallel::ParameterShard& shard : strategy->shards())
+    optimized.push_back(
+        {.name = shard.name, .value = shard.value.detach(), .gradient = shard.gradient});
   convoy::optim::AdamW adamw({}, optimized);
 
   for (int step = 1; step <= kSteps; ++step) {
@@ -73,7 +71,7 @@ void train() {
     loss.backward();
     strategy->finish_gradients();
     adamw.step(1e-2);
-    strategy->reset_gradients();
+    strategy->finish_step();
     if (step % 50 == 0 || step == 1) {
       at::Tensor total = loss.detach().clone();
       group->all_reduce_sum(total);

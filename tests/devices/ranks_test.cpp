@@ -38,9 +38,8 @@ int on_stream(std::vector<Floats> ranges, int dtype, void* stream, Call call) {
   std::vector<at::Tensor> views;
   for (const Floats& range : ranges) {
     auto* const begin = const_cast<char*>(static_cast<const char*>(range.begin));
-    accesses.push_back({.begin = begin,
-                        .end = begin + range.count * sizeof(float),
-                        .writes = range.writes});
+    accesses.push_back(
+        {.begin = begin, .end = begin + range.count * sizeof(float), .writes = range.writes});
   }
   simulated::machine().submit(simulated::machine().stream_of(stream), accesses);
   for (const Floats& range : ranges)
@@ -76,10 +75,9 @@ comm::NcclLibrary library() {
               [](const void* whole, void* own, size_t count, int dtype, int operation,
                  comm::NcclCommunicator, void* stream) {
                 EXPECT_EQ(operation, 0);
-                return on_stream({{whole, num_ranks() * count, false}, {own, count, true}}, dtype,
-                                 stream, [](const auto& values) {
-                                   wire->reduce_scatter_sum(values[0], values[1]);
-                                 });
+                return on_stream(
+                    {{whole, num_ranks() * count, false}, {own, count, true}}, dtype, stream,
+                    [](const auto& values) { wire->reduce_scatter_sum(values[0], values[1]); });
               },
           .all_gather =
               [](const void* own, void* whole, size_t count, int dtype, comm::NcclCommunicator,
@@ -91,9 +89,8 @@ comm::NcclLibrary library() {
           .broadcast =
               [](const void*, void* to, size_t count, int dtype, int root, comm::NcclCommunicator,
                  void* stream) {
-                return on_stream({{to, count, true}}, dtype, stream, [root](const auto& values) {
-                  wire->broadcast(values[0], root);
-                });
+                return on_stream({{to, count, true}}, dtype, stream,
+                                 [root](const auto& values) { wire->broadcast(values[0], root); });
               },
           .async_error =
               [](comm::NcclCommunicator, int* result) {
@@ -173,19 +170,20 @@ RANK_BODY(LostPeer) {
 std::vector<at::Tensor> reduced_gradients(comm::Group& group, at::Device device) {
   const int rank = group.rank();
   std::vector<at::Tensor> weights;
-  std::vector<parallel::TrainableParameter> trainable;
+  std::vector<nn::NamedTensor> trained;
   for (int layer = 0; layer < 6; ++layer) {
     weights.push_back(at::sin(at::arange(64, at::kFloat).mul(layer + rank + 1))
                           .mul(0.3)
                           .reshape({8, 8})
                           .to(device)
                           .requires_grad_(true));
-    trainable.push_back({fmt::format("layer{}", layer), weights.back()});
+    trained.push_back({fmt::format("layer{}", layer), weights.back()});
   }
   const auto strategy = parallel::make_strategy({}, group);
-  strategy->prepare(std::move(trainable));  // rank 0's values
+  strategy->prepare(
+      {{.name = "toy", .frozen = {}, .trained = std::move(trained)}});  // rank 0's values
   for (int step = 0; step < 3; ++step) {
-    strategy->reset_gradients();
+    strategy->finish_step();
     for (const auto which : {parallel::MicroBatch::More, parallel::MicroBatch::Last}) {
       strategy->begin_micro_batch(which);
       at::Tensor x = at::full({4, 8}, 0.1 * (rank + 1) * (step + 1)).to(device);
@@ -195,7 +193,8 @@ std::vector<at::Tensor> reduced_gradients(comm::Group& group, at::Device device)
     strategy->finish_gradients();
   }
   std::vector<at::Tensor> gradients;
-  for (const at::Tensor& gradient : strategy->gradients()) gradients.push_back(gradient.cpu());
+  for (const parallel::ParameterShard& shard : strategy->shards())
+    gradients.push_back(shard.gradient.cpu());
   return gradients;
 }
 

@@ -86,7 +86,7 @@ class Training {
       parameters_ = model_->parameters();
     }
     optimizer_.emplace(optim::AdamWConfig{.weight_decay = 0.1},
-                       parallel::prepare_parameters(*strategy_, parameters_));
+                       parallel::prepare_parameters(*strategy_, *model_, parameters_));
   }
 
   void step(uint64_t key) {
@@ -103,12 +103,12 @@ class Training {
       nll.add_(loss.detach());
     }
     strategy_->finish_gradients();
-    const at::Tensor squares = kernels::sum_of_squares(strategy_->gradients());
+    const at::Tensor squares = kernels::sum_of_squares(parallel::gradients_of(strategy_->shards()));
     const at::Tensor figures = at::stack({nll, squares}).cpu();
     trained_.losses.push_back(figures[0].item<double>());
     trained_.norms.push_back(std::sqrt(figures[1].item<double>()));
     optimizer_->step(1e-2, optim::clip_coefficient(trained_.norms.back(), 0.5));
-    strategy_->reset_gradients();
+    strategy_->finish_step();
     for (nn::Linear* linear : model_->block_linears()) linear->weight_changed();
     model_->head().weight_changed();
   }

@@ -12,7 +12,7 @@ class DoneWork : public Work {
 };
 
 // Nothing to do where both are the same memory.
-std::unique_ptr<Work> copy(const at::Tensor& from, const at::Tensor& to) {
+std::unique_ptr<Work> copied(const at::Tensor& from, const at::Tensor& to) {
   const at::NoGradGuard no_grad;
   if (from.data_ptr() != to.data_ptr()) to.copy_(from);
   return std::make_unique<DoneWork>();
@@ -25,11 +25,11 @@ std::unique_ptr<Work> SingleGroup::start_all_reduce_sum(at::Tensor) {
 }
 
 std::unique_ptr<Work> SingleGroup::start_reduce_scatter_sum(at::Tensor whole, at::Tensor own) {
-  return copy(whole, own);
+  return copied(whole, own);
 }
 
 std::unique_ptr<Work> SingleGroup::start_all_gather(at::Tensor own, at::Tensor whole) {
-  return copy(own, whole);
+  return copied(own, whole);
 }
 
 std::unique_ptr<Group> SingleGroup::split(int, std::string_view) {

@@ -12,10 +12,20 @@ FrozenLinear::FrozenLinear(const at::Tensor& weight_OI, const at::Tensor& bias_O
   CONVOY_INVARIANT(
       weight_OI.scalar_type() == at::kFloat || weight_OI.scalar_type() == at::kBFloat16,
       "frozen_linear wants fp32 or bf16, found {}", c10::toString(weight_OI.scalar_type()));
-  const at::NoGradGuard no_grad;
-  packed_ = op_table(weight_OI).frozen_linear.pack(
-      weight_OI.detach(), bias_O.defined() ? bias_O.detach() : at::Tensor());
+  weight_ = std::make_shared<Weight>(
+      Weight{weight_OI.detach(), bias_O.defined() ? bias_O.detach() : at::Tensor(), nullptr});
 }
+
+PackedLinear& FrozenLinear::packed() const {
+  if (!weight_->packed) {
+    const at::NoGradGuard no_grad;
+    weight_->packed =
+        op_table(weight_->weight_OI).frozen_linear.pack(weight_->weight_OI, weight_->bias_O);
+  }
+  return *weight_->packed;
+}
+
+void FrozenLinear::release_packed() { weight_->packed.reset(); }
 
 at::Tensor FrozenLinear::forward(const at::Tensor& x) const {
   const bool records = records_gradient({x});
@@ -38,12 +48,12 @@ at::Tensor FrozenLinear::forward(const at::Tensor& x) const {
 
 at::Tensor FrozenLinear::product(const at::Tensor& x_TI, const ProductTerm& added) const {
   const at::NoGradGuard no_grad;
-  return packed_->forward(x_TI.contiguous(), added);
+  return packed().forward(x_TI.contiguous(), added);
 }
 
 at::Tensor FrozenLinear::input_gradient(const at::Tensor& grad_TO, const ProductTerm& added) const {
   const at::NoGradGuard no_grad;
-  return packed_->input_gradient(grad_TO.contiguous(), added);
+  return packed().input_gradient(grad_TO.contiguous(), added);
 }
 
 }  // namespace convoy::kernels

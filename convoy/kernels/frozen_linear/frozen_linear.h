@@ -14,11 +14,16 @@ namespace convoy::kernels {
 
 class PackedLinear;
 
-// Copies share the packed weight, which lives as long as a copy or a graph that wants it.
+// Copies share the weight and its packed copy, which live as long as a copy or a graph that wants
+// them.
 class FrozenLinear {
  public:
-  // `weight_OI` fp32 or bf16, contiguous, must not change afterwards; `bias_O` may be undefined.
+  // `weight_OI` fp32 or bf16, contiguous, must not change afterwards (its memory may go and come
+  // back around release_packed()); `bias_O` may be undefined.
   FrozenLinear(const at::Tensor& weight_OI, const at::Tensor& bias_O);
+
+  // Frees the packed copy; the next product packs the weight as it is by then.
+  void release_packed();
 
   // Differentiable in x only.
   at::Tensor forward(const at::Tensor& x) const;
@@ -29,7 +34,14 @@ class FrozenLinear {
   at::Tensor input_gradient(const at::Tensor& grad_TO, const ProductTerm& added = {}) const;
 
  private:
-  std::shared_ptr<PackedLinear> packed_;
+  struct Weight {
+    at::Tensor weight_OI;
+    at::Tensor bias_O;
+    std::shared_ptr<PackedLinear> packed;  // null until it is wanted
+  };
+  PackedLinear& packed() const;
+
+  std::shared_ptr<Weight> weight_;
 };
 
 }  // namespace convoy::kernels

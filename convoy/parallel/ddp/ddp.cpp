@@ -5,20 +5,23 @@
 
 #include "convoy/base/error.h"
 #include "convoy/parallel/agreement.h"
+#include "convoy/parallel/trained_parameters.h"
 
 namespace convoy::parallel {
 
 Ddp::Ddp(comm::Group& group, int64_t bucket_bytes) : group_(group), bucket_bytes_(bucket_bytes) {}
 
-void Ddp::prepare(std::vector<TrainableParameter> parameters) {
+void Ddp::prepare(std::vector<nn::Unit> units) {
   CONVOY_INVARIANT(hooks_ == nullptr, "prepare() called twice");
+  const std::vector<nn::NamedTensor> parameters = trained_of(units);
   check_same_parameters(group_, parameters);
   broadcast_values(group_, parameters);
   std::vector<at::Tensor> values;
-  for (const TrainableParameter& parameter : parameters) {
+  for (const nn::NamedTensor& parameter : parameters) {
     values.push_back(parameter.value);
-    gradients_.push_back(
-        at::empty(parameter.value.sizes(), parameter.value.options().dtype(at::kFloat)));
+    shards_.push_back(whole_shard(
+        parameter,
+        at::empty(parameter.value.sizes(), parameter.value.options().dtype(at::kFloat))));
   }
   touched_.assign(values.size(), false);
   hooks_ = std::make_unique<GradientHooks>(
@@ -30,9 +33,9 @@ void Ddp::add(size_t index, const at::Tensor& gradient) {
   CONVOY_INVARIANT(!reducer_ || !reducer_->is_ready(index), "gradient {} came after it was sent",
                    index);
   if (touched_[index]) {
-    gradients_[index].add_(gradient);
+    shards_[index].gradient.add_(gradient);
   } else {
-    gradients_[index].copy_(gradient);
+    shards_[index].gradient.copy_(gradient);
     if (!reducer_) arrivals_.push_back(index);
   }
   touched_[index] = true;
@@ -42,16 +45,17 @@ void Ddp::add(size_t index, const at::Tensor& gradient) {
 void Ddp::begin_micro_batch(MicroBatch which) { last_ = which == MicroBatch::Last; }
 
 void Ddp::lay_out_buckets() {
-  std::vector<bool> arrived(gradients_.size(), false);
+  std::vector<bool> arrived(shards_.size(), false);
   for (const size_t index : arrivals_) arrived[index] = true;
-  for (size_t index = gradients_.size(); index-- > 0;)
+  for (size_t index = shards_.size(); index-- > 0;)
     if (!arrived[index]) arrivals_.push_back(index);  // used by no row of the first step
   at::Tensor order = at::empty({static_cast<int64_t>(arrivals_.size())}, at::kLong);
   std::copy(arrivals_.begin(), arrivals_.end(), order.mutable_data_ptr<int64_t>());
   group_.broadcast(order, 0);
   const int64_t* agreed = order.const_data_ptr<int64_t>();
-  reducer_ = std::make_unique<GradReducer>(
-      group_, gradients_, std::vector<size_t>(agreed, agreed + order.numel()), bucket_bytes_);
+  reducer_ = std::make_unique<GradReducer>(group_, gradients_of(shards_),
+                                           std::vector<size_t>(agreed, agreed + order.numel()),
+                                           bucket_bytes_);
   arrivals_.clear();
 }
 
@@ -61,13 +65,13 @@ void Ddp::finish_gradients() {
   // What is left: in the first step all, later parameters without a gradient on this rank, or whose
   // last micro-batch here was empty.
   for (size_t index = 0; index < touched_.size(); ++index) {
-    if (!touched_[index]) gradients_[index].zero_();
+    if (!touched_[index]) shards_[index].gradient.zero_();
     if (!reducer_->is_ready(index)) reducer_->mark_ready(index);
   }
   reducer_->finish_step();
   last_ = false;
 }
 
-void Ddp::reset_gradients() { touched_.assign(touched_.size(), false); }
+void Ddp::finish_step() { touched_.assign(touched_.size(), false); }
 
 }  // namespace convoy::parallel

@@ -21,11 +21,11 @@ class Ddp : public Strategy {
  public:
   Ddp(comm::Group& group, int64_t bucket_bytes);
 
-  void prepare(std::vector<TrainableParameter> parameters) override;
+  void prepare(std::vector<nn::Unit> units) override;
   void begin_micro_batch(MicroBatch which) override;
   void finish_gradients() override;
-  const std::vector<at::Tensor>& gradients() const override { return gradients_; }
-  void reset_gradients() override;
+  const std::vector<ParameterShard>& shards() const override { return shards_; }
+  void finish_step() override;
   comm::Group& group() override { return group_; }
 
  private:
@@ -34,7 +34,7 @@ class Ddp : public Strategy {
 
   comm::Group& group_;
   int64_t bucket_bytes_;
-  std::vector<at::Tensor> gradients_;
+  std::vector<ParameterShard> shards_;    // whole parameters
   std::vector<size_t> arrivals_;          // in the first step: gradients by their first arrival
   std::unique_ptr<GradReducer> reducer_;  // from the end of the first step on
   std::vector<bool> touched_;             // by parameter: its buffer holds a gradient of this step

@@ -2,6 +2,7 @@
 #include "convoy/parallel/replicate/replicate.h"
 
 #include "convoy/base/error.h"
+#include "convoy/parallel/trained_parameters.h"
 
 namespace convoy::parallel {
 
@@ -11,16 +12,16 @@ Replicate::Replicate(comm::Group& group) : group_(group) {
                group.size());
 }
 
-void Replicate::prepare(std::vector<TrainableParameter> parameters) {
+void Replicate::prepare(std::vector<nn::Unit> units) {
   CONVOY_INVARIANT(hooks_ == nullptr, "prepare() called twice");
-  parameters_ = std::move(parameters);
   std::vector<at::Tensor> values;
-  for (const TrainableParameter& parameter : parameters_) {
+  for (const nn::NamedTensor& parameter : trained_of(units)) {
     values.push_back(parameter.value);
-    gradients_.push_back(
-        at::empty(parameter.value.sizes(), parameter.value.options().dtype(at::kFloat)));
+    shards_.push_back(whole_shard(
+        parameter,
+        at::empty(parameter.value.sizes(), parameter.value.options().dtype(at::kFloat))));
   }
-  touched_.assign(parameters_.size(), false);
+  touched_.assign(shards_.size(), false);
   hooks_ = std::make_unique<GradientHooks>(
       std::move(values),
       [this](size_t index, at::Tensor gradient) { add(index, std::move(gradient)); });
@@ -28,23 +29,24 @@ void Replicate::prepare(std::vector<TrainableParameter> parameters) {
 
 void Replicate::add(size_t index, at::Tensor gradient) {
   if (touched_[index])
-    gradients_[index].add_(gradient);
+    shards_[index].gradient.add_(gradient);
   else
-    gradients_[index].set_(gradient.to(at::kFloat).contiguous());
+    shards_[index].gradient.set_(gradient.to(at::kFloat).contiguous());
   touched_[index] = true;
 }
 
 void Replicate::begin_micro_batch(MicroBatch) {}
 
 void Replicate::finish_gradients() {
-  for (size_t index = 0; index < gradients_.size(); ++index)
+  for (size_t index = 0; index < shards_.size(); ++index)
     if (!touched_[index])
-      gradients_[index].set_(
-          at::zeros(parameters_[index].value.sizes(), gradients_[index].options()));
+      shards_[index].gradient.set_(
+          at::zeros(shards_[index].shape, shards_[index].gradient.options()));
 }
 
-void Replicate::reset_gradients() {
-  for (const at::Tensor& gradient : gradients_) gradient.set_(at::empty({0}, gradient.options()));
+void Replicate::finish_step() {
+  for (const ParameterShard& shard : shards_)
+    shard.gradient.set_(at::empty({0}, shard.gradient.options()));
   touched_.assign(touched_.size(), false);
 }
 

@@ -13,20 +13,19 @@ class Replicate : public Strategy {
  public:
   explicit Replicate(comm::Group& group);  // throws ConfigError with more than one rank
 
-  void prepare(std::vector<TrainableParameter> parameters) override;
+  void prepare(std::vector<nn::Unit> units) override;
   void begin_micro_batch(MicroBatch which) override;
   void finish_gradients() override;
-  const std::vector<at::Tensor>& gradients() const override { return gradients_; }
-  void reset_gradients() override;
+  const std::vector<ParameterShard>& shards() const override { return shards_; }
+  void finish_step() override;
   comm::Group& group() override { return group_; }
 
  private:
   void add(size_t index, at::Tensor gradient);
 
   comm::Group& group_;
-  std::vector<TrainableParameter> parameters_;
-  std::vector<at::Tensor>
-      gradients_;              // the storage of each is changed, never the tensor: others hold it
+  // Whole parameters. The storage of a gradient is changed, never the tensor: others hold it.
+  std::vector<ParameterShard> shards_;
   std::vector<bool> touched_;  // by parameter: it has a gradient of this step
   std::unique_ptr<GradientHooks> hooks_;
 };

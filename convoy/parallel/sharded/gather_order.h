@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which unit is wanted after this one, learned from what came before: the same two units in a row
+// are followed by the same third, forward, backward and from pass to pass. A pure function of the
+// units so far, hence equal on every rank.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <utility>
+
+namespace convoy::parallel {
+
+class GatherOrder {
+ public:
+  // The unit that is wanted now.
+  void note(size_t unit);
+  // The one that followed the last time.
+  std::optional<size_t> next() const;
+
+ private:
+  using Two = std::pair<std::optional<size_t>, std::optional<size_t>>;
+  Two last_two_;
+  std::map<Two, size_t> follower_;
+};
+
+}  // namespace convoy::parallel

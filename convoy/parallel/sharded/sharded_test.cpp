@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// ZeRO 1 to 3 against one process that sees the whole batch.
+#include "convoy/parallel/sharded/sharded.h"
+
+#include <gtest/gtest.h>
+
+#include "convoy/base/error.h"
+#include "convoy/optim/adamw.h"
+#include "ranks/ranks.h"
+
+namespace convoy::parallel {
+namespace {
+
+using testing::expect_all_well;
+using testing::start_ranks;
+
+std::unique_ptr<comm::Group> join() {
+  return comm::join_group(comm::read_rank_environment(), std::chrono::seconds(300));
+}
+
+constexpr int64_t kWidth = 10;
+
+// Units that trained and frozen matrices share, of sizes that no number of ranks divides.
+class Network {
+ public:
+  explicit Network(at::ScalarType dtype, int64_t seed) {
+    at::manual_seed(static_cast<uint64_t>(seed));
+    for (int layer = 0; layer < 3; ++layer) {
+      const std::string name = "layer" + std::to_string(layer);
+      nn::Unit unit{.name = name};
+      unit.trained.push_back({name + ".weight", random({kWidth, kWidth}, dtype)});
+      unit.trained.push_back({name + ".bias", random({kWidth}, dtype)});
+      unit.trained.push_back({name + ".scale", random({kWidth}, at::kFloat)});
+      if (layer == 1) unit.trained.push_back({"unused", random({7}, dtype)});
+      for (const nn::NamedTensor& parameter : unit.trained) parameter.value.requires_grad_();
+      at::manual_seed(7);  // frozen values are the same on every rank
+      unit.frozen.push_back({name + ".base", random({kWidth, kWidth}, dtype)});
+      units.push_back(std::move(unit));
+    }
+  }
+
+  // Sum over rows, so that parts of a batch add up.
+  at::Tensor loss(const at::Tensor& rows, nn::Residency* residency) const {
+    at::Tensor x = rows.to(units[0].trained[0].value.scalar_type());
+    for (size_t index = 0; index < units.size(); ++index) {
+      const nn::UnitUse use(residency, index);
+      const std::vector<nn::NamedTensor>& trained = units[index].trained;
+      at::Tensor y = use.enter(x);
+      y = at::addmm(trained[1].value, y, trained[0].value) + y.mm(units[index].frozen[0].value);
+      x = use.leave(at::tanh(y.to(at::kFloat) * trained[2].value).to(x.scalar_type()));
+    }
+    return x.to(at::kFloat).square().sum();
+  }
+
+  std::vector<nn::Unit> units;
+
+ private:
+  static at::Tensor random(at::IntArrayRef shape, at::ScalarType dtype) {
+    return (at::randn(shape) / 3).to(dtype);
+  }
+};
+
+at::Tensor batch_of(int64_t rows, int64_t seed) {
+  at::manual_seed(static_cast<uint64_t>(seed));
+  return at::randn({rows, kWidth});
+}
+
+using Values = std::map<std::string, at::Tensor>;
+
+std::vector<optim::OptimizedParameter> optimized(const Strategy& strategy) {
+  std::vector<optim::OptimizedParameter> list;
+  for (const ParameterShard& shard : strategy.shards())
+    list.push_back({.name = shard.name, .value = shard.value, .gradient = shard.gradient});
+  return list;
+}
+
+// Eight steps; row counts that leave ranks and micro-batches empty.
+Values train(Strategy& strategy, at::ScalarType dtype, int64_t micro_batches,
+             std::vector<double>* squares = nullptr) {
+  Network network(dtype, strategy.rank() + 1);  // prepare() gives all ranks rank 0's values
+  strategy.prepare(network.units);
+  optim::AdamW optimizer({.epsilon = 1e-3, .weight_decay = 0.1}, optimized(strategy));
+  for (int64_t step = 0; step < 8; ++step) {
+    const std::vector<at::Tensor> parts =
+        batch_of(step % 3 == 1 ? 2 : 12, step).tensor_split(micro_batches * strategy.world());
+    for (int64_t micro = 0; micro < micro_batches; ++micro) {
+      strategy.begin_micro_batch(micro + 1 == micro_batches ? MicroBatch::Last : MicroBatch::More);
+      const at::Tensor& part =
+          parts[static_cast<size_t>(micro * strategy.world() + strategy.rank())];
+      if (part.size(0) > 0 || strategy.wants_every_rank())
+        network.loss(part, strategy.residency()).backward();
+    }
+    strategy.finish_gradients();
+    if (squares != nullptr) {
+      double sum = 0;
+      for (const at::Tensor& gradient : gradients_of(strategy.shards()))
+        sum += gradient.square().sum().item<double>();
+      squares->push_back(sum);
+    }
+    optimizer.step(0.01);
+    strategy.finish_step();
+  }
+  // The values of every unit, one after another.
+  Values values;
+  const at::NoGradGuard no_grad;
+  for (size_t index = 0; index < network.units.size(); ++index) {
+    const nn::UnitUse use(strategy.residency(), index);
+    for (const nn::NamedTensor& parameter : network.units[index].trained)
+      values[parameter.name] = parameter.value.detach().to(at::kFloat).clone();
+  }
+  return values;
+}
+
+Values expected(at::ScalarType dtype, int64_t micro_batches, std::vector<double>* squares) {
+  const auto alone = comm::join_group(comm::RankEnvironment(), std::chrono::seconds(1));
+  const auto strategy = make_strategy({}, *alone);
+  return train(*strategy, dtype, micro_batches, squares);
+}
+
+void expect_close(const Values& found, const Values& wanted, double tolerance) {
+  ASSERT_EQ(found.size(), wanted.size());
+  for (const auto& [name, value] : wanted)
+    EXPECT_TRUE(at::allclose(found.at(name), value, tolerance, tolerance))
+        << name << ": " << (found.at(name) - value).abs().max().item<float>();
+}
+
+void compare_with_one_process(comm::Group& group) {
+  for (const at::ScalarType dtype : {at::kFloat, at::kBFloat16}) {
+    for (const int64_t micro_batches : {1, 3}) {
+      std::vector<double> wanted_squares;
+      const Values wanted = expected(dtype, micro_batches, &wanted_squares);
+      for (const ShardLevel level :
+           {ShardLevel::Optimizer, ShardLevel::Gradients, ShardLevel::Parameters}) {
+        for (const int64_t smallest : {int64_t{0}, int64_t{1'000'000}}) {
+          if (smallest > 0 && level != ShardLevel::Parameters) continue;
+          SCOPED_TRACE(fmt::format("level {} of {}, {} micro-batches", static_cast<int>(level),
+                                   c10::toString(dtype), micro_batches));
+          std::vector<double> own_squares;
+          Sharded strategy(group, level, smallest);
+          const Values found = train(strategy, dtype, micro_batches, &own_squares);
+          expect_close(found, wanted, dtype == at::kFloat ? 2e-5 : 3e-2);
+          at::Tensor squares = at::tensor(own_squares, at::kFloat);
+          group.all_reduce_sum(squares);
+          EXPECT_TRUE(at::allclose(squares, at::tensor(wanted_squares, at::kFloat),
+                                   dtype == at::kFloat ? 1e-4 : 0.1));
+          Sharded again(group, level, smallest);
+          for (const auto& [name, value] : train(again, dtype, micro_batches))
+            EXPECT_TRUE(value.equal(found.at(name))) << name << " differs the second time";
+        }
+      }
+    }
+  }
+}
+
+TEST(Sharded, OneRankEqualsOneProcess) {
+  const auto group = comm::join_group(comm::RankEnvironment(), std::chrono::seconds(1));
+  compare_with_one_process(*group);
+}
+
+RANK_BODY(ShardedEqualsOneProcess) { compare_with_one_process(*join()); }
+TEST(Sharded, TwoRanksEqualOneProcess) {
+  expect_all_well(start_ranks(2, "ShardedEqualsOneProcess"));
+}
+TEST(Sharded, ThreeRanksEqualOneProcess) {
+  expect_all_well(start_ranks(3, "ShardedEqualsOneProcess"));
+}
+TEST(Sharded, FourRanksEqualOneProcess) {
+  expect_all_well(start_ranks(4, "ShardedEqualsOneProcess"));
+}
+
+RANK_BODY(HoldsItsPiece) {
+  const auto group = join();
+  Network network(at::kFloat, 1);
+  Sharded strategy(*group, ShardLevel::Parameters, 0);
+  strategy.prepare(network.units);
+  const auto bytes_held = [&] {
+    size_t bytes = 0;
+    for (const nn::Unit& unit : network.units)
+      for (const auto* list : {&unit.trained, &unit.frozen})
+        bytes += list->at(0).value.storage().nbytes();
+    return bytes;
+  };
+  EXPECT_EQ(bytes_held(), 0U);
+  std::vector<size_t> in_forward;
+  strategy.begin_micro_batch(MicroBatch::Last);
+  const at::Tensor loss = network.loss(batch_of(4, 1), strategy.residency());
+  EXPECT_EQ(bytes_held(), 0U);  // between forward and backward
+  loss.backward();
+  strategy.finish_gradients();
+  EXPECT_EQ(bytes_held(), 0U);
+  int64_t owned = 0;
+  for (const ParameterShard& shard : strategy.shards()) owned += shard.value.numel();
+  EXPECT_LT(owned, 300);  // of 367, padding included
+  at::Tensor all = at::full({1}, owned, at::kLong);
+  group->all_reduce_sum(all);
+  EXPECT_EQ(all.item<int64_t>(), 3 * (kWidth * kWidth + 2 * kWidth) + 7);
+}
+TEST(Sharded, BetweenUsesOnlyThePieceIsHeld) { expect_all_well(start_ranks(2, "HoldsItsPiece")); }
+
+RANK_BODY(ShardedThrowsInBackward) {
+  const auto group = join();
+  Network network(at::kFloat, 1);
+  Sharded strategy(*group, ShardLevel::Parameters, 0);
+  strategy.prepare(network.units);
+  if (group->rank() == 1)
+    network.units[1].trained[0].value.register_hook(
+        [](at::Tensor) -> at::Tensor { throw NumericError("planted"); });
+  strategy.begin_micro_batch(MicroBatch::Last);
+  network.loss(batch_of(4, 1), strategy.residency()).backward();
+  strategy.finish_gradients();
+}
+TEST(Sharded, RankThatThrowsInBackwardEndsAll) {
+  const auto results = start_ranks(2, "ShardedThrowsInBackward");
+  EXPECT_EQ(results[1].exit_code, 15) << results[1].output;
+  EXPECT_EQ(results[0].exit_code, 13) << results[0].output;
+  for (const auto& result : results) EXPECT_LT(result.seconds, 60);
+}
+
+TEST(GatherOrder, LearnsForwardAndBackward) {
+  GatherOrder order;
+  EXPECT_FALSE(order.next());
+  const auto pass = [&](bool learned) {
+    const std::vector<size_t> units = {0, 1, 2, 3, 0, 3, 2, 1};
+    for (size_t at = 0; at < units.size(); ++at) {
+      order.note(units[at]);
+      if (learned) {
+        EXPECT_EQ(order.next(), units[(at + 1) % units.size()]) << at;
+      }
+    }
+  };
+  pass(false);
+  pass(false);  // from the last unit of a pass to the next one's first
+  pass(true);
+}
+
+}  // namespace
+}  // namespace convoy::parallel

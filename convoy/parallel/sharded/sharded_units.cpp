@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/parallel/sharded/sharded_units.h"
+
+#include <map>
+
+#include "convoy/nn/linear.h"
+
+namespace convoy::parallel {
+
+ShardedUnits::State& ShardedUnits::state(size_t unit) {
+  if (unit >= states_.size()) states_.resize(unit + 1);
+  return states_[unit];
+}
+
+std::vector<std::shared_ptr<FlatUnit>> ShardedUnits::add(
+    size_t unit, const std::vector<nn::NamedTensor>& parameters, bool may_travel,
+    int64_t smallest_elements) {
+  std::map<at::ScalarType, std::vector<nn::NamedTensor>> by_type;
+  for (const nn::NamedTensor& parameter : parameters)
+    by_type[parameter.value.scalar_type()].push_back(parameter);
+  std::vector<std::shared_ptr<FlatUnit>> flats;
+  for (auto& [type, of_type] : by_type) {
+    auto flat = std::make_shared<FlatUnit>(
+        FlatUnit{.unit = unit, .parameters = FlatParameters(std::move(of_type), group_.size())});
+    flat->own = flat->parameters.piece_of_whole(group_.rank());
+    flat->travels = may_travel && flat->parameters.numel() >= smallest_elements;
+    if (flat->travels) {
+      flat->own = flat->own.clone();
+      flat->parameters.whole().release_memory();
+      state(unit).travelling.push_back(flat);
+    }
+    flats.push_back(std::move(flat));
+  }
+  return flats;
+}
+
+void ShardedUnits::set_linears(size_t unit, std::vector<nn::Linear*> linears) {
+  for (nn::Linear* linear : linears) linear->weight_changed();
+  state(unit).linears = std::move(linears);
+}
+
+void ShardedUnits::start_gather(State& state) {
+  if (state.whole) return;
+  for (const std::shared_ptr<FlatUnit>& flat : state.travelling) {
+    flat->parameters.whole().take_memory();
+    state.gathers.push_back(group_.start_all_gather(flat->own, flat->parameters.whole().flat()));
+  }
+  state.whole = true;
+}
+
+void ShardedUnits::acquire(size_t unit) {
+  State& wanted = state(unit);
+  ++wanted.uses;
+  if (wanted.travelling.empty()) return;
+  start_gather(wanted);
+  order_.note(unit);
+  if (const std::optional<size_t> next = order_.next()) start_gather(state(*next));
+  for (const std::unique_ptr<comm::Work>& gather : wanted.gathers) gather->wait();
+  wanted.gathers.clear();
+}
+
+void ShardedUnits::release(size_t unit) {
+  State& used = state(unit);
+  if (--used.uses > 0 || used.travelling.empty() || order_.next() == unit) return;
+  drop(used);
+}
+
+void ShardedUnits::drop(State& state) {
+  for (const std::unique_ptr<comm::Work>& gather : state.gathers) gather->wait();
+  state.gathers.clear();
+  for (nn::Linear* linear : state.linears) linear->release_packed();
+  for (const std::shared_ptr<FlatUnit>& flat : state.travelling)
+    flat->parameters.whole().release_memory();
+  state.whole = false;
+}
+
+void ShardedUnits::end_pass() {
+  for (State& state : states_) {
+    state.uses = 0;
+    if (state.whole) drop(state);
+  }
+}
+
+}  // namespace convoy::parallel
