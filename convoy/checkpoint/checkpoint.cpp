@@ -8,18 +8,16 @@
 #include "convoy/base/error.h"
 #include "convoy/device/stored_tensor.h"
 #include "convoy/io/json_reader.h"
-#include "convoy/io/safetensors.h"
 
 namespace convoy::checkpoint {
 namespace {
 
 namespace fs = std::filesystem;
 
-std::string group_file(const std::string& group) { return group + ".safetensors"; }
-
-io::Json content_of(const TrainState& state) {
+io::Json content_of(const TrainState& state, const TrainTensors& tensors) {
   io::Json groups = io::Json::array();
-  for (const auto& [group, tensors] : state.groups) groups.push_back(group);
+  for (const auto& [group, whole] : tensors.whole) groups.push_back(group);
+  for (const auto& [group, pieces] : tensors.pieces) groups.push_back(group);
   return {{"program_version", CONVOY_VERSION},
           {"progress", to_json(state.progress)},
           {"stamp", state.stamp.to_json()},
@@ -33,12 +31,34 @@ std::vector<io::TensorSource> sources_of(const NamedTensors& tensors) {
   return sources;
 }
 
-NamedTensors read_group(const fs::path& path) {
-  const io::SafetensorsFile file(path);
-  NamedTensors tensors;
-  for (const io::TensorView& view : file.tensors())
-    tensors.emplace(view.name, device::copy_to_tensor(view));
-  return tensors;
+void write_whole(io::SnapshotWriter& writer, const TrainTensors& tensors) {
+  for (const auto& [group, whole] : tensors.whole)
+    writer.write_tensors(group_file(group), sources_of(whole));
+}
+
+// What a rank tells rank 0 of the files that it wrote.
+std::string records_text(const io::SnapshotWriter& writer) {
+  io::Json list = io::Json::object();
+  for (const auto& [name, record] : writer.records())
+    list[name] = {{"bytes", record.bytes}, {"crc32c", record.crc32c}};
+  return list.dump();
+}
+
+void add_records(io::SnapshotWriter& writer, const std::string& text) {
+  const io::Json list = io::parse_json(text, "another rank");
+  for (const auto& [name, record] : list.items())
+    writer.add_written(name, {.bytes = record.at("bytes").get<int64_t>(),
+                              .crc32c = record.at("crc32c").get<uint32_t>()});
+}
+
+void require_folder(const fs::path& folder, int rank) {
+  std::error_code ignored;
+  if (fs::is_directory(folder, ignored)) return;
+  throw CheckpointError(
+      "every rank writes its part of a checkpoint, but this one does not see the folder",
+      {.file = folder.string(),
+       .hint = "give --output a folder that all hosts share, or use strategy ddp",
+       .rank = rank});
 }
 
 LoadedCheckpoint read_verified(const io::VerifiedSnapshot& snapshot,
@@ -51,8 +71,7 @@ LoadedCheckpoint read_verified(const io::VerifiedSnapshot& snapshot,
     state.progress = progress_from_json(content.require_object("progress").value(), place);
     state.stamp = Stamp::from_json(content.require_object("stamp").value(), place);
     state.extra = content.require_object("extra").value();
-    for (const std::string& group : content.strings_or_empty("groups"))
-      state.groups.emplace(group, read_group(snapshot.folder / group_file(group)));
+    for (const std::string& group : content.strings_or_empty("groups")) loaded.group(group);
     if (const std::string version = content.require_string("program_version");
         version != CONVOY_VERSION)
       loaded.notices.push_back(fmt::format("{} was written by Convoy {}, this is {}",
@@ -102,12 +121,43 @@ CheckpointStore::CheckpointStore(fs::path folder, int64_t keep) : store_(std::mo
 
 void CheckpointStore::prepare() { store_.prepare(); }
 
-fs::path CheckpointStore::save(const TrainState& state, bool is_best,
+fs::path CheckpointStore::save(const TrainState& state, const TrainTensors& tensors, bool is_best,
                                const NamedFiles& more_files) {
-  return store_.save({state.progress.step, content_of(state), is_best},
+  return store_.save({state.progress.step, content_of(state, tensors), is_best},
                      [&](io::SnapshotWriter& writer) {
-                       for (const auto& [group, tensors] : state.groups)
-                         writer.write_tensors(group_file(group), sources_of(tensors));
+                       write_whole(writer, tensors);
+                       for (const auto& [name, text] : more_files) writer.write(name, text);
+                     });
+}
+
+// Writing takes as long as it takes: it is waited for without the time limit of collectives.
+fs::path CheckpointStore::save_together(comm::Group& group, const TrainState& state,
+                                        const TrainTensors& tensors, bool is_best,
+                                        const NamedFiles& more_files) {
+  const auto write_own = [&](io::SnapshotWriter& writer) {
+    for (const auto& [name, pieces] : tensors.pieces)
+      write_pieces(writer, name, group.rank(), group.size(), pieces);
+  };
+  if (group.rank() != 0) {
+    group.wait_for_all();
+    const fs::path folder = group.all_gather_bytes("").front();
+    require_folder(folder, group.rank());
+    io::SnapshotWriter writer(folder);
+    write_own(writer);
+    group.wait_for_all();
+    group.all_gather_bytes(records_text(writer));
+    return {};
+  }
+  return store_.save({state.progress.step, content_of(state, tensors), is_best},
+                     [&](io::SnapshotWriter& writer) {
+                       group.wait_for_all();
+                       group.all_gather_bytes(fs::absolute(writer.folder()).string());
+                       write_own(writer);
+                       write_whole(writer, tensors);
+                       group.wait_for_all();
+                       const std::vector<std::string> records = group.all_gather_bytes("");
+                       for (size_t rank = 1; rank < records.size(); ++rank)
+                         add_records(writer, records[rank]);
                        for (const auto& [name, text] : more_files) writer.write(name, text);
                      });
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Training state on disk: saved atomically, loaded only when every byte matches. Local: with
-// replicated data parallel rank 0 saves and loads, and hands the others what it loaded. Tensors lie in <group>.safetensors,
-// everything else in state.json and the manifest.
+// Training state on disk: saved atomically, loaded only when every byte matches. What all ranks hold
+// alike rank 0 saves; what they share each saves its part of, into one folder that all of them see.
+// Tensors lie in files of their group (group_files.h), everything else in the manifest.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -13,7 +13,9 @@
 #include <string>
 #include <vector>
 
+#include "convoy/checkpoint/group_files.h"
 #include "convoy/checkpoint/stamp.h"
+#include "convoy/comm/group.h"
 #include "convoy/io/snapshot_store.h"
 
 namespace convoy::checkpoint {
@@ -36,21 +38,26 @@ struct Progress {
 io::Json to_json(const Progress& progress);
 Progress progress_from_json(const io::Json& json, const std::string& place);  // throws DataError
 
-using NamedTensors = std::map<std::string, at::Tensor>;
-
 struct TrainState {
   Progress progress;
   Stamp stamp;
-  // By group: "parameters", "optimizer", "gradients" (mid-accumulation), "random". Saved from any
-  // device, loaded on the CPU.
-  std::map<std::string, NamedTensors> groups;
   io::Json extra = io::Json::object();  // the caller's own values (schedule, log history)
+};
+
+using NamedTensors = std::map<std::string, at::Tensor>;
+
+// By group: "model", "adapter_model", "optimizer". On any device.
+struct TrainTensors {
+  std::map<std::string, NamedTensors> whole;  // rank 0's are written
+  std::map<std::string, std::vector<Piece>>
+      pieces;  // what this rank holds of tensors that are shared
 };
 
 struct LoadedCheckpoint {
   std::filesystem::path folder;
   TrainState state;
   std::vector<std::string> notices;  // which newer checkpoints were refused, and why
+  GroupReader group(const std::string& name) const { return {folder, name}; }
 };
 
 // Text or bytes of further files of a checkpoint, by name.
@@ -64,11 +71,16 @@ class CheckpointStore {
   // The writer, once at start: removes what an interrupted save left. Throws IoError.
   void prepare();
 
-  // Writes `state` and `more_files` (adapter_config.json, trainer_state.json), then publishes. A
-  // SIGKILL at any time leaves a valid older checkpoint. Reads no checkpoint. Throws IoError; then
-  // the older ones are untouched. Blocks.
-  std::filesystem::path save(const TrainState& state, bool is_best,
+  // Writes `state`, whole `tensors` and `more_files` (adapter_config.json, trainer_state.json), then
+  // publishes. A SIGKILL at any time leaves a valid older checkpoint. Reads no checkpoint. Throws
+  // IoError; then the older ones are untouched. Blocks.
+  std::filesystem::path save(const TrainState& state, const TrainTensors& tensors, bool is_best,
                              const NamedFiles& more_files = {});
+  // Collective. The same with pieces, of which every rank writes its own. Rank 0's `state` and
+  // `more_files` count. Where another rank does not see the folder it throws CheckpointError.
+  std::filesystem::path save_together(comm::Group& group, const TrainState& state,
+                                      const TrainTensors& tensors, bool is_best,
+                                      const NamedFiles& more_files = {});
 
   // Removes what is beyond `keep`, where that needs older checkpoints to be read. Throws IoError.
   void settle();

@@ -31,24 +31,30 @@ TrainState state_at(int64_t step) {
                     .evaluation_pending = true};
   state.stamp.set("dtype", "bf16");
   state.stamp.set("seed", 42);
-  state.groups["parameters"] = {{"layer.weight", at::randn({3, 5})},
-                                {"bias", at::randn({4}).to(at::kBFloat16)}};
-  state.groups["optimizer"] = {{"exp_avg.layer.weight", at::randn({3, 5})},
-                               {"step", at::scalar_tensor(7, at::kLong)}};
-  state.groups["gradients"] = {};
   state.extra["log_history"] = io::Json::array({{{"loss", 1.5}}});
   return state;
 }
 
-void expect_same(const TrainState& loaded, const TrainState& saved) {
-  EXPECT_EQ(loaded.progress, saved.progress);
-  EXPECT_EQ(loaded.stamp, saved.stamp);
-  EXPECT_EQ(loaded.extra, saved.extra);
-  ASSERT_EQ(loaded.groups.size(), saved.groups.size());
-  for (const auto& [group, tensors] : saved.groups) {
-    ASSERT_EQ(loaded.groups.at(group).size(), tensors.size());
-    for (const auto& [name, tensor] : tensors) {
-      const at::Tensor& found = loaded.groups.at(group).at(name);
+TrainTensors random_tensors() {
+  TrainTensors tensors;
+  tensors.whole["parameters"] = {{"layer.weight", at::randn({3, 5})},
+                                 {"bias", at::randn({4}).to(at::kBFloat16)}};
+  tensors.whole["optimizer"] = {{"exp_avg.layer.weight", at::randn({3, 5})},
+                                {"step", at::scalar_tensor(7, at::kLong)}};
+  tensors.whole["gradients"] = {};
+  return tensors;
+}
+
+void expect_same(const LoadedCheckpoint& loaded, const TrainState& saved,
+                 const TrainTensors& tensors) {
+  EXPECT_EQ(loaded.state.progress, saved.progress);
+  EXPECT_EQ(loaded.state.stamp, saved.stamp);
+  EXPECT_EQ(loaded.state.extra, saved.extra);
+  for (const auto& [group, whole] : tensors.whole) {
+    const GroupReader reader = loaded.group(group);
+    ASSERT_EQ(reader.names().size(), whole.size());
+    for (const auto& [name, tensor] : whole) {
+      const at::Tensor found = reader.read(name);
       EXPECT_EQ(found.scalar_type(), tensor.scalar_type()) << name;
       EXPECT_TRUE(at::equal(found, tensor)) << name;
     }
@@ -60,19 +66,20 @@ TEST(CheckpointStore, LoadsExactlyWhatWasSaved) {
   CheckpointStore store(folder / "checkpoints", 2);
   store.prepare();
   EXPECT_FALSE(store.load_newest().has_value());
-  TrainState state = state_at(8);
-  state.groups["parameters"]["transposed"] = at::randn({4, 6}).t();
-  state.groups["parameters"]["special"] =
+  const TrainState state = state_at(8);
+  TrainTensors tensors = random_tensors();
+  tensors.whole["parameters"]["transposed"] = at::randn({4, 6}).t();
+  tensors.whole["parameters"]["special"] =
       at::scalar_tensor(-std::numeric_limits<float>::infinity());
-  state.groups["parameters"]["of_autograd"] = at::randn({2}).requires_grad_();
-  const fs::path saved = store.save(state, true, {{"trainer_state.json", "{}\n"}});
+  tensors.whole["parameters"]["of_autograd"] = at::randn({2}).requires_grad_();
+  const fs::path saved = store.save(state, tensors, true, {{"trainer_state.json", "{}\n"}});
   const auto loaded = store.load_newest();
   ASSERT_TRUE(loaded.has_value());
-  expect_same(loaded->state, state);
+  expect_same(*loaded, state, tensors);
   EXPECT_TRUE(loaded->notices.empty());
   EXPECT_EQ(read_file(saved / "trainer_state.json"), "{}\n");
-  expect_same(store.load_best()->state, state);
-  expect_same(load_checkpoint(folder / "checkpoints/last").state, state);
+  expect_same(*store.load_best(), state, tensors);
+  expect_same(load_checkpoint(folder / "checkpoints/last"), state, tensors);
   // The files are plain safetensors that other programs read.
   EXPECT_EQ(io::ModelWeights(saved / "optimizer.safetensors").names(),
             (std::vector<std::string>{"exp_avg.layer.weight", "step"}));
@@ -83,8 +90,9 @@ TEST(CheckpointStore, FallsBackInWordsAndRefusesWhenNoneIsLeft) {
   CheckpointStore store(folder.path(), 2);
   store.prepare();
   const TrainState first = state_at(1);
-  store.save(first, false);
-  const fs::path second = store.save(state_at(2), false);
+  const TrainTensors tensors = random_tensors();
+  store.save(first, tensors, false);
+  const fs::path second = store.save(state_at(2), random_tensors(), false);
   const fs::path weights = second / "parameters.safetensors";
   std::string bytes = read_file(weights);
   bytes.back() = static_cast<char>(bytes.back() ^ 1);
@@ -92,7 +100,7 @@ TEST(CheckpointStore, FallsBackInWordsAndRefusesWhenNoneIsLeft) {
 
   const auto loaded = store.load_newest();
   ASSERT_TRUE(loaded.has_value());
-  expect_same(loaded->state, first);
+  expect_same(*loaded, first, tensors);
   ASSERT_EQ(loaded->notices.size(), 1u);
   EXPECT_NE(loaded->notices[0].find("parameters.safetensors"), std::string::npos)
       << loaded->notices[0];
@@ -108,6 +116,58 @@ TEST(CheckpointStore, FallsBackInWordsAndRefusesWhenNoneIsLeft) {
     EXPECT_NE(error.sentence().find("optimizer.safetensors"), std::string::npos)
         << error.sentence();
   }
+}
+
+// Written by any number of ranks, read by any other.
+class Pieces : public ::testing::Test {
+ protected:
+  // Pieces of `each` elements, one per rank, but for those of `left_out`.
+  void write(int64_t each, int left_out = -1) {
+    io::SnapshotWriter writer(folder_.path());
+    const int ranks = static_cast<int>((whole_.numel() + each - 1) / each);
+    for (int rank = 0; rank < ranks; ++rank) {
+      const int64_t begin = rank * each;
+      const int64_t count = std::min(each, whole_.numel() - begin);
+      std::vector<Piece> pieces = {{"m", {5, 4}, begin, whole_.view({-1}).narrow(0, begin, count)}};
+      if (rank == left_out) pieces.clear();
+      if (rank == 0) pieces.push_back({"of one rank", {2}, 0, at::ones({2})});
+      write_pieces(writer, "optimizer", rank, ranks, pieces);
+    }
+  }
+
+  TemporaryFolder folder_;
+  const at::Tensor whole_ = at::arange(20, at::kFloat).view({5, 4});
+};
+
+TEST_F(Pieces, AreReadInAnyOtherPieces) {
+  for (const int64_t each : {20, 7, 3, 1}) {
+    fs::remove_all(folder_.path());
+    fs::create_directories(folder_.path());
+    write(each);
+    const GroupReader reader(folder_.path(), "optimizer");
+    EXPECT_EQ(reader.names(), (std::vector<std::string>{"m", "of one rank"}));
+    EXPECT_TRUE(reader.read("m").equal(whole_));
+    EXPECT_TRUE(reader.read("of one rank").equal(at::ones({2})));
+    for (const auto& [begin, count] : {std::pair{0, 20}, {0, 1}, {6, 9}, {19, 1}, {3, 0}})
+      EXPECT_TRUE(reader.read("m", begin, count).equal(whole_.view({-1}).narrow(0, begin, count)))
+          << each << " " << begin;
+  }
+}
+
+TEST_F(Pieces, WhatIsMissingIsNamed) {
+  write(7, 1);
+  const GroupReader reader(folder_.path(), "optimizer");
+  EXPECT_TRUE(reader.read("m", 0, 7).equal(whole_.view({-1}).narrow(0, 0, 7)));
+  try {
+    reader.read("m");
+    FAIL() << "elements are missing";
+  } catch (const CheckpointError& error) {
+    EXPECT_NE(error.sentence().find("element 7 of `m`"), std::string::npos) << error.sentence();
+  }
+  EXPECT_THROW(reader.read("absent"), CheckpointError);
+  EXPECT_THROW(GroupReader(folder_.path(), "model"), CheckpointError);
+  fs::remove(folder_ / "optimizer-00002-of-00003.safetensors");
+  EXPECT_THROW(GroupReader(folder_.path(), "optimizer"), CheckpointError);
 }
 
 TEST(Stamp, RoundTrips) {

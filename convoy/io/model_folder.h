@@ -86,6 +86,9 @@ class ModelWeights {
 std::vector<std::string> write_model_weights(const std::filesystem::path& folder,
                                              std::vector<TensorSource> tensors,
                                              int64_t max_shard_bytes = 5'000'000'000);
+// The calls of `produce` that writing would make, in its order, and no file: where producing is
+// collective, for ranks that do not write.
+void produce_model_weights(std::vector<TensorSource> tensors, int64_t max_shard_bytes);
 
 // True for "model.safetensors", false for "", ".", "..", "a/b", "a\\b" and names with NUL.
 bool is_single_path_component(const std::string& name);

@@ -133,6 +133,11 @@ int64_t ModelWeights::total_bytes() const {
   return bytes;
 }
 
+void produce_model_weights(std::vector<TensorSource> tensors, int64_t max_shard_bytes) {
+  for (std::vector<TensorSource>& shard : split_into_shards(std::move(tensors), max_shard_bytes))
+    stream_safetensors(std::move(shard), [](std::span<const std::byte>) {});
+}
+
 std::vector<std::string> write_model_weights(const fs::path& folder,
                                              std::vector<TensorSource> tensors,
                                              int64_t max_shard_bytes) {

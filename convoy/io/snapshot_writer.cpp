@@ -95,12 +95,21 @@ void SnapshotWriter::write(const std::string& name, std::string_view bytes) {
   records_[name] = file.finish();
 }
 
-void SnapshotWriter::write_tensors(const std::string& name, std::vector<TensorSource> tensors) {
+void SnapshotWriter::write_tensors(const std::string& name, std::vector<TensorSource> tensors,
+                                   const Metadata& metadata) {
   File file(new_file(name));
-  stream_safetensors(std::move(tensors), [&file](std::span<const std::byte> bytes) {
-    file.append({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
-  });
+  stream_safetensors(
+      std::move(tensors),
+      [&file](std::span<const std::byte> bytes) {
+        file.append({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+      },
+      metadata);
   records_[name] = file.finish();
+}
+
+void SnapshotWriter::add_written(const std::string& name, const FileRecord& record) {
+  CONVOY_INVARIANT(!records_.contains(name), "two snapshot files called {}", name);
+  records_[name] = record;
 }
 
 void SnapshotWriter::sync_folders() const {

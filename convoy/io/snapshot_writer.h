@@ -23,13 +23,18 @@ struct FileRecord {
 
 class SnapshotWriter {
  public:
-  explicit SnapshotWriter(std::filesystem::path folder);  // empty, and seen by nobody else
+  // A folder that only the writers of this snapshot see.
+  explicit SnapshotWriter(std::filesystem::path folder);
 
   // `name` is relative to the folder; "adapter/config.json" makes the folder in it. The file is
   // fsynced when these return. Throw IoError, and StateError for a name that was used before.
   void write(const std::string& name, std::string_view bytes);
-  void write_tensors(const std::string& name, std::vector<TensorSource> tensors);
+  void write_tensors(const std::string& name, std::vector<TensorSource> tensors,
+                     const Metadata& metadata = {{"format", "pt"}});
+  // A file that another process has written into the folder, and fsynced.
+  void add_written(const std::string& name, const FileRecord& record);
 
+  const std::filesystem::path& folder() const { return folder_; }
   // fsyncs the folders, so that the names of the files are as durable as the files. Throws IoError.
   void sync_folders() const;
 

@@ -48,8 +48,28 @@ io::TensorSource write_as(const std::string& name, const at::Tensor& value, at::
           }};
 }
 
+// The units of the model by the names of their parameters.
+std::map<std::string, size_t> units_by_parameter(nn::CausalLm& model) {
+  std::map<std::string, size_t> units;
+  const std::vector<nn::Unit> listed = model.units();
+  for (size_t index = 0; index < listed.size(); ++index)
+    for (const auto* parameters : {&listed[index].frozen, &listed[index].trained})
+      for (const nn::NamedTensor& parameter : *parameters) units[parameter.name] = index;
+  return units;
+}
+
+// The unit is there while its tensor is written.
+io::TensorSource in_use(io::TensorSource source, nn::Residency* residency, size_t unit) {
+  source.produce = [produce = std::move(source.produce), residency,
+                    unit](const io::ByteSink& sink) {
+    const nn::UnitUse use(residency, unit);
+    produce(sink);
+  };
+  return source;
+}
+
 void refuse_overflow(const std::string& name, const at::Tensor& value, at::ScalarType dtype) {
-  if (dtype == at::kFloat || value.scalar_type() == dtype) return;
+  if (dtype == at::kFloat) return;
   const at::Tensor flat = value.detach().contiguous().view({-1});
   for (int64_t begin = 0; begin < flat.numel(); begin += kPieceElements) {
     const at::Tensor piece = flat.narrow(0, begin, std::min(kPieceElements, flat.numel() - begin));
@@ -98,14 +118,24 @@ void export_model(nn::CausalLm& model, const io::ModelFolder& source,
                   const std::filesystem::path& folder, const ExportConfig& config) {
   std::set<at::ScalarType> dtypes;
   std::vector<io::TensorSource> tensors;
+  const std::map<std::string, size_t> units = units_by_parameter(model);
   for (const nn::NamedTensor& parameter : model.parameters()) {
     const auto own = config.own_dtypes.find(parameter.name);
     const at::ScalarType dtype = own == config.own_dtypes.end() ? config.dtype : own->second;
     CONVOY_CHECK(dtype == at::kFloat || dtype == at::kBFloat16 || dtype == at::kHalf, ConfigError,
                  "models are written in fp32, bf16 or fp16, not {}", at::toString(dtype));
-    refuse_overflow(parameter.name, parameter.value, dtype);
-    tensors.push_back(write_as(parameter.name, parameter.value, dtype));
+    const size_t unit = units.at(parameter.name);
+    if (parameter.value.scalar_type() != dtype) {
+      const nn::UnitUse use(model.residency(), unit);
+      refuse_overflow(parameter.name, parameter.value, dtype);
+    }
+    tensors.push_back(
+        in_use(write_as(parameter.name, parameter.value, dtype), model.residency(), unit));
     dtypes.insert(dtype);
+  }
+  if (!config.writes) {
+    io::produce_model_weights(std::move(tensors), config.max_shard_bytes);
+    return;
   }
   io::write_model_weights(folder, std::move(tensors), config.max_shard_bytes);
   // Of several types config.json names one: the source's word stays.

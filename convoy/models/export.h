@@ -20,6 +20,8 @@ struct ExportConfig {
   at::ScalarType dtype = at::kFloat;                   // fp32, bf16 or fp16
   std::map<std::string, at::ScalarType> own_dtypes{};  // by parameter, beats `dtype`
   int64_t max_shard_bytes = 5'000'000'000;
+  // Where the model's residency is collective every rank exports, and all but one write nothing.
+  bool writes = true;
 };
 
 // `source`: the folder `model` was loaded from. Its config.json is kept but for dtype,

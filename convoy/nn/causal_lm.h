@@ -72,6 +72,7 @@ class CausalLm {
   // From now on the model says which of units() it uses. `residency` outlives the model's passes,
   // backward included; null = it says nothing.
   virtual void set_residency(Residency* residency) = 0;
+  virtual Residency* residency() const = 0;
   // A use of the unit that holds the head's weight: for who applies the head.
   virtual UnitUse use_head() const = 0;
   // Linears inside the blocks in forward order; the head is not among them.

@@ -30,6 +30,7 @@ class Decoder final : public CausalLm {
   std::vector<NamedTensor> parameters() override;
   std::vector<Unit> units() override;
   void set_residency(Residency* residency) override { residency_ = residency; }
+  Residency* residency() const override { return residency_; }
   UnitUse use_head() const override { return {residency_, head_unit()}; }
   std::vector<Linear*> block_linears() override;
   void set_requires_grad(bool requires_grad) override;

@@ -75,9 +75,10 @@ std::vector<NamedState> AdamW::state() const {
   std::vector<NamedState> all;
   for (size_t index = 0; index < parameters_.size(); ++index) {
     const std::string& name = parameters_[index].name;
-    all.push_back({name + ".exp_avg", slots_[index].exp_avg});
-    all.push_back({name + ".exp_avg_sq", slots_[index].exp_avg_sq});
-    if (slots_[index].master.defined()) all.push_back({name + ".master", slots_[index].master});
+    all.push_back({name + ".exp_avg", slots_[index].exp_avg, index});
+    all.push_back({name + ".exp_avg_sq", slots_[index].exp_avg_sq, index});
+    if (slots_[index].master.defined())
+      all.push_back({name + ".master", slots_[index].master, index});
   }
   return all;
 }

@@ -36,7 +36,8 @@ bool takes_weight_decay(const std::string& parameter_name);
 struct NamedState {
   std::string
       name;  // "<parameter>.exp_avg", ".exp_avg_sq", and ".master" where the parameter is bf16
-  at::Tensor value;  // fp32, shares storage with the optimizer
+  at::Tensor value;      // fp32, shares storage with the optimizer
+  size_t parameter = 0;  // whose it is, in the optimizer's order
 };
 
 class AdamW {

@@ -64,13 +64,13 @@ class Strategy {
   // Who has to hear of the use of units; null: nobody. Valid from prepare() on.
   virtual nn::Residency* residency() { return nullptr; }
 
-  // All ranks have to run every pass of the model, backward included, even one without rows of its
-  // own: units are gathered in it.
-  virtual bool wants_every_rank() const { return false; }
+  // Every rank holds the values of all trained parameters between passes. Else they are only where
+  // residency() has been asked for them.
+  virtual bool values_are_whole() const { return true; }
 
   // Before the forward pass of each micro-batch. With Last, gradients may be sent while backward
   // runs: it is then collective together with finish_gradients(). A rank without rows for a
-  // micro-batch calls this and runs no backward, unless wants_every_rank().
+  // micro-batch calls this and runs no backward, unless the residency is collective.
   virtual void begin_micro_batch(MicroBatch which) = 0;
 
   // Collective. After the last micro-batch. Blocks until the shards hold the sums over ranks;

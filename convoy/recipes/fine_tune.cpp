@@ -92,6 +92,7 @@ class FineTune {
   checkpoint::NamedFiles files_alongside() const;
   void use_best(const checkpoint::Progress& progress);
   void export_result();
+  std::vector<std::unique_ptr<nn::UnitUse>> use_trained_units();
   std::string kind_of_device() const {
     return at::DeviceTypeName(placement_.device.type(), /*lower_case=*/true);
   }
@@ -121,6 +122,7 @@ class FineTune {
   checkpoint::Stamp stamp_;
   std::optional<checkpoint::LoadedCheckpoint> resumed_;  // rank 0's, until its state is taken over
   checkpoint::Progress start_;
+  fs::path start_folder_;  // of the checkpoint that the run goes on from, as rank 0 sees it
   std::vector<std::string> hosts_;  // one per node
   std::string resumed_trainer_state_;
   std::optional<telemetry::TrainingLog> training_log_;
@@ -190,12 +192,14 @@ void FineTune::share_start() {
   if (resumed_) {
     word["progress"] = checkpoint::to_json(resumed_->state.progress);
     word["stamp"] = resumed_->state.stamp.to_json();
+    word["folder"] = fs::absolute(resumed_->folder).string();
   }
   word = io::parse_json(meeting_->word_of_rank_zero(word.dump()), of_rank_zero);
   std::optional<checkpoint::Stamp> saved;
   if (word.contains("progress")) {
     start_ = checkpoint::progress_from_json(word["progress"], of_rank_zero);
     saved = checkpoint::Stamp::from_json(word["stamp"], of_rank_zero);
+    start_folder_ = word["folder"].get<std::string>();
   }
   plan_steps(word.at("full_world").get<int64_t>(), saved ? &*saved : nullptr);
   if (!resumed_) return;
@@ -237,7 +241,7 @@ void FineTune::compare_start() {
 }
 
 void FineTune::prepare_training() {
-  if (resumed_) restore_parameters(parameters_, parameter_group_, *resumed_);
+  if (resumed_) restore_parameters(parameters_, resumed_->group(parameter_group_));
   strategy_ = parallel::make_strategy(settings_.parallel, *group_);
   const settings::OptimizerSettings& constants = settings_.train.optimizer;
   optimizer_.emplace(optim::AdamWConfig{.beta1 = constants.adam_beta1,
@@ -252,15 +256,16 @@ void FineTune::prepare_training() {
 }
 
 void FineTune::restore_optimizer() {
-  std::vector<optim::NamedState> state;
+  const bool shared = strategy_->num_owners() < group_->size();
+  if (resumed_ || shared)
+    optimizer_->load_state(
+        start_.step, saved_state({start_folder_, "optimizer"}, *optimizer_, strategy_->shards()));
   if (resumed_) {
-    for (const auto& [name, tensor] : resumed_->state.groups.at("optimizer"))
-      state.push_back({name, tensor});
-    optimizer_->load_state(start_.step, state);
     const fs::path trainer_state = resumed_->folder / "trainer_state.json";
     if (fs::exists(trainer_state)) resumed_trainer_state_ = read_file(trainer_state);
   }
-  state = optimizer_->state();
+  if (shared) return;
+  const std::vector<optim::NamedState> state = optimizer_->state();
   for (const optim::NamedState& tensor : state) group_->broadcast(tensor.value, 0);
   optimizer_->load_state(start_.step, state);
 }
@@ -301,23 +306,48 @@ void FineTune::open_log() {
 checkpoint::NamedFiles FineTune::files_alongside() const {
   if (group_->rank() != 0) return {};
   if (base_->lora) return {{"adapter_config.json", base_->lora->config_text(settings_.model.name)}};
+  if (!strategy_->values_are_whole()) return {};  // pieces make no model folder
   return models::model_files(base_->folder, device::parse_dtype(dtype_));
 }
 
 void FineTune::use_best(const checkpoint::Progress& progress) {
   if (!settings_.train.load_best_model_at_end || settings_.train.save_strategy == "no") return;
   if (!progress.best_metric || progress.best_step == progress.step) return;
-  const std::optional<checkpoint::LoadedCheckpoint> best = checkpoints_.load_best();
-  if (!best) return;
-  restore_parameters(parameters_, parameter_group_, *best);
+  std::optional<checkpoint::LoadedCheckpoint> best;
+  if (group_->rank() == 0) best = checkpoints_.load_best();
+  if (strategy_->values_are_whole()) {
+    if (!best) return;
+    restore_parameters(parameters_, best->group(parameter_group_));
+  } else {
+    group_->wait_for_all();  // while rank 0 verified it
+    const std::string folder =
+        group_->all_gather_bytes(best ? fs::absolute(best->folder).string() : "").front();
+    if (folder.empty()) return;
+    restore_shards(strategy_->shards(), {folder, parameter_group_});
+    strategy_->finish_step();
+  }
   base_->model->head().weight_changed();
   for (nn::Linear* linear : base_->model->block_linears()) linear->weight_changed();
   log_.info(fmt::format("taking the best checkpoint: step {}, eval loss {:.4f}", progress.best_step,
                         *progress.best_metric));
 }
 
+// Modules that an adapter trains whole are the units that have nothing frozen.
+std::vector<std::unique_ptr<nn::UnitUse>> FineTune::use_trained_units() {
+  std::vector<std::unique_ptr<nn::UnitUse>> uses;
+  const std::vector<nn::Unit> units = base_->model->units();
+  for (size_t index = 0; index < units.size(); ++index)
+    if (!units[index].trained.empty() && units[index].frozen.empty())
+      uses.push_back(std::make_unique<nn::UnitUse>(base_->model->residency(), index));
+  return uses;
+}
+
+// On every rank where the values are not whole: they are gathered as they are written.
 void FineTune::export_result() {
+  const bool writes = group_->rank() == 0;
   if (base_->lora) {
+    const std::vector<std::unique_ptr<nn::UnitUse>> uses = use_trained_units();
+    if (!writes) return;
     base_->lora->save(folder_.adapter_folder(), settings_.model.name);
     log_.info(fmt::format("adapter written to {}", folder_.adapter_folder().string()));
     log_.info(fmt::format("try it: convoy generate --model {} --adapter {} --interactive",
@@ -325,7 +355,7 @@ void FineTune::export_result() {
     return;
   }
   models::export_model(*base_->model, base_->folder, folder_.model_folder(),
-                       {.dtype = device::parse_dtype(dtype_)});
+                       {.dtype = device::parse_dtype(dtype_), .writes = writes});
   log_.info(fmt::format("model written to {}", folder_.model_folder().string()));
   log_.info(fmt::format("try it: convoy generate --model {} --interactive",
                         folder_.model_folder().string()));
@@ -333,13 +363,13 @@ void FineTune::export_result() {
 
 ExitCode FineTune::finish(const train::LoopResult& result) {
   const bool stopped = result.end == train::LoopEnd::Stopped;
+  if (!stopped && (group_->rank() == 0 || !strategy_->values_are_whole())) {
+    flight_.set_phase("export");
+    use_best(result.progress);
+    export_result();
+  }
   if (group_->rank() == 0) {
-    if (!stopped) {
-      flight_.set_phase("export");
-      use_best(result.progress);
-      export_result();
-      checkpoints_.settle();
-    }
+    if (!stopped) checkpoints_.settle();
     training_log_->end(stopped ? telemetry::RunEnd::Stopped
                        : result.end == train::LoopEnd::EarlyStopped
                            ? telemetry::RunEnd::EarlyStopped

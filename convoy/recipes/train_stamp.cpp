@@ -20,6 +20,13 @@ std::string adapter_hash(const std::filesystem::path& folder) {
   return sha256_hex_of_file(folder / "adapter_model.safetensors").substr(0, 16);
 }
 
+void require_shape(const checkpoint::GroupReader& reader, const std::string& name,
+                   const std::vector<int64_t>& shape) {
+  if (reader.shape(name) != shape)
+    throw CheckpointError(fmt::format("`{}` has another shape in the checkpoint", name),
+                          {.file = reader.place()});
+}
+
 void stamp_lora(checkpoint::Stamp& stamp, const adapters::LoraConfig& lora) {
   stamp.set("lora.r", lora.r);
   stamp.set("lora.alpha", fmt::format("{}", lora.alpha));
@@ -101,22 +108,37 @@ std::optional<int64_t> kept_global_batch(const checkpoint::Stamp& saved,
   return rows;
 }
 
-void restore_parameters(const std::vector<nn::NamedTensor>& parameters, const std::string& group,
-                        const checkpoint::LoadedCheckpoint& loaded) {
-  const ErrorPlace place{.file = loaded.folder.string()};
-  const auto found = loaded.state.groups.find(group);
-  if (found == loaded.state.groups.end())
-    throw CheckpointError(fmt::format("the checkpoint holds no {}.safetensors", group), place);
+std::vector<optim::NamedState> saved_state(const checkpoint::GroupReader& reader,
+                                           const optim::AdamW& optimizer,
+                                           const std::vector<parallel::ParameterShard>& shards) {
+  std::vector<optim::NamedState> saved;
+  for (const optim::NamedState& own : optimizer.state()) {
+    const parallel::ParameterShard& shard = shards[own.parameter];
+    require_shape(reader, own.name, shard.shape);
+    saved.push_back({own.name,
+                     reader.read(own.name, shard.begin, own.value.numel()).view(own.value.sizes()),
+                     own.parameter});
+  }
+  return saved;
+}
+
+void restore_parameters(const std::vector<nn::NamedTensor>& parameters,
+                        const checkpoint::GroupReader& reader) {
   const at::NoGradGuard no_grad;
   for (const nn::NamedTensor& parameter : parameters) {
-    const auto saved = found->second.find(parameter.name);
-    if (saved == found->second.end())
-      throw CheckpointError(fmt::format("the checkpoint lacks `{}`", parameter.name), place);
-    if (saved->second.sizes() != parameter.value.sizes())
-      throw CheckpointError(fmt::format("`{}` has another shape in the checkpoint", parameter.name),
-                            place);
+    require_shape(reader, parameter.name, parameter.value.sizes().vec());
     at::Tensor value = parameter.value;
-    value.copy_(saved->second);
+    value.copy_(reader.read(parameter.name));
+  }
+}
+
+void restore_shards(const std::vector<parallel::ParameterShard>& shards,
+                    const checkpoint::GroupReader& reader) {
+  const at::NoGradGuard no_grad;
+  for (const parallel::ParameterShard& shard : shards) {
+    require_shape(reader, shard.name, shard.shape);
+    at::Tensor value = shard.value;
+    value.copy_(reader.read(shard.name, shard.begin, value.numel()).view(value.sizes()));
   }
 }
 

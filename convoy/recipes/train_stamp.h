@@ -12,6 +12,8 @@
 #include "convoy/data/batch_plan.h"
 #include "convoy/data/encode_splits.h"
 #include "convoy/nn/causal_lm.h"
+#include "convoy/optim/adamw.h"
+#include "convoy/parallel/strategy.h"
 #include "convoy/recipes/loaded_model.h"
 #include "convoy/settings/train_settings.h"
 
@@ -37,8 +39,17 @@ std::optional<int64_t> kept_global_batch(const checkpoint::Stamp& saved,
                                          const settings::TrainSettings& settings,
                                          const std::vector<std::string>& forced);
 
+// What this rank's shards of the parameters had as their state of the optimizer; of replicas all that
+// the checkpoint holds. Throws CheckpointError on a missing or misshapen tensor.
+std::vector<optim::NamedState> saved_state(const checkpoint::GroupReader& reader,
+                                           const optim::AdamW& optimizer,
+                                           const std::vector<parallel::ParameterShard>& shards);
+
 // Copies the checkpoint's values into `parameters`. Throws CheckpointError on a missing or misshapen tensor.
-void restore_parameters(const std::vector<nn::NamedTensor>& parameters, const std::string& group,
-                        const checkpoint::LoadedCheckpoint& loaded);
+void restore_parameters(const std::vector<nn::NamedTensor>& parameters,
+                        const checkpoint::GroupReader& reader);
+// The same into this rank's shards of them.
+void restore_shards(const std::vector<parallel::ParameterShard>& shards,
+                    const checkpoint::GroupReader& reader);
 
 }  // namespace convoy::recipes

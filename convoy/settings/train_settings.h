@@ -321,15 +321,22 @@ struct GenerationSettings {
 struct ParallelSettings {
   std::string strategy = "auto";
   int64_t bucket_mb = 25;
+  int64_t keep_whole_below = 100'000;
   int64_t timeout_s = 1800;
 
   template <class Visitor>
   void fields(Visitor& visit) {
-    visit("strategy", strategy, "auto = ddp with more than one rank")
-        .one_of({"auto", "none", "ddp"});
+    visit("strategy", strategy,
+          "auto = ddp with more than one rank; zero1, zero2, zero3 share optimizer states, "
+          "gradients, "
+          "parameters")
+        .one_of({"auto", "none", "ddp", "zero1", "zero2", "zero3"});
     visit("bucket_mb", bucket_mb, "gradient megabytes per all-reduce")
         .at_least(1)
         .alias_at_root("train.ddp_bucket_cap_mb");
+    visit("keep_whole_below", keep_whole_below,
+          "zero3 leaves parameters of a block whole that are fewer than this")
+        .at_least(0);
     visit("timeout_s", timeout_s, "seconds a collective may take").at_least(1);
   }
 };

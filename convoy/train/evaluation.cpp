@@ -63,6 +63,14 @@ std::vector<int64_t> rows_of_turn(int64_t turn, int64_t batch_size, int64_t num_
   return rows;
 }
 
+// A rank without rows takes part where the others' pass wants it.
+void attend_pass(nn::CausalLm& model) {
+  if (model.residency() == nullptr || !model.residency()->is_collective()) return;
+  const at::NoGradGuard no_grad;
+  const LabelledBatch batch = idle_batch(model.device());
+  nn::head_token_losses(model, model.hidden_states(batch.tokens, {}), batch.labels);
+}
+
 }  // namespace
 
 std::vector<RowLoss> row_losses(nn::CausalLm& model, const data::TokenDataset& dataset,
@@ -100,7 +108,9 @@ std::optional<EvaluationFigures> evaluate_loss(nn::CausalLm& model,
   // As many turns on every rank, though the last ones have no rows for the last turn: all answer the same questions.
   for (int64_t turn = 0; turn * batch_size * group.size() < dataset.num_rows(); ++turn) {
     const std::vector<int64_t> rows = rows_of_turn(turn, batch_size, dataset.num_rows(), group);
-    if (!rows.empty()) {
+    if (rows.empty()) {
+      attend_pass(model);
+    } else {
       const std::vector<RowLoss> found = row_losses(model, dataset, rows);
       own.insert(own.end(), found.begin(), found.end());
       if (rows_done) rows_done(static_cast<int64_t>(own.size()));

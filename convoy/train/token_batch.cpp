@@ -28,4 +28,10 @@ LabelledBatch assemble_batch(const data::TokenDataset& dataset, const std::vecto
           kernels::LabelledTokens(labels, device)};
 }
 
+LabelledBatch idle_batch(at::Device device) {
+  const std::vector<int64_t> zero = {0};
+  return {nn::TokenBatch(zero, zero, {0, 1}, device),
+          kernels::LabelledTokens(std::vector<int64_t>{kernels::kIgnoredLabel}, device)};
+}
+
 }  // namespace convoy::train

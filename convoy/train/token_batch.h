@@ -25,4 +25,8 @@ struct LabelledBatch {
 LabelledBatch assemble_batch(const data::TokenDataset& dataset, const std::vector<int64_t>& rows,
                              at::Device device = at::kCPU);
 
+// One token without a label: a pass over it adds nothing. For ranks without rows where every rank
+// has to run the pass.
+LabelledBatch idle_batch(at::Device device);
+
 }  // namespace convoy::train

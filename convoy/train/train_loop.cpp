@@ -65,6 +65,9 @@ class Loop {
   double gradient_norm(const std::vector<RankFigures>& ranks) const;
   bool evaluation_is_due() const;
   bool evaluate();  // true when the figure is the best so far
+  // Ranks hold different parts of the training state.
+  bool is_shared() const { return parts_.strategy.num_owners() < parts_.strategy.world(); }
+  checkpoint::TrainTensors tensors_to_save() const;
   void save(bool is_best);
   std::optional<LoopEnd> after_step();
 
@@ -91,7 +94,8 @@ void Loop::run_micro_batch(data::StepPosition position, int64_t micro_batch, int
   const bool last = micro_batch + 1 == parts_.plan.config().grad_accum;
   parts_.strategy.begin_micro_batch(last ? parallel::MicroBatch::Last : parallel::MicroBatch::More);
   const std::vector<int64_t> rows = parts_.plan.rows(position, micro_batch, rank);
-  if (rows.empty()) return;
+  const nn::Residency* const residency = parts_.model.residency();
+  if (rows.empty() && (residency == nullptr || !residency->is_collective())) return;
   parts_.flight.set_phase("data");
   // Numbered over ranks as the plan deals them: other ranks with the same micro-batches draw the same numbers for them.
   const uint64_t key =
@@ -99,7 +103,9 @@ void Loop::run_micro_batch(data::StepPosition position, int64_t micro_batch, int
                         .epoch = position.epoch,
                         .step = position.step,
                         .micro_batch = micro_batch * parts_.strategy.world() + rank});
-  const LabelledBatch batch = assemble_batch(parts_.plan.dataset(), rows, parts_.model.device());
+  const LabelledBatch batch =
+      rows.empty() ? idle_batch(parts_.model.device())
+                   : assemble_batch(parts_.plan.dataset(), rows, parts_.model.device());
   parts_.flight.set_phase("forward");
   const at::Tensor hidden_TD = parts_.model.hidden_states(
       batch.tokens, {.recompute_blocks = settings_.train.gradient_checkpointing, .draw_key = key});
@@ -119,7 +125,7 @@ std::vector<RankFigures> Loop::exchange(const RankFigures& own) {
   std::memcpy(slot + parts_.strategy.rank() * kWords, &own, sizeof(own));
   parts_.strategy.group().all_reduce_sum(slots);
   std::vector<RankFigures> all(static_cast<size_t>(parts_.strategy.world()));
-  std::memcpy(all.data(), slot, all.size() * sizeof(RankFigures));
+  std::memcpy(static_cast<void*>(all.data()), slot, all.size() * sizeof(RankFigures));
   return all;
 }
 
@@ -232,20 +238,44 @@ bool Loop::evaluate() {
   return record_evaluation(progress_, figures.loss(), settings_.train);
 }
 
+// Whole where all ranks hold the same, else this rank's pieces.
+checkpoint::TrainTensors Loop::tensors_to_save() const {
+  const std::vector<parallel::ParameterShard>& shards = parts_.strategy.shards();
+  const bool shared = is_shared();
+  checkpoint::TrainTensors tensors;
+  if (parts_.strategy.values_are_whole()) {
+    for (const nn::NamedTensor& parameter : parts_.parameters)
+      tensors.whole[parts_.parameter_group][parameter.name] = parameter.value;
+  } else {
+    for (const parallel::ParameterShard& shard : shards)
+      tensors.pieces[parts_.parameter_group].push_back(
+          {shard.name, shard.shape, shard.begin, shard.value});
+  }
+  if (shared) tensors.pieces["optimizer"];  // the file is there where this rank has no piece too
+  for (const optim::NamedState& state : parts_.optimizer.state()) {
+    const parallel::ParameterShard& shard = shards[state.parameter];
+    if (shared)
+      tensors.pieces["optimizer"].push_back({state.name, shard.shape, shard.begin, state.value});
+    else
+      tensors.whole["optimizer"][state.name] = state.value;
+  }
+  return tensors;
+}
+
 void Loop::save(bool is_best) {
-  if (parts_.strategy.rank() != 0) return;
+  if (!is_shared() && parts_.strategy.rank() != 0) return;
   parts_.flight.set_phase("save");
   const auto start = Clock::now();
   checkpoint::TrainState state;
   state.progress = progress_;
   state.stamp = parts_.stamp;
-  for (const nn::NamedTensor& parameter : parts_.parameters)
-    state.groups[parts_.parameter_group][parameter.name] = parameter.value;
-  for (const optim::NamedState& tensor : parts_.optimizer.state())
-    state.groups["optimizer"][tensor.name] = tensor.value;
   checkpoint::NamedFiles more_files = parts_.files_alongside;
   if (parts_.log != nullptr) more_files["trainer_state.json"] = parts_.log->trainer_state_text();
-  const std::filesystem::path folder = parts_.checkpoints.save(state, is_best, more_files);
+  const checkpoint::TrainTensors tensors = tensors_to_save();
+  const std::filesystem::path folder =
+      is_shared() ? parts_.checkpoints.save_together(parts_.strategy.group(), state, tensors,
+                                                     is_best, more_files)
+                  : parts_.checkpoints.save(state, tensors, is_best, more_files);
   parts_.flight.set_checkpoint_step(progress_.step);
   if (parts_.log != nullptr)
     parts_.log->checkpoint(

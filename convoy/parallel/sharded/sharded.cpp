@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convoy/parallel/sharded/sharded.h"
 
+#include <algorithm>
+
 #include "convoy/base/error.h"
 #include "convoy/parallel/agreement.h"
 #include "convoy/parallel/trained_parameters.h"
@@ -18,7 +20,10 @@ void Sharded::prepare(std::vector<nn::Unit> units) {
   for (size_t index = 0; index < units.size(); ++index) {
     if (shards_values())
       units_.add(index, units[index].frozen, /*may_travel=*/true, smallest_elements_);
-    for (auto& flat : units_.add(index, units[index].trained, shards_values(), smallest_elements_))
+    // Where something is frozen, what trains is a small part of the unit (an adapter): gathering it
+    // would cost more than its memory.
+    const bool trained_travel = shards_values() && units[index].frozen.empty();
+    for (auto& flat : units_.add(index, units[index].trained, trained_travel, smallest_elements_))
       trained_.push_back(std::move(flat));
     units_.set_linears(index, std::move(units[index].linears));
   }
@@ -39,6 +44,11 @@ void Sharded::list_shards() {
            .gradient = gradients_->own(index).narrow(0, part.begin_in_piece, part.numel)});
     }
   }
+}
+
+bool Sharded::values_are_whole() const {
+  return std::none_of(trained_.begin(), trained_.end(),
+                      [](const std::shared_ptr<FlatUnit>& flat) { return flat->travels; });
 }
 
 void Sharded::begin_micro_batch(MicroBatch which) {

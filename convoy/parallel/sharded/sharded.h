@@ -28,7 +28,7 @@ class Sharded : public Strategy {
   const std::vector<ParameterShard>& shards() const override { return shards_; }
   int num_owners() override { return 1; }
   nn::Residency* residency() override { return shards_values() ? &units_ : nullptr; }
-  bool wants_every_rank() const override { return shards_values(); }
+  bool values_are_whole() const override;
   void begin_micro_batch(MicroBatch which) override;
   void finish_gradients() override;
   void finish_step() override;

@@ -21,21 +21,25 @@ std::unique_ptr<comm::Group> join() {
 
 constexpr int64_t kWidth = 10;
 
-// Units that trained and frozen matrices share, of sizes that no number of ranks divides.
+// A unit that trains whole, one that trains a part, one that is frozen; sizes that no number of
+// ranks divides.
 class Network {
  public:
   explicit Network(at::ScalarType dtype, int64_t seed) {
-    at::manual_seed(static_cast<uint64_t>(seed));
-    for (int layer = 0; layer < 3; ++layer) {
+    for (int layer = 0; layer < 4; ++layer) {
       const std::string name = "layer" + std::to_string(layer);
+      at::manual_seed(static_cast<uint64_t>(10 * seed + layer));
       nn::Unit unit{.name = name};
-      unit.trained.push_back({name + ".weight", random({kWidth, kWidth}, dtype)});
-      unit.trained.push_back({name + ".bias", random({kWidth}, dtype)});
-      unit.trained.push_back({name + ".scale", random({kWidth}, at::kFloat)});
+      if (layer != 2) {
+        unit.trained.push_back({name + ".weight", random({kWidth, kWidth}, dtype)});
+        unit.trained.push_back({name + ".bias", random({kWidth}, dtype)});
+        unit.trained.push_back({name + ".scale", random({kWidth}, at::kFloat)});
+      }
       if (layer == 1) unit.trained.push_back({"unused", random({7}, dtype)});
       for (const nn::NamedTensor& parameter : unit.trained) parameter.value.requires_grad_();
-      at::manual_seed(7);  // frozen values are the same on every rank
-      unit.frozen.push_back({name + ".base", random({kWidth, kWidth}, dtype)});
+      at::manual_seed(static_cast<uint64_t>(layer));  // frozen values are the same on every rank
+      if (layer == 1 || layer == 2)
+        unit.frozen.push_back({name + ".base", random({kWidth, kWidth}, dtype)});
       units.push_back(std::move(unit));
     }
   }
@@ -45,10 +49,8 @@ class Network {
     at::Tensor x = rows.to(units[0].trained[0].value.scalar_type());
     for (size_t index = 0; index < units.size(); ++index) {
       const nn::UnitUse use(residency, index);
-      const std::vector<nn::NamedTensor>& trained = units[index].trained;
-      at::Tensor y = use.enter(x);
-      y = at::addmm(trained[1].value, y, trained[0].value) + y.mm(units[index].frozen[0].value);
-      x = use.leave(at::tanh(y.to(at::kFloat) * trained[2].value).to(x.scalar_type()));
+      x = use.enter(x);
+      x = use.leave(layer(units[index], x));
     }
     return x.to(at::kFloat).square().sum();
   }
@@ -56,6 +58,13 @@ class Network {
   std::vector<nn::Unit> units;
 
  private:
+  static at::Tensor layer(const nn::Unit& unit, const at::Tensor& x) {
+    at::Tensor y = x;
+    if (!unit.frozen.empty()) y = y + at::tanh(x.mm(unit.frozen[0].value));
+    if (unit.trained.empty()) return y;
+    y = at::addmm(unit.trained[1].value, y, unit.trained[0].value);
+    return at::tanh(y.to(at::kFloat) * unit.trained[2].value).to(x.scalar_type());
+  }
   static at::Tensor random(at::IntArrayRef shape, at::ScalarType dtype) {
     return (at::randn(shape) / 3).to(dtype);
   }
@@ -88,7 +97,7 @@ Values train(Strategy& strategy, at::ScalarType dtype, int64_t micro_batches,
       strategy.begin_micro_batch(micro + 1 == micro_batches ? MicroBatch::Last : MicroBatch::More);
       const at::Tensor& part =
           parts[static_cast<size_t>(micro * strategy.world() + strategy.rank())];
-      if (part.size(0) > 0 || strategy.wants_every_rank())
+      if (part.size(0) > 0 || strategy.residency() != nullptr)
         network.loss(part, strategy.residency()).backward();
     }
     strategy.finish_gradients();
@@ -176,13 +185,13 @@ RANK_BODY(HoldsItsPiece) {
   strategy.prepare(network.units);
   const auto bytes_held = [&] {
     size_t bytes = 0;
-    for (const nn::Unit& unit : network.units)
-      for (const auto* list : {&unit.trained, &unit.frozen})
-        bytes += list->at(0).value.storage().nbytes();
+    for (const size_t unit : {0, 3})
+      bytes += network.units[unit].trained[0].value.storage().nbytes();
+    for (const size_t unit : {1, 2})
+      bytes += network.units[unit].frozen[0].value.storage().nbytes();
     return bytes;
   };
   EXPECT_EQ(bytes_held(), 0U);
-  std::vector<size_t> in_forward;
   strategy.begin_micro_batch(MicroBatch::Last);
   const at::Tensor loss = network.loss(batch_of(4, 1), strategy.residency());
   EXPECT_EQ(bytes_held(), 0U);  // between forward and backward

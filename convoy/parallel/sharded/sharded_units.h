@@ -34,6 +34,7 @@ class ShardedUnits : public nn::Residency {
                                              bool may_travel, int64_t smallest_elements);
   void set_linears(size_t unit, std::vector<nn::Linear*> linears);
 
+  bool is_collective() const override { return true; }
   void acquire(size_t unit) override;
   void release(size_t unit) override;
   // Whatever is still in use is no more: a pass is over.
