@@ -15,6 +15,7 @@
 
 #include "convoy/apps/worker/worker_command.h"
 #include "convoy/base/error.h"
+#include "convoy/base/suggest.h"
 #include "convoy/recipes/bench_generate.h"
 #include "convoy/recipes/bench_train.h"
 
@@ -210,9 +211,11 @@ int bench_command(const Arguments& arguments) {
     parse(config::list_fields(generate));
     return bench_generate(flags, generate, ranks.devices, worker.json);
   }
-  throw ConfigError(
-      fmt::format("wanted the name of a benchmark first, train or generate, found `{}`", name),
-      {.hint = "convoy bench train --mode lora"});
+  throw ConfigError(name.empty() || name.starts_with("-")
+                        ? "wanted the name of a benchmark first, train or generate"
+                        : fmt::format("there is no benchmark `{}`{}; wanted train or generate",
+                                      name, did_you_mean(name, {"train", "generate"})),
+                    {.hint = "convoy bench train --mode lora"});
 }
 
 }  // namespace convoy::apps
