@@ -2,7 +2,7 @@
 # Tries Convoy on this machine's GPU, unpacked from the archive (checks/gpu_check.sh) or in a built checkout: ops against their
 # references, training and scores against what transformers and PEFT computed, then speed beside them. No network, no compiler.
 #   gpu_check.sh [--part ops|parity|bench]... [--geometry NAME]... [--devices cuda|cpu] [--output FOLDER] [--peer-python PYTHON]
-# Writes FOLDER/ops.log, parity.log, bench.jsonl and table.txt (FOLDER: gpu-check). Ends with 1 when a part failed. Without a Python
+# Writes FOLDER/ops.log, ops-aten.log, parity.log, bench.jsonl and table.txt (FOLDER: gpu-check). Ends with 1 when a part failed. Without a Python
 # that has torch, transformers and peft the benchmarks run without a peer.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -55,6 +55,9 @@ check_ops() {
   local ops=$devices
   [ "$devices" != cpu ] || ops=
   judged ops "$output/ops.log" env CONVOY_TEST_OPS="$ops" timeout 600 "$tests/kernels_tests"
+  [ "$devices" = cuda ] || return 0
+  judged "ops by LibTorch's kernels" "$output/ops-aten.log" \
+    env CONVOY_TEST_OPS="$ops" CONVOY_CUDA_KERNELS=aten timeout 600 "$tests/kernels_tests"
 }
 
 check_parity() {
@@ -63,17 +66,17 @@ check_parity() {
 
 # Convoy and its peer on one piece of work; a line of JSON, and one of the table.
 bench() {
-  local geometry=$1 kind=$2
+  local geometry=$1 kind=$2 kernels=${CONVOY_CUDA_KERNELS:+ $CONVOY_CUDA_KERNELS}
   shift 2
   local peer=(--peer-python "$python")
   "$python" -c 'import torch, transformers, peft' 2>/dev/null || peer=(--no-peer)
   local line
   if line=$(timeout 600 "$convoy" bench "$kind" --devices "$devices" --geometry "$geometry" --dtype bf16 "${peer[@]}" --json "$@" 2>"$output/bench.err"); then
     printf '%s\n' "$line" >>"$output/bench.jsonl"
-    say "$geometry $kind $*: $(grep -oE '"(batch|sampling|tokens_per_s|tokens_per_s_ratio|ratio|peak_device_mb|flops_per_token)":("[a-z_]*"|[0-9.e+]+)' <<<"$line" |
+    say "$geometry$kernels $kind $*: $(grep -oE '"(batch|sampling|tokens_per_s|tokens_per_s_ratio|ratio|peak_device_mb|flops_per_token)":("[a-z_]*"|[0-9.e+]+)' <<<"$line" |
       tr -d '"' | tr '\n' ' ')" | tee -a "$output/table.txt"
   else
-    say "$geometry $kind $*: FAILED: $(tail -n 1 "$output/bench.err")" | tee -a "$output/table.txt"
+    say "$geometry$kernels $kind $*: FAILED: $(tail -n 1 "$output/bench.err")" | tee -a "$output/table.txt"
     failed=1
   fi
 }
@@ -84,6 +87,8 @@ check_bench() {
   for geometry in "${geometries[@]}"; do
     bench "$geometry" train --mode lora --seq "$seq" --batch 1 --steps "$steps"
     bench "$geometry" train --mode full --seq "$seq" --batch 1 --steps "$steps"
+    # Convoy's kernels beside LibTorch's.
+    [ "$devices" != cuda ] || CONVOY_CUDA_KERNELS=aten bench "$geometry" train --mode lora --seq "$seq" --batch 1 --steps "$steps"
     bench "$geometry" generate --batches 1,32 --repeats 1
   done
 }
