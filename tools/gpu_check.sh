@@ -4,7 +4,7 @@
 #                [--peak-tflops N] [--peer-python PYTHON]
 # Parts (all of them unless named):
 #   launcher  every GPU is found and gets a rank
-#   ops       each op against its reference
+#   ops       each op against its reference, by Convoy's own kernels and by LibTorch's
 #   parity    training and scores against what transformers and PEFT computed
 #   ranks     two ranks train as one does (two GPUs are needed)
 #   sweep     the sweeps' kernels give the bits of the CPU
@@ -96,6 +96,9 @@ check_ops() {
   local ops=$devices
   [ "$devices" != cpu ] || ops=
   judged ops "$output/ops.log" env CONVOY_TEST_OPS="$ops" timeout 600 "$tests/kernels_tests"
+  [ "$devices" = cuda ] || return 0
+  judged "ops by LibTorch's kernels" "$output/ops-aten.log" \
+    env CONVOY_TEST_OPS="$ops" CONVOY_CUDA_KERNELS=aten timeout 600 "$tests/kernels_tests"
 }
 
 check_parity() {
@@ -167,16 +170,16 @@ share_of_peak() {
 
 # Convoy and its peer on one piece of work; a line of JSON, and one of the table.
 bench() {
-  local geometry=$1 kind=$2
+  local geometry=$1 kind=$2 kernels=${CONVOY_CUDA_KERNELS:+ $CONVOY_CUDA_KERNELS}
   shift 2
   local peer=(--peer-python "$python") line
   "$python" -c 'import torch, transformers, peft' 2>/dev/null || peer=(--no-peer)
   if line=$(timeout 300 "$convoy" bench "$kind" --devices "$devices" --geometry "$geometry" --dtype bf16 "${peer[@]}" --json "$@" 2>"$output/bench.err"); then
     printf '%s\n' "$line" >>"$output/bench.jsonl"
-    say "$geometry $kind $*: $(grep -oE '"(batch|sampling|tokens_per_s|tokens_per_s_ratio|ratio|peak_device_mb)":("[a-z_]*"|[0-9.e+]+)' <<<"$line" |
+    say "$geometry$kernels $kind $*: $(grep -oE '"(batch|sampling|tokens_per_s|tokens_per_s_ratio|ratio|peak_device_mb)":("[a-z_]*"|[0-9.e+]+)' <<<"$line" |
       tr -d '"' | tr '\n' ' ')$(share_of_peak "$line")" | tee -a "$output/table.txt"
   else
-    failure "$geometry $kind $*" "$(tail -n 1 "$output/bench.err")" | tee -a "$output/table.txt"
+    failure "$geometry$kernels $kind $*" "$(tail -n 1 "$output/bench.err")" | tee -a "$output/table.txt"
     failed=1  # the pipe's left side is a process of its own
   fi
 }
@@ -187,6 +190,8 @@ check_bench() {
   for geometry in "${geometries[@]}"; do
     bench "$geometry" train --mode lora --seq "$seq" --batch 1 --steps "$steps"
     bench "$geometry" train --mode full --seq "$seq" --batch 1 --steps "$steps"
+    # Convoy's kernels beside LibTorch's.
+    [ "$devices" != cuda ] || CONVOY_CUDA_KERNELS=aten bench "$geometry" train --mode lora --seq "$seq" --batch 1 --steps "$steps"
     bench "$geometry" generate --batches 1,32 --repeats 1
   done
 }
