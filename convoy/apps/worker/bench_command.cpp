@@ -127,11 +127,12 @@ int bench_train(const settings::BenchFlags& flags, const settings::BenchTrainFla
     std::cout << recipes::bench_train(flags, train, devices).dump() << std::endl;
     return 0;
   }
-  Json result = run_in_turn({.name = "train",
-                             .script = "hf_train.py",
-                             .work = fmt::format("--mode {} --seq {} --batch {} --steps {}",
-                                                 train.mode, train.seq, train.batch, train.steps)},
-                            flags, devices);
+  Json result = run_in_turn(
+      {.name = "train",
+       .script = "hf_train.py",
+       .work = fmt::format("--mode {} --seq {} --batch {} --steps {}{}", train.mode, train.seq,
+                           train.batch, train.steps, train.recompute ? " --recompute" : "")},
+      flags, devices);
   result["tokens_per_s_ratio"] = compared(result, Json::json_pointer("/tokens_per_s")).ratio;
   result["peak_memory_ratio"] = compared(result, memory_figure(result)).ratio;
   if (json)
