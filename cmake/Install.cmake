@@ -16,8 +16,7 @@ foreach(_layer IN LISTS CONVOY_LAYERS)
     install(DIRECTORY ${CMAKE_SOURCE_DIR}/convoy/${_layer} DESTINATION include/convoy COMPONENT library
       FILES_MATCHING PATTERN "*.h" PATTERN "test_*.h" EXCLUDE PATTERN "*_test.h" EXCLUDE PATTERN "*_fixture.h" EXCLUDE
       PATTERN "plugin" EXCLUDE
-      PATTERN "libpq.h" EXCLUDE  # it needs the development package of PostgreSQL
-      PATTERN "device_functions.h" EXCLUDE)  # GPU code alone compiles it
+      PATTERN "libpq.h" EXCLUDE)  # it needs the development package of PostgreSQL
     string(APPEND CONVOY_LAYER_CALLS
       "_convoy_layer(${_layer} \"${CONVOY_LAYER_${_layer}_INCLUDES}\" ${CONVOY_LAYER_${_layer}_LIBTORCH})\n")
   endif()

@@ -12,6 +12,7 @@ set(CONVOY_LIBRARIES_base convoy_fmt_headers nlohmann_json::nlohmann_json Thread
 set(CONVOY_LIBRARIES_config yaml-cpp)
 set(CONVOY_LIBRARIES_telemetry z)
 set(CONVOY_LIBRARIES_text convoy_rust_text)
+set(CONVOY_LIBRARIES_nvidia ${CMAKE_DL_LIBS})
 set(CONVOY_LIBRARIES_launch ${CMAKE_DL_LIBS})
 set(CONVOY_LIBRARIES_jobs sqlite3 ${CMAKE_DL_LIBS})
 set(CONVOY_LIBRARIES_data ${CMAKE_DL_LIBS})

@@ -1,26 +1,44 @@
 #!/usr/bin/env bash
-# Tries Convoy on this machine's GPU, unpacked from the archive (checks/gpu_check.sh) or in a built checkout: ops against their
-# references, training and scores against what transformers and PEFT computed, then speed beside them. No network, no compiler.
-#   gpu_check.sh [--part ops|parity|bench]... [--geometry NAME]... [--devices cuda|cpu] [--output FOLDER] [--peer-python PYTHON]
-# Writes FOLDER/ops.log, parity.log, bench.jsonl and table.txt (FOLDER: gpu-check). Ends with 1 when a part failed. Without a Python
-# that has torch, transformers and peft the benchmarks run without a peer.
+# Tries Convoy on this machine's GPUs, unpacked from the archive (checks/gpu_check.sh) or in a built checkout. No network, no compiler.
+#   gpu_check.sh [--part NAME]... [--devices cuda|cpu] [--output FOLDER] [--geometry NAME]... [--seq N] [--steps N]
+#                [--peak-tflops N] [--peer-python PYTHON]
+# Parts (all of them unless named):
+#   launcher  every GPU is found and gets a rank
+#   ops       each op against its reference, by Convoy's own kernels and by LibTorch's
+#   parity    training and scores against what transformers and PEFT computed
+#   ranks     two ranks train as one does (two GPUs are needed)
+#   sweep     the sweeps' kernels give the bits of the CPU
+#   bench     speed at the geometries of Qwen2.5-0.5B, 1.5B and 7B beside transformers and PEFT
+# Writes a log per part, bench.jsonl and table.txt into FOLDER (gpu-check). Ends with 1 when a part failed. Without a Python that has
+# torch, transformers and peft the benchmarks run without a peer. --peak-tflops: dense bf16, for the share of it that is reached;
+# known for A100, H100, H200, L4, L40S and RTX 4090.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-parts=() geometries=() devices=cuda output=gpu-check python=${CONVOY_PEER_PYTHON:-python3} seq=4096 steps=5
+usage() { sed -n '2,/^[^#]/s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; }
+wrong() {
+  printf 'gpu_check: %s\n' "$1" >&2
+  usage >&2
+  exit 2
+}
+parts=() geometries=() devices=cuda output=gpu-check python=${CONVOY_PEER_PYTHON:-python3} seq=4096 steps=5 peak=
 while [ $# -gt 0 ]; do
+  [ "$1" != --help ] && [ "$1" != -h ] || { usage; exit 0; }
+  [ $# -gt 1 ] || wrong "$1 wants a value"
   case "$1" in
-    --part) parts+=("${2:?}") ;;
-    --geometry) geometries+=("${2:?}") ;;
-    --devices) devices=${2:?} ;;
-    --output) output=${2:?} ;;
-    --peer-python) python=${2:?} ;;
-    --seq) seq=${2:?} ;;
-    --steps) steps=${2:?} ;;
-    *) sed -n '2,/^[^#]/s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
+    --part) parts+=("$2") ;;
+    --geometry) geometries+=("$2") ;;
+    --devices) devices=$2 ;;
+    --output) output=$2 ;;
+    --peer-python) python=$2 ;;
+    --peak-tflops) peak=$2 ;;
+    --seq) seq=$2 ;;
+    --steps) steps=$2 ;;
+    *) wrong "there is no $1" ;;
   esac
   shift 2
 done
-[ ${#parts[@]} -gt 0 ] || parts=(ops parity bench)
+[ "$devices" = cuda ] || [ "$devices" = cpu ] || wrong "--devices is cuda or cpu, not $devices"
+[ ${#parts[@]} -gt 0 ] || parts=(launcher ops parity ranks sweep bench)
 [ ${#geometries[@]} -gt 0 ] || geometries=(qwen05b qwen15b qwen7b)
 
 if [ -d "$here/bin" ]; then  # the archive
@@ -35,9 +53,14 @@ convoy=$programs/convoy
 torch=$("$convoy" --version | sed -n 's/^LibTorch .* (\(.*\))$/\1/p')
 export LD_LIBRARY_PATH=$torch/lib:$programs/../lib/convoy${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 mkdir -p "$output"
+output=$(cd "$output" && pwd)
 failed=0
 
 say() { printf '%s\n' "$*"; }
+failure() {  # part, why
+  say "$1: FAILED: $2"
+  failed=1
+}
 # judged NAME LOG COMMAND...
 judged() {
   local name=$1 log=$2
@@ -45,9 +68,27 @@ judged() {
   if "$@" >"$log" 2>&1; then
     say "$name: $(grep -c '^\[       OK \]' "$log") tests passed"
   else
-    say "$name: FAILED, see $log"
+    failure "$name" "see $log"
+    grep -m 1 -E '^convoy: |what\(\): |^.*Failure$' "$log" || true
     grep '^\[  FAILED  \]' "$log" | sort -u | head -n 20 || tail -n 5 "$log"
-    failed=1
+  fi
+}
+
+# What makes two ranks where there may be one GPU.
+gpus() { if [ "$devices" = cpu ]; then echo 2; else nvidia-smi -L 2>/dev/null | grep -c '^GPU' || true; fi; }
+
+check_launcher() {
+  local wanted=gpu log=$output/launcher.log ranks
+  [ "$devices" = cuda ] || wanted=2
+  if ! "$convoy" launch --nproc "$wanted" --no-python sh -c 'echo "started $RANK on ${CUDA_VISIBLE_DEVICES:-all}"' >"$log" 2>&1; then
+    failure launcher "$(grep -m 1 '^convoy: ' "$log")"
+    return
+  fi
+  ranks=$(grep -c 'started' "$log")
+  if [ "$ranks" -ne "$(gpus)" ]; then
+    failure launcher "$ranks ranks on $(gpus) GPUs that nvidia-smi shows, see $log"
+  else
+    say "launcher: a rank on each of $ranks devices"
   fi
 }
 
@@ -55,26 +96,91 @@ check_ops() {
   local ops=$devices
   [ "$devices" != cpu ] || ops=
   judged ops "$output/ops.log" env CONVOY_TEST_OPS="$ops" timeout 600 "$tests/kernels_tests"
+  [ "$devices" = cuda ] || return 0
+  judged "ops by LibTorch's kernels" "$output/ops-aten.log" \
+    env CONVOY_TEST_OPS="$ops" CONVOY_CUDA_KERNELS=aten timeout 600 "$tests/kernels_tests"
 }
 
 check_parity() {
   judged parity "$output/parity.log" env CONVOY_TEST_DEVICES="$devices" timeout 600 "$tests/parity_tests" --gtest_filter='*Family.*'
 }
 
+# The loss on the test rows after a few steps of the demo with the ranks named.
+loss_of_ranks() {
+  local run=$output/ranks-$1 log=$output/ranks-$1.log
+  rm -rf "$run"
+  (cd "$sources" && timeout 300 "$convoy" train examples/sums/lora.yaml --devices "$devices" --nproc "$1" --output-dir "$run" \
+    train.steps=8 train.batch_size=$((8 / $1)) train.save_strategy=no) >"$log" 2>&1 || return 1
+  sed -n 's/.*"type":"eval".*"loss":\([0-9.]*\).*/\1/p;s/.*"eval_loss":\([0-9.]*\).*/\1/p' "$run/events.jsonl" | tail -n 1
+}
+
+check_ranks() {
+  if [ "$(gpus)" -lt 2 ]; then
+    say "ranks: left out, there is one GPU"
+    return
+  fi
+  local one two
+  if ! one=$(loss_of_ranks 1) || ! two=$(loss_of_ranks 2) || [ -z "$one" ]; then
+    failure ranks "$(grep -h -m 1 '^convoy: ' "$output"/ranks-[12].log || echo "see $output/ranks-2.log")"
+  elif awk -v a="$one" -v b="$two" 'BEGIN { d = a - b; exit !(d < 1e-3 && d > -1e-3) }'; then
+    say "ranks: two reach the loss $two, one $one"
+  else
+    failure ranks "two reach the loss $two, one $one"
+  fi
+}
+
+# The table of a small sweep, computed on the devices named.
+sweep_on() {
+  local store=$output/sweep-$1.db
+  rm -f "$store"
+  timeout 600 "$convoy" sweep ssm --num-seeds 2 --student-dims 30 60 --eps-train 0.001 --gnc-num-samples 5000000 --device "$1" \
+    --store "$store" --results-dir "$output" >"$output/sweep-$1.log" 2>&1 && "$convoy" sweep export --store "$store" --format wide
+}
+
+check_sweep() {
+  if ! sweep_on "$devices" >"$output/sweep-$devices.csv" || ! sweep_on cpu >"$output/sweep-of-cpu.csv"; then
+    failure sweep "$(grep -h -m 1 '^convoy: ' "$output/sweep-$devices.log" "$output/sweep-cpu.log")"
+  elif ! cmp "$output/sweep-$devices.csv" "$output/sweep-of-cpu.csv" >"$output/sweep.log"; then
+    failure sweep "other results than the CPU's: $(cat "$output/sweep.log")"
+  else
+    say "sweep: the results of the CPU, to the bit"
+  fi
+}
+
+peak_tflops() {
+  [ -z "$peak" ] || { echo "$peak"; return; }
+  case "$(nvidia-smi --query-gpu=name --format=csv,noheader 2>/dev/null | head -n 1)" in
+    *H200* | *H100*SXM* | *H100*HBM3*) echo 989.4 ;;
+    *H100*) echo 756 ;;
+    *A100*) echo 312 ;;
+    *L40S*) echo 362 ;;
+    *L4*) echo 121 ;;
+    *4090*) echo 165.2 ;;
+  esac
+}
+
+# "41.2 % of 989.4 TFLOP/s": tokens/s x FLOPs a token (docs/benchmarks.md has the formula).
+share_of_peak() {
+  local speed flops most
+  most=$(peak_tflops)
+  speed=$(grep -oE '"tokens_per_s":[0-9.e+]+' <<<"$1" | head -n 1 | cut -d: -f2)
+  flops=$(grep -oE '"flops_per_token":[0-9.e+]+' <<<"$1" | head -n 1 | cut -d: -f2)
+  [ -z "$most" ] || [ -z "$flops" ] || awk -v s="$speed" -v f="$flops" -v p="$most" 'BEGIN { printf "%.1f %% of %s TFLOP/s", 100 * s * f / (p * 1e12), p }'
+}
+
 # Convoy and its peer on one piece of work; a line of JSON, and one of the table.
 bench() {
-  local geometry=$1 kind=$2
+  local geometry=$1 kind=$2 kernels=${CONVOY_CUDA_KERNELS:+ $CONVOY_CUDA_KERNELS}
   shift 2
-  local peer=(--peer-python "$python")
+  local peer=(--peer-python "$python") line
   "$python" -c 'import torch, transformers, peft' 2>/dev/null || peer=(--no-peer)
-  local line
-  if line=$(timeout 600 "$convoy" bench "$kind" --devices "$devices" --geometry "$geometry" --dtype bf16 "${peer[@]}" --json "$@" 2>"$output/bench.err"); then
+  if line=$(timeout 300 "$convoy" bench "$kind" --devices "$devices" --geometry "$geometry" --dtype bf16 "${peer[@]}" --json "$@" 2>"$output/bench.err"); then
     printf '%s\n' "$line" >>"$output/bench.jsonl"
-    say "$geometry $kind $*: $(grep -oE '"(batch|sampling|tokens_per_s|tokens_per_s_ratio|ratio|peak_device_mb|flops_per_token)":("[a-z_]*"|[0-9.e+]+)' <<<"$line" |
-      tr -d '"' | tr '\n' ' ')" | tee -a "$output/table.txt"
+    say "$geometry$kernels $kind $*: $(grep -oE '"(batch|sampling|tokens_per_s|tokens_per_s_ratio|ratio|peak_device_mb)":("[a-z_]*"|[0-9.e+]+)' <<<"$line" |
+      tr -d '"' | tr '\n' ' ')$(share_of_peak "$line")" | tee -a "$output/table.txt"
   else
-    say "$geometry $kind $*: FAILED: $(tail -n 1 "$output/bench.err")" | tee -a "$output/table.txt"
-    failed=1
+    failure "$geometry$kernels $kind $*" "$(tail -n 1 "$output/bench.err")" | tee -a "$output/table.txt"
+    failed=1  # the pipe's left side is a process of its own
   fi
 }
 
@@ -84,6 +190,8 @@ check_bench() {
   for geometry in "${geometries[@]}"; do
     bench "$geometry" train --mode lora --seq "$seq" --batch 1 --steps "$steps"
     bench "$geometry" train --mode full --seq "$seq" --batch 1 --steps "$steps"
+    # Convoy's kernels beside LibTorch's.
+    [ "$devices" != cuda ] || CONVOY_CUDA_KERNELS=aten bench "$geometry" train --mode lora --seq "$seq" --batch 1 --steps "$steps"
     bench "$geometry" generate --batches 1,32 --repeats 1
   done
 }
@@ -91,8 +199,8 @@ check_bench() {
 "$convoy" --version
 for part in "${parts[@]}"; do
   case "$part" in
-    ops | parity | bench) "check_$part" ;;
-    *) say "unknown part $part"; exit 2 ;;
+    launcher | ops | parity | ranks | sweep | bench) "check_$part" ;;
+    *) wrong "there is no part $part" ;;
   esac
 done
 exit "$failed"

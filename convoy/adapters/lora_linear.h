@@ -8,6 +8,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <array>
 #include <cstdint>
 #include <memory>
 
@@ -29,7 +30,7 @@ class LoraLinear final : public nn::LinearAdapter {
   // x [..., I], fp32 or bf16, to y = W x + b + scaling * B A drop(x), computed in the type of x.
   // With a magnitude and no dropout: y = b + (magnitude / ||W + scaling * B A||) * (W + scaling * B
   // A) x; dropout then applies to all but one plain W x, as in PEFT. Nothing is dropped without a
-  // draw key. The weight of `base` must not change until backward has run.
+  // draw key. The weight of `base` must not change until backward has run. One thread at a time.
   at::Tensor forward(const nn::Linear& base, const at::Tensor& x,
                      nn::DrawKey draw_key) const override;
 
@@ -41,14 +42,25 @@ class LoraLinear final : public nn::LinearAdapter {
   const at::Tensor& magnitude() const { return magnitude_O_; }
 
  private:
+  // Row norms of W + scaling * B A, and the versions of the tensors that they are of.
+  struct Norm {
+    at::Tensor value_O;
+    at::Tensor weight_OI;
+    std::array<int64_t, 3> versions{};
+  };
+
   at::Tensor dora_forward(const nn::Linear& base, const at::Tensor& x, double share,
                           uint64_t key) const;
+  // Computed anew only after W, A or B changed: micro-batches of a step, passes that recompute and
+  // evaluations share one.
+  const at::Tensor& norm(const at::Tensor& weight_OI) const;
 
   at::Tensor a_RI_;
   at::Tensor b_OR_;
   at::Tensor magnitude_O_;
   double scaling_;
   Dropout dropout_;
+  mutable Norm norm_;
 };
 
 }  // namespace convoy::adapters

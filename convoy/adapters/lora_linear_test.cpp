@@ -4,12 +4,15 @@
 // of a plain reference in double that draws the same dropout mask and holds the same norm still.
 #include "convoy/adapters/lora_linear.h"
 
+#include <ATen/record_function.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <optional>
+#include <string_view>
 
 #include "convoy/base/hash.h"
+#include "convoy/kernels/adamw/adamw_update.h"
 #include "convoy/kernels/dropout/dropout.h"
 #include "convoy/nn/linear.h"
 #include "convoy/nn/recompute.h"
@@ -235,6 +238,90 @@ TEST(Dora, GradientsHoldTheNormStillAsPeftDoes) {
   Reference through_the_norm(adapted);
   through_the_norm.moves_norm = true;
   EXPECT_GT(worst_error(adapted, through_the_norm), 1e-2);
+}
+
+// How often this thread computes a norm while it is alive.
+class NormsCounted {
+ public:
+  NormsCounted()
+      : handle_(at::addThreadLocalCallback(
+            at::RecordFunctionCallback(count).scopes({at::RecordScope::FUNCTION}))) {
+    seen_ = 0;
+  }
+  ~NormsCounted() { at::removeCallback(handle_); }
+  int number() const { return seen_; }
+
+ private:
+  static std::unique_ptr<at::ObserverContext> count(const at::RecordFunction& function) {
+    if (std::string_view(function.name()) == "aten::linalg_vector_norm") ++seen_;
+    return nullptr;
+  }
+
+  static thread_local int seen_;
+  at::CallbackHandle handle_;
+};
+thread_local int NormsCounted::seen_ = 0;
+
+TEST(Dora, ItsNormIsComputedOnceUntilWhatItIsOfChanges) {
+  const Adapted adapted({.name = "dora", .dora = true, .bias = true});
+  const NormsCounted norms;
+  for (int micro_batch = 0; micro_batch < 3; ++micro_batch)
+    nn::recompute_in_backward(
+        adapted.inputs[0], [&](const at::Tensor& x) { return adapted.linear.forward(x, kDrawKey); })
+        .sum()
+        .backward();
+  EXPECT_EQ(norms.number(), 1);
+  {
+    const at::NoGradGuard evaluation;
+    adapted.linear.forward(adapted.inputs[0]);
+    at::Tensor magnitude = adapted.inputs[3];
+    magnitude.add_(0.25);  // the norm is not of it
+    adapted.linear.forward(adapted.inputs[0]);
+  }
+  EXPECT_EQ(norms.number(), 1);
+  kernels::adamw_update({{.value = adapted.inputs[2],
+                          .gradient = at::ones({kOut, adapted.what.rank}),
+                          .exp_avg = at::zeros({kOut, adapted.what.rank}),
+                          .exp_avg_sq = at::zeros({kOut, adapted.what.rank}),
+                          .rounded = {}}},
+                        {.learning_rate = 0.1});
+  for (int again = 0; again < 2; ++again) adapted.forward();
+  EXPECT_EQ(norms.number(), 2);
+}
+
+// Each way in which the tensors of a norm change: an optimizer's step, values that are loaded, an
+// adapter used on another weight.
+TEST(Dora, EveryChangeReachesTheNorm) {
+  Adapted adapted({.name = "dora", .dora = true, .bias = true});
+  const auto expect_fresh = [&](const char* change) {
+    const LoraLinear fresh(adapted.inputs[1], adapted.inputs[2], adapted.inputs[3],
+                           adapted.what.scaling(), Dropout{});
+    EXPECT_TRUE(adapted.forward().equal(fresh.forward(adapted.linear, adapted.inputs[0], kDrawKey)))
+        << change;
+  };
+  adapted.forward();
+  const at::NoGradGuard no_grad;
+  for (const size_t index : {1, 2}) {
+    at::Tensor changed = adapted.inputs[index];
+    changed.copy_(at::randn(changed.sizes()));
+    expect_fresh("loaded");
+    kernels::adamw_update({{.value = changed.detach(),
+                            .gradient = at::ones(changed.sizes()),
+                            .exp_avg = at::zeros(changed.sizes()),
+                            .exp_avg_sq = at::zeros(changed.sizes()),
+                            .rounded = {}}},
+                          {.learning_rate = 0.1});
+    expect_fresh("step");
+  }
+  at::Tensor weight = adapted.linear.weight();
+  weight.mul_(1.5);
+  adapted.linear.weight_changed();
+  expect_fresh("weight");
+  const nn::Linear other("m", at::randn(weight.sizes()), at::Tensor());
+  const LoraLinear fresh(adapted.inputs[1], adapted.inputs[2], adapted.inputs[3],
+                         adapted.what.scaling(), Dropout{});
+  EXPECT_TRUE(adapted.lora->forward(other, adapted.inputs[0], kDrawKey)
+                  .equal(fresh.forward(other, adapted.inputs[0], kDrawKey)));
 }
 
 TEST(LoraLinear, DropsNothingWithoutADrawKey) {

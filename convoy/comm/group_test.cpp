@@ -10,6 +10,7 @@
 #include <cstdlib>
 
 #include "convoy/base/error.h"
+#include "load/slowdown.h"
 #include "ranks/ranks.h"
 
 namespace convoy::comm {
@@ -172,7 +173,7 @@ TEST(Group, RankThatThrowsEndsAtOnceAndItsPeersFollow) {
   EXPECT_EQ(results[1].exit_code, 15) << results[1].output;
   for (const size_t rank : {0, 2}) {
     EXPECT_EQ(results[rank].exit_code, 13) << results[rank].output;
-    EXPECT_LT(results[rank].seconds, 8);
+    EXPECT_LT(results[rank].seconds, 8 * testing::slowdown());
     EXPECT_NE(results[rank].output.find("\"kind\":\"comm\""), std::string::npos);
   }
 }
@@ -202,7 +203,7 @@ TEST(Group, PeersOfAKilledRankFail) {
   const auto results = start_ranks(2, "OneDies");
   EXPECT_EQ(results[1].exit_code, 128 + SIGKILL);
   EXPECT_EQ(results[0].exit_code, 13) << results[0].output;
-  EXPECT_LT(results[0].seconds, 8);
+  EXPECT_LT(results[0].seconds, 8 * testing::slowdown());
 }
 
 RANK_BODY(OneIsSilent) {
@@ -213,7 +214,7 @@ RANK_BODY(OneIsSilent) {
 TEST(Group, SilentPeerIsFoundByTheTimeout) {
   const auto results = start_ranks(2, "OneIsSilent");
   EXPECT_EQ(results[0].exit_code, 13) << results[0].output;
-  EXPECT_LT(results[0].seconds, 6);
+  EXPECT_LT(results[0].seconds, 6 * testing::slowdown());
 }
 
 RANK_BODY(NeverComes) {

@@ -172,7 +172,7 @@ TEST(Flags, NumbersByNameAreJson) {
   EXPECT_EQ(error_of({"--shape", R"({"a": "x"})"}),
             "command line: --shape.a: wanted a number, found \"x\"");
   EXPECT_EQ(error_of({"--shape", "{a"}),
-            "command line: --shape: wanted name: value pairs, found \"{a\"");
+            "command line: --shape: wanted pairs in braces, {name: value}, found \"{a\"");
 }
 
 TEST(Flags, TableShowsSpellingKindAndDefault) {

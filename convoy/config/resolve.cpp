@@ -210,8 +210,11 @@ class Flattener {
     }
     for (const Section& child : section.sections) known.push_back(child.name);
     if (&section == &list_) known.insert(known.end(), {"include", "preset"});
-    std::string hint = did_you_mean(key, known);
-    if (hint.empty()) {
+    std::string hint;
+    if (const std::string near = nearest_word(key, known); !near.empty()) {
+      const std::string section_path = spelling.substr(0, spelling.size() - key.size());
+      hint = fmt::format(", did you mean `{}{}`?", section_path, near);
+    } else {
       for_each_field(list_, "", [&](const std::string& path, const Field& field) {
         if (hint.empty() && may_mean(key, path, field))
           hint = fmt::format(", did you mean `{}`?", path);

@@ -72,7 +72,7 @@ TEST_F(Resolve, ReadsEveryKindOfValue) {
 
 TEST_F(Resolve, UnknownKeysNameFileLineAndSuggestion) {
   EXPECT_EQ(error_of("seed: 1\nrun:\n  batchsize: 2\n"),
-            "run.yaml:3: unknown key `run.batchsize`, did you mean `batch_size`?");
+            "run.yaml:3: unknown key `run.batchsize`, did you mean `run.batch_size`?");
   EXPECT_EQ(error_of("\nrum:\n  batch_size: 2\n"),
             "run.yaml:2: unknown key `rum`, did you mean `run`?");
   EXPECT_EQ(error_of("learning_rate: 1\n"),
@@ -270,7 +270,7 @@ TEST_F(Resolve, EnvironmentUsesOneNamePerKey) {
 
 TEST_F(Resolve, OverridesAreCheckedLikeFiles) {
   EXPECT_EQ(override_error("run.batch_siz=2"),
-            "command line: unknown key `run.batch_siz`, did you mean `batch_size`?");
+            "command line: unknown key `run.batch_siz`, did you mean `run.batch_size`?");
   EXPECT_EQ(override_error("run.batch_size=x"),
             "command line: run.batch_size: wanted an integer, found \"x\"");
   EXPECT_EQ(override_error("run.steps=[1"),
@@ -330,7 +330,7 @@ TEST_F(Resolve, AllErrorsAreSaidAtOnceInTheOrderOfTheFile) {
   EXPECT_EQ(found,
             "run.yaml:1: include: there is no file none.yaml (the path is relative to this file)\n"
             "run.yaml:2: seed: wanted an integer, found \"x\"\n"
-            "run.yaml:4: unknown key `run.batchsize`, did you mean `batch_size`?\n"
+            "run.yaml:4: unknown key `run.batchsize`, did you mean `run.batch_size`?\n"
             "run.yaml:5: run.learning_rate must be above 0 and at most 1, found 7\n"
             "run.yaml:6: run.packing: wanted true or false, found \"maybe\"\n"
             "run.yaml:7: `packing` is given twice, first on line 6 (keep one of them)\n"
@@ -340,7 +340,7 @@ TEST_F(Resolve, AllErrorsAreSaidAtOnceInTheOrderOfTheFile) {
             "base.yaml:1: seed must be at least 0, found -1\n"
             "base.yaml:2: unknown key `rum`, did you mean `run`?\n"
             "command line: wanted key=value, found \"what\" (such as train.batch_size=2)\n"
-            "command line: unknown key `run.batch_siz`, did you mean `batch_size`?\n"
+            "command line: unknown key `run.batch_siz`, did you mean `run.batch_size`?\n"
             "environment RUN_WIDTH: run.width: wanted an integer or auto, found \"wide\"\n"
             "13 errors");
 }

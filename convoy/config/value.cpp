@@ -133,7 +133,7 @@ template <class T>
 std::map<std::string, T> read_map(const Node& node, const std::string& path) {
   // Flags are texts, and so may be what a program wrote into its file.
   const Node pairs = node.kind == NodeKind::Scalar ? parse_inline(node.text, node.where()) : node;
-  if (pairs.kind != NodeKind::Map) refuse(path, "name: value pairs", node);
+  if (pairs.kind != NodeKind::Map) refuse(path, "pairs in braces, {name: value}", node);
   std::map<std::string, T> map;
   for (const auto& [name, value] : pairs.entries)
     map[name] = read_scalar<T>(value, path + "." + name);
@@ -186,7 +186,7 @@ Json json_of(const Node& node) {
 
 JsonMap read_json_map(const Node& node, const std::string& path) {
   const Node pairs = node.kind == NodeKind::Scalar ? parse_inline(node.text, node.where()) : node;
-  if (pairs.kind != NodeKind::Map) refuse(path, "name: value pairs", node);
+  if (pairs.kind != NodeKind::Map) refuse(path, "pairs in braces, {name: value}", node);
   JsonMap map;
   map.json = json_of(pairs).dump();
   return map;

@@ -31,4 +31,11 @@ Placement place_rank(const std::string& devices, int local_rank) {
   return {.device = device, .has_bf16 = has_bf16};
 }
 
+void require_dtype(const Placement& placement, const std::string& dtype) {
+  if (dtype != "bf16" || placement.has_bf16) return;
+  throw DeviceError(
+      fmt::format("{} has no bf16: its compute capability is below 8.0", placement.device.str()),
+      {.hint = "use fp32 (--dtype fp32, train.bf16: false), or --devices cpu"});
+}
+
 }  // namespace convoy::device

@@ -20,4 +20,7 @@ struct Placement {
 // thread. Opens the library that "cuda" needs. Throws DeviceError, naming what is missing.
 Placement place_rank(const std::string& devices, int local_rank);
 
+// Throws DeviceError where the device does not multiply numbers of this type ("bf16") itself.
+void require_dtype(const Placement& placement, const std::string& dtype);
+
 }  // namespace convoy::device

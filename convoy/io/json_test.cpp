@@ -6,6 +6,7 @@
 #include "convoy/base/error.h"
 #include "convoy/io/json_reader.h"
 #include "convoy/io/json_text.h"
+#include "load/slowdown.h"
 
 namespace convoy::io {
 namespace {
@@ -56,7 +57,7 @@ TEST(ParseJson, ObjectsOfManyKeysTakeLinearTime) {
     text += fmt::format("{}\"key.{}\":1", key ? "," : "", key);
   const auto begin = std::chrono::steady_clock::now();
   EXPECT_EQ(parse_json(text + "}", "f").size(), 100'000u);
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(5));
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, testing::within(5));
 }
 
 TEST(ParseJson, MessagesStayShortWhateverTheFileHolds) {

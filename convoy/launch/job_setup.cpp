@@ -47,9 +47,8 @@ NodesRange nodes_of(const std::string& text) {
   return range;
 }
 
-DeviceSelection visible_devices(const SetupRequest& request, const Environment& environment,
-                                GpuList& gpus) {
-  gpus = list_gpus(device_sources(environment));
+DeviceSelection chosen_devices(const SetupRequest& request, const Environment& environment,
+                               const GpuList& gpus) {
   return select_devices(gpus.gpus, selection_request(environment, request.members.gpu_ids));
 }
 
@@ -84,17 +83,24 @@ DeviceSelection devices_of_worker(const SetupRequest& request, const Environment
     throw ConfigError("--devices cpu and a wish for GPUs exclude each other",
                       {.key = flag, .hint = "leave one of them out"});
   }
-  DeviceSelection found = visible_devices(request, environment, gpus);
+  gpus = list_gpus(device_sources(environment));
+  if (gpus.gpus.empty()) return cpus_of_worker(request, gpus.why_none, {});
+  DeviceSelection found = chosen_devices(request, environment, gpus);
   if (found.devices.empty())
-    return cpus_of_worker(request, gpus.gpus.empty() ? gpus.why_none : "none is visible", found);
-  if (!own.why_no_cuda.empty()) return cpus_of_worker(request, own.why_no_cuda, found);
+    return cpus_of_worker(request,
+                          fmt::format("CUDA_VISIBLE_DEVICES is `{}`, which hides every GPU",
+                                      value_of(environment, "CUDA_VISIBLE_DEVICES")),
+                          found);
+  const std::string why_no_cuda = own.why_no_cuda ? own.why_no_cuda() : "";
+  if (!why_no_cuda.empty()) return cpus_of_worker(request, why_no_cuda, found);
   return found;
 }
 
 DeviceSelection find_devices(const SetupRequest& request, const Environment& environment,
                              GpuList& gpus) {
-  return request.own_program ? devices_of_worker(request, environment, gpus)
-                             : visible_devices(request, environment, gpus);
+  if (request.own_program) return devices_of_worker(request, environment, gpus);
+  gpus = list_gpus(device_sources(environment));
+  return chosen_devices(request, environment, gpus);
 }
 
 // To a convoy-worker without a GPU all CPUs are one device.
@@ -236,6 +242,7 @@ void place_ranks(const SetupRequest& request, const Environment& environment,
   placement.threads = request.own_program ? ThreadRule::OwnWorker : ThreadRule::Torchrun;
   placement.omp_num_threads = value_of(environment, "OMP_NUM_THREADS");
   placement.virtual_local_rank = request.virtual_local_rank;
+  placement.announce_idle_devices = !request.own_program || !request.own_program->one_rank;
   if (setup.adopted())
     placement.adopted = AdoptedRank{setup.place.local_rank, setup.place.local_world_size};
   setup.placement = plan_placement(placement, devices, machine);

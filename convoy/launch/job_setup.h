@@ -5,6 +5,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -23,7 +24,9 @@ namespace convoy::launch {
 // The ranks are convoy-workers. They share the CPUs, report progress, and save when asked to stop.
 struct OwnProgram {
   std::string devices = "auto";  // DeviceFlags
-  std::string why_no_cuda;  // why the LibTorch they load can not compute on GPUs; empty = it can
+  // Why what they load can not compute on GPUs, empty = it can; asked only where there are some.
+  std::function<std::string()> why_no_cuda = {};
+  bool one_rank = false;  // of one rank by nature: GPUs without a rank are not announced
 };
 
 struct SetupRequest {

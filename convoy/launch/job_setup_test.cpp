@@ -94,7 +94,7 @@ TEST_F(WorkerDevices, AreTheCpusOfAHostWithoutGpus) {
 }
 
 TEST_F(WorkerDevices, AreTheCpusOfALibtorchWithoutCudaAndThatIsSaid) {
-  request_.own_program->why_no_cuda = "the LibTorch in /here is without CUDA";
+  request_.own_program->why_no_cuda = [] { return "the LibTorch in /here is without CUDA"; };
   const JobSetup setup = set_up();
   EXPECT_FALSE(setup.on_gpus);
   EXPECT_TRUE(says(setup, "computing on CPUs although this host has A100: the LibTorch in /here"));
@@ -106,7 +106,33 @@ TEST_F(WorkerDevices, HiddenGpusAreNone) {
   environment_["CUDA_VISIBLE_DEVICES"] = "";
   EXPECT_FALSE(set_up().on_gpus);
   request_.own_program->devices = "cuda";
-  expect_refused<DeviceError>("none is visible");
+  expect_refused<DeviceError>("CUDA_VISIBLE_DEVICES is ``, which hides every GPU");
+}
+
+TEST_F(WorkerDevices, ChosenByNumberWhereThereIsNoneSayWhy) {
+  show_gpus("");
+  request_.members.gpu_ids = "0";
+  expect_refused<ConfigError>("wanted GPUs to compute on, found none: ");
+}
+
+TEST_F(WorkerDevices, WithoutARankAreAnnouncedOnlyWhereTheyCouldHaveOne) {
+  request_.own_program->one_rank = true;
+  EXPECT_FALSE(says(set_up(), "are visible and"));
+}
+
+// To ask opens the driver's library.
+TEST_F(WorkerDevices, CudaIsAskedForOnlyWhereItMatters) {
+  int times_asked = 0;
+  request_.own_program->why_no_cuda = [&] {
+    ++times_asked;
+    return "";
+  };
+  request_.own_program->devices = "cpu";
+  set_up();
+  request_.own_program->devices = "auto";
+  show_gpus("");
+  set_up();
+  EXPECT_EQ(times_asked, 0);
 }
 
 }  // namespace

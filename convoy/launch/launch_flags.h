@@ -46,9 +46,10 @@ struct DeviceFlags {
 
   template <class Visitor>
   void fields(Visitor& visit) {
-    visit("devices", devices,
-          "compute on cpu or cuda, one GPU a rank; auto = cuda where there is one")
-        .one_of({"auto", "cpu", "cuda"});
+    visit(
+        "devices", devices,
+        "compute on cpu or cuda (gpu is the same), one GPU a rank; auto = cuda where there is one")
+        .one_of({"auto", "cpu", "cuda", "gpu"});
   }
 };
 
@@ -84,8 +85,8 @@ struct MemberFlags : HostRankFlags {
     visit("local_addr", local_addr,
           "this node's address for the others; empty = of the interface that routes to the master");
     visit("env_source", env_source,
-          "which launcher around this one to believe: torchrun, env, openmpi, mpich, mvapich, "
-          "jsrun, srun, kubernetes, none");
+          "which launcher around this one to believe: torchrun, deepspeed, env, openmpi, mpich, "
+          "mvapich, jsrun, srun, kubernetes, none");
     visit("max_restarts", max_restarts, "times a failed job is started again").at_least(0);
   }
 };

@@ -12,6 +12,7 @@
 #include "convoy/base/error.h"
 #include "convoy/launch/launcher_fixture.h"
 #include "convoy/launch/signals.h"
+#include "load/slowdown.h"
 
 namespace convoy::launch {
 namespace {
@@ -54,7 +55,7 @@ TEST_F(Launcher, AConsoleThatTakesNothingDoesNotDelayAStop) {
   const auto begin = std::chrono::steady_clock::now();
   const LaunchReport report = run_ranks(two);
   sender.join();
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(8));
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, testing::within(8));
   EXPECT_EQ(report.exit_code, 75);
   for (const char* const name : {"saved.0", "saved.1"}) EXPECT_EQ(file(name), "saved\n");
 }
@@ -65,7 +66,7 @@ TEST_F(Launcher, SecondStopEndsAtOnce) {
       run(2, "trap '' TERM; echo $$ >> $HERE/pids; echo x >> $HERE/ready; sleep 60; sleep 60");
   sender.join();
   EXPECT_EQ(report.exit_code, 128 + SIGTERM);
-  EXPECT_LT(seconds_, 3);
+  EXPECT_LT(seconds_, 3 * testing::slowdown());
   EXPECT_TRUE(all_gone("pids", milliseconds(0)));
 }
 
@@ -155,7 +156,7 @@ TEST_F(Launcher, DaemonsOfARankEndWithTheJob) {
   run(1, std::string(kDaemon) +
              "while [ $(wc -l < $HERE/pids || echo 0) -lt 2 ]; do sleep 0.02; done");
   EXPECT_TRUE(all_gone("pids", milliseconds(0)));
-  EXPECT_LT(seconds_, 2);
+  EXPECT_LT(seconds_, 2 * testing::slowdown());
 }
 
 TEST_F(Launcher, KilledLauncherLeavesNoDaemon) {

@@ -20,6 +20,7 @@
 #include "convoy/launch/launcher_fixture.h"
 #include "convoy/launch/memory_kills.h"
 #include "convoy/launch/reserved_port.h"
+#include "load/slowdown.h"
 
 namespace convoy::launch {
 namespace {
@@ -139,7 +140,7 @@ TEST_F(Launcher, FirstFailureEndsTheOthersAndIsReported) {
                                   "echo $$ >> $HERE/pids; if [ $RANK = 1 ]; then sleep 0.3; echo "
                                   "the reason >&2; exit 7; fi; sleep 60");
   EXPECT_EQ(report.exit_code, 7);
-  EXPECT_LT(seconds_, 2.3);
+  EXPECT_LT(seconds_, 2.3 * testing::slowdown());
   EXPECT_TRUE(all_gone("pids", milliseconds(0)));
   ASSERT_EQ(report.root_cause, 0);
   EXPECT_EQ(report.ends[0].rank, 1);
@@ -181,7 +182,7 @@ TEST_F(Launcher, RanksThatIgnoreTermAreKilledWithinTwoSeconds) {
       "trap '' TERM; echo $$ >> $HERE/pids; if [ $RANK = 0 ]; then sleep 0.2; kill -SEGV $$; fi; "
       "sleep 60 & echo $! >> $HERE/pids; wait; sleep 60");
   EXPECT_EQ(report.exit_code, 128 + SIGSEGV);
-  EXPECT_LT(seconds_, 2.3);
+  EXPECT_LT(seconds_, 2.3 * testing::slowdown());
   EXPECT_TRUE(all_gone("pids", milliseconds(100)));
   EXPECT_NE(failure_text(report).find("rank 0 was killed by signal 11"), std::string::npos);
 }
@@ -215,7 +216,7 @@ TEST_F(Launcher, LostPeerIsNotTheRootCause) {
 
 TEST_F(Launcher, LostPeerAloneIsTheCause) {
   EXPECT_EQ(run(2, "[ $RANK = 0 ] && exit 13; sleep 60").exit_code, 13);
-  EXPECT_LT(seconds_, 10);
+  EXPECT_LT(seconds_, 10 * testing::slowdown());
 }
 
 TEST_F(Launcher, EarlyExitIsAFailure) {
@@ -235,7 +236,7 @@ TEST_F(Launcher, EarlyExitIsAllowedWhereAsked) {
 TEST_F(Launcher, GrandchildrenEndWithTheirRank) {
   run(1, "sleep 60 & echo $! > $HERE/pids");
   EXPECT_TRUE(all_gone("pids", milliseconds(500)));
-  EXPECT_LT(seconds_, 2);
+  EXPECT_LT(seconds_, 2 * testing::slowdown());
 }
 
 TEST_F(Launcher, StoppedRankThatBeatsNoMoreIsOnlyAWarningForForeignPrograms) {

@@ -4,8 +4,10 @@
 #include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "convoy/base/error.h"
+#include "convoy/kernels/ops/op_table.h"
 #include "convoy/optim/adamw.h"
 #include "convoy/optim/clip.h"
 #include "convoy/optim/schedule.h"
@@ -129,6 +131,23 @@ TEST(AdamW, Bf16ParametersFollowAnFp32Master) {
   EXPECT_TRUE(at::equal(narrow.full_precision_values()[0], wide.parameters()[0].value));
   EXPECT_TRUE(
       at::equal(narrow.parameters()[0].value, wide.parameters()[0].value.to(at::kBFloat16)));
+}
+
+// Whoever keeps what follows from a parameter looks at its version.
+TEST(AdamW, AStepIsCountedAsAChangeOfEachParameter) {
+  for (const bool own_loops : {true, false}) {
+    std::optional<kernels::CpuTableOverride> as_other_devices;
+    if (!own_loops) as_other_devices.emplace(kernels::aten_op_table());
+    for (const auto dtype : {at::kFloat, at::kBFloat16}) {
+      AdamW optimizer(kConfig, two_parameters(dtype));
+      set_gradients(optimizer, 0);
+      for (int step = 0; step < 2; ++step) {
+        const auto before = optimizer.parameters()[step].value._version();
+        optimizer.step(1e-2);
+        EXPECT_GT(optimizer.parameters()[step].value._version(), before) << dtype;
+      }
+    }
+  }
 }
 
 TEST(AdamW, StateRoundTripsBitForBit) {

@@ -56,7 +56,10 @@ void broadcast_values(comm::Group& group, const std::vector<nn::NamedTensor>& pa
   for (const nn::NamedTensor& parameter : parameters) {
     at::Tensor value = parameter.value.contiguous();
     group.broadcast(value, 0);
-    if (!value.is_same(parameter.value)) parameter.value.copy_(value);
+    if (value.is_same(parameter.value))
+      value.unsafeGetTensorImpl()->bump_version();  // a group writes past LibTorch's count
+    else
+      parameter.value.copy_(value);
   }
 }
 

@@ -89,6 +89,7 @@ nlohmann::ordered_json bench_generate(const settings::BenchFlags& common,
                                       const std::string& devices) {
   const at::Device device = device::place_rank(devices, 0).device;
   const std::unique_ptr<nn::CausalLm> model = bench_model(common, device);
+  require_positions(*model, flags.prompt_tokens + flags.new_tokens, "prompt_tokens, new_tokens");
   model->set_requires_grad(false);
   const text::Tokenizer tokenizer = word_tokenizer(model->vocab_size());
   const Kind kinds[] = {{"greedy", {.temperature = 0}}, {"top_p", {.top_p = flags.top_p}}};

@@ -17,7 +17,7 @@ namespace {
 nn::DecoderSpec geometry_spec(const std::string& name) {
   nn::DecoderSpec spec;
   spec.family = "qwen2";
-  spec.max_positions = 4096;
+  spec.max_positions = 32768;
   spec.qkv_bias = true;
   int64_t num_layers = 0;
   const auto set = [&](int64_t hidden, int64_t ffn, int64_t layers, int64_t heads, int64_t kv_heads,
@@ -67,6 +67,14 @@ std::unique_ptr<nn::CausalLm> bench_model(const settings::BenchFlags& flags, at:
   }
   at::manual_seed(0);
   return random_model(geometry_spec(flags.geometry), device::parse_dtype(flags.dtype), device);
+}
+
+void require_positions(const nn::CausalLm& model, int64_t tokens, const std::string& flag) {
+  if (tokens <= model.max_positions()) return;
+  throw ConfigError(
+      fmt::format("wanted rows of at most {} tokens, the positions of the geometry, found {}",
+                  model.max_positions(), tokens),
+      {.key = flag, .hint = "lower it"});
 }
 
 nlohmann::ordered_json bench_memory(at::Device device) {

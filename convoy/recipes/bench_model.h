@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <string>
 
 #include "convoy/nn/causal_lm.h"
 #include "convoy/settings/command_flags.h"
@@ -14,6 +15,9 @@ namespace convoy::recipes {
 // Sets the compute threads and the seed, then makes the model on `device`; the same weights each
 // time. Throws ConfigError.
 std::unique_ptr<nn::CausalLm> bench_model(const settings::BenchFlags& flags, at::Device device);
+
+// Throws ConfigError, naming `flag`, where the model has no positions for a row of so many tokens.
+void require_positions(const nn::CausalLm& model, int64_t tokens, const std::string& flag);
 
 // {"peak_rss_mb"}: of this process; on a device also {"peak_device_mb"}: of its tensors.
 nlohmann::ordered_json bench_memory(at::Device device);

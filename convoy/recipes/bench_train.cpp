@@ -44,12 +44,14 @@ nlohmann::ordered_json bench_train(const settings::BenchFlags& common,
                                    const std::string& devices) {
   const at::Device device = device::place_rank(devices, 0).device;
   const std::unique_ptr<nn::CausalLm> model = bench_model(common, device);
+  require_positions(*model, flags.seq, "seq");
   std::optional<adapters::LoraModel> lora;
   std::vector<nn::NamedTensor> parameters;
-  if (flags.mode == "lora") {
+  if (flags.mode != "full") {
     adapters::LoraConfig config;
     config.r = 16;
     config.alpha = 32;
+    config.use_dora = flags.mode == "dora";
     lora = adapters::LoraModel::create(*model, config, 0);
     parameters = lora->parameters();
   } else {
@@ -70,7 +72,8 @@ nlohmann::ordered_json bench_train(const settings::BenchFlags& common,
     const auto start = std::chrono::steady_clock::now();
     const train::LabelledBatch batch = train::assemble_batch(dataset, rows, device);
     strategy->begin_micro_batch(parallel::MicroBatch::Last);
-    const at::Tensor hidden_TD = model->hidden_states(batch.tokens, {});
+    const at::Tensor hidden_TD =
+        model->hidden_states(batch.tokens, {.recompute_blocks = flags.recompute});
     const at::Tensor nll = nn::head_loss(*model, hidden_TD, batch.labels)
                                .div(static_cast<double>(batch.supervised_tokens()));
     nll.backward();
@@ -91,6 +94,7 @@ nlohmann::ordered_json bench_train(const settings::BenchFlags& common,
                                    {"geometry", common.geometry},
                                    {"seq", flags.seq},
                                    {"batch", flags.batch},
+                                   {"recompute", flags.recompute},
                                    {"tokens_per_s", tokens / seconds[seconds.size() / 2]},
                                    {"best", tokens / seconds.front()},
                                    {"flops_per_token", flops_per_token(*model, flags)},

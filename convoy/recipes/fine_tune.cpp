@@ -35,6 +35,7 @@ namespace fs = std::filesystem;
 
 std::string compute_dtype(const settings::TrainSettings& settings,
                           const device::Placement& placement) {
+  device::require_dtype(placement, settings.model.dtype);
   if (settings.model.dtype != "auto") return settings.model.dtype;
   return settings.train.bf16 && placement.has_bf16 ? "bf16" : "fp32";
 }
@@ -79,6 +80,7 @@ class FineTune {
   ExitCode run();
 
  private:
+  ExitCode go();
   void load_base();
   void encode_data();
   void choose_parameters();
@@ -382,6 +384,22 @@ ExitCode FineTune::finish(const train::LoopResult& result) {
 }
 
 ExitCode FineTune::run() {
+  try {
+    return go();
+  } catch (const Error& error) {
+    give_up(error);
+    throw;
+  } catch (const c10::OutOfMemoryError&) {
+    const IoError error = full_device(
+        placement_.device.str(),
+        held_memory(base_ ? base_->model.get() : nullptr, optimizer_ ? &*optimizer_ : nullptr),
+        device::rank_memory(placement_.device).peak_bytes, settings_);
+    give_up(error);
+    throw error;
+  }
+}
+
+ExitCode FineTune::go() {
   device::keep_tensor_memory();
   device::share_cpu_threads(environment_.local_world);
   flight_.set_phase("load");
@@ -409,38 +427,27 @@ ExitCode FineTune::run() {
     folder_.write_identity(run_identity(settings_, read_file(request_.settings.file), splits_,
                                         stamp_, hosts_, group_->size(), kind_of_device(), start_));
   open_log();
-  try {
-    const train::LoopParts parts{.model = *base_->model,
-                                 .parameters = parameters_,
-                                 .parameter_group = parameter_group_,
-                                 .plan = *plan_,
-                                 .validation = splits_.val,
-                                 .strategy = *strategy_,
-                                 .optimizer = *optimizer_,
-                                 .schedule = *schedule_,
-                                 .stamp = stamp_,
-                                 .checkpoints = checkpoints_,
-                                 .log = training_log_ ? &*training_log_ : nullptr,
-                                 .flight = flight_,
-                                 .files_alongside = files_alongside(),
-                                 .stop_requested = stop_requested_};
-    return finish(train::run_training_loop(parts, settings_, start_));
-  } catch (const Error& error) {
-    give_up(error);
-    throw;
-  } catch (const c10::OutOfMemoryError&) {
-    const IoError error =
-        full_device(placement_.device.str(), held_memory(*base_->model, *optimizer_),
-                    device::rank_memory(placement_.device).peak_bytes, settings_);
-    give_up(error);
-    throw error;
-  }
+  const train::LoopParts parts{.model = *base_->model,
+                               .parameters = parameters_,
+                               .parameter_group = parameter_group_,
+                               .plan = *plan_,
+                               .validation = splits_.val,
+                               .strategy = *strategy_,
+                               .optimizer = *optimizer_,
+                               .schedule = *schedule_,
+                               .stamp = stamp_,
+                               .checkpoints = checkpoints_,
+                               .log = training_log_ ? &*training_log_ : nullptr,
+                               .flight = flight_,
+                               .files_alongside = files_alongside(),
+                               .stop_requested = stop_requested_};
+  return finish(train::run_training_loop(parts, settings_, start_));
 }
 
 // The others are not made to wait for this rank.
 void FineTune::give_up(const Error& error) {
   if (training_log_) training_log_->failure(error);
-  group_->abort();
+  if (group_) group_->abort();
 }
 
 }  // namespace

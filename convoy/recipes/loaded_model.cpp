@@ -54,6 +54,7 @@ LoadedModel load_model(const ModelRequest& request, const Log& log) {
 
 ModelRequest model_request(const settings::ModelFlags& flags, const std::string& template_path,
                            const device::Placement& placement) {
+  device::require_dtype(placement, flags.dtype);
   const bool takes_bf16 = !placement.device.is_cpu() && placement.has_bf16;
   return {.name = flags.model,
           .revision = flags.revision,

@@ -21,7 +21,7 @@ std::string what_to_lower(const settings::TrainSettings& settings) {
 
 }  // namespace
 
-HeldMemory held_memory(nn::CausalLm& model, const optim::AdamW& optimizer) {
+HeldMemory held_memory(nn::CausalLm* model, const optim::AdamW* optimizer) {
   std::unordered_set<const void*> counted;
   const auto bytes_of = [&counted](const at::Tensor& tensor) {
     return counted.insert(tensor.storage().unsafeGetStorageImpl()).second
@@ -29,14 +29,17 @@ HeldMemory held_memory(nn::CausalLm& model, const optim::AdamW& optimizer) {
                : 0;
   };
   HeldMemory held;
-  for (const optim::OptimizedParameter& parameter : optimizer.parameters()) {
-    held.trained_bytes += bytes_of(parameter.value);
-    held.gradient_bytes += bytes_of(parameter.gradient);
+  if (optimizer != nullptr) {
+    for (const optim::OptimizedParameter& parameter : optimizer->parameters()) {
+      held.trained_bytes += bytes_of(parameter.value);
+      held.gradient_bytes += bytes_of(parameter.gradient);
+    }
+    for (const optim::NamedState& state : optimizer->state())
+      held.optimizer_bytes += bytes_of(state.value);
   }
-  for (const optim::NamedState& state : optimizer.state())
-    held.optimizer_bytes += bytes_of(state.value);
-  for (const nn::NamedTensor& parameter : model.parameters())
-    held.frozen_bytes += bytes_of(parameter.value);
+  if (model != nullptr)
+    for (const nn::NamedTensor& parameter : model->parameters())
+      held.frozen_bytes += bytes_of(parameter.value);
   return held;
 }
 

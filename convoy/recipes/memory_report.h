@@ -19,8 +19,8 @@ struct HeldMemory {
   int64_t gradient_bytes = 0;   // of these
   int64_t optimizer_bytes = 0;  // states and master weights
 };
-// Memory that several tensors share counts once.
-HeldMemory held_memory(nn::CausalLm& model, const optim::AdamW& optimizer);
+// Memory that several tensors share counts once. Either may be null: not there yet.
+HeldMemory held_memory(nn::CausalLm* model, const optim::AdamW* optimizer);
 
 // "cuda:0 is full: 1.20 GiB frozen weights, ..., 60.1 GiB activations and buffers", with the
 // settings that would lower it as they are now. `peak_bytes`: all that tensors took of the device.

@@ -13,13 +13,13 @@
 #include <utility>
 
 #include "convoy/base/error.h"
+#include "convoy/base/quiet_thread.h"
 #include "convoy/rendezvous/channel.h"
 #include "convoy/rendezvous/door.h"
 #include "convoy/rendezvous/job_state.h"
 #include "convoy/rendezvous/key_value_table.h"
 #include "convoy/rendezvous/messages.h"
 #include "convoy/rendezvous/node_clocks.h"
-#include "convoy/rendezvous/quiet_thread.h"
 #include "convoy/rendezvous/wake_event.h"
 
 namespace convoy::rendezvous {

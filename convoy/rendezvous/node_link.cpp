@@ -13,9 +13,9 @@
 #include <vector>
 
 #include "convoy/base/error.h"
+#include "convoy/base/quiet_thread.h"
 #include "convoy/rendezvous/coordinator_search.h"
 #include "convoy/rendezvous/messages.h"
-#include "convoy/rendezvous/quiet_thread.h"
 #include "convoy/rendezvous/second_path.h"
 #include "convoy/rendezvous/wake_event.h"
 

@@ -11,7 +11,7 @@
 #include <mutex>
 #include <utility>
 
-#include "convoy/rendezvous/quiet_thread.h"
+#include "convoy/base/quiet_thread.h"
 #include "convoy/rendezvous/wake_event.h"
 
 namespace convoy::rendezvous {

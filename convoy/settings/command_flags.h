@@ -228,13 +228,16 @@ struct BenchTrainFlags {
   int64_t seq = 512;
   int64_t batch = 2;
   int64_t steps = 5;
+  bool recompute = false;
 
   template <class Visitor>
   void fields(Visitor& visit) {
-    visit("mode", mode, "train: what is trained").one_of({"lora", "full"});
+    visit("mode", mode, "train: what is trained").one_of({"lora", "dora", "full"});
     visit("seq", seq, "train: tokens per row").at_least(2);
     visit("batch", batch, "train: rows per step").at_least(1);
     visit("steps", steps, "train: timed steps, after one that is not").at_least(1);
+    visit("recompute", recompute,
+          "train: compute each block again in backward, keep its input alone");
   }
 };
 

@@ -259,7 +259,7 @@ class TrainInputs : public testing::Test {
 TEST_F(TrainInputs, WhatIsMissingIsSaidWithEverythingElse) {
   EXPECT_EQ(error_of("model: {name: m}\ndata: {train_path: rows.jsonl}\n"), "");
   EXPECT_EQ(error_of("train: {batch_sise: 2, epochs: none}\n"),
-            "run.yaml:1: unknown key `train.batch_sise`, did you mean `batch_size`?\n"
+            "run.yaml:1: unknown key `train.batch_sise`, did you mean `train.batch_size`?\n"
             "run.yaml:1: train.epochs: wanted a number, found \"none\"\n"
             "model.name is not set: a model folder or a hub id is wanted (model.name=PATH)\n"
             "data.train_path is not set: a file of training rows is wanted "

@@ -30,9 +30,25 @@ constexpr std::array<std::string_view, 15> kReserved = {"messages",
                                                         "tokenizer_kwargs",
                                                         "_generation_marks"};
 
+// Letters beyond ASCII are variables of jinja2 too.
+bool is_variable(const std::string& name) {
+  const auto may_stand = [](char c) {
+    return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+           static_cast<unsigned char>(c) >= 0x80;
+  };
+  return !name.empty() && !(name[0] >= '0' && name[0] <= '9') &&
+         std::all_of(name.begin(), name.end(), may_stand);
+}
+
 }  // namespace
 
 std::optional<std::string> template_kwargs_problem(const nlohmann::ordered_json& kwargs) {
+  for (const auto& [name, value] : kwargs.items())
+    if (!is_variable(name))
+      return fmt::format("no template can read a variable called `{}`{}", name,
+                         name.find(':') == std::string::npos
+                             ? ""
+                             : "; in {name: value} a space follows the colon");
   for (const auto& [name, value] : kwargs.items())
     if (std::find(kReserved.begin(), kReserved.end(), name) != kReserved.end())
       return fmt::format("`{}` is no variable that rows or users set: the command decides it",

@@ -40,6 +40,17 @@ Outcome render(const std::string& source, const std::string& context) {
   return {std::move(text), ""};
 }
 
+// A reader that is fast but not exact is one unit in the last place beside them.
+TEST(NumbersOfRows, AreTheDoublesThatPythonReads) {
+  for (const char* number :
+       {"914.4251823299733", "961.9132383299313", "3.588754913e-28", "-0.1", "1e+22",
+        "2.2250738585072014e-308", "1.7976931348623157e+308", "123456789.12345679", "5e-324"}) {
+    const Outcome outcome = render("{{ x }}|{{ x|tojson }}", std::string("{\"x\":") + number + "}");
+    ASSERT_TRUE(outcome.text.has_value()) << outcome.error;
+    EXPECT_EQ(*outcome.text, std::string(number) + "|" + number);
+  }
+}
+
 TEST(ExpressionsGolden, RenderAsJinja2OrAreRefused) {
   const char* folder = std::getenv("CONVOY_SOURCE_DIR");
   const fs::path file =

@@ -14,7 +14,7 @@
 #include "convoy/optim/clip.h"
 #include "convoy/train/early_stopping.h"
 #include "convoy/train/evaluation.h"
-#include "convoy/train/token_batch.h"
+#include "convoy/train/step_batches.h"
 
 namespace convoy::train {
 namespace {
@@ -42,14 +42,13 @@ class Loop {
         settings_(settings),
         progress_(start),
         steps_per_epoch_(parts.plan.steps_per_epoch()),
-        total_steps_(total_steps(settings.train, steps_per_epoch_)) {}
+        total_steps_(total_steps(settings.train, steps_per_epoch_)),
+        batches_(parts.plan, parts.strategy.rank(), parts.model.device(),
+                 {.first = start.step, .end = total_steps_}) {}
 
   LoopResult run();
 
  private:
-  data::StepPosition position() const {
-    return {progress_.step / steps_per_epoch_, progress_.step % steps_per_epoch_};
-  }
   bool at_epoch_end() const {
     return progress_.step % steps_per_epoch_ == 0 || progress_.step == total_steps_;
   }
@@ -59,8 +58,7 @@ class Loop {
   }
 
   void train_step();
-  void run_micro_batch(data::StepPosition position, int64_t micro_batch, int64_t divisor_tokens,
-                       at::Tensor& nll_sum);
+  void run_micro_batch(const MicroBatch& micro_batch, at::Tensor& nll_sum);
   std::vector<RankFigures> exchange(const RankFigures& own);
   double gradient_norm(const std::vector<RankFigures>& ranks) const;
   bool evaluation_is_due() const;
@@ -76,6 +74,7 @@ class Loop {
   checkpoint::Progress progress_;
   int64_t steps_per_epoch_;
   int64_t total_steps_;
+  StepBatches batches_;
   bool stop_ = false;
   double waited_seconds_ = 0;  // in collectives, when it was last told
 };
@@ -88,31 +87,24 @@ bool Loop::is_due(const std::string& strategy, int64_t interval) const {
 
 // Adds the negative log-likelihoods of this rank's share to `nll_sum`. Nothing waits for the
 // device.
-void Loop::run_micro_batch(data::StepPosition position, int64_t micro_batch, int64_t divisor_tokens,
-                           at::Tensor& nll_sum) {
-  const int64_t rank = parts_.strategy.rank();
-  const bool last = micro_batch + 1 == parts_.plan.config().grad_accum;
-  parts_.strategy.begin_micro_batch(last ? parallel::MicroBatch::Last : parallel::MicroBatch::More);
-  const std::vector<int64_t> rows = parts_.plan.rows(position, micro_batch, rank);
+void Loop::run_micro_batch(const MicroBatch& micro_batch, at::Tensor& nll_sum) {
   const nn::Residency* const residency = parts_.model.residency();
-  if (rows.empty() && (residency == nullptr || !residency->is_collective())) return;
-  parts_.flight.set_phase("data");
+  const bool has_rows = micro_batch.batch.num_tokens() > 0;
+  if (!has_rows && (residency == nullptr || !residency->is_collective())) return;
+  const LabelledBatch batch = has_rows ? micro_batch.batch : idle_batch(parts_.model.device());
   // Numbered over ranks as the plan deals them: other ranks with the same micro-batches draw the same numbers for them.
-  const uint64_t key =
-      device::draw_key({.seed = settings_.seed,
-                        .epoch = position.epoch,
-                        .step = position.step,
-                        .micro_batch = micro_batch * parts_.strategy.world() + rank});
-  const LabelledBatch batch =
-      rows.empty() ? idle_batch(parts_.model.device())
-                   : assemble_batch(parts_.plan.dataset(), rows, parts_.model.device());
+  const uint64_t key = device::draw_key(
+      {.seed = settings_.seed,
+       .epoch = micro_batch.position.epoch,
+       .step = micro_batch.position.step,
+       .micro_batch = micro_batch.number * parts_.strategy.world() + parts_.strategy.rank()});
   parts_.flight.set_phase("forward");
   const at::Tensor hidden_TD = parts_.model.hidden_states(
       batch.tokens, {.recompute_blocks = settings_.train.gradient_checkpointing, .draw_key = key});
   const at::Tensor nll = nn::head_loss(parts_.model, hidden_TD, batch.labels);
   parts_.flight.set_phase("backward");
   // Divided by the supervised tokens of the whole global batch, so ranks, accumulation and packing never change it.
-  nll.div(static_cast<double>(divisor_tokens)).backward();
+  nll.div(static_cast<double>(micro_batch.step.supervised_tokens)).backward();
   nll_sum.add_(nll.detach());
 }
 
@@ -141,15 +133,22 @@ double Loop::gradient_norm(const std::vector<RankFigures>& ranks) const {
 
 void Loop::train_step() {
   const auto start = Clock::now();
-  const data::StepPosition here = position();
-  const int64_t divisor_tokens = parts_.plan.supervised_tokens(here);
   const double lr = parts_.schedule.at(progress_.step);
 
   RankFigures own;
+  StepTotals totals;
   at::Tensor nll_sum =
       at::zeros({}, at::TensorOptions().dtype(at::kDouble).device(parts_.model.device()));
-  for (int64_t micro_batch = 0; micro_batch < parts_.plan.config().grad_accum; ++micro_batch)
-    run_micro_batch(here, micro_batch, divisor_tokens, nll_sum);
+  const int64_t grad_accum = parts_.plan.config().grad_accum;
+  for (int64_t number = 0; number < grad_accum; ++number) {
+    parts_.flight.set_phase("data");
+    const MicroBatch micro_batch = batches_.take();
+    totals = micro_batch.step;
+    const bool last = number + 1 == grad_accum;
+    parts_.strategy.begin_micro_batch(last ? parallel::MicroBatch::Last
+                                           : parallel::MicroBatch::More);
+    run_micro_batch(micro_batch, nll_sum);
+  }
   parts_.flight.set_phase("reduce");
   parts_.strategy.finish_gradients();
   const at::Tensor squares =
@@ -166,10 +165,11 @@ void Loop::train_step() {
   const std::vector<RankFigures> ranks = exchange(own);
   const double grad_norm = gradient_norm(ranks);
 
+  const auto divisor_tokens = static_cast<double>(totals.supervised_tokens);
   telemetry::StepMetrics metrics;
   for (const RankFigures& rank : ranks) {
-    metrics.loss += rank.nll_sum / static_cast<double>(divisor_tokens);
-    metrics.rank_losses.push_back(rank.nll_sum / static_cast<double>(divisor_tokens) *
+    metrics.loss += rank.nll_sum / divisor_tokens;
+    metrics.rank_losses.push_back(rank.nll_sum / divisor_tokens *
                                   static_cast<double>(ranks.size()));
     metrics.rank_memory_bytes.push_back(static_cast<int64_t>(rank.memory_bytes));
     if (ranks.size() > 1) metrics.rank_wait_seconds.push_back(rank.wait_seconds);
@@ -188,16 +188,16 @@ void Loop::train_step() {
   progress_.step += 1;
   progress_.epoch = progress_.step / steps_per_epoch_;
   parts_.flight.set_step(progress_.step);
-  metrics.tokens = parts_.plan.total_tokens(here);
+  metrics.tokens = totals.tokens;
   progress_.tokens_seen += metrics.tokens;
-  progress_.supervised_tokens_seen += divisor_tokens;
+  progress_.supervised_tokens_seen += totals.supervised_tokens;
   if (parts_.log == nullptr) return;
   metrics.step = progress_.step;
   metrics.epoch = epoch();
   metrics.learning_rate = lr;
   metrics.grad_norm = grad_norm;
-  metrics.rows = parts_.plan.num_rows(here);
-  metrics.supervised_tokens = divisor_tokens;
+  metrics.rows = totals.rows;
+  metrics.supervised_tokens = totals.supervised_tokens;
   metrics.seconds = seconds_since(start);
   const device::RankMemory memory = device::rank_memory(parts_.model.device());
   metrics.memory_bytes = memory.held_bytes;

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A libcuda.so.1 for machines without a GPU: the part of the driver that sweeps call, with kernels run from their PTX
-// on the CPU. The variable FAKE_CUDA describes it in words:
+// A libcuda.so.1 for machines without a GPU: the part of the driver that Convoy calls, with kernels
+// run from their PTX on the CPU. The variable FAKE_CUDA describes it in words:
 //   devices=2            GPUs, of which CUDA_VISIBLE_DEVICES leaves as many as it names; default 1
 //   memory=1000000       bytes of each
 //   version=12040        of cuDriverGetVersion
 //   fail=NAME:CODE:N     the Nth call of the function, and all after it, return CODE
 //   once=PATH            only where PATH does not exist; it is made then
+//   results=bounded      kernels may use approximate operations (PtxResults::WithinBounds)
+// Memory of the host becomes memory of the GPU by fake_cuda_host_memory().
 // Like a GPU, it can not be used any more after a kernel that went wrong.
 #include <algorithm>
 #include <cstdio>
@@ -14,6 +16,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <mutex>
 #include <sstream>
 
 #include "fake_cuda/ptx_program.h"
@@ -41,6 +44,7 @@ class FakeDriver {
       if (name == "version") version = std::stoi(value);
       if (name == "fail") read_failure(value);
       if (name == "once") once_ = value;
+      if (name == "results" && value == "bounded") results = PtxResults::WithinBounds;
     }
     if (const char* visible = std::getenv("CUDA_VISIBLE_DEVICES"); visible != nullptr) {
       const std::string list = visible;
@@ -67,7 +71,9 @@ class FakeDriver {
   uint64_t free_bytes = uint64_t{1} << 30;
   int version = 12'040;
   int broken = 0;
+  PtxResults results = PtxResults::Exact;
   PtxAllocations allocations;
+  std::mutex mutex;  // of the allocations
 
  private:
   void read_failure(const std::string& text) {
@@ -174,7 +180,8 @@ int cuModuleLoadDataEx(void** module, const void* image, unsigned count, int* op
   ENTER_CONTEXT("cuModuleLoadDataEx");
   constexpr int kErrorLogBuffer = 5;
   try {
-    *module = new Module{convoy::testing::read_ptx(static_cast<const char*>(image))};
+    *module =
+        new Module{convoy::testing::read_ptx(static_cast<const char*>(image), driver().results)};
     return 0;
   } catch (const PtxError& error) {
     for (unsigned at = 0; at < count; ++at)
@@ -204,6 +211,16 @@ int cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, void*, int, size_t)
   return 0;
 }
 
+// Kernels may use these bytes from now on; none at `address` any more where bytes = 0.
+void fake_cuda_host_memory(const void* address, size_t bytes) {
+  const std::lock_guard lock(driver().mutex);
+  const auto key = reinterpret_cast<uint64_t>(address);
+  if (bytes > 0)
+    driver().allocations[key] = bytes;
+  else
+    driver().allocations.erase(key);
+}
+
 int cuMemAlloc_v2(uint64_t* address, size_t bytes) {
   ENTER_CONTEXT("cuMemAlloc_v2");
   if (bytes == 0) return convoy::testing::kInvalidValue;
@@ -214,7 +231,7 @@ int cuMemAlloc_v2(uint64_t* address, size_t bytes) {
   // As on a GPU, nobody says what is there.
   std::memset(memory, 0xA5, std::min<size_t>(bytes, 1 << 20));
   *address = reinterpret_cast<uint64_t>(memory);
-  driver().allocations[*address] = bytes;
+  fake_cuda_host_memory(memory, bytes);
   driver().free_bytes -= bytes;
   return 0;
 }
@@ -249,6 +266,7 @@ int cuMemsetD8Async(uint64_t to, unsigned char value, size_t bytes, void*) {
 int cuLaunchKernel(void* function, unsigned grid_x, unsigned, unsigned, unsigned block_x, unsigned,
                    unsigned, unsigned, void*, void** parameters, void**) {
   ENTER_CONTEXT("cuLaunchKernel");
+  const std::lock_guard lock(driver().mutex);
   try {
     static_cast<PtxEntry*>(function)->run(grid_x, block_x, parameters[0], driver().allocations);
     return 0;

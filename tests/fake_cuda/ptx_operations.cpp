@@ -14,12 +14,14 @@ using Numbers = uint64_t*;
 
 template <class T>
 T read(uint64_t bits) {
+  if constexpr (sizeof(T) < 4) return static_cast<T>(bits);
   if constexpr (sizeof(T) == 4) return std::bit_cast<T>(static_cast<uint32_t>(bits));
   if constexpr (sizeof(T) == 8) return std::bit_cast<T>(bits);
 }
 
 template <class T>
 uint64_t bits_of(T value) {
+  if constexpr (sizeof(T) < 4) return std::make_unsigned_t<T>(value);
   if constexpr (sizeof(T) == 4) return std::bit_cast<uint32_t>(value);
   if constexpr (sizeof(T) == 8) return std::bit_cast<uint64_t>(value);
 }
@@ -30,88 +32,94 @@ void binary(const PtxInstruction& i, Numbers n, Function function) {
 }
 
 #define BINARY(type, expression)                                           \
-  [](const PtxInstruction& i, Numbers n, const PtxAllocations&) {          \
+  [](const PtxInstruction& i, Numbers n, PtxMemory&) {                     \
     binary<type>(i, n, [](type a, type b) -> type { return expression; }); \
   }
 #define COMPARE(type, expression)                                          \
-  [](const PtxInstruction& i, Numbers n, const PtxAllocations&) {          \
+  [](const PtxInstruction& i, Numbers n, PtxMemory&) {                     \
     const type a = read<type>(n[i.from[0]]), b = read<type>(n[i.from[1]]); \
     n[i.to[0]] = (expression) ? 1 : 0;                                     \
   }
-#define UNARY(to_type, from_type, expression)                     \
-  [](const PtxInstruction& i, Numbers n, const PtxAllocations&) { \
-    const from_type a = read<from_type>(n[i.from[0]]);            \
-    n[i.to[0]] = bits_of<to_type>(expression);                    \
+#define UNARY(to_type, from_type, expression)          \
+  [](const PtxInstruction& i, Numbers n, PtxMemory&) { \
+    const from_type a = read<from_type>(n[i.from[0]]); \
+    n[i.to[0]] = bits_of<to_type>(expression);         \
   }
 
-void move(const PtxInstruction& i, Numbers n, const PtxAllocations&) { n[i.to[0]] = n[i.from[0]]; }
+void move(const PtxInstruction& i, Numbers n, PtxMemory&) { n[i.to[0]] = n[i.from[0]]; }
 
 // mov.b64 {low, high}, x.
-void split(const PtxInstruction& i, Numbers n, const PtxAllocations&) {
+template <int kBits>
+void split(const PtxInstruction& i, Numbers n, PtxMemory&) {
   const uint64_t both = n[i.from[0]];
-  n[i.to[0]] = both & 0xFFFFFFFFu;
-  n[i.to[1]] = both >> 32;
+  n[i.to[0]] = both & ((uint64_t{1} << kBits / 2) - 1);
+  n[i.to[1]] = both >> kBits / 2;
 }
 
-void select(const PtxInstruction& i, Numbers n, const PtxAllocations&) {
+template <int kBits>
+void join(const PtxInstruction& i, Numbers n, PtxMemory&) {
+  n[i.to[0]] = n[i.from[0]] | n[i.from[1]] << kBits / 2;
+}
+
+void select(const PtxInstruction& i, Numbers n, PtxMemory&) {
   n[i.to[0]] = n[i.from[2]] != 0 ? n[i.from[0]] : n[i.from[1]];
 }
 
 template <class T>
-void multiply_add(const PtxInstruction& i, Numbers n, const PtxAllocations&) {
+void multiply_add(const PtxInstruction& i, Numbers n, PtxMemory&) {
   n[i.to[0]] =
       bits_of<T>(std::fma(read<T>(n[i.from[0]]), read<T>(n[i.from[1]]), read<T>(n[i.from[2]])));
 }
 
-void multiply_add_integer(const PtxInstruction& i, Numbers n, const PtxAllocations&) {
+void multiply_add_integer(const PtxInstruction& i, Numbers n, PtxMemory&) {
   n[i.to[0]] = static_cast<uint32_t>(n[i.from[0]] * n[i.from[1]] + n[i.from[2]]);
 }
 
-void extract_bits(const PtxInstruction& i, Numbers n, const PtxAllocations&) {
+void extract_bits(const PtxInstruction& i, Numbers n, PtxMemory&) {
   const auto length = static_cast<uint32_t>(n[i.from[2]]);
   const uint32_t shifted = static_cast<uint32_t>(n[i.from[0]]) >> n[i.from[1]];
   n[i.to[0]] = length >= 32 ? shifted : shifted & ((1u << length) - 1);
 }
 
-uint8_t* checked(uint64_t address, uint64_t bytes, const PtxAllocations& allocations) {
-  auto after = allocations.upper_bound(address);
-  const bool inside = after != allocations.begin() &&
-                      address + bytes <= std::prev(after)->first + std::prev(after)->second;
-  if (!inside || address % bytes != 0)
-    throw PtxError(fmt::format("{} bytes at {:#x} are not of any allocation", bytes, address));
-  return reinterpret_cast<uint8_t*>(address);
+enum class Space { Own, Global, Shared };  // Own: of the thread, or the parameters
+
+template <class T, Space kSpace>
+uint8_t* place_of(const PtxInstruction& i, Numbers n, bool writes, PtxMemory& memory) {
+  const uint64_t address = n[i.from[0]] + static_cast<uint64_t>(i.offset);
+  if constexpr (kSpace == Space::Global)
+    return memory.global(i.place, address, i.count * sizeof(T));
+  else if constexpr (kSpace == Space::Shared)
+    return memory.shared(address, i.count * sizeof(T), writes);
+  else
+    return reinterpret_cast<uint8_t*>(address);
 }
 
-template <class T, bool kChecked>
-T* place_of(const PtxInstruction& i, Numbers n, uint32_t address, uint32_t at,
-            const PtxAllocations& allocations) {
-  const uint64_t place = n[address] + static_cast<uint64_t>(i.offset) + at * sizeof(T);
-  if constexpr (kChecked) return reinterpret_cast<T*>(checked(place, sizeof(T), allocations));
-  return reinterpret_cast<T*>(place);
-}
-
-template <class T, bool kChecked>
-void load(const PtxInstruction& i, Numbers n, const PtxAllocations& allocations) {
+template <class T, Space kSpace>
+void load(const PtxInstruction& i, Numbers n, PtxMemory& memory) {
+  const uint8_t* const from = place_of<T, kSpace>(i, n, false, memory);
   for (uint32_t at = 0; at < i.count; ++at) {
     T value;
-    std::memcpy(&value, place_of<T, kChecked>(i, n, i.from[0], at, allocations), sizeof value);
+    std::memcpy(&value, from + at * sizeof value, sizeof value);
     n[i.to[at]] = value;
   }
 }
 
-template <class T, bool kChecked>
-void store(const PtxInstruction& i, Numbers n, const PtxAllocations& allocations) {
+template <class T, Space kSpace>
+void store(const PtxInstruction& i, Numbers n, PtxMemory& memory) {
+  uint8_t* const to = place_of<T, kSpace>(i, n, true, memory);
   for (uint32_t at = 0; at < i.count; ++at) {
     const T value = static_cast<T>(n[i.from[1 + at]]);
-    std::memcpy(place_of<T, kChecked>(i, n, i.from[0], at, allocations), &value, sizeof value);
+    std::memcpy(to + at * sizeof value, &value, sizeof value);
   }
 }
 
 template <class T>
-void atomic_add(const PtxInstruction& i, Numbers n, const PtxAllocations& allocations) {
-  T* const place = place_of<T, true>(i, n, i.from[0], 0, allocations);
-  const T before = *place;
-  *place = before + static_cast<T>(n[i.from[1]]);
+void atomic_add(const PtxInstruction& i, Numbers n, PtxMemory& memory) {
+  uint8_t* const place = place_of<T, Space::Global>(i, n, true, memory);
+  T before;
+  std::memcpy(&before, place, sizeof before);
+  const T after = before + static_cast<T>(n[i.from[1]]);
+  std::memcpy(place, &after, sizeof after);
   n[i.to[0]] = before;
 }
 
@@ -120,34 +128,36 @@ double to_nearest(double value) { return std::nearbyint(value); }
 using Table = std::map<std::string, PtxInstruction::Run>;
 
 void add_moves(Table& table) {
-  for (const char* type : {"u32", "b32", "s32", "f32", "u64", "b64", "s64", "f64", "pred"})
+  for (const char* type :
+       {"u16", "b16", "u32", "b32", "s32", "f32", "u64", "b64", "s64", "f64", "pred"})
     table[fmt::format("mov.{}", type)] = move;
-  for (const char* type : {"u32", "b32", "s32", "f32", "u64", "b64", "s64", "f64"})
+  for (const char* type : {"u16", "b16", "u32", "b32", "s32", "f32", "u64", "b64", "s64", "f64"})
     table[fmt::format("selp.{}", type)] = select;
-  table["mov.split"] = split;
+  table["mov.b64.split"] = split<64>;
+  table["mov.b32.split"] = split<32>;
+  table["mov.b64.join"] = join<64>;
+  table["mov.b32.join"] = join<32>;
   for (const char* name : {"cvta.to.global.u64", "cvta.local.u64", "cvta.global.u64"})
     table[name] = move;
 }
 
+template <class T>
+void add_memory_of(Table& table, const char* type) {
+  table[fmt::format("ld.param.{}", type)] = load<T, Space::Own>;
+  table[fmt::format("ld.global.{}", type)] = load<T, Space::Global>;
+  table[fmt::format("st.global.{}", type)] = store<T, Space::Global>;
+  table[fmt::format("ld.shared.{}", type)] = load<T, Space::Shared>;
+  table[fmt::format("st.shared.{}", type)] = store<T, Space::Shared>;
+  table[fmt::format("ld.local.{}", type)] = table[fmt::format("ld.{}", type)] = load<T, Space::Own>;
+  table[fmt::format("st.local.{}", type)] = table[fmt::format("st.{}", type)] =
+      store<T, Space::Own>;
+}
+
 void add_memory(Table& table) {
-  for (const char* type : {"u32", "b32", "s32", "f32"}) {
-    table[fmt::format("ld.param.{}", type)] = load<uint32_t, false>;
-    table[fmt::format("ld.global.{}", type)] = load<uint32_t, true>;
-    table[fmt::format("st.global.{}", type)] = store<uint32_t, true>;
-    table[fmt::format("ld.local.{}", type)] = table[fmt::format("ld.{}", type)] =
-        load<uint32_t, false>;
-    table[fmt::format("st.local.{}", type)] = table[fmt::format("st.{}", type)] =
-        store<uint32_t, false>;
-  }
-  for (const char* type : {"u64", "b64", "s64", "f64"}) {
-    table[fmt::format("ld.param.{}", type)] = load<uint64_t, false>;
-    table[fmt::format("ld.global.{}", type)] = load<uint64_t, true>;
-    table[fmt::format("st.global.{}", type)] = store<uint64_t, true>;
-    table[fmt::format("ld.local.{}", type)] = table[fmt::format("ld.{}", type)] =
-        load<uint64_t, false>;
-    table[fmt::format("st.local.{}", type)] = table[fmt::format("st.{}", type)] =
-        store<uint64_t, false>;
-  }
+  for (const char* type : {"u8", "b8"}) add_memory_of<uint8_t>(table, type);
+  for (const char* type : {"u16", "b16"}) add_memory_of<uint16_t>(table, type);
+  for (const char* type : {"u32", "b32", "s32", "f32"}) add_memory_of<uint32_t>(table, type);
+  for (const char* type : {"u64", "b64", "s64", "f64"}) add_memory_of<uint64_t>(table, type);
   table["atom.global.add.u32"] = table["atom.add.u32"] = atomic_add<uint32_t>;
   table["atom.global.add.u64"] = table["atom.add.u64"] = atomic_add<uint64_t>;
 }
@@ -161,19 +171,27 @@ void add_integers(Table& table) {
   table["mul.lo.s64"] = table["mul.lo.u64"] = BINARY(uint64_t, a * b);
   table["mul.hi.u32"] = BINARY(uint32_t, static_cast<uint32_t>((uint64_t{a} * b) >> 32));
   table["mad.lo.s32"] = table["mad.lo.u32"] = multiply_add_integer;
-  table["mul.wide.u32"] = [](const PtxInstruction& i, Numbers n, const PtxAllocations&) {
+  table["mul.wide.u32"] = [](const PtxInstruction& i, Numbers n, PtxMemory&) {
     n[i.to[0]] =
         uint64_t{static_cast<uint32_t>(n[i.from[0]])} * static_cast<uint32_t>(n[i.from[1]]);
   };
+  table["div.u32"] = BINARY(uint32_t, b == 0 ? ~0u : a / b);
+  table["rem.u32"] = BINARY(uint32_t, b == 0 ? a : a % b);
+  table["div.u64"] = BINARY(uint64_t, b == 0 ? ~uint64_t{0} : a / b);
+  table["rem.u64"] = BINARY(uint64_t, b == 0 ? a : a % b);
+  table["min.u64"] = BINARY(uint64_t, a < b ? a : b);
+  table["max.u64"] = BINARY(uint64_t, a > b ? a : b);
   table["min.u32"] = BINARY(uint32_t, a < b ? a : b);
   table["max.u32"] = BINARY(uint32_t, a > b ? a : b);
   table["min.s32"] = BINARY(int32_t, a < b ? a : b);
   table["max.s32"] = BINARY(int32_t, a > b ? a : b);
-  for (const char* bits : {"b32", "b64", "pred"}) {
+  for (const char* bits : {"b16", "b32", "b64", "pred"}) {
     table[fmt::format("and.{}", bits)] = BINARY(uint64_t, a & b);
     table[fmt::format("or.{}", bits)] = BINARY(uint64_t, a | b);
     table[fmt::format("xor.{}", bits)] = BINARY(uint64_t, a ^ b);
   }
+  table["neg.s32"] = UNARY(uint32_t, uint32_t, 0 - a);
+  table["neg.s64"] = UNARY(uint64_t, uint64_t, 0 - a);
   table["not.b32"] = UNARY(uint32_t, uint32_t, ~a);
   table["not.pred"] = UNARY(uint64_t, uint64_t, a ^ 1);
   table["shl.b32"] = BINARY(uint32_t, b < 32 ? a << b : 0);
@@ -189,6 +207,8 @@ void add_floats(Table& table) {
   table["sub.rn.f32"] = BINARY(float, a - b);
   table["mul.rn.f32"] = BINARY(float, a* b);
   table["fma.rn.f32"] = multiply_add<float>;
+  table["div.rn.f32"] = BINARY(float, a / b);
+  table["rcp.rn.f32"] = UNARY(float, float, 1 / a);
   table["sqrt.rn.f32"] = UNARY(float, float, std::sqrt(a));
   table["add.rn.f64"] = BINARY(double, a + b);
   table["sub.rn.f64"] = BINARY(double, a - b);
@@ -209,6 +229,12 @@ void add_conversions(Table& table) {
   table["cvt.u64.u32"] = UNARY(uint64_t, uint32_t, uint64_t{a});
   table["cvt.s64.s32"] = UNARY(int64_t, int32_t, int64_t{a});
   table["cvt.u32.u64"] = UNARY(uint32_t, uint64_t, static_cast<uint32_t>(a));
+  table["cvt.u32.u16"] = UNARY(uint32_t, uint16_t, uint32_t{a});
+  table["cvt.u64.u16"] = UNARY(uint64_t, uint16_t, uint64_t{a});
+  table["cvt.u16.u32"] = UNARY(uint16_t, uint32_t, static_cast<uint16_t>(a));
+  table["cvt.u16.u64"] = UNARY(uint16_t, uint64_t, static_cast<uint16_t>(a));
+  table["cvt.rn.f32.u32"] = UNARY(float, uint32_t, static_cast<float>(a));
+  table["cvt.rn.f32.u64"] = UNARY(float, uint64_t, static_cast<float>(a));
   table["cvt.rn.f32.s32"] = UNARY(float, int32_t, static_cast<float>(a));
   table["cvt.f64.f32"] = UNARY(double, float, double{a});
   table["cvt.rni.f64.f64"] = UNARY(double, double, to_nearest(a));
@@ -243,11 +269,27 @@ void add_comparisons(Table& table) {
   table["setp.leu." name] = COMPARE(type, !(a > b));          \
   table["setp.gtu." name] = COMPARE(type, !(a <= b));         \
   table["setp.geu." name] = COMPARE(type, !(a < b));
+  table["setp.nan.f32"] = COMPARE(float, a != a || b != b);
+  table["setp.num.f32"] = COMPARE(float, a == a && b == b);
   COMPARE_UNORDERED("f32", float)
   COMPARE_UNORDERED("f64", double)
 }
 
-Table make_table() {
+// As far off as the manual allows, so that a test that passes here says something about every GPU.
+void add_approximations(Table& table) {
+  // Exact at 0.
+  table["ex2.approx.f32"] =
+      UNARY(float, float, a == 0 ? 1.0f : static_cast<float>(std::exp2(double{a}) * (1 + 0x1p-22)));
+  table["lg2.approx.f32"] =
+      UNARY(float, float,
+            a > 0.5f && a < 2 ? static_cast<float>(std::log2(double{a}) + 0x1p-22)
+                              : static_cast<float>(std::log2(double{a}) * (1 + 0x1p-22)));
+  table["div.approx.f32"] =
+      BINARY(float, std::fabs(b) > 0x1p126f ? (std::isinf(a) ? NAN : a * 0)
+                                            : static_cast<float>(double{a} / b * (1 + 0x1p-22)));
+}
+
+Table make_table(PtxResults results) {
   Table table;
   add_moves(table);
   add_memory(table);
@@ -255,13 +297,16 @@ Table make_table() {
   add_floats(table);
   add_conversions(table);
   add_comparisons(table);
+  if (results == PtxResults::WithinBounds) add_approximations(table);
   return table;
 }
 
 }  // namespace
 
-PtxInstruction::Run ptx_operation(const std::string& name) {
-  static const Table table = make_table();
+PtxInstruction::Run ptx_operation(const std::string& name, PtxResults results) {
+  static const Table exact = make_table(PtxResults::Exact);
+  static const Table all = make_table(PtxResults::WithinBounds);
+  const Table& table = results == PtxResults::Exact ? exact : all;
   const auto found = table.find(name);
   return found == table.end() ? nullptr : found->second;
 }

@@ -10,6 +10,6 @@
 namespace convoy::testing {
 
 // By its full name, "fma.rn.f32". Null: not known.
-PtxInstruction::Run ptx_operation(const std::string& name);
+PtxInstruction::Run ptx_operation(const std::string& name, PtxResults results);
 
 }  // namespace convoy::testing

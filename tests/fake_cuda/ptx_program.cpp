@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <regex>
 
+#include "fake_cuda/ptx_block.h"
 #include "fake_cuda/ptx_operations.h"
 
 namespace convoy::testing {
@@ -47,13 +48,27 @@ std::string inner(const std::string& text) { return text.substr(1, text.size() -
 // Reads one entry, statement by statement.
 class PtxReader {
  public:
-  explicit PtxReader(PtxEntry& entry) : entry_(entry) {
+  PtxReader(PtxEntry& entry, PtxResults results) : entry_(entry), results_(results) {
     entry_.initial_.resize(kFirstFreeRegister);
     for (const auto& [name, number] : std::map<std::string, uint32_t>{{"%tid.x", kThreadX},
                                                                       {"%ctaid.x", kBlockX},
                                                                       {"%ntid.x", kBlockThreadsX},
                                                                       {"%nctaid.x", kBlocksX}})
       registers_[name] = number;
+  }
+
+  // Variables that stand outside of entries.
+  void read_module(const std::string& text) {
+    std::string statement;
+    for (const char letter : text) {
+      if (letter != ';') {
+        statement += letter;
+        continue;
+      }
+      if (const size_t shared = statement.find(".shared "); shared != std::string::npos)
+        add_shared(statement.substr(shared));
+      statement.clear();
+    }
   }
 
   void read(const std::string& body) {
@@ -71,6 +86,9 @@ class PtxReader {
     }
     if (const std::string rest = trimmed(statement); !rest.empty() && rest != "}")
       throw PtxError("unfinished: " + rest);
+    PtxInstruction end;
+    end.kind = PtxInstruction::Kind::Exit;
+    entry_.instructions_.push_back(end);
     for (const auto& [instruction, label] : jumps_) {
       if (!labels_.contains(label)) throw PtxError("no label " + label);
       entry_.instructions_[instruction].target = labels_[label];
@@ -83,6 +101,7 @@ class PtxReader {
     while (!text.empty() && (text.front() == '{' || text.front() == '}'))
       text = trimmed(text.substr(1));
     if (text.empty() || text.starts_with(".reg") || text.starts_with(".pragma")) return;
+    if (text.starts_with(".shared")) return add_shared(text);
     if (text.starts_with(".local")) {
       std::smatch match;
       if (!std::regex_search(text, match, std::regex(R"((\w+)\[(\d+)\]$)")))
@@ -92,6 +111,7 @@ class PtxReader {
       return;
     }
     PtxInstruction instruction;
+    instruction.place = static_cast<uint32_t>(entry_.instructions_.size());
     if (text.front() == '@') {
       const size_t end = text.find_first_of(kSpace);
       instruction.guard_value = text[1] != '!';
@@ -103,28 +123,48 @@ class PtxReader {
     entry_.instructions_.push_back(instruction);
   }
 
+  void add_shared(const std::string& text) {
+    std::smatch match;
+    if (!std::regex_search(text, match, std::regex(R"(\.align (\d+) \.b8 ([\w$]+)\[(\d+)\])")))
+      throw PtxError("not known: " + text);
+    const uint64_t align = std::stoull(match[1]);
+    entry_.shared_bytes_ = (entry_.shared_bytes_ + align - 1) / align * align;
+    registers_[match[2]] = static_cast<uint32_t>(entry_.initial_.size());
+    entry_.initial_.push_back(kSharedBegin + entry_.shared_bytes_);
+    entry_.shared_bytes_ += std::stoull(match[3]);
+  }
+
   void decode(const std::string& text, PtxInstruction& instruction) {
     const size_t end = text.find_first_of(kSpace);
     std::string name = text.substr(0, end);
     const std::string rest = end == std::string::npos ? "" : trimmed(text.substr(end));
     if (name == "bra" || name == "bra.uni") {
+      instruction.kind = PtxInstruction::Kind::Jump;
       jumps_.emplace_back(entry_.instructions_.size(), rest);
       return;
     }
     if (name == "ret") {
-      instruction.target = PTRDIFF_MAX;
+      instruction.kind = PtxInstruction::Kind::Exit;
+      return;
+    }
+    if (name == "bar.sync" && rest == "0") {
+      instruction.kind = PtxInstruction::Kind::Barrier;
       return;
     }
     const std::vector<std::string> operands = operands_of(rest);
     name = std::regex_replace(name, std::regex(R"(\.v[24]\.)"), ".");
-    if (name == "mov.b64" && operands.at(0).starts_with("{")) name = "mov.split";
-    instruction.run = ptx_operation(name);
-    if (instruction.run == nullptr || operands.empty()) throw PtxError("not known: " + text);
+    if (name.starts_with("mov.b") && operands.at(0).starts_with("{")) name += ".split";
+    if (name.starts_with("mov.b") && operands.at(1).starts_with("{")) name += ".join";
+    if (name == "shfl.sync.bfly.b32") instruction.kind = PtxInstruction::Kind::Shuffle;
+    instruction.run = ptx_operation(name, results_);
+    const bool known =
+        instruction.run != nullptr || instruction.kind == PtxInstruction::Kind::Shuffle;
+    if (!known || operands.empty()) throw PtxError("not known: " + text);
     const bool stores = name.starts_with("st.");
     std::vector<uint32_t> to, from;
     for (size_t at = 0; at < operands.size(); ++at)
       add_operand(operands[at], instruction, at == 0 && !stores ? to : from);
-    if (to.size() > 4 || from.size() > 4) throw PtxError("not known: " + text);
+    if (to.size() > 4 || from.size() > 5) throw PtxError("not known: " + text);
     std::copy(to.begin(), to.end(), instruction.to);
     std::copy(from.begin(), from.end(), instruction.from);
     instruction.count = static_cast<uint32_t>(stores ? from.size() - 1 : to.size());
@@ -166,46 +206,38 @@ class PtxReader {
   }
 
   PtxEntry& entry_;
+  PtxResults results_;
   std::map<std::string, uint32_t> registers_;
   std::map<std::string, int64_t> labels_;
   std::vector<std::pair<size_t, std::string>> jumps_;
 };
 
-PtxEntry::PtxEntry(const std::string& body) { PtxReader(*this).read(body); }
+PtxEntry::PtxEntry(const std::string& module_text, const std::string& body, PtxResults results) {
+  PtxReader reader(*this, results);
+  reader.read_module(module_text);
+  reader.read(body);
+}
 
 void PtxEntry::run(uint32_t num_blocks, uint32_t block_threads, const void* parameters,
                    const PtxAllocations& allocations) const {
-  std::vector<uint64_t> numbers = initial_;
-  std::vector<uint64_t> locals(local_bytes_ / 8 + 1);
-  numbers[kBlocksX] = num_blocks;
-  numbers[kBlockThreadsX] = block_threads;
-  numbers[kParameters] = reinterpret_cast<uint64_t>(parameters);
-  numbers[kLocals] = reinterpret_cast<uint64_t>(locals.data());
-  const auto end = static_cast<int64_t>(instructions_.size());
-  for (uint64_t thread = 0; thread < uint64_t{num_blocks} * block_threads; ++thread) {
-    numbers[kBlockX] = thread / block_threads;
-    numbers[kThreadX] = thread % block_threads;
-    for (int64_t at = 0; at < end;) {
-      const PtxInstruction& instruction = instructions_[static_cast<size_t>(at)];
-      ++at;
-      if (instruction.guard >= 0 &&
-          (numbers[static_cast<size_t>(instruction.guard)] != 0) != instruction.guard_value)
-        continue;
-      if (instruction.run == nullptr) {
-        at = instruction.target;
-      } else {
-        instruction.run(instruction, numbers.data(), allocations);
-      }
-    }
-  }
+  PtxMemory memory(allocations, instructions_.size(), shared_bytes_);
+  PtxBlock threads(*this, num_blocks, block_threads, parameters, memory);
+  for (uint32_t block = 0; block < num_blocks; ++block) threads.run(block);
 }
 
-std::map<std::string, PtxEntry> read_ptx(const std::string& text) {
+void PtxEntry::run_block(uint32_t block, uint32_t num_blocks, uint32_t block_threads,
+                         const void* parameters, const PtxAllocations& allocations) const {
+  PtxMemory memory(allocations, instructions_.size(), shared_bytes_);
+  PtxBlock(*this, num_blocks, block_threads, parameters, memory).run(block);
+}
+
+std::map<std::string, PtxEntry> read_ptx(const std::string& text, PtxResults results) {
   const std::string plain = without_comments(text);
   if (plain.find(".version") == std::string::npos || plain.find(".target") == std::string::npos)
     throw PtxError("not PTX");
   std::map<std::string, PtxEntry> entries;
   const std::string mark = ".visible .entry ";
+  const std::string module_text = plain.substr(0, plain.find(mark));
   for (size_t at = plain.find(mark); at != std::string::npos; at = plain.find(mark, at)) {
     at += mark.size();
     const std::string name = plain.substr(at, plain.find('(', at) - at);
@@ -213,7 +245,7 @@ std::map<std::string, PtxEntry> read_ptx(const std::string& text) {
     const size_t end = plain.find("\n}", at);
     if (begin == std::string::npos || end == std::string::npos)
       throw PtxError("unfinished " + name);
-    entries.emplace(name, PtxEntry(plain.substr(begin + 2, end - begin - 2)));
+    entries.emplace(name, PtxEntry(module_text, plain.substr(begin + 2, end - begin - 2), results));
     at = end;
   }
   return entries;

@@ -1,61 +1,70 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Enough of PTX, NVIDIA's virtual instruction set, to run Convoy's kernels on a CPU as a GPU would:
-// the text is what a driver would compile. Of the floating operations only those are known whose
-// result IEEE 754 decides (.rn, no .ftz, no .approx, no mul and add that a driver may join), so a
-// kernel that could give other bits on some GPU does not load.
+// the text is what a driver would compile. Threads run one after another, each until it must meet
+// others at a shuffle or a barrier.
 #pragma once
 
 #include <cstdint>
 #include <map>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "fake_cuda/ptx_memory.h"
+
 namespace convoy::testing {
 
-// Text that is no PTX, or PTX that is not known here; an access outside of what was allocated.
-class PtxError : public std::runtime_error {
- public:
-  using std::runtime_error::runtime_error;
+// Which floating operations are known.
+enum class PtxResults {
+  // Those whose result IEEE 754 decides (.rn, no .ftz, no .approx, no mul and add that a driver may
+  // join): a kernel that could give other bits on some GPU does not load.
+  Exact,
+  // The approximate ones too, as far off as NVIDIA's manual allows.
+  WithinBounds,
 };
 
 // Numbers of a thread: 64 bits each, narrower ones in the lower bits. Special ones come first.
 enum PtxRegister : uint32_t { kThreadX, kBlockX, kBlockThreadsX, kBlocksX, kParameters, kLocals };
 inline constexpr uint32_t kFirstFreeRegister = 6;
 
-// What lies in memory, by its first byte.
-using PtxAllocations = std::map<uint64_t, uint64_t>;
-
 struct PtxInstruction {
-  using Run = void (*)(const PtxInstruction& instruction, uint64_t* numbers,
-                       const PtxAllocations& allocations);
+  using Run = void (*)(const PtxInstruction& instruction, uint64_t* numbers, PtxMemory& memory);
+  enum class Kind { Operation, Jump, Exit, Shuffle, Barrier };
 
-  Run run = nullptr;
+  Kind kind = Kind::Operation;
+  Run run = nullptr;   // of an operation
+  uint32_t place = 0;  // its own index
   int64_t guard = -1;  // register; -1 = always
   bool guard_value = true;
   uint32_t to[4] = {};
-  uint32_t from[4] = {};
+  uint32_t from[5] = {};
   uint32_t count = 1;   // of a vector
   int64_t offset = 0;   // of an address
-  int64_t target = -1;  // of a jump: an index, or one past the end
+  int64_t target = -1;  // of a jump: an index
 };
 
 class PtxEntry {
  public:
-  explicit PtxEntry(const std::string& body);  // between the braces
-  // All threads of a grid, one after another. `parameters` are what its one struct holds. Throws PtxError.
+  // `module_text` stands before the first entry; `body` between the braces. Throws PtxError.
+  PtxEntry(const std::string& module_text, const std::string& body, PtxResults results);
+  // All blocks of a grid, one after another. `parameters` are what its one struct holds. Throws
+  // PtxError.
   void run(uint32_t num_blocks, uint32_t block_threads, const void* parameters,
            const PtxAllocations& allocations) const;
+  // One of them alone.
+  void run_block(uint32_t block, uint32_t num_blocks, uint32_t block_threads,
+                 const void* parameters, const PtxAllocations& allocations) const;
 
  private:
   friend class PtxReader;
+  friend class PtxBlock;
   std::vector<PtxInstruction> instructions_;
   std::vector<uint64_t> initial_;  // numbers; immediates are there already
   uint32_t local_bytes_ = 0;
+  uint64_t shared_bytes_ = 0;
 };
 
 // Entries of a module by name. Throws PtxError.
-std::map<std::string, PtxEntry> read_ptx(const std::string& text);
+std::map<std::string, PtxEntry> read_ptx(const std::string& text, PtxResults results);
 
 }  // namespace convoy::testing

@@ -16,6 +16,7 @@
 #include <thread>
 
 #include "launch/launch_process.h"
+#include "load/slowdown.h"
 
 namespace convoy::testing {
 namespace {
@@ -213,7 +214,7 @@ TEST_F(FailureModesPrivileged, L04_UnkillableRankDoesNotHoldTheLauncher) {
   EXPECT_FALSE(end.timed_out);
   EXPECT_EQ(end.status, 128 + SIGTERM) << end.errors;
   EXPECT_NE(end.errors.find(fmt::format("process {}", frozen)), std::string::npos) << end.errors;
-  EXPECT_LT(end.seconds, 10);
+  EXPECT_LT(end.seconds, 10 * testing::slowdown());
   EXPECT_TRUE(is_alive(frozen));
   std::ofstream(cgroup / "freezer.state") << "THAWED" << std::flush;
   EXPECT_TRUE(nothing_left());

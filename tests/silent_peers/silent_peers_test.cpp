@@ -16,6 +16,7 @@
 #include "convoy/launch/launcher.h"
 #include "convoy/telemetry/flight_record_writer.h"
 #include "files/temporary_folder.h"
+#include "load/slowdown.h"
 
 namespace convoy::testing {
 namespace {
@@ -96,7 +97,7 @@ RANK(Stops, 60) {
 TEST_F(SilentPeers, Row4StoppedRankIsNamedWithinTenSeconds) {
   run(plan(3, "Stops"));
   EXPECT_EQ(report_.exit_code, 13);
-  EXPECT_LT(seconds_, 12);  // ten, and what start and end take
+  EXPECT_LT(seconds_, 12 * testing::slowdown());  // ten, and what start and end take
   expect_in(text_, "is stopped (SIGSTOP): no heartbeat for ");
   expect_in(text_,
             "rank 2 never entered all_reduce #2 on group world (float32, 1,048,576 elements, "

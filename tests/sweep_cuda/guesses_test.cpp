@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Guess-and-check on a GPU against that on the CPU, bit for bit: under the fake driver, which runs the real PTX, and on
-// the first real GPU where there is one.
+// Guess-and-check on a GPU against that on the CPU, bit for bit: under the fake driver, which runs
+// the real PTX, and on the first real GPU where there is one.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -31,10 +31,10 @@ SsmProblem problem_of(const std::string& members, int64_t seed = 0) {
 class GuessesOnGpu : public ::testing::TestWithParam<bool> {
  protected:
   void SetUp() override {
-    const auto driver = std::make_shared<const Driver>(library_of(GetParam()));
+    const auto driver = std::make_shared<const nvidia::Driver>(library_of(GetParam()));
     if (GetParam() && !driver->problem().empty()) GTEST_SKIP() << driver->problem();
     ASSERT_EQ(driver->problem(), "");
-    if (kernel_text().empty()) GTEST_SKIP() << "built without clang++";
+    if (kernel_texts().empty()) GTEST_SKIP() << "built without clang++";
     device_ = std::make_shared<Device>(driver, 0, "0");
   }
 
@@ -58,7 +58,7 @@ INSTANTIATE_TEST_SUITE_P(Real, GuessesOnGpu, ::testing::Values(true));
 TEST_P(GuessesOnGpu, HaveKernelsThatLoad) {
   const DeviceUse use(*device_);
   void* module = nullptr;
-  const std::string all(kernel_text());
+  const std::string all(kernel_texts()[0]);
   EXPECT_EQ(use.driver().call().ModuleLoadDataEx(&module, all.c_str(), 0, nullptr, nullptr), 0);
   use.driver().call().ModuleUnload(module);
 }
@@ -102,7 +102,8 @@ TEST_P(GuessesOnGpu, AcceptAllNoneAndHugeLosses) {
   expect_same(problem_of(R"("student_dim": 5, "w": [0, 0, 0, 0])"), 0, 3001, Precision::Exact,
               3001);
   expect_same(problem_of(R"("student_dim": 5, "eps_train": 1e-30)"), 0, 500, Precision::Exact, 0);
-  // Squares beyond the largest term, losses beyond the largest number of the sums, odd units of both.
+  // Squares beyond the largest term, losses beyond the largest number of the sums, odd units of
+  // both.
   for (const char* sd : {"0.01", "3", "60", "3000"})
     expect_same(
         problem_of(fmt::format(R"("student_dim": 5, "eps_train": 1e300, "prior_sd": {})", sd)), 0,

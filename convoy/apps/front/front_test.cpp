@@ -195,9 +195,9 @@ TEST_F(Front, ConfigCheckNamesFileLineAndKey) {
   const Outcome wrong = run("config check run.yaml --json");
   EXPECT_EQ(wrong.code, 2);
   EXPECT_EQ(wrong.out, "");
-  EXPECT_NE(
-      wrong.err.find("run.yaml:4: unknown key `train.batch_sise`, did you mean `batch_size`?"),
-      std::string::npos);
+  EXPECT_NE(wrong.err.find(
+                "run.yaml:4: unknown key `train.batch_sise`, did you mean `train.batch_size`?"),
+            std::string::npos);
   const json error = wrong.last_error();
   EXPECT_EQ(error["file"], "run.yaml");
   EXPECT_EQ(error["line"], 4);

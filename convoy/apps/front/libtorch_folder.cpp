@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convoy/apps/front/libtorch_folder.h"
 
+#include <dlfcn.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
@@ -109,10 +110,30 @@ LibtorchFolder find_libtorch(const fs::path& program) {
   return found;
 }
 
+namespace {
+
+// What LibTorch would find out by failing: NVML may show GPUs that this driver can not compute on.
+std::string why_no_driver() {
+  constexpr int kCuda13 = 13'000;
+  void* const library = ::dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
+  if (library == nullptr) return "the driver's library libcuda.so.1 can not be opened";
+  const auto version_of = reinterpret_cast<int (*)(int*)>(::dlsym(library, "cuDriverGetVersion"));
+  int version = 0;
+  const bool known = version_of != nullptr && version_of(&version) == 0;
+  ::dlclose(library);
+  if (!known || version >= kCuda13) return {};
+  return fmt::format(
+      "the driver is for CUDA {}.{}, LibTorch 2.11 wants CUDA 13.0 (driver 580 or newer)",
+      version / 1000, version % 1000 / 10);
+}
+
+}  // namespace
+
 std::string why_no_cuda(const fs::path& program) {
   const fs::path folder = find_libtorch(program).folder;
   std::error_code ignored;
-  if (folder.empty() || fs::exists(folder / "lib/libtorch_cuda.so", ignored)) return {};
+  if (folder.empty()) return {};  // said when it is looked for
+  if (fs::exists(folder / "lib/libtorch_cuda.so", ignored)) return why_no_driver();
   return fmt::format(
       "the LibTorch in {} is without CUDA; name a torch 2.11 with CUDA in CONVOY_TORCH",
       folder.string());

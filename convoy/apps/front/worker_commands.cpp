@@ -71,7 +71,7 @@ int run_merge(Context& context, const std::vector<std::string>& arguments) {
   settings::ModelSourceFlags model;
   const std::vector<std::string> left =
       take_flags(context, {config::list_fields(one.devices)}, arguments, flags, model);
-  return run_worker_on_ranks(context, one, "merge", left);
+  return run_worker_on_ranks(context, one, "merge", left, "merge");
 }
 
 int run_bench(Context& context, const std::vector<std::string>& arguments) {
@@ -81,7 +81,7 @@ int run_bench(Context& context, const std::vector<std::string>& arguments) {
   settings::BenchGenerateFlags generate;
   const std::vector<std::string> left =
       take_flags(context, {config::list_fields(one.devices)}, arguments, flags, train, generate);
-  return run_worker_on_ranks(context, one, "bench", left);
+  return run_worker_on_ranks(context, one, "bench", left, "bench");
 }
 
 }  // namespace

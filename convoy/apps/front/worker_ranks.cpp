@@ -16,7 +16,9 @@ namespace convoy::apps {
 
 launch::SetupRequest worker_request(const Context& context, const launch::DeviceFlags& devices) {
   launch::SetupRequest request;
-  request.own_program = {.devices = devices.devices, .why_no_cuda = why_no_cuda(context.program)};
+  request.own_program = {
+      .devices = devices.devices == "gpu" ? "cuda" : devices.devices,
+      .why_no_cuda = [program = context.program] { return why_no_cuda(program); }};
   return request;
 }
 
@@ -39,6 +41,7 @@ int run_worker_on_ranks(const Context& context, const HostRanks& ranks, const st
                         const std::vector<std::string>& arguments, const std::string& alone) {
   launch::SetupRequest request = worker_request(context, ranks.devices);
   static_cast<launch::HostRankFlags&>(request.members) = ranks.members;
+  request.own_program->one_rank = !alone.empty();
   // Ranks of this host alone: a job system or launcher around says nothing about them.
   request.members.env_source = "none";
   const launch::JobSetup setup = launch::set_up_job(request, launch::process_environment());

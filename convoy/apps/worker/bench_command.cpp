@@ -15,6 +15,7 @@
 
 #include "convoy/apps/worker/worker_command.h"
 #include "convoy/base/error.h"
+#include "convoy/base/suggest.h"
 #include "convoy/recipes/bench_generate.h"
 #include "convoy/recipes/bench_train.h"
 
@@ -126,11 +127,12 @@ int bench_train(const settings::BenchFlags& flags, const settings::BenchTrainFla
     std::cout << recipes::bench_train(flags, train, devices).dump() << std::endl;
     return 0;
   }
-  Json result = run_in_turn({.name = "train",
-                             .script = "hf_train.py",
-                             .work = fmt::format("--mode {} --seq {} --batch {} --steps {}",
-                                                 train.mode, train.seq, train.batch, train.steps)},
-                            flags, devices);
+  Json result = run_in_turn(
+      {.name = "train",
+       .script = "hf_train.py",
+       .work = fmt::format("--mode {} --seq {} --batch {} --steps {}{}", train.mode, train.seq,
+                           train.batch, train.steps, train.recompute ? " --recompute" : "")},
+      flags, devices);
   result["tokens_per_s_ratio"] = compared(result, Json::json_pointer("/tokens_per_s")).ratio;
   result["peak_memory_ratio"] = compared(result, memory_figure(result)).ratio;
   if (json)
@@ -210,9 +212,11 @@ int bench_command(const Arguments& arguments) {
     parse(config::list_fields(generate));
     return bench_generate(flags, generate, ranks.devices, worker.json);
   }
-  throw ConfigError(
-      fmt::format("wanted the name of a benchmark first, train or generate, found `{}`", name),
-      {.hint = "convoy bench train --mode lora"});
+  throw ConfigError(name.empty() || name.starts_with("-")
+                        ? "wanted the name of a benchmark first, train or generate"
+                        : fmt::format("there is no benchmark `{}`{}; wanted train or generate",
+                                      name, did_you_mean(name, {"train", "generate"})),
+                    {.hint = "convoy bench train --mode lora"});
 }
 
 }  // namespace convoy::apps

@@ -48,15 +48,31 @@ int report(Error error, bool json) {
 
 // `details` of a device say what it has and what was asked of it.
 IoError out_of_memory(const std::string& command, const std::string& details = "") {
-  return IoError(details.empty() ? "out of memory" : "out of memory: " + details,
-                 {.hint = command == "train" ? "lower train.batch_size or model.max_seq_len"
-                                             : "lower --batch-size"});
+  return IoError(
+      details.empty() ? "out of memory" : "out of memory: " + details,
+      {.hint = command == "train"   ? "lower train.batch_size or model.max_seq_len"
+               : command == "bench" ? "lower --batch or --seq, or take a smaller --geometry"
+               : command == "merge" ? "merge on the CPU: --devices cpu"
+                                    : "lower --batch-size"});
 }
 
 // c10::alloc_cpu throws a plain error: "not enough memory" in some versions, "can't allocate memory" in others.
 bool is_out_of_memory(const std::string& message) {
   return message.find("DefaultCPUAllocator") != std::string::npos ||
          message.find("not enough memory") != std::string::npos;
+}
+
+// What CUDA's own libraries answer; only its runtime's errors have a type.
+bool is_of_device(const std::string& message) {
+  for (const char* word : {"CUDA error", "CUBLAS_STATUS", "cuBLAS", "cuDNN", "no kernel image"})
+    if (message.find(word) != std::string::npos) return true;
+  return false;
+}
+
+DeviceError failed_device(const std::string& message) {
+  return DeviceError(
+      fmt::format("the GPU refused: {}", message.substr(0, message.find('\n'))),
+      {.hint = "nvidia-smi shows its state; tools/gpu_check.sh finds out what works on it"});
 }
 
 StateError bug(const std::string& message) {
@@ -76,8 +92,11 @@ int run(const Arguments& arguments) {
     return report(out_of_memory(command), json);
   } catch (const c10::OutOfMemoryError& error) {
     return report(out_of_memory(command, error.what_without_backtrace()), json);
+  } catch (const c10::AcceleratorError& error) {
+    return report(failed_device(error.what_without_backtrace()), json);
   } catch (const c10::Error& error) {
     const std::string message = error.what_without_backtrace();
+    if (is_of_device(message)) return report(failed_device(message), json);
     return report(is_out_of_memory(message) ? Error(out_of_memory(command)) : bug(message), json);
   } catch (const std::system_error& error) {
     return report(IoError(fmt::format("the system refused: {}", error.what()),

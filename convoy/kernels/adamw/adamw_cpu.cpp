@@ -1,28 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // One pass over each parameter, in order, so that equal inputs give equal bits.
-#include <cmath>
-
 #include "convoy/kernels/adamw/adamw_ops.h"
 #include "convoy/kernels/simd/element.h"
 #include "convoy/kernels/simd/simd_kernels.h"
 
 namespace convoy::kernels {
 namespace {
-
-AdamWFactors factors_of(const AdamWStep& step) {
-  const double correction1 = 1.0 - std::pow(step.beta1, static_cast<double>(step.step));
-  const double correction2 = 1.0 - std::pow(step.beta2, static_cast<double>(step.step));
-  return {.beta1 = static_cast<float>(step.beta1),
-          .one_minus_beta1 = static_cast<float>(1.0 - step.beta1),
-          .beta2 = static_cast<float>(step.beta2),
-          .one_minus_beta2 = static_cast<float>(1.0 - step.beta2),
-          .keep = static_cast<float>(1.0 - step.learning_rate * step.weight_decay),
-          .step_size = static_cast<float>(step.learning_rate / correction1),
-          .root_bias_correction = static_cast<float>(std::sqrt(correction2)),
-          .epsilon = static_cast<float>(step.epsilon),
-          .gradient_scale = static_cast<float>(step.gradient_scale)};
-}
 
 template <class Element>
 void update_one(const AdamWTensors& parameter, const AdamWFactors& factors, Element* rounded) {

@@ -13,5 +13,6 @@ struct AdamWOps {
 
 extern const AdamWOps kAdamWCpu;
 extern const AdamWOps kAdamWAten;  // any device
+extern const AdamWOps kAdamWCuda;
 
 }  // namespace convoy::kernels

@@ -11,6 +11,11 @@
 namespace convoy::kernels::attention {
 namespace {
 
+// Queries and keys whose scores are held at a time: they, the packed operands and the sums of dK
+// and dV stay in the cache of a core. More queries mean fewer additions to those sums.
+constexpr int64_t kQueryBlock = 64;
+constexpr int64_t kKeyBlock = 256;
+
 template <class Element>
 using Packed = PackedHeads<Element>;
 
@@ -39,11 +44,13 @@ class HeadSums {
   HeadSums(const Inputs& inputs) : heads_(inputs.num_heads()), features_(inputs.q_THE.size(2)) {
     for (int64_t row = 0; row < inputs.num_rows(); ++row) {
       strides_.push_back(round_up(inputs.keys(row), kPanelColumns));
-      buffers_.emplace_back(static_cast<size_t>(2 * heads_ * features_ * strides_.back()), 0.0f);
+      // Megabytes for long rows: tensors' memory is kept from step to step.
+      buffers_.push_back(at::zeros({2, heads_, features_, strides_.back()}, at::kFloat));
     }
   }
   float* keys(HeadTask task) {
-    return buffers_[task.row].data() + task.head * features_ * strides_[task.row];
+    return buffers_[task.row].mutable_data_ptr<float>() +
+           task.head * features_ * strides_[task.row];
   }
   float* values(HeadTask task) { return keys(task) + heads_ * features_ * strides_[task.row]; }
   int64_t stride(int64_t row) const { return strides_[row]; }
@@ -52,7 +59,7 @@ class HeadSums {
   int64_t heads_;
   int64_t features_;
   std::vector<int64_t> strides_;
-  std::vector<std::vector<float>> buffers_;
+  std::vector<at::Tensor> buffers_;
 };
 
 template <class Element>
@@ -65,9 +72,10 @@ struct Scratch {
   std::vector<Element> q_transposed;
   std::vector<Element> grad_transposed;
   std::vector<float> grad_q;
+  std::vector<float> deltas;
 
   void resize(int64_t keys, int64_t features) {
-    const int64_t block = kQueryBlock * round_up(keys, kPanelColumns);
+    const int64_t block = kQueryBlock * round_up(std::min(keys, kKeyBlock), kPanelColumns);
     scores.resize(block);
     grad_weights.resize(block);
     packed_weights.resize(block);
@@ -76,6 +84,7 @@ struct Scratch {
     q_transposed.resize(kQueryBlock * features);
     grad_transposed.resize(kQueryBlock * features);
     grad_q.resize(kQueryBlock * round_up(features, kPanelColumns));
+    deltas.resize(kQueryBlock);
   }
 };
 
@@ -109,11 +118,17 @@ class HeadBackward {
            int64_t stride) {
     scratch_.resize(tokens_, features_);
     for (int64_t begin = 0; begin < tokens_; begin += kQueryBlock) {
-      const Block block = make_block(begin);
-      weights_and_grad_scores(block, packed.keys_as_columns.view(kv),
-                              packed.values_as_columns.view(kv));
-      add_key_and_value_sums(block, key_sums, value_sums, stride);
-      store_grad_q(block, packed.keys_as_rows.view(kv));
+      const int64_t count = std::min(kQueryBlock, tokens_ - begin);
+      const int64_t first = visible_keys(begin, config_).begin / kPanelColumns * kPanelColumns;
+      prepare_queries(begin, count);
+      for (int64_t key = first; key < begin + count; key += kKeyBlock) {
+        const Block block = make_block({begin, begin + count}, {key, begin + count});
+        weights_and_grad_scores(block, packed.keys_as_columns.view(kv),
+                                packed.values_as_columns.view(kv));
+        add_key_and_value_sums(block, key_sums, value_sums, stride);
+        add_grad_q(block, packed.keys_as_rows.view(kv), key > first);
+      }
+      store_grad_q(begin, count);
     }
   }
 
@@ -126,11 +141,20 @@ class HeadBackward {
     int64_t padded;  // keys rounded up
   };
 
-  Block make_block(int64_t begin) const {
-    const int64_t count = std::min(kQueryBlock, tokens_ - begin);
-    const int64_t first = visible_keys(begin, config_).begin / kPanelColumns * kPanelColumns;
-    const int64_t width = begin + count - first;
-    return {begin, count, first, width, round_up(width, kPanelColumns)};
+  static Block make_block(KeyRange queries, KeyRange keys) {
+    const int64_t width = std::min(kKeyBlock, keys.end - keys.begin);
+    return {queries.begin, queries.end - queries.begin, keys.begin, width,
+            round_up(width, kPanelColumns)};
+  }
+
+  // What all blocks of keys share.
+  void prepare_queries(int64_t begin, int64_t count) {
+    for (int64_t index = 0; index < count; ++index)
+      scratch_.deltas[index] =
+          loops_.dot(grad_.at(begin + index), out_.at(begin + index), features_);
+    transpose_block({grad_.at(begin), grad_.stride}, count, features_,
+                    scratch_.grad_transposed.data());
+    transpose_block({q_.at(begin), q_.stride}, count, features_, scratch_.q_transposed.data());
   }
 
   void weights_and_grad_scores(const Block& block, PackedView<Element> k, PackedView<Element> v) {
@@ -141,13 +165,13 @@ class HeadBackward {
                     scratch_.grad_weights.data(), block.padded, shape, false);
     for (int64_t index = 0; index < block.count; ++index) {
       const int64_t query = block.begin + index;
-      const KeyRange range = visible_keys(query, config_);
-      const float delta = loops_.dot(grad_.at(query), out_.at(query), features_);
+      const KeyRange seen = visible_keys(query, config_);
+      const int64_t from = std::clamp<int64_t>(seen.begin - block.first, 0, block.width);
+      const int64_t to = std::clamp<int64_t>(seen.end - block.first, from, block.width);
       loops_.attention_weights_backward(scratch_.scores.data() + index * block.padded,
-                                        scratch_.grad_weights.data() + index * block.padded,
-                                        range.begin - block.first, range.end - block.first,
-                                        block.padded, static_cast<float>(config_.scale),
-                                        log_sum_exp_[query], delta);
+                                        scratch_.grad_weights.data() + index * block.padded, from,
+                                        to, block.padded, static_cast<float>(config_.scale),
+                                        log_sum_exp_[query], scratch_.deltas[index]);
     }
   }
 
@@ -159,10 +183,6 @@ class HeadBackward {
                            scratch_.packed_weights.data());
     loops_.pack_float_rows(scratch_.grad_weights.data(), block.padded, packed,
                            scratch_.packed_grad_scores.data());
-    transpose_block({grad_.at(block.begin), grad_.stride}, block.count, features_,
-                    scratch_.grad_transposed.data());
-    transpose_block({q_.at(block.begin), q_.stride}, block.count, features_,
-                    scratch_.q_transposed.data());
     const GemmShape shape{features_, block.width, block.count};
     loops_.multiply(scratch_.grad_transposed.data(), kQueryBlock,
                     {scratch_.packed_weights.data(), panel_stride}, value_sums + block.first,
@@ -172,17 +192,18 @@ class HeadBackward {
                     stride, shape, true);
   }
 
-  void store_grad_q(const Block& block, PackedView<Element> k) {
-    const int64_t padded_features = round_up(features_, kPanelColumns);
+  void add_grad_q(const Block& block, PackedView<Element> k, bool adds) {
     loops_.round_row(scratch_.grad_weights.data(), scratch_.grad_scores.data(),
                      block.count * block.padded, 1.0f);
     loops_.multiply(scratch_.grad_scores.data(), block.padded, k.from(0, block.first),
-                    scratch_.grad_q.data(), padded_features, {block.count, features_, block.width},
-                    false);
-    for (int64_t index = 0; index < block.count; ++index) {
-      loops_.round_row(scratch_.grad_q.data() + index * padded_features,
-                       grad_q_.at(block.begin + index), features_, 1.0f);
-    }
+                    scratch_.grad_q.data(), round_up(features_, kPanelColumns),
+                    {block.count, features_, block.width}, adds);
+  }
+
+  void store_grad_q(int64_t begin, int64_t count) {
+    for (int64_t index = 0; index < count; ++index)
+      loops_.round_row(scratch_.grad_q.data() + index * round_up(features_, kPanelColumns),
+                       grad_q_.at(begin + index), features_, 1.0f);
   }
 
   const SimdKernels<Element>& loops_ = simd_kernels<Element>();

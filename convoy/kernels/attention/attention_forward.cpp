@@ -7,6 +7,9 @@
 namespace convoy::kernels::attention {
 namespace {
 
+// Few, for each sees the keys up to the last query of its block; two tiles of the GEMM loop.
+constexpr int64_t kQueryBlock = 16;
+
 template <class Element>
 struct Head {
   Slice<const Element> q;

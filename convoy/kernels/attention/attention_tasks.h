@@ -4,9 +4,9 @@
 // packs keys and values for the GEMM loops, once per (row, key/value head): query heads that share
 // them read one copy. Rows of few queries (decoding) are another way: one task per (row, key/value
 // head) reads keys and values where they lie, once, for all query heads that share them.
-// Memory: each thread holds the scores of kQueryBlock queries against the keys of its row. Besides
-// there are the packed operands, and in backward the sums of dK and dV of every query head in fp32
-// (2 x H x S x E), which are added up at the end.
+// Memory: each thread holds the scores of a block of queries, in forward against all keys of their
+// row. Besides there are the packed operands, and in backward the sums of dK and dV of every query
+// head in fp32 (2 x H x S x E), which are added up at the end.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -21,8 +21,6 @@
 
 namespace convoy::kernels::attention {
 
-// Queries per score block.
-inline constexpr int64_t kQueryBlock = 64;
 // Queries of a row up to which packing its keys costs more than plain dot products.
 inline constexpr int64_t kFewQueries = 8;
 

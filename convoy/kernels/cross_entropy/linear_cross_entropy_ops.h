@@ -36,6 +36,6 @@ struct CrossEntropyOps {
 
 extern const CrossEntropyOps kCrossEntropyCpu;
 extern const CrossEntropyOps kCrossEntropyAten;  // any device
-extern const CrossEntropyOps kCrossEntropyCuda;  // the same in tensor cores' mixed types
+extern const CrossEntropyOps kCrossEntropyCuda;
 
 }  // namespace convoy::kernels

@@ -22,5 +22,6 @@ struct GatedActivationOps {
 
 extern const GatedActivationOps kGatedActivationCpu;
 extern const GatedActivationOps kGatedActivationAten;  // any device
+extern const GatedActivationOps kGatedActivationCuda;
 
 }  // namespace convoy::kernels

@@ -2,6 +2,7 @@
 #include "convoy/kernels/ops/op_table.h"
 
 #include <atomic>
+#include <cstdlib>
 
 #include "convoy/base/error.h"
 #include "convoy/kernels/simd/cpu_isa.h"
@@ -37,10 +38,8 @@ const OpTable& cpu_op_table() {
 
 const OpTable& cuda_op_table() {
   static const OpTable table = [] {
-    OpTable cuda = aten_op_table();
-    cuda.attention = kAttentionCuda;
-    cuda.cross_entropy = kCrossEntropyCuda;
-    return cuda;
+    const char* const kernels = std::getenv("CONVOY_CUDA_KERNELS");
+    return cuda_ops(kernels == nullptr ? "" : kernels);
   }();
   return table;
 }
@@ -62,6 +61,28 @@ const OpTable& aten_op_table() {
                                 .sampler = kSamplerAten,
                                 .sum_of_squares = kSumOfSquaresAten,
                                 .adamw = kAdamWAten};
+  return table;
+}
+
+const OpTable& own_kernel_op_table() {
+  static const OpTable table = [] {
+    OpTable own = aten_op_table();
+    own.rms_norm = kRmsNormCuda;
+    own.rope = kRopeCuda;
+    own.gated_activation = kGatedActivationCuda;
+    own.cross_entropy = kCrossEntropyCuda;
+    own.dropout = kDropoutCuda;
+    own.adamw = kAdamWCuda;
+    return own;
+  }();
+  return table;
+}
+
+OpTable cuda_ops(const std::string& kernels) {
+  CONVOY_CHECK(kernels.empty() || kernels == "own" || kernels == "aten", ConfigError,
+               "CONVOY_CUDA_KERNELS wants own or aten, found {}", kernels);
+  OpTable table = kernels == "aten" ? aten_op_table() : own_kernel_op_table();
+  table.attention = kAttentionCuda;
   return table;
 }
 

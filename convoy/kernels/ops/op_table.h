@@ -5,6 +5,8 @@
 // A new op adds one line to OpTable and one to each table in op_table.cpp.
 #pragma once
 
+#include <string>
+
 #include "convoy/kernels/adamw/adamw_ops.h"
 #include "convoy/kernels/attention/attention_ops.h"
 #include "convoy/kernels/cross_entropy/linear_cross_entropy_ops.h"
@@ -40,6 +42,14 @@ const OpTable& op_table(const at::Tensor& tensor);
 
 // ATen calls alone: what runs on any device of LibTorch, and on CPU tensors in tests.
 const OpTable& aten_op_table();
+
+// Convoy's own kernels for CUDA, and ATen calls for the other ops. On CPU tensors in tests
+// (HostKernels).
+const OpTable& own_kernel_op_table();
+
+// What CUDA tensors take. `kernels`: "aten" goes without Convoy's own, "own" or "" does not. Throws
+// ConfigError.
+OpTable cuda_ops(const std::string& kernels);
 
 // For tests: while it lives, CPU tensors take `table` in every thread. They nest.
 class CpuTableOverride {

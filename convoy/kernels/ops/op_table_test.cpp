@@ -7,6 +7,7 @@
 #include "convoy/base/error.h"
 #include "convoy/device/placement.h"
 #include "convoy/kernels/ops/autograd.h"
+#include "kernel_checks/host_kernels.h"
 #include "kernel_checks/remote_table.h"
 #include "kernel_checks/tables.h"
 #include "simulated_device/simulated_device.h"
@@ -19,16 +20,23 @@ class ChosenTable : public ::testing::Environment {
   void SetUp() override {
     const std::string ops = testing::chosen_ops();
     if (ops == "sim") simulated::install(2);
-    if (ops == "aten")
+    if (ops == "ptx") {
+      const char* const binaries = std::getenv("CONVOY_BIN_DIR");
+      ASSERT_NE(binaries, nullptr) << "CONVOY_BIN_DIR names the folder of libfake_cuda.so";
+      host_kernels_ = testing::host_kernels(binaries);
+      override_.emplace(own_kernel_op_table());
+    } else if (ops == "aten")
       override_.emplace(aten_op_table());
     else if (!ops.empty())
       override_.emplace(testing::remote_op_table(device::place_rank(ops, 0).device));
   }
   void TearDown() override {
     override_.reset();
+    host_kernels_.reset();
     if (!simulated::is_installed()) return;
     EXPECT_TRUE(simulated::take_findings().empty());
   }
+  std::unique_ptr<HostKernels> host_kernels_;
   std::optional<CpuTableOverride> override_;
 };
 const auto* const chosen = ::testing::AddGlobalTestEnvironment(new ChosenTable);
@@ -50,6 +58,15 @@ TEST(OpTable, OfTheSimulatedDeviceRunsThere) {
   const at::Tensor values = at::ones({5});
   EXPECT_NEAR(op_table(values).sum_of_squares.sum({values}).item<double>(), 5.0, 1e-6);
   EXPECT_GT(simulated::memory(0).allocations, before);
+}
+
+TEST(OpTable, OfCudaHasTheKernelsThatAreWanted) {
+  for (const char* own : {"", "own"})
+    EXPECT_EQ(cuda_ops(own).rms_norm.forward, kRmsNormCuda.forward);
+  EXPECT_EQ(cuda_ops("aten").rms_norm.forward, kRmsNormAten.forward);
+  for (const char* any : {"own", "aten"})
+    EXPECT_EQ(cuda_ops(any).attention.forward, kAttentionCuda.forward);
+  EXPECT_THROW(cuda_ops("triton"), ConfigError);
 }
 
 at::Tensor squared(const at::Tensor& x) {

@@ -24,5 +24,6 @@ struct RmsNormOps {
 
 extern const RmsNormOps kRmsNormCpu;
 extern const RmsNormOps kRmsNormAten;  // any device
+extern const RmsNormOps kRmsNormCuda;
 
 }  // namespace convoy::kernels

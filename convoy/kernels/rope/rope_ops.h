@@ -15,5 +15,6 @@ struct RopeOps {
 
 extern const RopeOps kRopeCpu;
 extern const RopeOps kRopeAten;  // any device
+extern const RopeOps kRopeCuda;
 
 }  // namespace convoy::kernels

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 
+#include "convoy/kernels/adamw/adamw_factors.h"
 #include "convoy/kernels/simd/cpu_isa.h"
 
 namespace convoy::kernels {
@@ -66,15 +67,6 @@ struct PackedView {
   PackedView from(int64_t column, int64_t k) const {
     return {panels + column / kPanelColumns * panel_stride + k * kPanelColumns, panel_stride};
   }
-};
-
-struct AdamWFactors {
-  float beta1, one_minus_beta1, beta2, one_minus_beta2;
-  float keep;                  // 1 - lr * weight_decay
-  float step_size;             // lr / (1 - beta1^t)
-  float root_bias_correction;  // sqrt(1 - beta2^t)
-  float epsilon;
-  float gradient_scale;
 };
 
 struct LogitRange {

@@ -201,7 +201,8 @@ DeviceSelection select_devices(const std::vector<Gpu>& gpus, const SelectionRequ
   if (!request.gpu_ids.empty() || selection.one_device_per_rank)
     selection.cuda_visible_devices = fmt::format("{}", fmt::join(selection.tokens, ","));
   // By default CUDA numbers the fastest GPU first, NVML by PCI address; the two agree on equal GPUs.
-  if (several_models(gpus) && request.cuda_device_order != "PCI_BUS_ID")
+  if (!selection.devices.empty() && several_models(gpus) &&
+      request.cuda_device_order != "PCI_BUS_ID")
     selection.notes.emplace_back(
         "the GPUs are not of one model and CUDA numbers the fastest first, so the GPU shown "
         "for a rank may be another one; CUDA_DEVICE_ORDER=PCI_BUS_ID makes it certain");

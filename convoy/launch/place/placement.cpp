@@ -119,9 +119,9 @@ class Planner {
     if (num_devices > 0 && !request_.adopted && ranks_on_host_ > num_devices)
       placement_.notes.push_back(
           fmt::format("{} ranks share {} devices", ranks_on_host_, num_devices));
-    if (!request_.adopted && ranks_on_host_ < num_devices)
+    if (request_.announce_idle_devices && !request_.adopted && ranks_on_host_ < num_devices)
       placement_.notes.push_back(fmt::format(
-          "{} {} are visible and {} planned: for a rank on each type --nproc-per-node gpu",
+          "{} {} are visible and {} planned: for a rank on each, type --nproc-per-node gpu",
           num_devices, devices_.one_device_per_rank ? "MIG instances" : "GPUs",
           ranks_on_host_ == 1 ? "1 rank is" : fmt::format("{} ranks are", ranks_on_host_)));
     const auto num_cpus = static_cast<int>(machine_.cpus.size());

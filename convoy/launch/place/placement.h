@@ -42,6 +42,7 @@ struct PlacementRequest {
   ThreadRule threads = ThreadRule::Torchrun;
   std::string omp_num_threads = {};  // of the environment; empty = unset
   bool virtual_local_rank = false;
+  bool announce_idle_devices = true;  // those that no rank is planned for
 };
 
 struct RankPlacement {

@@ -29,7 +29,7 @@ Buffer buffer_for_accepted(const std::shared_ptr<Device>& device) {
   for (uint32_t guesses = kMostGuesses;; guesses /= 2) {
     try {
       return Buffer(device, size_t{guesses} * sizeof(uint32_t));
-    } catch (const DeviceMemory&) {
+    } catch (const nvidia::DeviceMemory&) {
       if (guesses <= kLeastGuesses) throw;
     }
   }
@@ -68,7 +68,8 @@ class CudaGuesses : public GuessExperiment {
   }
 
   double expected_rate() const override {
-    // Per multiprocessor and clock 128 instructions, of which about 36 make a normal and its powers.
+    // Per multiprocessor and clock 128 instructions, of which about 36 make a normal and its
+    // powers.
     constexpr double kNormalsPerClock = 0.5 * 128 / 36;
     const double slots = problem_.student_dim + 8.0;
     return device_->multiprocessors() * device_->clock_hertz() * kNormalsPerClock / slots;
@@ -134,8 +135,8 @@ class CudaGuesses : public GuessExperiment {
   std::shared_ptr<Device> device_;
   uint32_t tested_;
   uint32_t num_blocks_;
-  const Kernel& test_;
-  const Kernel& losses_;
+  const nvidia::Kernel& test_;
+  const nvidia::Kernel& losses_;
   Buffer slots_, rows_, num_accepted_, sums_, accepted_;
 };
 

@@ -9,12 +9,17 @@
 
 #include <utility>
 
-#include "convoy/sweep/cuda/device_functions.h"
+#include "convoy/nvidia/device_functions.cuh"
 #include "convoy/sweep/cuda/guess_launch.h"
 #include "convoy/sweep/random/stream.h"
 
 namespace convoy::sweep::cuda {
 namespace {
+
+using nvidia::atomic_add;
+using nvidia::block_number;
+using nvidia::num_threads;
+using nvidia::thread_number;
 
 #pragma clang force_cuda_host_device begin
 #include "convoy/sweep/random/lanes_scalar.inl"

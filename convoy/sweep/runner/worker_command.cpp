@@ -42,7 +42,7 @@ std::vector<std::string> wanted_devices(const RunOptions& options) {
         fmt::format("wanted GPUs, found none: {}",
                     list.why_none.empty() ? "none is visible to this process" : list.why_none),
         {.hint = "--device cpu goes without"});
-  if (for_guesses && !devices.empty() && cuda::kernel_text().empty()) {
+  if (for_guesses && !devices.empty() && cuda::kernel_texts().empty()) {
     const std::string why =
         "GPUs can not be used: this Convoy was built without clang++, which compiles its kernels";
     if (options.guess_device == "cuda")

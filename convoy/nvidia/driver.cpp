@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "convoy/sweep/cuda/driver.h"
+#include "convoy/nvidia/driver.h"
 
 #include <dlfcn.h>
 
 #include <algorithm>
 #include <array>
 
-namespace convoy::sweep::cuda {
+namespace convoy::nvidia {
 namespace {
 
 // Of CUresult.
 constexpr int kOutOfMemory = 2;
 constexpr int kNoDevice = 100;
-// Devices unavailable (taken by others), invalid image, no binary for the GPU, invalid PTX,
-// unsupported PTX version, driver mismatch.
-constexpr std::array kHopeless = {46, 200, 209, 218, 222, 803};
+// Devices unavailable (taken by others), invalid image, no binary for the GPU, invalid PTX, no
+// compiler beside the driver, unsupported PTX version, compiling disabled, driver mismatch.
+constexpr std::array kHopeless = {46, 200, 209, 218, 221, 222, 223, 803};
 
 // The first with every function that is used, and younger than the kernels' PTX 6.3.
 constexpr int kLeastVersion = 11'000;
 
 std::string version_text(int version) {
-  return fmt::format("{}.{}", version / 1000, version % 1000 / 10);
+  return fmt::format("CUDA {}.{}", version / 1000, version % 1000 / 10);
 }
 
 }  // namespace
@@ -65,8 +65,7 @@ std::string Driver::open(const std::filesystem::path& library) {
   int version = 0;
   if (call_.DriverGetVersion != nullptr && call_.DriverGetVersion(&version) == 0 &&
       version < kLeastVersion)
-    return fmt::format("the NVIDIA driver is of CUDA {}; wanted {} or newer", version_text(version),
-                       version_text(kLeastVersion));
+    return fmt::format("the NVIDIA driver is of {}; wanted 11.0 or newer", version_text(version));
   if (!missing.empty())
     return fmt::format("{} has no {}: it is no NVIDIA driver", library.string(), missing);
   const int code = call_.Init(0);
@@ -79,6 +78,12 @@ std::string Driver::open(const std::filesystem::path& library) {
 
 DeviceMemory::DeviceMemory(const std::string& message)
     : Error(ExitCode::Resources, "memory", message) {}
+
+std::string Driver::version() const {
+  int version = 0;
+  if (call_.DriverGetVersion == nullptr || call_.DriverGetVersion(&version) != 0) return "unknown";
+  return version_text(version);
+}
 
 int Driver::device_count() const {
   int count = 0;
@@ -94,14 +99,9 @@ void Driver::check(int code, const char* doing) const {
                                           name == nullptr ? "" : name, code);
   if (code == kOutOfMemory) throw DeviceMemory(message);
   if (std::find(kHopeless.begin(), kHopeless.end(), code) != kHopeless.end())
-    throw ConfigError(message, {.hint = "sweeps want a GPU of compute capability 7.5 or newer and "
-                                        "a driver for it; --device cpu goes without"});
+    throw ConfigError(message, {.hint = "Convoy's kernels want a GPU of compute capability 7.5 or "
+                                        "newer and a driver for it; a CPU goes without"});
   throw DeviceLost(message);
 }
 
-std::filesystem::path driver_library(const std::map<std::string, std::string>& environment) {
-  const auto named = environment.find("CONVOY_CUDA_LIBRARY");
-  return named != environment.end() && !named->second.empty() ? named->second : "libcuda.so.1";
-}
-
-}  // namespace convoy::sweep::cuda
+}  // namespace convoy::nvidia

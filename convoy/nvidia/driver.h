@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // NVIDIA's driver library, opened at run time. The declarations are our own copy of the part of its
-// stable C interface that sweeps use, so that nothing of NVIDIA is needed to build or to start.
+// stable C interface that Convoy uses, so that nothing of NVIDIA is needed to build or to start.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
-#include <map>
 #include <string>
 
 #include "convoy/base/error.h"
 
-namespace convoy::sweep::cuda {
+namespace convoy::nvidia {
 
-// The GPU, or what this process has on it, can not be used any more: only another process may go on.
+// The GPU, or what this process has on it, can not be used any more: only another process may go
+// on.
 class DeviceLost : public DeviceError {
  public:
   using DeviceError::DeviceError;
@@ -28,7 +28,8 @@ class DeviceMemory : public Error {
 
 using DeviceAddress = uint64_t;
 
-// The driver's functions, by its names without "cu" and "_v2". Results are its error codes, 0 = done.
+// The driver's functions, by its names without "cu" and "_v2". Results are its error codes, 0 =
+// done.
 struct DriverFunctions {
   int (*Init)(unsigned flags) = nullptr;
   int (*DriverGetVersion)(int* version) = nullptr;
@@ -67,7 +68,8 @@ class Driver {
   Driver& operator=(const Driver&) = delete;
 
   const std::string& problem() const { return problem_; }
-  int device_count() const;  // that this process may use
+  std::string version() const;  // "CUDA 13.0": the newest that it knows
+  int device_count() const;     // that this process may use
   const DriverFunctions& call() const { return call_; }
   // Throws DeviceMemory; ConfigError for what no other process would do better; else DeviceLost.
   void check(int code, const char* doing) const;
@@ -80,7 +82,4 @@ class Driver {
   std::string problem_;
 };
 
-// "libcuda.so.1", or what CONVOY_CUDA_LIBRARY names.
-std::filesystem::path driver_library(const std::map<std::string, std::string>& environment);
-
-}  // namespace convoy::sweep::cuda
+}  // namespace convoy::nvidia

@@ -8,8 +8,9 @@
 
 #define CONVOY_DEVICE __attribute__((device)) inline __attribute__((always_inline))
 #define CONVOY_KERNEL extern "C" __attribute__((global))
+#define CONVOY_SHARED __attribute__((shared)) static
 
-namespace convoy::sweep::cuda {
+namespace convoy::nvidia {
 
 CONVOY_DEVICE uint32_t thread_number() {
   return __nvvm_read_ptx_sreg_ctaid_x() * __nvvm_read_ptx_sreg_ntid_x() +
@@ -18,6 +19,7 @@ CONVOY_DEVICE uint32_t thread_number() {
 CONVOY_DEVICE uint32_t num_threads() {
   return __nvvm_read_ptx_sreg_nctaid_x() * __nvvm_read_ptx_sreg_ntid_x();
 }
+CONVOY_DEVICE uint32_t num_blocks() { return __nvvm_read_ptx_sreg_nctaid_x(); }
 CONVOY_DEVICE uint32_t block_number() { return __nvvm_read_ptx_sreg_ctaid_x(); }
 
 // Returns what was there. In no order with anything else.
@@ -28,4 +30,4 @@ CONVOY_DEVICE void atomic_add(uint64_t* to, uint64_t value) {
   __nvvm_atom_add_gen_ll(reinterpret_cast<volatile long long*>(to), static_cast<long long>(value));
 }
 
-}  // namespace convoy::sweep::cuda
+}  // namespace convoy::nvidia

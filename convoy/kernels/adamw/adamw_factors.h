@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What one step of AdamW multiplies by, rounded once from its settings: the same on every device.
+#pragma once
+
+namespace convoy::kernels {
+
+struct AdamWStep;
+
+struct AdamWFactors {
+  float beta1, one_minus_beta1, beta2, one_minus_beta2;
+  float keep;                  // 1 - lr * weight_decay
+  float step_size;             // lr / (1 - beta1^t)
+  float root_bias_correction;  // sqrt(1 - beta2^t)
+  float epsilon;
+  float gradient_scale;
+};
+
+AdamWFactors factors_of(const AdamWStep& step);
+
+}  // namespace convoy::kernels

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the host and the kernels of linear_cross_entropy_cuda.cu say to each other. Pointers are
+// addresses on the GPU.
+#pragma once
+
+#include <stdint.h>
+
+namespace convoy::kernels::gpu {
+
+struct CrossEntropyLaunch {
+  float* logits = nullptr;  // [rows, vocab]; gradients take their place
+  const int64_t* labels = nullptr;
+  float* nll = nullptr;
+  uint8_t* correct = nullptr;  // bool: the label has the first of the greatest logits
+  uint64_t rows = 0;
+  uint64_t vocab = 0;
+  uint32_t vectors = 0;  // kLogitsTogether divides the vocabulary, 16 the address
+};
+
+// Neighbours that a thread takes at a time: two loads of 16 bytes under way.
+inline constexpr int kLogitsTogether = 8;
+
+struct ScaleLaunch {
+  const void* from = nullptr;
+  void* to = nullptr;
+  const float* factor = nullptr;
+  uint64_t count = 0;
+  uint64_t num_vectors = 0;  // kLogitsTogether elements each
+};
+
+}  // namespace convoy::kernels::gpu

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the host and the kernels of gated_activation_cuda.cu say to each other. Pointers are
+// addresses on the GPU.
+#pragma once
+
+#include <stdint.h>
+
+namespace convoy::kernels::gpu {
+
+struct GatedActivationLaunch {
+  const void* gate = nullptr;
+  const void* up = nullptr;
+  const void* grad = nullptr;  // backward
+  void* y = nullptr;           // forward
+  void* grad_gate = nullptr;   // backward
+  void* grad_up = nullptr;
+  uint64_t count = 0;
+  uint64_t num_vectors = 0;  // 16 bytes each, from the first element on
+  uint32_t gelu_tanh = 0;    // else silu
+};
+
+}  // namespace convoy::kernels::gpu

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the host and the kernels of rms_norm_cuda.cu say to each other. Pointers are addresses on
+// the GPU.
+#pragma once
+
+#include <stdint.h>
+
+namespace convoy::kernels::gpu {
+
+// Rows whose part of the weight's gradient is one sum: the same on every GPU, so that its bits are,
+// too.
+inline constexpr uint64_t kNormRowsPerPart = 64;
+
+struct RmsNormLaunch {
+  const void* x = nullptr;
+  const void* weight = nullptr;
+  const void* grad = nullptr;    // backward
+  float* inverse_rms = nullptr;  // per row; forward writes it, if it is there
+  void* result = nullptr;        // forward: y. backward: the gradient of x
+  float* sums = nullptr;         // [parts, width], for the weight's gradient
+  uint64_t rows = 0;
+  uint64_t width = 0;
+  float epsilon = 0;
+  uint32_t scale_by_one_plus = 0;
+  uint32_t vectors = 0;  // every row may be read by vectors
+};
+
+}  // namespace convoy::kernels::gpu

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the host and the kernels of rope_cuda.cu say to each other. Pointers are addresses on the
+// GPU.
+#pragma once
+
+#include <stdint.h>
+
+namespace convoy::kernels::gpu {
+
+struct RopeLaunch {
+  const void* x = nullptr;
+  void* y = nullptr;  // contiguous
+  const float* cos = nullptr;
+  const float* sin = nullptr;
+  const int64_t* positions = nullptr;  // per token
+  uint64_t tokens = 0;
+  uint64_t heads = 0;
+  uint64_t half = 0;         // of a head's features
+  int64_t token_stride = 0;  // of x, in elements
+  int64_t head_stride = 0;
+  float direction = 1;
+  uint32_t vectors = 0;  // halves may be read and written by vectors
+};
+
+}  // namespace convoy::kernels::gpu

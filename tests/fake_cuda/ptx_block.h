@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The threads of one block. A warp's go on until each is at a barrier or has ended, exchanging
+// numbers at shuffles; then the next warp's. Threads that do not meet where they must are an error.
+#pragma once
+
+#include "fake_cuda/ptx_program.h"
+
+namespace convoy::testing {
+
+class PtxBlock {
+ public:
+  PtxBlock(const PtxEntry& entry, uint32_t num_blocks, uint32_t block_threads,
+           const void* parameters, PtxMemory& memory);
+  void run(uint32_t block);
+
+ private:
+  struct Thread {
+    std::vector<uint64_t> numbers;
+    std::vector<uint64_t> locals;
+    int64_t at = 0;  // where it stops: an exit, a shuffle, a barrier
+  };
+
+  void run_warp(uint32_t first, uint32_t end);
+  void run_thread(uint32_t number);
+  void shuffle(uint32_t first, uint32_t end);
+  PtxInstruction::Kind stop_of(uint32_t number) const;
+  void require_all(uint32_t first, uint32_t end, PtxInstruction::Kind kind) const;
+
+  const PtxEntry& entry_;
+  PtxMemory& memory_;
+  std::vector<Thread> threads_;
+};
+
+}  // namespace convoy::testing

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the threads of a grid reach by loads and stores: allocations of the GPU, and the shared
+// memory of one block at a time. Wrong uses are errors, whatever the order of threads would have
+// made of them: an access outside of any allocation or not aligned; shared memory read before it
+// was written; two threads that use the same word of it, one of them writing, with no barrier
+// between them.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <stdexcept>
+#include <vector>
+
+namespace convoy::testing {
+
+// Text that is no PTX, or PTX that is not known here; a wrong use of memory or of barriers.
+class PtxError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+// What lies in memory: sizes by first byte.
+using PtxAllocations = std::map<uint64_t, uint64_t>;
+
+// Addresses of shared memory: no allocation has such ones.
+inline constexpr uint64_t kSharedBegin = 1 << 12;
+
+class PtxMemory {
+ public:
+  // `places`: instructions that may access memory, each with a number of its own.
+  PtxMemory(const PtxAllocations& allocations, size_t places, uint64_t shared_bytes);
+
+  uint8_t* global(uint32_t place, uint64_t address, uint64_t bytes) {
+    const Range& known = ranges_[place];
+    if (address < known.begin || address + bytes > known.end || address % bytes != 0)
+      find(place, address, bytes);
+    return reinterpret_cast<uint8_t*>(address);
+  }
+  uint8_t* shared(uint64_t address, uint64_t bytes, bool writes);
+
+  void begin_block();
+  void begin_thread(uint32_t thread) { thread_ = thread; }  // of its block: makes what follows
+  void pass_barrier() { ++epoch_; }
+
+ private:
+  struct Range {
+    uint64_t begin = 0, end = 0;
+  };
+  // Four bytes of shared memory since the block began.
+  struct Word {
+    int64_t written = -1, read = -1;  // at the last such epoch
+    uint32_t writer = 0, reader = 0;
+    bool many_readers = false;  // in that epoch
+  };
+
+  void find(uint32_t place, uint64_t address, uint64_t bytes);
+  void read(Word& word, uint64_t address) const;
+  void write(Word& word, uint64_t address) const;
+
+  const PtxAllocations& allocations_;
+  std::vector<Range> ranges_;  // where each place found its last one
+  std::vector<uint8_t> shared_;
+  std::vector<Word> words_;
+  uint32_t thread_ = 0;
+  int64_t epoch_ = 0;
+};
+
+}  // namespace convoy::testing

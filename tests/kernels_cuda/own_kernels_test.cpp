@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Our CUDA kernels beside LibTorch's, on shapes that take each of their paths: rows of a warp and
+// of a block, vectors and single elements, rests, nothing at all. Every access is checked to the
+// byte.
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "convoy/base/error.h"
+#include "convoy/kernels/cuda/launch.h"
+#include "convoy/kernels/ops/op_table.h"
+#include "kernel_checks/host_kernels.h"
+#include "kernel_checks/op_check.h"
+
+namespace convoy::kernels {
+namespace {
+
+using testing::relative_error;
+using testing::sample;
+using testing::tolerance;
+
+const std::array kTypes = {at::kFloat, at::kBFloat16};
+
+class GpuOnHost : public ::testing::Environment {
+  void SetUp() override {
+    const char* const binaries = std::getenv("CONVOY_BIN_DIR");
+    ASSERT_NE(binaries, nullptr) << "CONVOY_BIN_DIR names the folder of libfake_cuda.so";
+    if (kernel_texts().empty()) GTEST_SKIP() << "built without clang++";
+    kernels_ = testing::host_kernels(binaries);
+  }
+  void TearDown() override { kernels_.reset(); }
+  std::unique_ptr<HostKernels> kernels_;
+};
+const auto* const on_host = ::testing::AddGlobalTestEnvironment(new GpuOnHost);
+
+const OpTable& own() { return own_kernel_op_table(); }
+const OpTable& aten() { return aten_op_table(); }
+
+// The same numbers, `offset` elements into their block: then no vector may be read.
+at::Tensor moved(const at::Tensor& tensor, int64_t offset) {
+  at::Tensor block = at::empty({tensor.numel() + offset}, tensor.options());
+  return block.narrow(0, offset, tensor.numel()).view(tensor.sizes()).copy_(tensor);
+}
+
+void expect_close(const at::Tensor& found, const at::Tensor& wanted, int64_t length,
+                  const std::string& what) {
+  EXPECT_EQ(found.sizes(), wanted.sizes()) << what;
+  EXPECT_EQ(found.scalar_type(), wanted.scalar_type()) << what;
+  EXPECT_LT(relative_error(found, wanted), tolerance(wanted.scalar_type(), length)) << what;
+}
+
+TEST(OwnRmsNorm, IsThatOfLibTorch) {
+  for (const at::ScalarType type : kTypes)
+    for (const NormOrder order : {NormOrder::CastThenScale, NormOrder::ScaleByOnePlusThenCast})
+      for (const auto& [rows, width, offset] : std::vector<std::array<int64_t, 3>>{{1, 1, 0},
+                                                                                   {9, 64, 0},
+                                                                                   {9, 64, 1},
+                                                                                   {70, 24, 0},
+                                                                                   {3, 1024, 0},
+                                                                                   {2, 1032, 0},
+                                                                                   {2, 2056, 0},
+                                                                                   {2, 1033, 0},
+                                                                                   {19, 4096, 0},
+                                                                                   {130, 40, 3},
+                                                                                   {0, 16, 0}}) {
+        const std::string what = fmt::format("{} x {} from {}", rows, width, offset);
+        const at::Tensor x = moved(sample({rows, width}, type, 1), offset);
+        const at::Tensor weight = sample({width}, type, 2);
+        const at::Tensor grad = sample({rows, width}, type, 3);
+        const at::Tensor inverse = at::empty({rows}), wanted_inverse = at::empty({rows});
+        expect_close(own().rms_norm.forward(x, weight, inverse, 1e-6, order),
+                     aten().rms_norm.forward(x, weight, wanted_inverse, 1e-6, order), width, what);
+        expect_close(inverse, wanted_inverse, width, what);
+        EXPECT_TRUE(at::equal(own().rms_norm.forward(x, weight, at::Tensor(), 1e-6, order),
+                              own().rms_norm.forward(x, weight, inverse, 1e-6, order)));
+        const NormGradients found =
+            own().rms_norm.backward(grad, x, weight, wanted_inverse, order, true);
+        const NormGradients wanted =
+            aten().rms_norm.backward(grad, x, weight, wanted_inverse, order, true);
+        expect_close(found.x, wanted.x, width, what);
+        expect_close(found.weight_D, wanted.weight_D, rows, what);
+        EXPECT_FALSE(own()
+                         .rms_norm.backward(grad, x, weight, wanted_inverse, order, false)
+                         .weight_D.defined());
+        const NormGradients again =
+            own().rms_norm.backward(grad, x, weight, wanted_inverse, order, true);
+        EXPECT_TRUE(at::equal(again.weight_D, found.weight_D) && at::equal(again.x, found.x));
+      }
+}
+
+TEST(OwnRmsNorm, KeepsNaNInItsRow) {
+  for (const at::ScalarType type : kTypes) {
+    at::Tensor x = sample({3, 1100}, type, 1);
+    x[1][700] = NAN;
+    const at::Tensor y = own().rms_norm.forward(x, at::ones({1100}, x.options()), at::Tensor(),
+                                                1e-6, NormOrder::CastThenScale);
+    EXPECT_TRUE(y[1].isnan().all().item<bool>());
+    EXPECT_FALSE(y[0].isnan().any().item<bool>() || y[2].isnan().any().item<bool>());
+  }
+}
+
+TEST(OwnRope, IsThatOfLibTorch) {
+  for (const at::ScalarType type : kTypes)
+    for (const auto& [tokens, heads, half] : std::vector<std::array<int64_t, 3>>{
+             {1, 1, 1}, {5, 3, 4}, {7, 2, 5}, {9, 4, 32}, {3, 28, 64}, {0, 2, 8}})
+      for (const bool transposed : {false, true}) {
+        const std::string what = fmt::format("{} x {} x {}", tokens, heads, 2 * half);
+        at::Tensor x = sample({tokens, heads, 2 * half}, type, 1);
+        // Columns of a wider product, as q, k and v may be.
+        if (transposed) x = sample({tokens, heads + 2, 2 * half}, type, 1).narrow(1, 1, heads);
+        const at::Tensor angles = sample({50, half}, at::kFloat, 2) * 3;
+        const at::Tensor positions = (at::arange(tokens, at::kLong) * 17).remainder(50);
+        for (const float direction : {1.0f, -1.0f})
+          expect_close(own().rope.rotate(x, angles.cos(), angles.sin(), positions, direction),
+                       aten().rope.rotate(x, angles.cos(), angles.sin(), positions, direction), 1,
+                       what);
+      }
+}
+
+TEST(OwnGatedActivation, IsThatOfLibTorch) {
+  for (const at::ScalarType type : kTypes)
+    for (const Activation activation : {Activation::Silu, Activation::GeluTanh})
+      for (const int64_t count : {0, 1, 7, 8, 9, 1000, 20'003})
+        for (const int64_t offset : {0, 1}) {
+          const std::string what = fmt::format("{} from {}", count, offset);
+          const at::Tensor gate = moved(sample({count, 1}, type, 1) * 4, offset);
+          const at::Tensor up = sample({count, 1}, type, 2), grad = sample({count, 1}, type, 3);
+          expect_close(own().gated_activation.forward(gate, up, activation),
+                       aten().gated_activation.forward(gate, up, activation), 1, what);
+          const auto found = own().gated_activation.backward(grad, gate, up, activation);
+          const auto wanted = aten().gated_activation.backward(grad, gate, up, activation);
+          expect_close(found.gate_TF, wanted.gate_TF, 16, what);
+          expect_close(found.up_TF, wanted.up_TF, 1, what);
+        }
+}
+
+TEST(OwnDropout, DropsWhatEveryDeviceDrops) {
+  const DropRule rule{.key_low = 7, .key_high = 9, .dropped_below = 1u << 30, .scale = 4.0f / 3};
+  for (const at::ScalarType type : kTypes)
+    for (const int64_t count : {0, 1, 8, 30'001})
+      for (const int64_t offset : {0, 1}) {
+        const at::Tensor x = moved(sample({count}, type, 1), offset);
+        EXPECT_TRUE(at::equal(own().dropout.drop(x, rule), aten().dropout.drop(x, rule))) << count;
+      }
+}
+
+struct HeadSample {
+  at::Tensor hidden_ND, weight_VD, labels_N;
+};
+
+HeadSample head_sample(int64_t rows, int64_t vocab, at::ScalarType type) {
+  return {sample({rows, 24}, type, 1), sample({vocab, 24}, type, 2),
+          (at::arange(rows, at::kLong) * 37 + 3).remainder(vocab)};
+}
+
+TEST(OwnCrossEntropy, IsThatOfLibTorch) {
+  for (const at::ScalarType type : kTypes)
+    for (const auto& [rows, vocab] : std::vector<std::array<int64_t, 2>>{
+             {0, 8}, {2, 2}, {3, 7}, {20, 64}, {5, 2048}, {3, 2056}, {3, 4104}, {4, 2051}}) {
+      const std::string what = fmt::format("{} x {}", rows, vocab);
+      const auto [hidden, weight, labels] = head_sample(rows, vocab, type);
+      const WantedGradients both{.hidden = true, .weight = true};
+      const HeadLoss found = own().cross_entropy.loss(hidden, weight, labels, both);
+      const HeadLoss wanted = aten().cross_entropy.loss(hidden, weight, labels, both);
+      expect_close(found.loss, wanted.loss, vocab, what);
+      expect_close(found.hidden_ND, wanted.hidden_ND, vocab, what);
+      // Products of p, which is rounded to `type`.
+      EXPECT_LT(relative_error(found.weight_VD, wanted.weight_VD), tolerance(type, rows)) << what;
+      const HeadLoss alone = own().cross_entropy.loss(hidden, weight, labels, {});
+      EXPECT_TRUE(at::equal(alone.loss, found.loss)) << what;
+      const LabelLosses judged = own().cross_entropy.label_losses(hidden, weight, labels);
+      const LabelLosses wanted_judged = aten().cross_entropy.label_losses(hidden, weight, labels);
+      expect_close(judged.nll_N, wanted_judged.nll_N, vocab, what);
+      EXPECT_TRUE(at::equal(judged.correct_N, wanted_judged.correct_N)) << what;
+    }
+}
+
+// Weights of one column over hidden values of one: the logits are the weights.
+TEST(OwnCrossEntropy, TakesTheFirstOfEqualLogitsAndHugeOnes) {
+  for (const int64_t vocab : {2304, 2305}) {
+    at::Tensor weight = at::zeros({vocab, 1});
+    for (const int64_t place : {2303, 300, 1200}) weight[place] = 5;
+    const at::Tensor labels = at::tensor({300, 1200, 2303}, at::kLong);
+    const LabelLosses judged = own().cross_entropy.label_losses(at::ones({3, 1}), weight, labels);
+    EXPECT_TRUE(at::equal(judged.correct_N, labels.eq(300)));
+    weight[7] = 3e38f;
+    weight[8] = -3e38f;
+    weight[9] = -INFINITY;
+    const at::Tensor huge =
+        own()
+            .cross_entropy.label_losses(at::ones({2, 1}), weight, at::tensor({7, 8}, at::kLong))
+            .nll_N;
+    EXPECT_NEAR(huge[0].item<float>(), 0.0, 1e-6);
+    EXPECT_GT(huge[1].item<float>(), 3e38f);
+    weight[7] = NAN;
+    EXPECT_TRUE(std::isnan(
+        own()
+            .cross_entropy.label_losses(at::ones({1, 1}), weight, at::tensor({8}, at::kLong))
+            .nll_N.item<float>()));
+  }
+}
+
+TEST(OwnScale, RoundsAsLibTorchDoes) {
+  std::mt19937 random(5);
+  at::Tensor bits = at::empty({70'001}, at::kInt);
+  for (int64_t at = 0; at < bits.numel(); ++at)
+    bits.mutable_data_ptr<int>()[at] = static_cast<int>(random());
+  // Ties, infinity, NaN that rounding would carry over, numbers that become infinity, the smallest
+  // ones.
+  const std::array<uint32_t, 8> special = {0x3f808000, 0x3f818000, 0x7f800000, 0x7fffffff,
+                                           0xffffffff, 0x7f7fffff, 0x00000001, 0x80008000};
+  for (size_t at = 0; at < special.size(); ++at)
+    bits.mutable_data_ptr<int>()[at] = static_cast<int>(special[at]);
+  const at::Tensor wide = bits.view(at::kFloat), one = at::ones({});
+  const at::Tensor found = own().cross_entropy.scaled(wide, one, at::kBFloat16);
+  EXPECT_TRUE(
+      at::equal(found.view(at::kShort).masked_select(wide.isnan().logical_not()),
+                wide.to(at::kBFloat16).view(at::kShort).masked_select(wide.isnan().logical_not())));
+  EXPECT_TRUE(at::equal(found.isnan(), wide.isnan()));
+  const at::Tensor factor = at::scalar_tensor(0.3f), numbers = sample({1003}, at::kFloat, 1);
+  for (const at::ScalarType from : kTypes)
+    for (const at::ScalarType to : kTypes)
+      EXPECT_TRUE(at::equal(own().cross_entropy.scaled(numbers.to(from), factor, to),
+                            aten().cross_entropy.scaled(numbers.to(from), factor, to)));
+}
+
+std::vector<AdamWTensors> adamw_sample(int64_t count, bool rounds) {
+  std::vector<AdamWTensors> all;
+  for (int64_t number = 0; number < count; ++number) {
+    const int64_t size = number % 7 == 3 ? 0 : number == 1 ? 17'000 : 1 + number * 5;
+    const auto seed = static_cast<uint64_t>(number);
+    const auto fresh = [&](uint64_t of) {
+      return moved(sample({size}, at::kFloat, 4 * seed + of), number % 3 == 2 ? 1 : 0);
+    };
+    all.push_back(
+        {.value = fresh(0),
+         .gradient = fresh(1),
+         .exp_avg = fresh(2),
+         .exp_avg_sq = fresh(3).square_(),
+         .rounded = rounds && number % 2 == 0 ? at::zeros({size}, at::kBFloat16) : at::Tensor()});
+  }
+  return all;
+}
+
+TEST(OwnAdamW, UpdatesAllParametersAsLibTorchDoes) {
+  const AdamWStep step{
+      .learning_rate = 0.01, .weight_decay = 0.1, .gradient_scale = 0.37, .step = 3};
+  for (const int64_t count : {1, 64, 65, 150})
+    for (const bool rounds : {false, true}) {
+      const auto found = adamw_sample(count, rounds), wanted = adamw_sample(count, rounds);
+      own().adamw.update(found, step);
+      aten().adamw.update(wanted, step);
+      for (int64_t number = 0; number < count; ++number) {
+        const std::string what = fmt::format("{} of {}", number, count);
+        expect_close(found[number].value, wanted[number].value, 1, what);
+        expect_close(found[number].exp_avg, wanted[number].exp_avg, 1, what);
+        expect_close(found[number].exp_avg_sq, wanted[number].exp_avg_sq, 1, what);
+        EXPECT_TRUE(at::equal(found[number].gradient, wanted[number].gradient)) << what;
+        if (!found[number].rounded.defined()) continue;
+        EXPECT_TRUE(at::equal(found[number].rounded, found[number].value.to(at::kBFloat16)));
+      }
+    }
+}
+
+TEST(RefusedPtx, NamesTheKernelTheDriverAndTheWayOut) {
+  const char* const fake = std::getenv("FAKE_CUDA");
+  if (fake == nullptr || std::string(fake).find("cuModuleLoadDataEx") == std::string::npos)
+    GTEST_SKIP() << "only where the fake driver refuses";
+  try {
+    own().dropout.drop(at::ones({4}), {});
+    FAIL() << "the driver refused";
+  } catch (const DeviceError& error) {
+    const std::string said = error.sentence();
+    for (const char* part : {"dropout_fp32", "CUDA 12.4", "CONVOY_CUDA_KERNELS=aten"})
+      EXPECT_NE(said.find(part), std::string::npos) << said;
+  }
+}
+
+}  // namespace
+}  // namespace convoy::kernels

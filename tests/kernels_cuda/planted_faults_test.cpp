@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The interpreter finds faults planted into our kernels: a barrier taken away, memory that ends too
+// early, a vector at a wrong address, threads that do not meet.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <functional>
+#include <numeric>
+
+#include "convoy/kernels/cross_entropy/linear_cross_entropy_launch.h"
+#include "convoy/kernels/cuda/block_shape.h"
+#include "convoy/kernels/cuda/launch.h"
+#include "convoy/kernels/rms_norm/rms_norm_launch.h"
+#include "fake_cuda/ptx_program.h"
+
+namespace convoy::kernels {
+namespace {
+
+using testing::PtxAllocations;
+using testing::PtxError;
+using testing::PtxResults;
+
+class PlantedFaults : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (kernel_texts().empty()) GTEST_SKIP() << "built without clang++";
+  }
+};
+
+template <class Launch>
+void run(const std::string& text, const std::string& kernel, const Launch& launch,
+         const PtxAllocations& memory) {
+  const auto entries = testing::read_ptx(text, PtxResults::WithinBounds);
+  entries.at(kernel).run(1, gpu::kBlockThreads, &launch, memory);
+}
+
+std::string text_of(const char* kernel) { return nvidia::kernel_text_of(kernel_texts(), kernel); }
+
+// Where barriers stand.
+std::vector<size_t> barriers_of(const std::string& text) {
+  std::vector<size_t> places;
+  for (size_t at = text.find("bar.sync"); at != std::string::npos;
+       at = text.find("bar.sync", at + 1))
+    places.push_back(at);
+  return places;
+}
+
+std::string without_barrier(std::string text, size_t place) {
+  return text.erase(place, text.find(';', place) + 1 - place);
+}
+
+// Numbers of a kernel, as the GPU's memory.
+struct Numbers {
+  explicit Numbers(size_t count) : values(count) { std::iota(values.begin(), values.end(), 1.0f); }
+  void add_to(PtxAllocations& memory, size_t bytes_missing = 0) {
+    memory[reinterpret_cast<uint64_t>(values.data())] =
+        values.size() * sizeof(float) - bytes_missing;
+  }
+  std::vector<float> values;
+};
+
+// Three rows of a block each.
+class NormOnHost {
+ public:
+  NormOnHost() {
+    for (Numbers* numbers : {&x_, &weight_, &grad_, &inverse_, &result_, &sums_})
+      numbers->add_to(memory);
+  }
+  gpu::RmsNormLaunch launch(bool vectors) {
+    return {.x = x_.values.data(),
+            .weight = weight_.values.data(),
+            .grad = grad_.values.data(),
+            .inverse_rms = inverse_.values.data(),
+            .result = result_.values.data(),
+            .sums = sums_.values.data(),
+            .rows = 3,
+            .width = kWidth,
+            .vectors = vectors};
+  }
+  const Numbers& x() const { return x_; }
+  PtxAllocations memory;
+
+ private:
+  static constexpr size_t kWidth = 2048;
+  Numbers x_{3 * kWidth}, weight_{kWidth}, grad_{3 * kWidth}, inverse_{3}, result_{3 * kWidth},
+      sums_{kWidth};
+};
+
+// Each kernel has the path by vectors and the other; a barrier is of one of them.
+TEST_F(PlantedFaults, EveryMissingBarrierOfTheNormIsFound) {
+  NormOnHost norm;
+  for (const char* kernel :
+       {"rms_norm_fp32", "rms_norm_backward_fp32", "rms_norm_weight_gradient_fp32"}) {
+    const std::string text = text_of(kernel);
+    for (const bool vectors : {true, false})
+      EXPECT_NO_THROW(run(text, kernel, norm.launch(vectors), norm.memory)) << kernel;
+    ASSERT_GE(barriers_of(text).size(), 4U) << kernel;
+    for (const size_t place : barriers_of(text)) {
+      int faults = 0;
+      for (const bool vectors : {true, false}) try {
+          run(without_barrier(text, place), kernel, norm.launch(vectors), norm.memory);
+        } catch (const PtxError&) {
+          ++faults;
+        }
+      EXPECT_EQ(faults, 1) << kernel << " at " << place;
+    }
+  }
+}
+
+// Gradients of bf16 would overwrite logits that another thread has yet to read.
+TEST_F(PlantedFaults, AMissingBarrierOfTheGradientInPlaceIsFound) {
+  constexpr size_t kVocab = 8192;
+  const auto gradient = [&](const std::string& text) {
+    Numbers logits(kVocab), nll(1);
+    for (float& value : logits.values) value /= 1e3f;
+    std::array<int64_t, 1> labels = {5};
+    PtxAllocations memory = {{reinterpret_cast<uint64_t>(labels.data()), sizeof labels}};
+    logits.add_to(memory);
+    nll.add_to(memory);
+    run(text, "cross_entropy_gradient_bf16",
+        gpu::CrossEntropyLaunch{.logits = logits.values.data(),
+                                .labels = labels.data(),
+                                .nll = nll.values.data(),
+                                .rows = 1,
+                                .vocab = kVocab,
+                                .vectors = 1},
+        memory);
+    logits.values.resize(kVocab / 2);
+    return logits.values;
+  };
+  const std::string text = text_of("cross_entropy_gradient_bf16");
+  const auto wanted = gradient(text);
+  int harmless = 0;
+  for (const size_t place : barriers_of(text)) try {
+      const auto found = gradient(without_barrier(text, place));
+      harmless += std::memcmp(found.data(), wanted.data(), found.size() * sizeof(float)) == 0;
+    } catch (const PtxError&) {
+    }
+  // Those of the path by single elements, and the one after the row's sum: the next row comes after
+  // others.
+  EXPECT_EQ(static_cast<size_t>(harmless), barriers_of(text).size() / 2 + 1);
+}
+
+TEST_F(PlantedFaults, AnAccessBeyondMemoryIsFound) {
+  for (const bool vectors : {true, false}) {
+    NormOnHost norm;
+    norm.memory[reinterpret_cast<uint64_t>(norm.x().values.data())] -= 1;
+    EXPECT_THROW(run(text_of("rms_norm_fp32"), "rms_norm_fp32", norm.launch(vectors), norm.memory),
+                 PtxError);
+  }
+}
+
+TEST_F(PlantedFaults, AVectorAtAWrongAddressIsFound) {
+  NormOnHost norm;
+  gpu::RmsNormLaunch launch = norm.launch(true);
+  launch.x = norm.x().values.data() + 1;
+  launch.rows = 1;
+  EXPECT_THROW(run(text_of("rms_norm_fp32"), "rms_norm_fp32", launch, norm.memory), PtxError);
+}
+
+TEST_F(PlantedFaults, ApproximateOperationsAreKnownOnlyWhereTheyAreAllowed) {
+  for (const std::string_view text : kernel_texts())
+    EXPECT_NO_THROW(testing::read_ptx(std::string(text), PtxResults::WithinBounds));
+  EXPECT_THROW(testing::read_ptx(text_of("gated_activation_fp32"), PtxResults::Exact), PtxError);
+}
+
+std::string program(const std::string& body) {
+  return ".version 6.3\n.target sm_75\n.address_size 64\n.visible .entry f(\n.param .b8 "
+         "f_param_0[8]\n)\n{\n" +
+         body + "\n}\n";
+}
+
+TEST_F(PlantedFaults, ThreadsThatDoNotMeetAreFound) {
+  const uint64_t none = 0;
+  const auto says = [&](const std::string& body) -> std::string {
+    try {
+      run(program(body), "f", none, {});
+    } catch (const PtxError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  const std::string lane = "mov.u32 %r1, %tid.x;\nsetp.eq.u32 %p1, %r1, 5;\n";
+  EXPECT_EQ(says(lane + "bar.sync 0;\nret;"), "");
+  EXPECT_NE(says(lane + "@%p1 bra END;\nbar.sync 0;\nEND:\nret;").find("do not meet"),
+            std::string::npos);
+  EXPECT_EQ(says(lane + "shfl.sync.bfly.b32 %r2, %r1, 16, 31, -1;\nret;"), "");
+  EXPECT_NE(says(lane + "@%p1 bra END;\nshfl.sync.bfly.b32 %r2, %r1, 16, 31, -1;\nEND:\nret;")
+                .find("do not meet"),
+            std::string::npos);
+  EXPECT_NE(
+      says(lane + "shfl.sync.bfly.b32 %r2, %r1, 16, 31, 255;\nret;").find("all threads of a warp"),
+      std::string::npos);
+  const std::string shared = ".shared .align 4 .b8 s[4];\n" + lane;
+  EXPECT_NE(says(shared + "ld.shared.u32 %r2, [s];\nret;").find("before it is written"),
+            std::string::npos);
+  EXPECT_NE(says(shared + "st.shared.u32 [s], %r1;\nret;").find("no barrier between"),
+            std::string::npos);
+  EXPECT_NE(says(shared + "@%p1 st.shared.u32 [s+4], %r1;\nret;").find("not of shared memory"),
+            std::string::npos);
+  EXPECT_EQ(
+      says(shared + "@%p1 st.shared.u32 [s], %r1;\nbar.sync 0;\nld.shared.u32 %r2, [s];\nret;"),
+      "");
+}
+
+}  // namespace
+}  // namespace convoy::kernels
