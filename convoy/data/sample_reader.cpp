@@ -48,7 +48,7 @@ Sample SampleReader::convert(const Row& row) {
 
 void SampleReader::require_samples() const {
   if (rows_seen_ > bad_.count()) return;
-  throw DataError(rows_seen_ == 0 ? "the file has no rows" : bad_.summary(),
+  throw DataError(rows_seen_ == 0 ? "the file has no rows" : "no row is left: " + bad_.summary(),
                   {.file = path_.string()});
 }
 

@@ -53,7 +53,7 @@ const Json* JsonReader::present(const std::string& key) const {
 
 const Json& JsonReader::required(const std::string& key) const {
   const Json* value = present(key);
-  if (value == nullptr) fail(key, "is missing");
+  if (value == nullptr) fail(key, find(key) == nullptr ? "is missing" : "is null");
   return *value;
 }
 

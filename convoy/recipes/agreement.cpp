@@ -206,10 +206,11 @@ std::optional<Refusal> other_inputs(const std::vector<Json>& ranks) {
       if (identity.empty() || identity == text_of(wanted[index], "identity")) continue;
       return Refusal{
           ExitCode::BadInput,
-          fmt::format("{} of {} are not those of {}: {} is {:.12} there, {} is {:.12}",
-                      text_of(found[index], "what"), name_of(rank, ranks[rank]),
-                      name_of(0, ranks[0]), text_of(wanted[index], "place"),
-                      text_of(wanted[index], "identity"), text_of(found[index], "place"), identity),
+          fmt::format(
+              "{0} of {1} are not those of {2}: {2} has {3:.12} in {4}, {1} has {5:.12} in {6}",
+              text_of(found[index], "what"), name_of(rank, ranks[rank]), name_of(0, ranks[0]),
+              text_of(wanted[index], "identity"), text_of(wanted[index], "place"), identity,
+              text_of(found[index], "place")),
           {.file = text_of(found[index], "place"),
            .hint = "every node wants the same content: copy it from one to the others, or use a "
                    "file system that all nodes see",
