@@ -111,7 +111,7 @@ loss_of_ranks() {
   rm -rf "$run"
   (cd "$sources" && timeout 300 "$convoy" train examples/sums/lora.yaml --devices "$devices" --nproc "$1" --output-dir "$run" \
     train.steps=8 train.batch_size=$((8 / $1)) train.save_strategy=no) >"$log" 2>&1 || return 1
-  sed -n 's/.*"type":"eval".*"loss":\([0-9.]*\).*/\1/p;s/.*"eval_loss":\([0-9.]*\).*/\1/p' "$run/events.jsonl" | tail -n 1
+  sed -n 's/.*"eval_loss":\([0-9.]*\).*/\1/p' "$run/events.jsonl" | tail -n 1
 }
 
 check_ranks() {
@@ -179,8 +179,8 @@ bench() {
     say "$geometry$kernels $kind $*: $(grep -oE '"(batch|sampling|tokens_per_s|tokens_per_s_ratio|ratio|peak_device_mb)":("[a-z_]*"|[0-9.e+]+)' <<<"$line" |
       tr -d '"' | tr '\n' ' ')$(share_of_peak "$line")" | tee -a "$output/table.txt"
   else
-    failure "$geometry$kernels $kind $*" "$(tail -n 1 "$output/bench.err")" | tee -a "$output/table.txt"
-    failed=1  # the pipe's left side is a process of its own
+    say "$geometry$kernels $kind $*: FAILED: $(tail -n 1 "$output/bench.err")" | tee -a "$output/table.txt"
+    failed=1
   fi
 }
 

@@ -19,11 +19,27 @@ constexpr std::array kHopeless = {46, 200, 209, 218, 221, 222, 223, 803};
 // The first with every function that is used, and younger than the kernels' PTX 6.3.
 constexpr int kLeastVersion = 11'000;
 
-std::string version_text(int version) {
-  return fmt::format("CUDA {}.{}", version / 1000, version % 1000 / 10);
+using VersionFunction = decltype(DriverFunctions::DriverGetVersion);
+
+int version_by(VersionFunction function) {
+  int version = 0;
+  return function != nullptr && function(&version) == 0 ? version : 0;
 }
 
 }  // namespace
+
+std::optional<int> driver_version(const std::filesystem::path& library) {
+  void* const opened = ::dlopen(library.c_str(), RTLD_LAZY | RTLD_LOCAL);
+  if (opened == nullptr) return std::nullopt;
+  const int version =
+      version_by(reinterpret_cast<VersionFunction>(::dlsym(opened, "cuDriverGetVersion")));
+  ::dlclose(opened);
+  return version;
+}
+
+std::string version_text(int version) {
+  return fmt::format("CUDA {}.{}", version / 1000, version % 1000 / 10);
+}
 
 Driver::Driver(const std::filesystem::path& library) : problem_(open(library)) {}
 
@@ -62,9 +78,8 @@ std::string Driver::open(const std::filesystem::path& library) {
   find("cuMemcpyDtoH_v2", call_.MemcpyDtoH);
   find("cuMemsetD8Async", call_.MemsetD8Async);
   find("cuLaunchKernel", call_.LaunchKernel);
-  int version = 0;
-  if (call_.DriverGetVersion != nullptr && call_.DriverGetVersion(&version) == 0 &&
-      version < kLeastVersion)
+  const int version = version_by(call_.DriverGetVersion);
+  if (version > 0 && version < kLeastVersion)
     return fmt::format("the NVIDIA driver is of {}; wanted 11.0 or newer", version_text(version));
   if (!missing.empty())
     return fmt::format("{} has no {}: it is no NVIDIA driver", library.string(), missing);
@@ -80,9 +95,8 @@ DeviceMemory::DeviceMemory(const std::string& message)
     : Error(ExitCode::Resources, "memory", message) {}
 
 std::string Driver::version() const {
-  int version = 0;
-  if (call_.DriverGetVersion == nullptr || call_.DriverGetVersion(&version) != 0) return "unknown";
-  return version_text(version);
+  const int version = version_by(call_.DriverGetVersion);
+  return version > 0 ? version_text(version) : "unknown";
 }
 
 int Driver::device_count() const {

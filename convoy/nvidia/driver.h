@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 
 #include "convoy/base/error.h"
@@ -57,6 +58,11 @@ struct DriverFunctions {
                       unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,
                       void* stream, void** parameters, void** extra) = nullptr;
 };
+
+// The newest CUDA that the driver knows: 13000 for 13.0; 0 = it does not say. None where the library
+// can not be opened. Starts nothing on a GPU.
+std::optional<int> driver_version(const std::filesystem::path& library);
+std::string version_text(int version);  // "CUDA 13.0"
 
 // Open from construction on. Thread-safe.
 class Driver {

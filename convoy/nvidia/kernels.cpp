@@ -21,7 +21,7 @@ std::string kernel_text_of(KernelTexts texts, std::string_view name) {
   for (const std::string_view all : texts) {
     const size_t begin = all.find(fmt::format("{}{}(", kEntry, name));
     if (begin == std::string_view::npos) continue;
-    // What stands before the first kernel is for all of them.
+    // All kernels share the lines before the first one.
     std::string text(all.substr(0, all.find(kEntry)));
     return text.append(all.substr(begin, all.find("\n}", begin) + 3 - begin));
   }

@@ -31,6 +31,7 @@ TEST(Driver, SaysWhyThereIsNone) {
   EXPECT_EQ(driver->device_count(), 0);
   EXPECT_EQ(driver->version(), "unknown");
   EXPECT_THROW(Context(driver, 0), ConfigError);
+  EXPECT_FALSE(driver_version("/nowhere/libcuda.so.1"));
 }
 
 }  // namespace

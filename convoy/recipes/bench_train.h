@@ -10,7 +10,8 @@
 namespace convoy::recipes {
 
 // {"tool","mode","dtype","geometry","seq","batch","recompute","tokens_per_s" (median),"best",
-// "flops_per_token","loss"} and bench_memory(). `devices`: as for device::place_rank. Throws DeviceError.
+// "flops_per_token","loss"} and bench_memory(). `devices`: as for device::place_rank. Throws
+// DeviceError.
 nlohmann::ordered_json bench_train(const settings::BenchFlags& common,
                                    const settings::BenchTrainFlags& flags,
                                    const std::string& devices);

@@ -30,7 +30,7 @@ class End {
       : before_(before), numbers_(count, value) {
     memory[reinterpret_cast<uint64_t>(numbers_.data())] = count * sizeof(Number);
   }
-  // Of the tensor that is not there.
+  // The address that the first element of the whole tensor would have.
   Number* begin() const {
     return reinterpret_cast<Number*>(reinterpret_cast<uint64_t>(numbers_.data()) -
                                      before_ * sizeof(Number));

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convoy/apps/front/libtorch_folder.h"
 
-#include <dlfcn.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
@@ -11,6 +10,7 @@
 #include "convoy/apps/front/build_facts.h"
 #include "convoy/base/error.h"
 #include "convoy/base/files.h"
+#include "convoy/nvidia/driver.h"
 
 namespace convoy::apps {
 namespace {
@@ -115,16 +115,11 @@ namespace {
 // What LibTorch would find out by failing: NVML may show GPUs that this driver can not compute on.
 std::string why_no_driver() {
   constexpr int kCuda13 = 13'000;
-  void* const library = ::dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
-  if (library == nullptr) return "the driver's library libcuda.so.1 can not be opened";
-  const auto version_of = reinterpret_cast<int (*)(int*)>(::dlsym(library, "cuDriverGetVersion"));
-  int version = 0;
-  const bool known = version_of != nullptr && version_of(&version) == 0;
-  ::dlclose(library);
-  if (!known || version >= kCuda13) return {};
-  return fmt::format(
-      "the driver is for CUDA {}.{}, LibTorch 2.11 wants CUDA 13.0 (driver 580 or newer)",
-      version / 1000, version % 1000 / 10);
+  const std::optional<int> version = nvidia::driver_version("libcuda.so.1");
+  if (!version) return "the driver's library libcuda.so.1 can not be opened";
+  if (*version == 0 || *version >= kCuda13) return {};
+  return fmt::format("the driver is for {}, LibTorch 2.11 wants CUDA 13.0 (driver 580 or newer)",
+                     nvidia::version_text(*version));
 }
 
 }  // namespace

@@ -10,22 +10,14 @@
 namespace convoy::kernels {
 namespace {
 
-// Calls body(first row, rows) for every chunk.
-template <class Body>
-void for_chunks(int64_t rows, int64_t vocab, Body body) {
-  const int64_t most = logit_rows_per_chunk(vocab);
-  for (int64_t begin = 0; begin < rows; begin += most) body(begin, std::min(most, rows - begin));
-}
-
-gpu::CrossEntropyLaunch launch_of(const at::Tensor& logits_CV, const at::Tensor& labels_C,
-                                  const at::Tensor& nll_C) {
-  const int64_t vocab = logits_CV.size(1);
-  return {.logits = logits_CV.mutable_data_ptr<float>(),
-          .labels = labels_C.const_data_ptr<int64_t>(),
-          .nll = nll_C.mutable_data_ptr<float>(),
-          .rows = static_cast<uint64_t>(logits_CV.size(0)),
+gpu::CrossEntropyLaunch launch_of(const LogitChunk& chunk, const at::Tensor& nll_N) {
+  const int64_t vocab = chunk.logits_CV.size(1);
+  return {.logits = chunk.logits_CV.mutable_data_ptr<float>(),
+          .labels = chunk.labels_C.const_data_ptr<int64_t>(),
+          .nll = nll_N.mutable_data_ptr<float>() + chunk.begin,
+          .rows = static_cast<uint64_t>(chunk.count),
           .vocab = static_cast<uint64_t>(vocab),
-          .vectors = vocab % gpu::kLogitsTogether == 0 && fits_vectors({logits_CV}, vocab)};
+          .vectors = vocab % gpu::kLogitsTogether == 0 && fits_vectors({chunk.logits_CV}, vocab)};
 }
 
 // What lies in the place of the logits as a matrix of `type`.
@@ -37,25 +29,19 @@ HeadLoss loss(const at::Tensor& hidden_ND, const at::Tensor& weight_VD, const at
               WantedGradients wanted) {
   const WideProducts& products = wide_products(hidden_ND);
   const at::ScalarType type = hidden_ND.scalar_type();
-  const auto wide = hidden_ND.options().dtype(at::kFloat);
-  HeadLoss result;
-  if (wanted.hidden) result.hidden_ND = at::empty_like(hidden_ND);
-  if (wanted.weight) result.weight_VD = at::zeros(weight_VD.sizes(), wide);
-  const at::Tensor nll_N = at::empty({hidden_ND.size(0)}, wide);
+  HeadLoss result = empty_head_loss(hidden_ND, weight_VD, wanted);
+  const at::Tensor nll_N = at::empty({hidden_ND.size(0)}, hidden_ND.options().dtype(at::kFloat));
   const bool differentiates = wanted.hidden || wanted.weight;
   const std::string kernel =
       differentiates ? kernel_name("cross_entropy_gradient", type) : "label_losses";
-  for_chunks(hidden_ND.size(0), weight_VD.size(0), [&](int64_t begin, int64_t count) {
-    const at::Tensor hidden_CD = hidden_ND.narrow(0, begin, count);
-    const at::Tensor logits_CV = products.multiply(hidden_CD, weight_VD.t());
-    launch(logits_CV, kernel, static_cast<uint64_t>(count),
-           launch_of(logits_CV, labels_N.narrow(0, begin, count), nll_N.narrow(0, begin, count)));
-    const at::Tensor grad_CV = gradients_in(logits_CV, type);
+  for_logit_chunks(hidden_ND, weight_VD, labels_N, [&](LogitChunk& chunk) {
+    launch(chunk.logits_CV, kernel, static_cast<uint64_t>(chunk.count), launch_of(chunk, nll_N));
+    const at::Tensor grad_CV = gradients_in(chunk.logits_CV, type);
     if (wanted.hidden) {
-      at::Tensor grad_hidden_CD = result.hidden_ND.narrow(0, begin, count);
+      at::Tensor grad_hidden_CD = result.hidden_ND.narrow(0, chunk.begin, chunk.count);
       at::mm_out(grad_hidden_CD, grad_CV, weight_VD);
     }
-    if (wanted.weight) products.add_product(result.weight_VD, grad_CV.t(), hidden_CD);
+    if (wanted.weight) products.add_product(result.weight_VD, grad_CV.t(), chunk.hidden_CD);
   });
   result.loss = nll_N.sum(at::kDouble).to(at::kFloat);
   return result;
@@ -79,18 +65,12 @@ at::Tensor scaled(const at::Tensor& gradient, const at::Tensor& factor, at::Scal
 
 LabelLosses label_losses(const at::Tensor& hidden_ND, const at::Tensor& weight_VD,
                          const at::Tensor& labels_N) {
-  const WideProducts& products = wide_products(hidden_ND);
-  const int64_t tokens = hidden_ND.size(0);
-  LabelLosses result{.nll_N = at::empty({tokens}, hidden_ND.options().dtype(at::kFloat)),
-                     .correct_N = at::empty({tokens}, hidden_ND.options().dtype(at::kBool))};
-  for_chunks(tokens, weight_VD.size(0), [&](int64_t begin, int64_t count) {
-    const at::Tensor logits_CV =
-        products.multiply(hidden_ND.narrow(0, begin, count), weight_VD.t());
-    gpu::CrossEntropyLaunch launched = launch_of(logits_CV, labels_N.narrow(0, begin, count),
-                                                 result.nll_N.narrow(0, begin, count));
+  const LabelLosses result = empty_label_losses(hidden_ND);
+  for_logit_chunks(hidden_ND, weight_VD, labels_N, [&](LogitChunk& chunk) {
+    gpu::CrossEntropyLaunch launched = launch_of(chunk, result.nll_N);
     launched.correct =
-        reinterpret_cast<uint8_t*>(result.correct_N.mutable_data_ptr<bool>()) + begin;
-    launch(logits_CV, "label_losses", static_cast<uint64_t>(count), launched);
+        reinterpret_cast<uint8_t*>(result.correct_N.mutable_data_ptr<bool>()) + chunk.begin;
+    launch(chunk.logits_CV, "label_losses", static_cast<uint64_t>(chunk.count), launched);
   });
   return result;
 }
