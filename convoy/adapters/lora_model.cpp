@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <set>
+#include <unordered_map>
 #include <utility>
 
 #include "convoy/base/error.h"
@@ -70,6 +71,14 @@ void refuse_tied_modules(const LoraConfig& config, nn::CausalLm& model) {
                         {.key = "target_modules", .hint = "list it in modules_to_save instead"});
 }
 
+std::unordered_map<nn::Linear*, size_t> units_by_linear(nn::CausalLm& model) {
+  std::unordered_map<nn::Linear*, size_t> found;
+  const std::vector<nn::Unit> units = model.units();
+  for (size_t index = 0; index < units.size(); ++index)
+    for (nn::Linear* linear : units[index].linears) found[linear] = index;
+  return found;
+}
+
 }  // namespace
 
 void LoraModel::attach(nn::CausalLm& model) {
@@ -79,6 +88,7 @@ void LoraModel::attach(nn::CausalLm& model) {
   for (nn::Linear* linear : model.block_linears()) modules.push_back(linear->name());
   check_names_match(config_.target_names, modules, "target_modules");
 
+  const std::unordered_map<nn::Linear*, size_t> unit_of = units_by_linear(model);
   for (nn::Linear* linear : model.block_linears()) {
     if (!config_.targets(linear->name())) continue;
     const int64_t rank = config_.rank_of(linear->name());
@@ -90,6 +100,7 @@ void LoraModel::attach(nn::CausalLm& model) {
     std::vector<nn::NamedTensor> leaves{{prefix + ".lora_A.weight", a_RI},
                                         {prefix + ".lora_B.weight", b_OR}};
     if (config_.use_dora) {
+      const nn::UnitUse use(model.residency(), unit_of.at(linear));
       magnitude_O =
           at::linalg_vector_norm(linear->weight().to(at::kFloat), 2, {1}).detach().requires_grad_();
       leaves.push_back({prefix + ".lora_magnitude_vector", magnitude_O});

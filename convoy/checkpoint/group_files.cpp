@@ -36,16 +36,6 @@ int64_t product(const std::vector<int64_t>& shape) {
   return std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
 }
 
-io::TensorView part_of(const io::TensorView& view, int64_t begin, int64_t count) {
-  const int64_t element_bytes = io::dtype_bytes(view.dtype);
-  io::TensorView part = view;
-  part.shape = {count};
-  part.bytes = view.bytes.subspan(static_cast<size_t>(begin * element_bytes),
-                                  static_cast<size_t>(count * element_bytes));
-  part.file_offset += begin * element_bytes;
-  return part;
-}
-
 }  // namespace
 
 std::string group_file(const std::string& group) { return group + ".safetensors"; }
@@ -126,7 +116,7 @@ at::Tensor GroupReader::read(const std::string& name, int64_t begin, int64_t cou
     const int64_t at = begin + done;
     if (done == count || at < part.begin || at >= part.begin + part.count) continue;
     const int64_t piece = std::min(part.begin + part.count - at, count - done);
-    const at::Tensor found = device::copy_to_tensor(part_of(*part.view, at - part.begin, piece));
+    const at::Tensor found = device::copy_to_tensor(part.view->elements(at - part.begin, piece));
     if (!values.defined()) values = at::empty({count}, found.options());
     values.narrow(0, done, piece).copy_(found);
     done += piece;

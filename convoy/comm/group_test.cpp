@@ -43,8 +43,7 @@ void exercise(Group& group) {
       const at::Tensor base = at::arange(n * count, at::kLong).remainder(13).to(dtype);
       at::Tensor own = at::empty({count}, dtype);
       group.reduce_scatter_sum(base * (group.rank() + 1), own);
-      EXPECT_TRUE(
-          own.equal(base.narrow(0, group.rank() * count, count) * (n * (n + 1) / 2)))
+      EXPECT_TRUE(own.equal(base.narrow(0, group.rank() * count, count) * (n * (n + 1) / 2)))
           << dtype << " " << count;
       at::Tensor whole = at::zeros_like(base);
       group.all_gather(base.narrow(0, group.rank() * count, count).clone(), whole);

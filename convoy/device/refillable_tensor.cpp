@@ -13,6 +13,31 @@ c10::StorageImpl& storage_of(const at::Tensor& tensor) {
 
 }  // namespace
 
+bool has_memory(const at::Tensor& tensor) {
+  return tensor.numel() == 0 || storage_of(tensor).nbytes() > 0;
+}
+
+void take_memory(const at::Tensor& tensor) {
+  if (has_memory(tensor)) return;
+  c10::StorageImpl& storage = storage_of(tensor);
+  const size_t bytes = static_cast<size_t>(tensor.numel()) * tensor.element_size();
+  storage.set_data_ptr_noswap(storage.allocator()->allocate(bytes));
+  storage.set_nbytes(bytes);
+}
+
+// The device's allocator gives memory to later work of the same stream only, so nothing waits.
+void release_memory(const at::Tensor& tensor) {
+  c10::StorageImpl& storage = storage_of(tensor);
+  storage.set_nbytes(0);
+  storage.set_data_ptr_noswap(at::DataPtr(nullptr, tensor.device()));
+}
+
+at::Tensor tensor_without_memory(at::IntArrayRef shape, const at::TensorOptions& options) {
+  const at::Tensor tensor = at::empty(shape, options);
+  release_memory(tensor);
+  return tensor;
+}
+
 // A tensor may only be laid over a storage that holds it, so it is made whole first.
 RefillableTensor::RefillableTensor(int64_t num_elements, const at::TensorOptions& options)
     : flat_(at::empty({num_elements}, options.requires_grad(false))) {}
@@ -21,25 +46,6 @@ at::Tensor RefillableTensor::view(int64_t begin, at::IntArrayRef shape) const {
   const at::NoGradGuard no_grad;
   return at::empty({0}, flat_.options())
       .set_(flat_.storage(), begin, shape, c10::contiguous_strides(shape));
-}
-
-bool RefillableTensor::has_memory() const {
-  return flat_.numel() == 0 || storage_of(flat_).nbytes() > 0;
-}
-
-void RefillableTensor::take_memory() {
-  if (has_memory()) return;
-  c10::StorageImpl& storage = storage_of(flat_);
-  const size_t bytes = static_cast<size_t>(flat_.numel()) * flat_.element_size();
-  storage.set_data_ptr_noswap(storage.allocator()->allocate(bytes));
-  storage.set_nbytes(bytes);
-}
-
-// The device's allocator gives memory to later work of the same stream only, so nothing waits.
-void RefillableTensor::release_memory() {
-  c10::StorageImpl& storage = storage_of(flat_);
-  storage.set_nbytes(0);
-  storage.set_data_ptr_noswap(at::DataPtr(nullptr, flat_.device()));
 }
 
 }  // namespace convoy::device

@@ -10,6 +10,16 @@
 
 namespace convoy::device {
 
+// Of the storage of `tensor`, which it may share with others. The values are undefined after
+// take_memory(), which does nothing where there is memory; what release_memory() frees is for other
+// work of the same stream.
+bool has_memory(const at::Tensor& tensor);
+void take_memory(const at::Tensor& tensor);
+void release_memory(const at::Tensor& tensor);
+
+// Of this shape, contiguous, for take_memory() to make it usable.
+at::Tensor tensor_without_memory(at::IntArrayRef shape, const at::TensorOptions& options);
+
 class RefillableTensor {
  public:
   RefillableTensor() = default;
@@ -22,9 +32,10 @@ class RefillableTensor {
   // Made while there is memory.
   at::Tensor view(int64_t begin, at::IntArrayRef shape) const;
 
-  bool has_memory() const;
-  void take_memory();     // the values are undefined; nothing to do where it has memory
-  void release_memory();  // for other work of the same stream
+  // As above.
+  bool has_memory() const { return device::has_memory(flat_); }
+  void take_memory() { device::take_memory(flat_); }
+  void release_memory() { device::release_memory(flat_); }
 
  private:
   at::Tensor flat_;

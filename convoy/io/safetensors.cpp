@@ -243,6 +243,16 @@ std::string_view dtype_name(Dtype dtype) { return kDtypes[static_cast<size_t>(dt
 
 int64_t TensorView::num_elements() const { return std::ssize(bytes) / dtype_bytes(dtype); }
 
+TensorView TensorView::elements(int64_t begin, int64_t count) const {
+  const int64_t element_bytes = dtype_bytes(dtype);
+  TensorView part = *this;
+  part.shape = {count};
+  part.bytes = bytes.subspan(static_cast<size_t>(begin * element_bytes),
+                             static_cast<size_t>(count * element_bytes));
+  part.file_offset += begin * element_bytes;
+  return part;
+}
+
 void copy_bytes(const TensorView& view, std::span<std::byte> destination) {
   CONVOY_INVARIANT(destination.size() == view.bytes.size(), "tensor {}: {} bytes into {}",
                    view.name, view.bytes.size(), destination.size());

@@ -53,6 +53,8 @@ struct TensorView {
   int64_t file_offset = 0;
 
   int64_t num_elements() const;
+  // Of the flattened tensor: a view of shape [count].
+  TensorView elements(int64_t begin, int64_t count) const;
 };
 
 // Copies view.bytes into `destination` of the same size. Reading `bytes` of a file that is cut meanwhile ends the process by

@@ -11,6 +11,7 @@
 
 #include "convoy/base/error.h"
 #include "convoy/base/suggest.h"
+#include "convoy/device/refillable_tensor.h"
 #include "convoy/models/gemma3/gemma3.h"
 #include "convoy/models/llama/llama.h"
 #include "convoy/models/qwen2/qwen2.h"
@@ -47,6 +48,12 @@ const Family& family_of(const io::ModelFolder& folder) {
                                         fmt::join(supported_model_types(), ", ")));
 }
 
+void require_compute_dtype(at::ScalarType dtype) {
+  if (dtype == at::kFloat || dtype == at::kBFloat16) return;
+  throw ConfigError(fmt::format("models run in fp32 or bf16, not {}", at::toString(dtype)),
+                    {.key = "model.dtype", .hint = "fp16 overflows in Gemma; use bf16"});
+}
+
 }  // namespace
 
 std::vector<std::string> supported_model_types() {
@@ -65,17 +72,32 @@ nn::DecoderSpec read_decoder_spec(const io::ModelFolder& folder) {
 
 std::unique_ptr<nn::CausalLm> load_causal_lm(const io::ModelFolder& folder, at::ScalarType dtype,
                                              at::Device device) {
+  require_compute_dtype(dtype);
   const Family& family = family_of(folder);
-  if (dtype != at::kFloat && dtype != at::kBFloat16) {
-    throw ConfigError(fmt::format("models run in fp32 or bf16, not {}", at::toString(dtype)),
-                      {.key = "model.dtype", .hint = "fp16 overflows in Gemma; use bf16"});
-  }
   nn::DecoderSpec spec = family.read_spec(folder.config());
   const CheckpointWeights weights(folder, spec, family.layout);
   return std::make_unique<nn::Decoder>(std::move(spec),
                                        [&](const nn::ParameterDeclaration& parameter) {
                                          return weights.read(parameter.name, dtype).to(device);
                                        });
+}
+
+std::unique_ptr<nn::CausalLm> declare_causal_lm(const io::ModelFolder& folder, at::ScalarType dtype,
+                                                at::Device device, nn::DeferredValues& values) {
+  require_compute_dtype(dtype);
+  const Family& family = family_of(folder);
+  nn::DecoderSpec spec = family.read_spec(folder.config());
+  const auto weights = std::make_shared<CheckpointWeights>(folder, spec, family.layout);
+  const auto options = at::TensorOptions().dtype(dtype).device(device);
+  return std::make_unique<nn::Decoder>(
+      std::move(spec), [&](const nn::ParameterDeclaration& declared) {
+        const at::Tensor parameter = device::tensor_without_memory(declared.shape, options);
+        values.set(parameter,
+                   [weights, name = declared.name](int64_t begin, const at::Tensor& out) {
+                     weights->read_elements(name, begin, out);
+                   });
+        return parameter;
+      });
 }
 
 std::map<std::string, at::ScalarType> stored_dtypes(const io::ModelFolder& folder) {

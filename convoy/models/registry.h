@@ -15,6 +15,7 @@
 #include "convoy/io/model_folder.h"
 #include "convoy/nn/causal_lm.h"
 #include "convoy/nn/decoder_spec.h"
+#include "convoy/nn/deferred_values.h"
 
 namespace convoy::models {
 
@@ -24,6 +25,11 @@ namespace convoy::models {
 // before anything is allocated. Throws ConfigError for other dtypes.
 std::unique_ptr<nn::CausalLm> load_causal_lm(const io::ModelFolder& folder, at::ScalarType dtype,
                                              at::Device device = at::kCPU);
+
+// The same model without memory for its parameters: `values` tells where each of them is read from.
+// It keeps the files open.
+std::unique_ptr<nn::CausalLm> declare_causal_lm(const io::ModelFolder& folder, at::ScalarType dtype,
+                                                at::Device device, nn::DeferredValues& values);
 
 // What config.json says, without the weights. Throws DataError.
 nn::DecoderSpec read_decoder_spec(const io::ModelFolder& folder);

@@ -115,6 +115,11 @@ at::Tensor CheckpointWeights::read(const std::string& name, at::ScalarType dtype
   return device::copy_to_tensor(*by_name_.at(name), dtype);
 }
 
+void CheckpointWeights::read_elements(const std::string& name, int64_t begin,
+                                      const at::Tensor& out) const {
+  out.copy_(device::copy_to_tensor(by_name_.at(name)->elements(begin, out.numel())));
+}
+
 at::ScalarType CheckpointWeights::stored_dtype(const std::string& name) const {
   return device::tensor_dtype(by_name_.at(name)->dtype);
 }

@@ -29,6 +29,8 @@ class CheckpointWeights {
 
   // For names that the model declares.
   at::Tensor read(const std::string& name, at::ScalarType dtype) const;
+  // Elements from `begin` on, in row-major order, into `out`: flat, of any float type and device.
+  void read_elements(const std::string& name, int64_t begin, const at::Tensor& out) const;
   at::ScalarType stored_dtype(const std::string& name) const;
 
  private:

@@ -7,10 +7,19 @@
 
 namespace convoy::parallel {
 
+void Strategy::prepare_deferred(std::vector<nn::Unit> /*units*/,
+                                const nn::DeferredValues& /*values*/) {
+  CONVOY_INVARIANT(false, "this strategy wants the model's values in memory");
+}
+
 std::vector<at::Tensor> gradients_of(const std::vector<ParameterShard>& shards) {
   std::vector<at::Tensor> gradients;
   for (const ParameterShard& shard : shards) gradients.push_back(shard.gradient);
   return gradients;
+}
+
+bool shards_values(const settings::ParallelSettings& settings) {
+  return settings.strategy == "zero3";
 }
 
 std::unique_ptr<Strategy> make_strategy(const settings::ParallelSettings& settings,

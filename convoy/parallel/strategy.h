@@ -26,6 +26,7 @@
 #include <vector>
 
 #include "convoy/comm/group.h"
+#include "convoy/nn/deferred_values.h"
 #include "convoy/nn/unit.h"
 #include "convoy/settings/train_settings.h"
 
@@ -51,6 +52,9 @@ class Strategy {
   // parameters are leaves that require grad, fp32 or bf16. Call once. Throws ConfigError when names,
   // shapes or dtypes differ between ranks.
   virtual void prepare(std::vector<nn::Unit> units) = 0;
+  // The same of a model that came without values, where shards_values() allows it: each rank reads
+  // its parts of `values`, which are the same on every rank.
+  virtual void prepare_deferred(std::vector<nn::Unit> units, const nn::DeferredValues& values);
 
   // What this rank optimizes; the same tensors from prepare() on, so an optimizer may hold them.
   // Gradients are valid from finish_gradients() to finish_step() and may be changed in place; their
@@ -90,6 +94,9 @@ class Strategy {
 
 // In the order of shards().
 std::vector<at::Tensor> gradients_of(const std::vector<ParameterShard>& shards);
+
+// Each rank holds a part of the parameters' values only, so a model may come without memory.
+bool shards_values(const settings::ParallelSettings& settings);
 
 // `settings.strategy`: auto = ddp with more than one rank, else none. Throws ConfigError: none with
 // more than one rank.

@@ -25,10 +25,14 @@ void rename(std::vector<nn::Unit>& units, const std::vector<nn::NamedTensor>& pa
 }  // namespace
 
 std::vector<optim::OptimizedParameter> prepare_parameters(
-    Strategy& strategy, nn::CausalLm& model, const std::vector<nn::NamedTensor>& parameters) {
+    Strategy& strategy, nn::CausalLm& model, const std::vector<nn::NamedTensor>& parameters,
+    const nn::DeferredValues* values) {
   std::vector<nn::Unit> units = model.units();
   rename(units, parameters);
-  strategy.prepare(std::move(units));
+  if (values != nullptr)
+    strategy.prepare_deferred(std::move(units), *values);
+  else
+    strategy.prepare(std::move(units));
   model.set_residency(strategy.residency());
   std::vector<optim::OptimizedParameter> optimized;
   for (const ParameterShard& shard : strategy.shards())

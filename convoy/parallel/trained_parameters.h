@@ -15,9 +15,11 @@ namespace convoy::parallel {
 // Collective: strategy.prepare() of the model's units, whose trained parameters get the names that
 // they have in `parameters`; the model then tells the strategy which units it uses. Returns what
 // this rank optimizes, in the order of strategy.shards(); biases and norms do not decay
-// (optim::takes_weight_decay). Throws as prepare().
+// (optim::takes_weight_decay). `values`: of a model that came without them, else null. Throws as
+// prepare().
 std::vector<optim::OptimizedParameter> prepare_parameters(
-    Strategy& strategy, nn::CausalLm& model, const std::vector<nn::NamedTensor>& parameters);
+    Strategy& strategy, nn::CausalLm& model, const std::vector<nn::NamedTensor>& parameters,
+    const nn::DeferredValues* values = nullptr);
 
 // The trained parameters of all units, in their order.
 std::vector<nn::NamedTensor> trained_of(const std::vector<nn::Unit>& units);

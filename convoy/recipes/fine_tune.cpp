@@ -89,6 +89,7 @@ class FineTune {
   void plan_steps(int64_t full_world, const checkpoint::Stamp* saved);
   void compare_start();
   void prepare_training();
+  void restore_values();
   void restore_optimizer();
   void open_log();
   checkpoint::NamedFiles files_alongside() const;
@@ -140,7 +141,8 @@ void FineTune::load_base() {
                             .adapter = "",
                             .dtype = dtype_,
                             .template_path = settings_.data.template_path,
-                            .device = placement_.device},
+                            .device = placement_.device,
+                            .deferred = parallel::shards_values(settings_.parallel)},
                            log_));
   if (settings_.model.max_seq_len > base_->model->max_positions())
     throw ConfigError(fmt::format("model.max_seq_len is {}, but the model has {} positions",
@@ -167,11 +169,16 @@ void FineTune::choose_parameters() {
     parameter_group_ = "model";
     return;
   }
+  // An adapter may start from what the weights are.
+  std::optional<nn::ReadOnUse> reading;
+  if (base_->values) reading.emplace(model.units(), *base_->values);
+  if (reading) model.set_residency(&*reading);
   const settings::LoraSettings& lora = settings_.tuning.lora;
   base_->lora = lora.adapter.empty()
                     ? adapters::LoraModel::create(model, adapters::LoraConfig::from_settings(lora),
                                                   static_cast<uint64_t>(settings_.seed))
                     : adapters::LoraModel::load(model, lora.adapter);
+  model.set_residency(nullptr);
   parameters_ = base_->lora->parameters();
   parameter_group_ = "adapter_model";
 }
@@ -231,7 +238,7 @@ void FineTune::compare_start() {
   // The ranks of a host read the same files.
   const bool speaks = environment_.local_rank == 0 && !environment_.one_host();
   const std::string model = base_->folder.path().string();
-  start.inputs = {{"the weights", speaks ? weights_checksum(*base_->model) : "", model},
+  start.inputs = {{"the weights", speaks ? weights_checksum(*base_) : "", model},
                   {"the model's files", model_fingerprint(base_->folder), model},
                   {"the tokens of its tokenizer", base_->tokenizer.content_hash(), model}};
   start.inputs.push_back(rows_of(splits_, "train"));
@@ -243,22 +250,39 @@ void FineTune::compare_start() {
 }
 
 void FineTune::prepare_training() {
-  if (resumed_) restore_parameters(parameters_, resumed_->group(parameter_group_));
+  restore_values();
   strategy_ = parallel::make_strategy(settings_.parallel, *group_);
   const settings::OptimizerSettings& constants = settings_.train.optimizer;
-  optimizer_.emplace(optim::AdamWConfig{.beta1 = constants.adam_beta1,
-                                        .beta2 = constants.adam_beta2,
-                                        .epsilon = constants.adam_epsilon,
-                                        .weight_decay = settings_.train.weight_decay},
-                     parallel::prepare_parameters(*strategy_, *base_->model, parameters_));
+  optimizer_.emplace(
+      optim::AdamWConfig{.beta1 = constants.adam_beta1,
+                         .beta2 = constants.adam_beta2,
+                         .epsilon = constants.adam_epsilon,
+                         .weight_decay = settings_.train.weight_decay},
+      parallel::prepare_parameters(*strategy_, *base_->model, parameters_, base_->values.get()));
+  base_->values.reset();
   schedule_.emplace(settings_.train.schedule, settings_.train.learning_rate,
                     train::total_steps(settings_.train, plan_->steps_per_epoch()));
   if (start_.step > 0) restore_optimizer();
   resumed_.reset();
 }
 
+// What lies in memory rank 0 reads for all; what does not yet every rank reads for itself.
+void FineTune::restore_values() {
+  if (start_folder_.empty()) return;
+  std::vector<nn::NamedTensor> in_memory = parameters_;
+  if (base_->values) {
+    defer_to_saved(
+        *base_->values, parameters_,
+        std::make_shared<const checkpoint::GroupReader>(start_folder_, parameter_group_));
+    std::erase_if(in_memory, [this](const nn::NamedTensor& parameter) {
+      return base_->values->contains(parameter.value);
+    });
+  }
+  if (resumed_) restore_parameters(in_memory, resumed_->group(parameter_group_));
+}
+
 void FineTune::restore_optimizer() {
-  const bool shared = strategy_->num_owners() < group_->size();
+  const bool shared = strategy_->num_owners() < group_->size() || !strategy_->values_are_whole();
   if (resumed_ || shared)
     optimizer_->load_state(
         start_.step, saved_state({start_folder_, "optimizer"}, *optimizer_, strategy_->shards()));

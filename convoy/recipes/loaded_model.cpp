@@ -36,8 +36,12 @@ LoadedModel load_model(const ModelRequest& request, const Log& log) {
   text::Tokenizer tokenizer = text::Tokenizer::load(folder.path());
   std::optional<text::ChatTemplate> chat_template =
       text::ChatTemplate::load(folder.path(), request.template_path);
+  const at::ScalarType dtype = device::parse_dtype(request.dtype);
+  std::unique_ptr<nn::DeferredValues> values;
+  if (request.deferred) values = std::make_unique<nn::DeferredValues>();
   std::unique_ptr<nn::CausalLm> model =
-      models::load_causal_lm(folder, device::parse_dtype(request.dtype), request.device);
+      values ? models::declare_causal_lm(folder, dtype, request.device, *values)
+             : models::load_causal_lm(folder, dtype, request.device);
   if (tokenizer.vocab_size() > model->vocab_size())
     throw DataError(fmt::format("the tokenizer has ids up to {}, the model's vocabulary ends at {}",
                                 tokenizer.vocab_size() - 1, model->vocab_size() - 1),
@@ -49,6 +53,7 @@ LoadedModel load_model(const ModelRequest& request, const Log& log) {
           .tokenizer = std::move(tokenizer),
           .chat_template = std::move(chat_template),
           .model = std::move(model),
+          .values = std::move(values),
           .lora = std::move(lora)};
 }
 
@@ -78,10 +83,15 @@ std::string model_fingerprint(const io::ModelFolder& folder) {
   return hash.hex();
 }
 
-std::string weights_checksum(nn::CausalLm& model) {
+std::string weights_checksum(const LoadedModel& loaded) {
   uint32_t checksum = 0;
-  for (const nn::NamedTensor& parameter : model.parameters()) {
-    const at::Tensor value = parameter.value.detach().cpu().contiguous();
+  for (const nn::NamedTensor& parameter : loaded.model->parameters()) {
+    at::Tensor value = parameter.value.detach();
+    if (loaded.values != nullptr && loaded.values->contains(parameter.value)) {
+      value = at::empty({parameter.value.numel()}, parameter.value.options().device(at::kCPU));
+      loaded.values->read(parameter.value, 0, value);
+    }
+    value = value.cpu().contiguous();
     checksum = crc32c({static_cast<const char*>(value.const_data_ptr()), value.nbytes()}, checksum);
   }
   return fmt::format("{:08x}", checksum);

@@ -13,6 +13,7 @@
 #include "convoy/device/placement.h"
 #include "convoy/io/model_folder.h"
 #include "convoy/nn/causal_lm.h"
+#include "convoy/nn/deferred_values.h"
 #include "convoy/settings/command_flags.h"
 #include "convoy/text/chat_template.h"
 #include "convoy/text/tokenizer.h"
@@ -26,6 +27,7 @@ struct ModelRequest {
   std::string dtype = "fp32";
   std::string template_path;
   at::Device device = at::kCPU;
+  bool deferred = false;  // parameters come without memory
 };
 
 struct LoadedModel {
@@ -33,6 +35,7 @@ struct LoadedModel {
   text::Tokenizer tokenizer;
   std::optional<text::ChatTemplate> chat_template;
   std::unique_ptr<nn::CausalLm> model;
+  std::unique_ptr<nn::DeferredValues> values;  // of a model that came without; else null
   std::optional<adapters::LoraModel> lora;
 
   const text::ChatTemplate* template_or_null() const {
@@ -50,7 +53,7 @@ ModelRequest model_request(const settings::ModelFlags& flags, const std::string&
 // and last MiB of each weight file, so that a start costs the same for any model size.
 std::string model_fingerprint(const io::ModelFolder& folder);
 
-// Of every value of the model as it is in memory: tells weights apart whose files look alike to model_fingerprint().
-std::string weights_checksum(nn::CausalLm& model);
+// Of every value of the model: tells weights apart whose files look alike to model_fingerprint().
+std::string weights_checksum(const LoadedModel& loaded);
 
 }  // namespace convoy::recipes

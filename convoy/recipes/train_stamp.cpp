@@ -132,6 +132,18 @@ void restore_parameters(const std::vector<nn::NamedTensor>& parameters,
   }
 }
 
+void defer_to_saved(nn::DeferredValues& values, const std::vector<nn::NamedTensor>& parameters,
+                    std::shared_ptr<const checkpoint::GroupReader> reader) {
+  for (const nn::NamedTensor& parameter : parameters) {
+    if (!values.contains(parameter.value)) continue;
+    require_shape(*reader, parameter.name, parameter.value.sizes().vec());
+    values.set(parameter.value,
+               [reader, name = parameter.name](int64_t begin, const at::Tensor& out) {
+                 out.copy_(reader->read(name, begin, out.numel()));
+               });
+  }
+}
+
 void restore_shards(const std::vector<parallel::ParameterShard>& shards,
                     const checkpoint::GroupReader& reader) {
   const at::NoGradGuard no_grad;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -48,6 +49,9 @@ std::vector<optim::NamedState> saved_state(const checkpoint::GroupReader& reader
 // Copies the checkpoint's values into `parameters`. Throws CheckpointError on a missing or misshapen tensor.
 void restore_parameters(const std::vector<nn::NamedTensor>& parameters,
                         const checkpoint::GroupReader& reader);
+// From now on the values of those among `parameters` that `values` has are the saved ones.
+void defer_to_saved(nn::DeferredValues& values, const std::vector<nn::NamedTensor>& parameters,
+                    std::shared_ptr<const checkpoint::GroupReader> reader);
 // The same into this rank's shards of them.
 void restore_shards(const std::vector<parallel::ParameterShard>& shards,
                     const checkpoint::GroupReader& reader);

@@ -63,8 +63,11 @@ class Loop {
   double gradient_norm(const std::vector<RankFigures>& ranks) const;
   bool evaluation_is_due() const;
   bool evaluate();  // true when the figure is the best so far
-  // Ranks hold different parts of the training state.
-  bool is_shared() const { return parts_.strategy.num_owners() < parts_.strategy.world(); }
+  // A rank holds parts of the training state only.
+  bool is_shared() const {
+    return parts_.strategy.num_owners() < parts_.strategy.world() ||
+           !parts_.strategy.values_are_whole();
+  }
   checkpoint::TrainTensors tensors_to_save() const;
   void save(bool is_best);
   std::optional<LoopEnd> after_step();
@@ -257,7 +260,7 @@ checkpoint::TrainTensors Loop::tensors_to_save() const {
     if (shared)
       tensors.pieces["optimizer"].push_back({state.name, shard.shape, shard.begin, state.value});
     else
-      tensors.whole["optimizer"][state.name] = state.value;
+      tensors.whole["optimizer"][state.name] = state.value.view(shard.shape);
   }
   return tensors;
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // 100 kills at random moments of runs that save at every step: there is always a whole checkpoint, and the result has the
-// bits of a run that nobody touched. Replay: CONVOY_KILL_SEED=N resume_tests --gtest_filter=RandomKills.*
+// bits of a run that nobody touched. 25 more (CONVOY_KILLS=N: N) of runs that go on with other ranks and strategies: every
+// step has its own rows, once. Replay: CONVOY_KILL_SEED=N resume_tests --gtest_filter=RandomKills.*
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -23,10 +24,11 @@ using std::chrono::microseconds;
 constexpr int64_t kKillsAtWork = 100;
 constexpr int64_t kSteps = 48;
 
-const std::vector<std::string>& settings() {
-  static const std::vector<std::string> settings = {"train.batch_size=1", "train.grad_accum=2",
-                                                    "train.save_steps=1",
-                                                    fmt::format("train.steps={}", kSteps)};
+using Settings = std::vector<std::string>;
+
+const Settings& settings() {
+  static const Settings settings = {"train.batch_size=1", "train.grad_accum=2",
+                                    "train.save_steps=1", fmt::format("train.steps={}", kSteps)};
   return settings;
 }
 
@@ -62,7 +64,7 @@ class RandomKills : public ::testing::Test {
     return microseconds(std::uniform_int_distribution<int64_t>(0, limit.count())(random_));
   }
   // Starts or goes on with the run and kills it, mostly after it began to step. False when it ended by itself.
-  bool one_life(const std::string& name);
+  bool one_life(const std::string& name, const Settings& settings);
 
   TrainFixture fixture_;
   uint32_t seed_ = 0;
@@ -72,10 +74,10 @@ class RandomKills : public ::testing::Test {
   int64_t num_kills_ = 0;
 };
 
-bool RandomKills::one_life(const std::string& name) {
+bool RandomKills::one_life(const std::string& name, const Settings& settings) {
   const int64_t starts_before = fixture_.num_events(name, "start");
   const auto at_work = [&] { return fixture_.num_events(name, "start") > starts_before; };
-  TrainProcess process = fixture_.start(name, settings());
+  TrainProcess process = fixture_.start(name, settings);
   if (random_() % 10 == 0) {
     std::this_thread::sleep_for(random_time(std::chrono::milliseconds(600)));
   } else {
@@ -102,7 +104,7 @@ TEST_F(RandomKills, LeaveAWholeCheckpointAndTheSameBits) {
     bool killed = true;
     while (killed) {
       SCOPED_TRACE(fmt::format("CONVOY_KILL_SEED={}, round {}, kill {}", seed_, round, num_kills_));
-      killed = one_life(name);
+      killed = one_life(name, settings());
       ASSERT_TRUE(damaged_checkpoints(fixture_, name).empty())
           << damaged_checkpoints(fixture_, name).front();
       if (HasFailure()) return;
@@ -111,6 +113,40 @@ TEST_F(RandomKills, LeaveAWholeCheckpointAndTheSameBits) {
     ASSERT_FALSE(HasFailure()) << "CONVOY_KILL_SEED=" << seed_ << " round " << round;
   }
   RecordProperty("kills", static_cast<int>(num_kills_));
+  fmt::print("{} kills, {} of runs at work, seed {}\n", num_kills_, num_kills_at_work_, seed_);
+}
+
+// A batch that 1 to 4 ranks share: 12 rows, whoever is there. Each step's loss tells its rows.
+TEST_F(RandomKills, WithOtherRanksAndStrategiesLoseAndDoubleNoRow) {
+  const Settings batch = {"train.batch_size=3", "train.grad_accum=4", "train.save_steps=1",
+                          "tuning.mode=full", fmt::format("train.steps={}", kSteps)};
+  const auto begin = Clock::now();
+  const Ended unbroken = fixture_.run("unbroken", batch);
+  ASSERT_EQ(unbroken.status, 0) << unbroken.errors;
+  step_time_ = std::chrono::duration_cast<microseconds>(Clock::now() - begin) / (2 * kSteps);
+  const char* const wish = std::getenv("CONVOY_KILLS");
+  const int64_t kills = wish != nullptr ? std::stoll(wish) : 25;
+  const std::map<int64_t, double> wanted = fixture_.losses("unbroken");
+  for (int64_t round = 0; num_kills_at_work_ < kills; ++round) {
+    const std::string name = fmt::format("round-{}", round);
+    bool killed = true;
+    while (killed) {
+      SCOPED_TRACE(fmt::format("CONVOY_KILL_SEED={}, round {}, kill {}", seed_, round, num_kills_));
+      const char* const strategies[] = {"ddp", "zero1", "zero2", "zero3"};
+      Settings life = batch;
+      life.insert(life.end(), {"--nproc", std::to_string(1 + random_() % 4),
+                               fmt::format("parallel.strategy={}", strategies[random_() % 4])});
+      killed = one_life(name, life);
+      ASSERT_TRUE(damaged_checkpoints(fixture_, name).empty())
+          << damaged_checkpoints(fixture_, name).front();
+      if (HasFailure()) return;
+    }
+    const std::map<int64_t, double> losses = fixture_.losses(name);
+    ASSERT_EQ(losses.size(), wanted.size());
+    for (const auto& [step, loss] : wanted)
+      ASSERT_NEAR(losses.at(step), loss, 1e-3 * std::max(1.0, loss))
+          << "step " << step << ", CONVOY_KILL_SEED=" << seed_ << " round " << round;
+  }
   fmt::print("{} kills, {} of runs at work, seed {}\n", num_kills_, num_kills_at_work_, seed_);
 }
 

@@ -52,8 +52,8 @@ class GlooGroup : public Group {
   Passages passages_;
   int exceptions_at_start_;
   bool aborted_ = false;
-  GlooGroup* const whole_;          // that this one was split from; null: none
-  std::vector<GlooGroup*> parts_;   // split from this one and alive
+  GlooGroup* const whole_;         // that this one was split from; null: none
+  std::vector<GlooGroup*> parts_;  // split from this one and alive
   int splits_ = 0;
   std::unique_ptr<Backend> backend_;
 };

@@ -64,7 +64,8 @@ class NcclGroup::DeviceWork : public Work {
  private:
   NcclGroup& group_;
   Passage passage_;
-  std::vector<at::Tensor> tensors_;  // their memory is not given to others while the collective runs
+  std::vector<at::Tensor>
+      tensors_;  // their memory is not given to others while the collective runs
   c10::Event done_;
 };
 

@@ -20,8 +20,8 @@ class NcclGroup : public Group {
   // `host` has the same ranks. `flight` outlives this, and so does `whole`, the group that this one
   // was split from. `name`: a constant text, for records. Collective. Blocks. Throws CommError.
   NcclGroup(std::unique_ptr<Group> host, telemetry::FlightWriter& flight, const NcclLibrary& nccl,
-            at::Device device, std::chrono::milliseconds timeout,
-            std::string_view name = "devices", NcclGroup* whole = nullptr);
+            at::Device device, std::chrono::milliseconds timeout, std::string_view name = "devices",
+            NcclGroup* whole = nullptr);
   ~NcclGroup() override;
   NcclGroup(const NcclGroup&) = delete;
   NcclGroup& operator=(const NcclGroup&) = delete;

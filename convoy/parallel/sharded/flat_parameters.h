@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "convoy/device/refillable_tensor.h"
+#include "convoy/nn/deferred_values.h"
 #include "convoy/nn/named_tensor.h"
 
 namespace convoy::parallel {
@@ -32,9 +33,11 @@ struct PieceOfParameter {
 
 class FlatParameters {
  public:
-  // Takes the parameters over: from here on each of them is a view of whole(). All of one type on
-  // one device. `num_pieces`: ranks that share them.
-  FlatParameters(std::vector<nn::NamedTensor> parameters, int num_pieces);
+  // Takes the parameters over: from here on each of them is a view of whole(), which has no memory
+  // yet. All of one type on one device. `num_pieces`: ranks that share them. `values`: of those
+  // parameters that have no memory; null: all have.
+  FlatParameters(std::vector<nn::NamedTensor> parameters, int num_pieces,
+                 const nn::DeferredValues* values);
 
   const std::vector<FlatPlace>& places() const { return places_; }
   std::vector<PieceOfParameter> parts_of_piece(int piece) const;
@@ -42,6 +45,12 @@ class FlatParameters {
   int64_t piece_numel() const { return piece_numel_; }
 
   device::RefillableTensor& whole() { return whole_; }
+  // Gives whole() memory and the values that the parameters had.
+  void fill_whole();
+  // The same of one piece: [piece_numel()], in memory of its own.
+  at::Tensor filled_piece(int piece) const;
+  // The values that the parameters had are of no use any more.
+  void forget_values();
   at::Tensor piece_of_whole(int piece) const {
     return whole_.flat().narrow(0, piece * piece_numel_, piece_numel_);
   }
@@ -49,7 +58,12 @@ class FlatParameters {
  private:
   int num_pieces_;
   int64_t piece_numel_ = 0;
+  // Elements of a parameter as it was when it was taken over, from `begin` on, into `out`.
+  void read(size_t place, int64_t begin, const at::Tensor& out) const;
+
   std::vector<FlatPlace> places_;
+  std::vector<at::Tensor> values_;  // by place, flat: of those that had memory
+  const nn::DeferredValues* deferred_;
   device::RefillableTensor whole_;
 };
 

@@ -12,18 +12,23 @@ namespace convoy::parallel {
 Sharded::Sharded(comm::Group& group, ShardLevel level, int64_t smallest_elements)
     : group_(group), level_(level), smallest_elements_(smallest_elements), units_(group) {}
 
-void Sharded::prepare(std::vector<nn::Unit> units) {
+void Sharded::take_over(std::vector<nn::Unit> units, const nn::DeferredValues* values) {
   CONVOY_INVARIANT(gradients_ == nullptr, "prepare() called twice");
-  const std::vector<nn::NamedTensor> trained = trained_of(units);
+  std::vector<nn::NamedTensor> trained = trained_of(units);
   check_same_parameters(group_, trained);
+  if (values != nullptr)
+    std::erase_if(trained, [&](const nn::NamedTensor& parameter) {
+      return values->contains(parameter.value);
+    });
   broadcast_values(group_, trained);
   for (size_t index = 0; index < units.size(); ++index) {
     if (shards_values())
-      units_.add(index, units[index].frozen, /*may_travel=*/true, smallest_elements_);
+      units_.add(index, units[index].frozen, /*may_travel=*/true, smallest_elements_, values);
     // Where something is frozen, what trains is a small part of the unit (an adapter): gathering it
     // would cost more than its memory.
     const bool trained_travel = shards_values() && units[index].frozen.empty();
-    for (auto& flat : units_.add(index, units[index].trained, trained_travel, smallest_elements_))
+    for (auto& flat :
+         units_.add(index, units[index].trained, trained_travel, smallest_elements_, values))
       trained_.push_back(std::move(flat));
     units_.set_linears(index, std::move(units[index].linears));
   }

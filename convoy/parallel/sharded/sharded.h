@@ -9,6 +9,7 @@
 #pragma once
 
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "convoy/parallel/sharded/sharded_gradients.h"
@@ -24,7 +25,10 @@ class Sharded : public Strategy {
   // With Parameters those of one type and unit that are fewer than `smallest_elements` stay whole.
   Sharded(comm::Group& group, ShardLevel level, int64_t smallest_elements);
 
-  void prepare(std::vector<nn::Unit> units) override;
+  void prepare(std::vector<nn::Unit> units) override { take_over(std::move(units), nullptr); }
+  void prepare_deferred(std::vector<nn::Unit> units, const nn::DeferredValues& values) override {
+    take_over(std::move(units), &values);
+  }
   const std::vector<ParameterShard>& shards() const override { return shards_; }
   int num_owners() override { return 1; }
   nn::Residency* residency() override { return shards_values() ? &units_ : nullptr; }
@@ -36,6 +40,7 @@ class Sharded : public Strategy {
 
  private:
   bool shards_values() const { return level_ == ShardLevel::Parameters; }
+  void take_over(std::vector<nn::Unit> units, const nn::DeferredValues* values);
   void list_shards();
 
   comm::Group& group_;

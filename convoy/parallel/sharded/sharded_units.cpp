@@ -14,21 +14,24 @@ ShardedUnits::State& ShardedUnits::state(size_t unit) {
 
 std::vector<std::shared_ptr<FlatUnit>> ShardedUnits::add(
     size_t unit, const std::vector<nn::NamedTensor>& parameters, bool may_travel,
-    int64_t smallest_elements) {
+    int64_t smallest_elements, const nn::DeferredValues* values) {
   std::map<at::ScalarType, std::vector<nn::NamedTensor>> by_type;
   for (const nn::NamedTensor& parameter : parameters)
     by_type[parameter.value.scalar_type()].push_back(parameter);
   std::vector<std::shared_ptr<FlatUnit>> flats;
   for (auto& [type, of_type] : by_type) {
-    auto flat = std::make_shared<FlatUnit>(
-        FlatUnit{.unit = unit, .parameters = FlatParameters(std::move(of_type), group_.size())});
-    flat->own = flat->parameters.piece_of_whole(group_.rank());
-    flat->travels = may_travel && flat->parameters.numel() >= smallest_elements;
+    auto flat = std::make_shared<FlatUnit>(FlatUnit{
+        .unit = unit, .parameters = FlatParameters(std::move(of_type), group_.size(), values)});
+    FlatParameters& laid_out = flat->parameters;
+    flat->travels = may_travel && laid_out.numel() >= smallest_elements;
     if (flat->travels) {
-      flat->own = flat->own.clone();
-      flat->parameters.whole().release_memory();
+      flat->own = laid_out.filled_piece(group_.rank());
       state(unit).travelling.push_back(flat);
+    } else {
+      laid_out.fill_whole();
+      flat->own = laid_out.piece_of_whole(group_.rank());
     }
+    laid_out.forget_values();
     flats.push_back(std::move(flat));
   }
   return flats;

@@ -28,10 +28,11 @@ class ShardedUnits : public nn::Residency {
   explicit ShardedUnits(comm::Group& group) : group_(group) {}
 
   // Takes `parameters` of a unit over, if there are any. They travel when `may_travel` and there are
-  // at least `smallest_elements`. Returns what they became, in pieces of one type.
+  // at least `smallest_elements`. `values`: as for FlatParameters. Returns what they became, in pieces of one type.
   std::vector<std::shared_ptr<FlatUnit>> add(size_t unit,
                                              const std::vector<nn::NamedTensor>& parameters,
-                                             bool may_travel, int64_t smallest_elements);
+                                             bool may_travel, int64_t smallest_elements,
+                                             const nn::DeferredValues* values);
   void set_linears(size_t unit, std::vector<nn::Linear*> linears);
 
   bool is_collective() const override { return true; }

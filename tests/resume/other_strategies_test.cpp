@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A run that goes on with another strategy and other ranks than it began with: checkpoints in pieces
+// and whole ones are read by all of them.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <csignal>
+
+#include "resume/train_process.h"
+
+namespace convoy::testing {
+namespace {
+
+using Settings = std::vector<std::string>;
+
+struct Leg {
+  const char* strategy;
+  const char* ranks;
+};
+
+Settings with(Settings settings, const Leg& leg) {
+  settings.insert(settings.end(),
+                  {"--nproc", leg.ranks, fmt::format("parallel.strategy={}", leg.strategy),
+                   "parallel.keep_whole_below=0"});
+  return settings;
+}
+
+// Stops the run in each leg but the last, which ends it, and compares it with one of ddp that nobody
+// stopped: as many ranks as the first leg had, whose global batch counts. Stops fall in the middle of
+// epochs.
+void expect_one_run(const Settings& mode, const std::vector<Leg>& legs) {
+  const TrainFixture fixture;
+  Settings settings = mode;
+  settings.insert(settings.end(), {"train.epochs=6", "train.eval_strategy=epoch"});
+  const Ended unbroken = fixture.run("unbroken", with(settings, {"ddp", legs.front().ranks}));
+  ASSERT_EQ(unbroken.status, 0) << unbroken.errors;
+  int64_t stop_after = 3;
+  for (size_t leg = 0; leg + 1 < legs.size(); ++leg) {
+    TrainProcess process = fixture.start("run", with(settings, legs[leg]));
+    EXPECT_TRUE(process.wait_until([&] { return fixture.has_event("run", "step", stop_after); }));
+    process.signal(SIGTERM);
+    const Ended stopped = process.wait();
+    ASSERT_EQ(stopped.status, 75) << legs[leg].strategy << ": " << stopped.errors;
+    stop_after = fixture.losses("run").rbegin()->first + 3;
+  }
+  const Ended ended = fixture.run("run", with(settings, legs.back()));
+  ASSERT_EQ(ended.status, 0) << ended.errors;
+  ASSERT_EQ(fixture.num_events("run", "start"), std::ssize(legs));
+  for (const auto& [wanted, found] :
+       {std::pair{fixture.losses("unbroken"), fixture.losses("run")},
+        std::pair{fixture.evaluation_losses("unbroken"), fixture.evaluation_losses("run")}}) {
+    ASSERT_EQ(wanted.size(), found.size());
+    for (const auto& [step, loss] : wanted)
+      EXPECT_NEAR(found.at(step), loss, 1e-4 * std::max(1.0, loss)) << "step " << step;
+  }
+}
+
+const Settings kFull = {"tuning.mode=full", "train.learning_rate=1e-3"};
+
+TEST(OtherStrategies, PiecesAreReadByMoreRanksAndByFewer) {
+  expect_one_run(kFull, {{"zero3", "2"}, {"zero3", "4"}, {"zero3", "3"}});
+}
+
+TEST(OtherStrategies, WholeCheckpointsBecomePiecesAndWholeAgain) {
+  expect_one_run(kFull, {{"ddp", "2"}, {"zero3", "3"}, {"zero2", "2"}, {"none", "1"}});
+}
+
+TEST(OtherStrategies, OfAnAdapterToo) {
+  // Without dropout, whose masks follow the ranks.
+  expect_one_run({"tuning.lora.use_dora=true", "tuning.lora.dropout=0"},
+                 {{"zero3", "3"}, {"ddp", "2"}, {"zero1", "4"}, {"none", "1"}});
+}
+
+// What is exported was on no rank as a whole. Without accumulation: zero2 and zero3 sum over ranks
+// first, ddp over micro-batches.
+TEST(OtherStrategies, TheExportedModelIsThatOfDdp) {
+  const TrainFixture fixture;
+  const Settings settings = {"tuning.mode=full", "train.grad_accum=1"};
+  const Ended ddp = fixture.run("ddp", with(settings, {"ddp", "2"}));
+  ASSERT_EQ(ddp.status, 0) << ddp.errors;
+  for (const char* strategy : {"zero1", "zero2", "zero3"}) {
+    const Ended sharded = fixture.run(strategy, with(settings, {strategy, "2"}));
+    ASSERT_EQ(sharded.status, 0) << sharded.errors;
+    EXPECT_EQ(fixture.losses(strategy), fixture.losses("ddp")) << strategy;
+    EXPECT_TRUE(fixture.weights(strategy) == fixture.weights("ddp")) << strategy;
+  }
+}
+
+}  // namespace
+}  // namespace convoy::testing
