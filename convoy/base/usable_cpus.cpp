@@ -12,6 +12,8 @@
 #include <string>
 #include <thread>
 
+#include "convoy/base/cgroups.h"
+
 namespace convoy {
 namespace {
 
@@ -29,11 +31,6 @@ int smaller_limit(int limit, int other) {
   return std::min(limit, other);
 }
 
-// "cpu" among "cpu,cpuacct", but not "cpuset".
-bool names_cpu(const std::string& controllers) {
-  return ("," + controllers + ",").find(",cpu,") != std::string::npos;
-}
-
 int quota_of_folder(const fs::path& folder, bool unified) {
   std::string quota;
   double period = 0;
@@ -49,25 +46,10 @@ int quota_of_folder(const fs::path& folder, bool unified) {
 }  // namespace
 
 int cpu_quota(const fs::path& sys, const fs::path& proc) {
-  std::ifstream groups(proc / "self/cgroup");
   int limit = 0;
-  for (std::string line; std::getline(groups, line);) {
-    const size_t first = line.find(':');
-    const size_t second = line.find(':', first + 1);
-    if (first == std::string::npos || second == std::string::npos) continue;
-    const std::string controllers = line.substr(first + 1, second - first - 1);
-    const bool unified = controllers.empty();
-    if (!unified && !names_cpu(controllers)) continue;
-    fs::path root = sys / "fs/cgroup";
-    if (!unified) root /= fs::exists(root / controllers) ? controllers : "cpu";
-    // In a container the path may be the host's, of which only the root is mounted; every level that is there counts.
-    fs::path folder = fs::path(line.substr(second + 1)).relative_path();
-    while (true) {
-      limit = smaller_limit(limit, quota_of_folder(root / folder, unified));
-      if (folder.empty()) break;
-      folder = folder.parent_path();
-    }
-  }
+  visit_cgroups("cpu", {.sys = sys, .proc = proc}, [&](const fs::path& folder, bool unified) {
+    limit = smaller_limit(limit, quota_of_folder(folder, unified));
+  });
   return limit;
 }
 

@@ -7,6 +7,8 @@
 #include <sstream>
 #include <string>
 
+#include "convoy/base/usable_memory.h"
+
 namespace convoy::device {
 
 ProcessMemory process_memory() {
@@ -34,6 +36,16 @@ RankMemory rank_memory(at::Device device) {
   const auto of_all =
       figures.allocated_bytes[static_cast<size_t>(c10::CachingAllocator::StatType::AGGREGATE)];
   return {of_all.current, of_all.peak};
+}
+
+int64_t usable_rank_memory_bytes(at::Device device, int ranks_on_host) {
+  if (device.is_cpu()) return usable_memory_bytes() / ranks_on_host;
+  try {
+    return static_cast<int64_t>(
+        at::getDeviceAllocator(device.type())->getMemoryInfo(device.index()).first);
+  } catch (const c10::Error&) {
+    return 0;  // this allocator does not tell
+  }
 }
 
 bool reset_peak_memory() {

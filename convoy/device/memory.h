@@ -25,6 +25,10 @@ struct RankMemory {
 };
 RankMemory rank_memory(at::Device device);
 
+// What a rank may still take where it computes, `ranks_on_host` sharing the memory of the CPU. 0 =
+// unknown.
+int64_t usable_rank_memory_bytes(at::Device device, int ranks_on_host);
+
 // Starts the peak anew at the present size. Returns false where the kernel does not allow it.
 bool reset_peak_memory();
 

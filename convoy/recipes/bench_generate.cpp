@@ -10,6 +10,7 @@
 
 #include "convoy/base/error.h"
 #include "convoy/device/placement.h"
+#include "convoy/device/threads.h"
 #include "convoy/generate/generator.h"
 #include "convoy/recipes/bench_model.h"
 
@@ -88,6 +89,7 @@ nlohmann::ordered_json bench_generate(const settings::BenchFlags& common,
                                       const settings::BenchGenerateFlags& flags,
                                       const std::string& devices) {
   const at::Device device = device::place_rank(devices, 0).device;
+  device::share_cpu_threads(1);
   const std::unique_ptr<nn::CausalLm> model = bench_model(common, device);
   require_positions(*model, flags.prompt_tokens + flags.new_tokens, "prompt_tokens, new_tokens");
   model->set_requires_grad(false);

@@ -1,72 +1,108 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convoy/recipes/bench_model.h"
 
+#include <ATen/CPUGeneratorImpl.h>
 #include <ATen/Parallel.h>
 
+#include <algorithm>
+#include <array>
+#include <cmath>
+
 #include "convoy/base/error.h"
+#include "convoy/base/hash.h"
 #include "convoy/device/dtype.h"
 #include "convoy/device/memory.h"
+#include "convoy/device/refillable_tensor.h"
 #include "convoy/device/tensor_memory.h"
-#include "convoy/device/threads.h"
 #include "convoy/nn/decoder.h"
 
 namespace convoy::recipes {
 namespace {
 
-// The geometries of bench/peers/geometry.py: Qwen2 layout.
+struct Geometry {
+  const char* name;
+  const char* family;
+  int64_t hidden, ffn, layers, heads, kv_heads, head_dim, vocab;
+  bool tied_head;
+};
+
+// The first ones are those of bench/peers/geometry.py; sizes of others are their config.json's.
+constexpr std::array kGeometries{
+    Geometry{"tiny", "qwen2", 256, 688, 4, 4, 2, 64, 4096, true},
+    Geometry{"small", "qwen2", 512, 1408, 8, 8, 2, 64, 32000, true},
+    Geometry{"qwen05b", "qwen2", 896, 4864, 24, 14, 2, 64, 151936, true},
+    Geometry{"qwen15b", "qwen2", 1536, 8960, 28, 12, 2, 128, 151936, true},
+    Geometry{"qwen7b", "qwen2", 3584, 18944, 28, 28, 4, 128, 152064, false},
+    Geometry{"qwen2.5-7b", "qwen2", 3584, 18944, 28, 28, 4, 128, 152064, false},
+    Geometry{"smollm2-135m", "llama", 576, 1536, 30, 9, 3, 64, 49152, true},
+    Geometry{"llama-3.2-1b", "llama", 2048, 8192, 16, 32, 8, 64, 128256, true},
+    Geometry{"llama-3.1-8b", "llama", 4096, 14336, 32, 32, 8, 128, 128256, false},
+};
+
 nn::DecoderSpec geometry_spec(const std::string& name) {
+  const auto* const found = std::find_if(kGeometries.begin(), kGeometries.end(),
+                                         [&](const Geometry& each) { return name == each.name; });
+  CONVOY_CHECK(found != kGeometries.end(), ConfigError, "unknown geometry `{}`", name);
   nn::DecoderSpec spec;
-  spec.family = "qwen2";
+  spec.family = found->family;
   spec.max_positions = 32768;
-  spec.qkv_bias = true;
-  int64_t num_layers = 0;
-  const auto set = [&](int64_t hidden, int64_t ffn, int64_t layers, int64_t heads, int64_t kv_heads,
-                       int64_t vocab) {
-    spec.hidden_size = hidden;
-    spec.ffn_size = ffn;
-    num_layers = layers;
-    spec.num_heads = heads;
-    spec.num_kv_heads = kv_heads;
-    spec.vocab_size = vocab;
-  };
-  if (name == "tiny") set(256, 688, 4, 4, 2, 4096);
-  if (name == "small") set(512, 1408, 8, 8, 2, 32000);
-  if (name == "qwen05b") set(896, 4864, 24, 14, 2, 151936);
-  if (name == "qwen15b") set(1536, 8960, 28, 12, 2, 151936);
-  if (name == "qwen7b") set(3584, 18944, 28, 28, 4, 152064);
-  spec.tied_head = name != "qwen7b";
-  CONVOY_CHECK(num_layers > 0, ConfigError, "unknown geometry `{}`", name);
-  spec.head_dim = spec.hidden_size / spec.num_heads;
+  spec.qkv_bias = spec.family == "qwen2";
+  spec.hidden_size = found->hidden;
+  spec.ffn_size = found->ffn;
+  spec.num_heads = found->heads;
+  spec.num_kv_heads = found->kv_heads;
+  spec.head_dim = found->head_dim;
+  spec.vocab_size = found->vocab;
+  spec.tied_head = found->tied_head;
   spec.attention_scale = 1.0 / std::sqrt(static_cast<double>(spec.head_dim));
   nn::RopeSpec rope;
   rope.theta = 10000.0;
   spec.ropes = {rope};
-  spec.layers.assign(static_cast<size_t>(num_layers), nn::LayerSpec{});
+  spec.layers.assign(static_cast<size_t>(found->layers), nn::LayerSpec{});
   return spec;
 }
 
-std::unique_ptr<nn::CausalLm> random_model(const nn::DecoderSpec& spec, at::ScalarType dtype,
-                                           at::Device device) {
-  return std::make_unique<nn::Decoder>(spec, [&](const nn::ParameterDeclaration& parameter) {
-    const bool is_norm =
-        parameter.name.ends_with("norm.weight") || parameter.name.ends_with("layernorm.weight");
-    const auto options = at::TensorOptions().device(device);
-    return is_norm ? at::ones(parameter.shape, options.dtype(dtype))
-                   : at::randn(parameter.shape, options.dtype(at::kFloat)).mul_(0.02).to(dtype);
-  });
+// Block by block with seeds of their own, so that a part of a parameter is the same whoever asks.
+void read_random(const std::string& name, int64_t begin, const at::Tensor& out) {
+  constexpr int64_t kBlock = 1 << 16;
+  const int64_t end = begin + out.numel();
+  for (int64_t block = begin / kBlock; block * kBlock < end; ++block) {
+    at::Generator generator = at::detail::createCPUGenerator(
+        (static_cast<uint64_t>(crc32c(name)) << 32) + static_cast<uint64_t>(block));
+    const at::Tensor values = at::empty({kBlock}).normal_(0, 0.02, generator);
+    const int64_t first = std::max(begin, block * kBlock);
+    const int64_t count = std::min(end, (block + 1) * kBlock) - first;
+    out.narrow(0, first - begin, count).copy_(values.narrow(0, first - block * kBlock, count));
+  }
 }
+
+bool is_norm(const std::string& name) { return name.ends_with("norm.weight"); }
 
 }  // namespace
 
-std::unique_ptr<nn::CausalLm> bench_model(const settings::BenchFlags& flags, at::Device device) {
+std::unique_ptr<nn::CausalLm> bench_model(const settings::BenchFlags& flags, at::Device device,
+                                          nn::DeferredValues* values) {
   device::keep_tensor_memory();
-  if (flags.threads > 0) {
-    at::set_num_threads(static_cast<int>(flags.threads));
-  } else {
-    device::share_cpu_threads(1);
-  }
+  if (flags.threads > 0) at::set_num_threads(static_cast<int>(flags.threads));
   at::manual_seed(0);
-  return random_model(geometry_spec(flags.geometry), device::parse_dtype(flags.dtype), device);
+  const auto options = at::TensorOptions().dtype(device::parse_dtype(flags.dtype)).device(device);
+  return std::make_unique<nn::Decoder>(
+      geometry_spec(flags.geometry), [&](const nn::ParameterDeclaration& declared) {
+        const auto read = [name = declared.name](int64_t begin, const at::Tensor& out) {
+          if (is_norm(name))
+            out.fill_(1);
+          else
+            read_random(name, begin, out);
+        };
+        if (values == nullptr) {
+          const at::Tensor parameter = at::empty(declared.shape, options);
+          read(0, parameter.view({-1}));
+          return parameter;
+        }
+        const at::Tensor parameter = device::tensor_without_memory(declared.shape, options);
+        values->set(parameter, read);
+        return parameter;
+      });
 }
 
 void require_positions(const nn::CausalLm& model, int64_t tokens, const std::string& flag) {

@@ -8,13 +8,15 @@
 #include <string>
 
 #include "convoy/nn/causal_lm.h"
+#include "convoy/nn/deferred_values.h"
 #include "convoy/settings/command_flags.h"
 
 namespace convoy::recipes {
 
-// Sets the compute threads and the seed, then makes the model on `device`; the same weights each
-// time. Throws ConfigError.
-std::unique_ptr<nn::CausalLm> bench_model(const settings::BenchFlags& flags, at::Device device);
+// Sets the compute threads where `flags` say how many, then makes the model on `device`: the same
+// weights each time. With `values` its parameters come without memory. Throws ConfigError.
+std::unique_ptr<nn::CausalLm> bench_model(const settings::BenchFlags& flags, at::Device device,
+                                          nn::DeferredValues* values = nullptr);
 
 // Throws ConfigError, naming `flag`, where the model has no positions for a row of so many tokens.
 void require_positions(const nn::CausalLm& model, int64_t tokens, const std::string& flag);

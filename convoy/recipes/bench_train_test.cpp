@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "convoy/base/error.h"
+#include "convoy/base/files.h"
+#include "files/temporary_folder.h"
 
 namespace convoy::recipes {
 namespace {
@@ -13,7 +15,7 @@ using Json = nlohmann::ordered_json;
 Json bench(const settings::BenchTrainFlags& flags) {
   settings::BenchFlags common;
   common.geometry = "tiny";
-  return bench_train(common, flags, "cpu");
+  return bench_train(common, flags, {}, Log(LogLevel::Quiet));
 }
 
 settings::BenchTrainFlags short_rows(const std::string& mode) {
@@ -36,6 +38,41 @@ TEST(BenchTrain, RecomputationChangesNoBitOfTheLoss) {
         << "work done twice is not counted";
     EXPECT_GT(plain["tokens_per_s"].get<double>(), 0);
   }
+}
+
+TEST(BenchTrain, GlobalBatchIsMadeUpByAccumulation) {
+  settings::BenchTrainFlags flags = short_rows("full");
+  const Json whole = bench(flags);
+  flags.batch = 1;
+  flags.global_batch = 2;
+  const Json cut = bench(flags);
+  EXPECT_EQ(cut["grad_accum"], 2);
+  EXPECT_EQ(cut["global_batch"], whole["global_batch"]);
+  EXPECT_NEAR(cut["loss"].get<double>(), whole["loss"].get<double>(), 2e-3);
+  flags.batch = 2;
+  flags.global_batch = 3;
+  EXPECT_THROW(bench(flags), ConfigError);
+}
+
+// The keys that scripts written for tprimat's files read.
+TEST(BenchTrain, WritesTheFileOfTheField) {
+  const testing::TemporaryFolder folder;
+  settings::BenchTrainFlags flags = short_rows("full");
+  flags.output_dir = folder.path().string();
+  const Json printed = bench(flags);
+  const Json file = Json::parse(read_file(folder.path() / "train_convoy_tiny.json"));
+  EXPECT_EQ(file["training_config"]["sequence_length"], 24);
+  EXPECT_EQ(file["training_config"]["global_batch_size"], 2);
+  EXPECT_EQ(file["parallelism_config"]["data_parallel_size"], 1);
+  EXPECT_EQ(file["step_times"].size(), 3) << "the first step, which no average has, and two more";
+  EXPECT_EQ(file["loss_values"].size(), 3);
+  const Json& metrics = file["performance_metrics"];
+  const double mean =
+      (file["step_times"][1].get<double>() + file["step_times"][2].get<double>()) / 2;
+  EXPECT_NEAR(metrics["avg_step_time_seconds"].get<double>(), mean, 2e-5);
+  EXPECT_NEAR(metrics["tokens_per_second"].get<double>() * mean, 48, 0.5);
+  EXPECT_GT(file["memory_metrics"]["peak_memory_allocated_gb"].get<double>(), 0.02);
+  EXPECT_EQ(file["model_info"]["total_params"], file["model_info"]["trainable_params"]);
 }
 
 TEST(BenchTrain, EachModeTrainsSomethingElse) {

@@ -7,6 +7,7 @@
 #include "convoy/base/files.h"
 #include "convoy/checkpoint/checkpoint.h"
 #include "convoy/comm/environment.h"
+#include "convoy/comm/exchange.h"
 #include "convoy/comm/group.h"
 #include "convoy/comm/meeting.h"
 #include "convoy/data/batch_plan.h"
@@ -20,10 +21,12 @@
 #include "convoy/parallel/strategy.h"
 #include "convoy/parallel/trained_parameters.h"
 #include "convoy/recipes/loaded_model.h"
+#include "convoy/recipes/memory_plan.h"
 #include "convoy/recipes/memory_report.h"
 #include "convoy/recipes/run_report.h"
 #include "convoy/recipes/train_stamp.h"
 #include "convoy/telemetry/flight_record_writer.h"
+#include "convoy/telemetry/progress.h"
 #include "convoy/telemetry/run_folder.h"
 #include "convoy/telemetry/training_log.h"
 #include "convoy/train/train_loop.h"
@@ -84,6 +87,9 @@ class FineTune {
   void load_base();
   void encode_data();
   void choose_parameters();
+  bool may_share_values() const;
+  void choose_sharing();
+  void report_memory(nlohmann::json& figures);
   void find_checkpoint();
   void share_start();
   void plan_steps(int64_t full_world, const checkpoint::Stamp* saved);
@@ -103,7 +109,7 @@ class FineTune {
   void give_up(const Error& error);
 
   const FineTuneRequest& request_;
-  const settings::TrainSettings& settings_;
+  settings::TrainSettings settings_;  // of parallel.strategy, what `auto` has become
   const std::atomic<bool>& stop_requested_;
   std::shared_ptr<comm::Meeting> meeting_;
   telemetry::FlightWriter& flight_;
@@ -119,6 +125,7 @@ class FineTune {
   std::string parameter_group_;
   std::unique_ptr<comm::Group> group_;
   std::unique_ptr<parallel::Strategy> strategy_;
+  MemoryPlan memory_plan_;
   std::optional<data::BatchPlan> plan_;
   std::optional<optim::AdamW> optimizer_;
   std::optional<optim::LearningRateSchedule> schedule_;
@@ -142,7 +149,7 @@ void FineTune::load_base() {
                             .dtype = dtype_,
                             .template_path = settings_.data.template_path,
                             .device = placement_.device,
-                            .deferred = parallel::shards_values(settings_.parallel)},
+                            .deferred = may_share_values()},
                            log_));
   if (settings_.model.max_seq_len > base_->model->max_positions())
     throw ConfigError(fmt::format("model.max_seq_len is {}, but the model has {} positions",
@@ -181,6 +188,38 @@ void FineTune::choose_parameters() {
   model.set_residency(nullptr);
   parameters_ = base_->lora->parameters();
   parameter_group_ = "adapter_model";
+}
+
+// Where ranks may come to share the parameters, none of them reads all at first.
+bool FineTune::may_share_values() const {
+  return parallel::shards_values(settings_.parallel) ||
+         (settings_.parallel.strategy == "auto" && environment_.world > 1);
+}
+
+// By now all that decides over memory is known, and weights that can wait are not read yet.
+void FineTune::choose_sharing() {
+  const MemoryQuestion question{
+      .model = *base_->model,
+      .ranks = environment_.world,
+      .keep_whole_below = settings_.parallel.keep_whole_below,
+      .micro_batch_tokens = largest_micro_batch_tokens(settings_, splits_.train),
+      .recompute_blocks = settings_.train.gradient_checkpointing,
+      .program_bytes = memory_beside(*base_->model)};
+  if (settings_.parallel.strategy == "auto") {
+    const int64_t usable_bytes =
+        device::usable_rank_memory_bytes(placement_.device, environment_.local_world) +
+        question.program_bytes;
+    const StrategyChoice choice = choose_strategy(question, usable_bytes);
+    settings_.parallel.strategy = meeting_->word_of_rank_zero(choice.strategy);
+    const std::string sentence = fmt::format("strategy: {}; {}", choice.strategy, choice.reason);
+    if (!choice.fits)
+      log_.warning(sentence);
+    else if (environment_.world > 1)
+      log_.info(sentence);
+  }
+  memory_plan_ = plan_memory(question, settings_.parallel.strategy);
+  log_.info(fmt::format("memory of a rank: {}", memory_plan_.text()));
+  if (base_->values && !parallel::shards_values(settings_.parallel)) read_values(*base_);
 }
 
 // Which checkpoint the run goes on from is rank 0's to decide: the others need not have it.
@@ -387,7 +426,20 @@ void FineTune::export_result() {
                         folder_.model_folder().string()));
 }
 
+// Collective. What was planned beside what it came to.
+void FineTune::report_memory(nlohmann::json& figures) {
+  const std::vector<int64_t> peaks = comm::exchange(
+      *group_, static_cast<int64_t>(device::rank_memory(placement_.device).peak_bytes));
+  figures["planned_memory_bytes"] = memory_plan_.total_bytes();
+  figures["rank_peak_memory_bytes"] = peaks;
+  log_.info(fmt::format("memory of a rank: {} at the peak, {} planned",
+                        telemetry::bytes_text(*std::max_element(peaks.begin(), peaks.end())),
+                        telemetry::bytes_text(memory_plan_.total_bytes())));
+}
+
 ExitCode FineTune::finish(const train::LoopResult& result) {
+  nlohmann::json memory;
+  report_memory(memory);
   const bool stopped = result.end == train::LoopEnd::Stopped;
   if (!stopped && (group_->rank() == 0 || !strategy_->values_are_whole())) {
     flight_.set_phase("export");
@@ -400,8 +452,10 @@ ExitCode FineTune::finish(const train::LoopResult& result) {
                        : result.end == train::LoopEnd::EarlyStopped
                            ? telemetry::RunEnd::EarlyStopped
                            : telemetry::RunEnd::Finished);
-    folder_.write_metrics(
-        final_metrics(training_log_->final_figures(), settings_, *plan_, result.progress));
+    nlohmann::json figures =
+        final_metrics(training_log_->final_figures(), settings_, *plan_, result.progress);
+    figures.update(memory);
+    folder_.write_metrics(figures);
   }
   group_->wait_for_all();
   return stopped ? ExitCode::Stopped : ExitCode::Done;
@@ -435,6 +489,7 @@ ExitCode FineTune::go() {
   if (environment_.local_rank != 0) encode_data();
   flight_.set_phase("prepare");
   choose_parameters();
+  choose_sharing();
   find_checkpoint();
   share_start();
   compare_start();

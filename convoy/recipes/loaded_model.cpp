@@ -8,6 +8,7 @@
 #include "convoy/base/files.h"
 #include "convoy/base/hash.h"
 #include "convoy/device/dtype.h"
+#include "convoy/device/refillable_tensor.h"
 #include "convoy/models/registry.h"
 
 namespace convoy::recipes {
@@ -55,6 +56,15 @@ LoadedModel load_model(const ModelRequest& request, const Log& log) {
           .model = std::move(model),
           .values = std::move(values),
           .lora = std::move(lora)};
+}
+
+void read_values(LoadedModel& loaded) {
+  for (const nn::NamedTensor& parameter : loaded.model->parameters()) {
+    if (!loaded.values->contains(parameter.value)) continue;
+    device::take_memory(parameter.value);
+    loaded.values->read(parameter.value, 0, parameter.value.detach().view({-1}));
+  }
+  loaded.values.reset();
 }
 
 ModelRequest model_request(const settings::ModelFlags& flags, const std::string& template_path,

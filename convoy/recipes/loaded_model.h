@@ -46,6 +46,9 @@ struct LoadedModel {
 // Ready for inference: nothing trains. Throws DataError, ConfigError.
 LoadedModel load_model(const ModelRequest& request, const Log& log);
 
+// Gives the parameters of a model that came without values their own, and forgets where they are from.
+void read_values(LoadedModel& loaded);
+
 ModelRequest model_request(const settings::ModelFlags& flags, const std::string& template_path,
                            const device::Placement& placement);
 

@@ -214,10 +214,11 @@ struct BenchFlags {
   void fields(Visitor& visit) {
     visit("dtype", dtype, "compute type").one_of({"fp32", "bf16"});
     visit("geometry", geometry, "model size")
-        .one_of({"tiny", "small", "qwen05b", "qwen15b", "qwen7b"});
+        .one_of({"tiny", "small", "smollm2-135m", "qwen05b", "llama-3.2-1b", "qwen15b", "qwen7b",
+                 "qwen2.5-7b", "llama-3.1-8b"});
     visit("threads", threads, "compute threads; 0 = usable CPUs").at_least(0);
     visit("rounds", rounds, "times both are run in turn").at_least(1);
-    visit("peer", peer, "time transformers (and PEFT) beside it");
+    visit("peer", peer, "time transformers (and PEFT) beside it; with one rank");
     visit("peer_python", peer_python,
           "python with torch, transformers and peft; empty = CONVOY_PEER_PYTHON or python3");
   }
@@ -229,15 +230,24 @@ struct BenchTrainFlags {
   int64_t batch = 2;
   int64_t steps = 5;
   bool recompute = false;
+  std::string strategy = "auto";
+  int64_t global_batch = 0;
+  std::string output_dir;
 
   template <class Visitor>
   void fields(Visitor& visit) {
     visit("mode", mode, "train: what is trained").one_of({"lora", "dora", "full"});
     visit("seq", seq, "train: tokens per row").at_least(2);
-    visit("batch", batch, "train: rows per step").at_least(1);
+    visit("batch", batch, "train: rows per micro-batch and rank").at_least(1);
+    visit("global_batch", global_batch,
+          "train: rows per step, over accumulation and ranks; 0 = batch x ranks")
+        .at_least(0);
+    visit("strategy", strategy, "train: how ranks share the work")
+        .one_of({"auto", "none", "ddp", "zero1", "zero2", "zero3"});
     visit("steps", steps, "train: timed steps, after one that is not").at_least(1);
     visit("recompute", recompute,
           "train: compute each block again in backward, keep its input alone");
+    visit("output_dir", output_dir, "train: folder for train_convoy_GEOMETRY.json; empty = none");
   }
 };
 

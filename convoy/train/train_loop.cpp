@@ -3,10 +3,9 @@
 
 #include <chrono>
 #include <cmath>
-#include <cstring>
-#include <type_traits>
 
 #include "convoy/base/error.h"
+#include "convoy/comm/exchange.h"
 #include "convoy/device/memory.h"
 #include "convoy/device/seed.h"
 #include "convoy/kernels/sum_of_squares/sum_of_squares.h"
@@ -59,7 +58,6 @@ class Loop {
 
   void train_step();
   void run_micro_batch(const MicroBatch& micro_batch, at::Tensor& nll_sum);
-  std::vector<RankFigures> exchange(const RankFigures& own);
   double gradient_norm(const std::vector<RankFigures>& ranks) const;
   bool evaluation_is_due() const;
   bool evaluate();  // true when the figure is the best so far
@@ -111,19 +109,6 @@ void Loop::run_micro_batch(const MicroBatch& micro_batch, at::Tensor& nll_sum) {
   nll_sum.add_(nll.detach());
 }
 
-std::vector<RankFigures> Loop::exchange(const RankFigures& own) {
-  static_assert(std::is_trivially_copyable_v<RankFigures> && sizeof(RankFigures) % 8 == 0);
-  constexpr int64_t kWords = sizeof(RankFigures) / 8;
-  // Only one rank fills each slot, so a sum of bit patterns carries the figures unrounded.
-  at::Tensor slots = at::zeros({parts_.strategy.world() * kWords}, at::kLong);
-  int64_t* slot = slots.mutable_data_ptr<int64_t>();
-  std::memcpy(slot + parts_.strategy.rank() * kWords, &own, sizeof(own));
-  parts_.strategy.group().all_reduce_sum(slots);
-  std::vector<RankFigures> all(static_cast<size_t>(parts_.strategy.world()));
-  std::memcpy(static_cast<void*>(all.data()), slot, all.size() * sizeof(RankFigures));
-  return all;
-}
-
 // Of the gradients of all parameters, each counted once.
 double Loop::gradient_norm(const std::vector<RankFigures>& ranks) const {
   const int owners = parts_.strategy.num_owners();
@@ -165,7 +150,7 @@ void Loop::train_step() {
   const double waited_seconds = parts_.strategy.group().waited_seconds();
   own.wait_seconds = waited_seconds - waited_seconds_;
   waited_seconds_ = waited_seconds;
-  const std::vector<RankFigures> ranks = exchange(own);
+  const std::vector<RankFigures> ranks = comm::exchange(parts_.strategy.group(), own);
   const double grad_norm = gradient_norm(ranks);
 
   const auto divisor_tokens = static_cast<double>(totals.supervised_tokens);

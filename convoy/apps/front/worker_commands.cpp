@@ -75,13 +75,14 @@ int run_merge(Context& context, const std::vector<std::string>& arguments) {
 }
 
 int run_bench(Context& context, const std::vector<std::string>& arguments) {
-  HostRanks one;
+  HostRanks ranks;
   settings::BenchFlags flags;
   settings::BenchTrainFlags train;
   settings::BenchGenerateFlags generate;
   const std::vector<std::string> left =
-      take_flags(context, {config::list_fields(one.devices)}, arguments, flags, train, generate);
-  return run_worker_on_ranks(context, one, "bench", left, "bench");
+      take_rank_flags(context, ranks, arguments, flags, train, generate);
+  const bool trains = !left.empty() && left.front() == "train";
+  return run_worker_on_ranks(context, ranks, "bench", left, trains ? "" : "bench generate");
 }
 
 }  // namespace
@@ -150,14 +151,18 @@ Command merge_command() {
 
 Command bench_command() {
   return {.name = "bench",
-          .summary = "times Convoy beside its peers",
-          .usage = "convoy bench train|generate [flags]",
+          .summary = "times Convoy beside its peers, and strategies beside each other",
+          .usage =
+              "convoy bench train [--nproc N] [--strategy S] [flags]\n"
+              "convoy bench generate [flags]",
           .examples =
               "convoy bench train --mode lora --dtype bf16\n"
               "convoy bench train --mode full --geometry tiny --no-peer --json\n"
+              "convoy bench train --mode full --nproc 2 --strategy zero3 --global-batch 8\n"
               "convoy bench generate --batches 1,8 --rounds 3",
-          .flag_table = flag_tables<settings::BenchFlags, settings::BenchTrainFlags,
-                                    settings::BenchGenerateFlags, launch::DeviceFlags>,
+          .flag_table =
+              flag_tables<settings::BenchFlags, settings::BenchTrainFlags,
+                          settings::BenchGenerateFlags, launch::DeviceFlags, launch::HostRankFlags>,
           .run = run_bench};
 }
 

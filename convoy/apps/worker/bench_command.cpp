@@ -122,11 +122,17 @@ void print_train(const Json& result) {
 }
 
 int bench_train(const settings::BenchFlags& flags, const settings::BenchTrainFlags& train,
-                const std::string& devices, bool json) {
-  if (!flags.peer) {
-    std::cout << recipes::bench_train(flags, train, devices).dump() << std::endl;
+                const settings::RankFlags& ranks, const CommonFlags& worker) {
+  const bool json = worker.json;
+  const std::string& devices = ranks.devices;
+  if (!flags.peer || !ranks.ranks_folder.empty()) {
+    const Json result = recipes::bench_train(flags, train, ranks, worker.log());
+    if (!result.empty()) std::cout << result.dump() << std::endl;
     return 0;
   }
+  if (!train.output_dir.empty() || train.global_batch > 0)
+    throw ConfigError("the peer knows no --output-dir and no --global-batch",
+                      {.hint = "add --no-peer"});
   Json result = run_in_turn(
       {.name = "train",
        .script = "hf_train.py",
@@ -205,7 +211,7 @@ int bench_command(const Arguments& arguments) {
   if (name == "train") {
     settings::BenchTrainFlags train;
     parse(config::list_fields(train));
-    return bench_train(flags, train, ranks.devices, worker.json);
+    return bench_train(flags, train, ranks, worker);
   }
   if (name == "generate") {
     settings::BenchGenerateFlags generate;

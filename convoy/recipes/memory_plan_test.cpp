@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The plan against what its formulas say of a model that is written down here; figures of real runs
+// are compared in tests/sharing.
+#include "convoy/recipes/memory_plan.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "convoy/adapters/lora_model.h"
+#include "convoy/recipes/bench_model.h"
+
+namespace convoy::recipes {
+namespace {
+
+std::unique_ptr<nn::CausalLm> tiny(const std::string& dtype, nn::DeferredValues& values) {
+  settings::BenchFlags flags;
+  flags.geometry = "tiny";
+  flags.dtype = dtype;
+  return bench_model(flags, at::kCPU, &values);
+}
+
+int64_t elements(nn::CausalLm& model) {
+  int64_t sum = 0;
+  for (const nn::NamedTensor& parameter : model.parameters()) sum += parameter.value.numel();
+  return sum;
+}
+
+// Pieces are rounded up.
+void expect_about(int64_t found, int64_t wanted) {
+  EXPECT_LE(std::abs(found - wanted), 100) << found << " instead of " << wanted;
+}
+
+TEST(MemoryPlan, StatesAreCutByTheirStrategy) {
+  nn::DeferredValues values;
+  const auto model = tiny("bf16", values);
+  model->set_requires_grad(true);
+  const MemoryQuestion question{.model = *model, .ranks = 4, .micro_batch_tokens = 100};
+  const int64_t count = elements(*model);
+  const MemoryPlan ddp = plan_memory(question, "ddp");
+  EXPECT_EQ(ddp.weight_bytes, 2 * count);
+  EXPECT_EQ(ddp.gradient_bytes, 4 * count);
+  EXPECT_EQ(ddp.optimizer_bytes, 12 * count) << "two moments and a master";
+  EXPECT_EQ(ddp.packed_bytes, 0) << "what trains is not packed";
+  const MemoryPlan zero1 = plan_memory(question, "zero1");
+  EXPECT_EQ(zero1.weight_bytes, ddp.weight_bytes);
+  expect_about(zero1.optimizer_bytes, ddp.optimizer_bytes / 4);
+  expect_about(zero1.gradient_bytes, 5 * count);
+  const MemoryPlan zero2 = plan_memory(question, "zero2");
+  expect_about(zero2.gradient_bytes, count);
+  EXPECT_EQ(zero2.weight_bytes, ddp.weight_bytes);
+  const MemoryPlan zero3 = plan_memory(question, "zero3");
+  expect_about(zero3.weight_bytes, ddp.weight_bytes / 4);
+  for (const MemoryPlan& plan : {ddp, zero1, zero2, zero3})
+    EXPECT_EQ(plan.activation_bytes, ddp.activation_bytes) << "rows are cut by ranks, not these";
+}
+
+TEST(MemoryPlan, AnAdapterLeavesOnlyTheWeightsToCut) {
+  nn::DeferredValues values;
+  const auto model = tiny("fp32", values);
+  adapters::LoraConfig config;
+  config.r = 4;
+  const adapters::LoraModel lora = adapters::LoraModel::create(*model, config, 0);
+  int64_t trained = 0;
+  for (const nn::NamedTensor& leaf : lora.parameters()) trained += leaf.value.numel();
+  const MemoryQuestion question{.model = *model, .ranks = 2, .micro_batch_tokens = 64};
+  const int64_t count = elements(*model);
+  const MemoryPlan ddp = plan_memory(question, "ddp");
+  EXPECT_EQ(ddp.weight_bytes, 4 * (count + trained));
+  EXPECT_EQ(ddp.optimizer_bytes, 8 * trained);
+  EXPECT_GT(ddp.packed_bytes, 0);
+  const MemoryPlan zero3 = plan_memory(question, "zero3");
+  expect_about(zero3.weight_bytes, 2 * count + 4 * trained);
+  EXPECT_EQ(zero3.packed_bytes, ddp.packed_bytes / model->num_layers()) << "of one block at a time";
+}
+
+TEST(MemoryPlan, ActivationsGrowWithTokensAndShrinkByRecomputation) {
+  nn::DeferredValues values;
+  const auto model = tiny("fp32", values);
+  model->set_requires_grad(true);
+  MemoryQuestion question{.model = *model, .ranks = 1, .micro_batch_tokens = 512};
+  const int64_t few = plan_memory(question, "none").activation_bytes;
+  question.micro_batch_tokens = 1024;
+  EXPECT_EQ(plan_memory(question, "none").activation_bytes, 2 * few);
+  question.recompute_blocks = true;
+  EXPECT_LT(plan_memory(question, "none").activation_bytes, 2 * few);
+}
+
+TEST(ChooseStrategy, TakesTheFirstThatFits) {
+  nn::DeferredValues values;
+  const auto model = tiny("fp32", values);
+  model->set_requires_grad(true);
+  const MemoryQuestion question{.model = *model, .ranks = 4, .micro_batch_tokens = 64};
+  EXPECT_EQ(choose_strategy(question, 0).strategy, "ddp") << "nobody knows the limit";
+  const auto just_enough = [&](const char* strategy) {
+    return plan_memory(question, strategy).total_bytes() * 100 / 89;
+  };
+  for (const char* strategy : {"ddp", "zero2", "zero3"}) {
+    const StrategyChoice choice = choose_strategy(question, just_enough(strategy));
+    EXPECT_EQ(choice.strategy, strategy) << choice.reason;
+    EXPECT_TRUE(choice.fits);
+  }
+  const StrategyChoice none = choose_strategy(question, 1 << 20);
+  EXPECT_EQ(none.strategy, "zero3");
+  EXPECT_FALSE(none.fits);
+  EXPECT_NE(none.reason.find("ddp wants"), std::string::npos) << none.reason;
+}
+
+}  // namespace
+}  // namespace convoy::recipes
