@@ -106,12 +106,16 @@ std::vector<NamedTensor> SignalEncoder::parameters() const {
   return all;
 }
 
+std::vector<NamedTensor> SignalEncoder::stage_buffers(size_t stage) const {
+  const std::string name = stage_name(stage) + ".norm";
+  return {{name + ".running_mean", stages_[stage].running_mean_O},
+          {name + ".running_var", stages_[stage].running_variance_O}};
+}
+
 std::vector<NamedTensor> SignalEncoder::buffers() const {
   std::vector<NamedTensor> all;
-  for (size_t stage = 0; stage < stages_.size(); ++stage) {
-    all.push_back({stage_name(stage) + ".norm.running_mean", stages_[stage].running_mean_O});
-    all.push_back({stage_name(stage) + ".norm.running_var", stages_[stage].running_variance_O});
-  }
+  for (size_t stage = 0; stage < stages_.size(); ++stage)
+    for (NamedTensor& buffer : stage_buffers(stage)) all.push_back(std::move(buffer));
   return all;
 }
 
@@ -119,6 +123,7 @@ std::vector<Unit> SignalEncoder::units() const {
   std::vector<Unit> units;
   for (size_t stage = 0; stage < stages_.size(); ++stage) {
     units.push_back({.name = stage_name(stage)});
+    units.back().buffers = stage_buffers(stage);
     for (NamedTensor& parameter : stage_parameters(stage)) {
       Unit& unit = units.back();
       (parameter.value.requires_grad() ? unit.trained : unit.frozen).push_back(parameter);

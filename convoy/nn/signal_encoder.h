@@ -66,6 +66,7 @@ class SignalEncoder {
   at::Tensor run_stages(at::Tensor x_NLC, const SignalPass& pass, Residency* residency,
                         size_t first_unit) const;
   std::vector<NamedTensor> stage_parameters(size_t stage) const;
+  std::vector<NamedTensor> stage_buffers(size_t stage) const;
 
   SignalEncoderSpec spec_;
   std::vector<kernels::ConvStageTensors> stages_;

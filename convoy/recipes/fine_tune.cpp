@@ -19,6 +19,7 @@
 #include "convoy/models/export.h"
 #include "convoy/parallel/strategy.h"
 #include "convoy/parallel/trained_parameters.h"
+#include "convoy/recipes/classify.h"
 #include "convoy/recipes/loaded_model.h"
 #include "convoy/recipes/memory_report.h"
 #include "convoy/recipes/run_report.h"
@@ -26,6 +27,7 @@
 #include "convoy/telemetry/flight_record_writer.h"
 #include "convoy/telemetry/run_folder.h"
 #include "convoy/telemetry/training_log.h"
+#include "convoy/train/language_task.h"
 #include "convoy/train/train_loop.h"
 
 namespace convoy::recipes {
@@ -252,7 +254,8 @@ void FineTune::prepare_training() {
                                         .weight_decay = settings_.train.weight_decay},
                      parallel::prepare_parameters(*strategy_, *base_->model, parameters_));
   schedule_.emplace(settings_.train.schedule, settings_.train.learning_rate,
-                    train::total_steps(settings_.train, plan_->steps_per_epoch()));
+                    train::total_steps(settings_.train, plan_->steps_per_epoch()),
+                    plan_->steps_per_epoch());
   if (start_.step > 0) restore_optimizer();
   resumed_.reset();
 }
@@ -427,11 +430,11 @@ ExitCode FineTune::go() {
     folder_.write_identity(run_identity(settings_, read_file(request_.settings.file), splits_,
                                         stamp_, hosts_, group_->size(), kind_of_device(), start_));
   open_log();
-  const train::LoopParts parts{.model = *base_->model,
+  train::LanguageTask task(*base_->model, *plan_, splits_.val,
+                           settings_.train.rows_of_evaluation_batch());
+  const train::LoopParts parts{.task = task,
                                .parameters = parameters_,
                                .parameter_group = parameter_group_,
-                               .plan = *plan_,
-                               .validation = splits_.val,
                                .strategy = *strategy_,
                                .optimizer = *optimizer_,
                                .schedule = *schedule_,
@@ -464,6 +467,8 @@ ExitCode fine_tune(const FineTuneRequest& request, const std::atomic<bool>& stop
   try {
     settings::TrainSettings settings;
     agree_on_settings(*meeting, request.settings, settings);
+    if (settings.task == "classify")
+      return classify(request, settings, meeting, stop_requested, log);
     return FineTune(request, settings, meeting, stop_requested, log).run();
   } catch (const CommError&) {
     throw;  // a consequence: whoever failed first says so
