@@ -64,6 +64,7 @@ const char* parse_exact(const char* at, const char* end, double& value) {
 }
 
 const char* parse_number(const char* at, const char* end, double& value) {
+  if (end - at > 1 && *at == '+' && (is_digit(at[1]) || at[1] == '.')) ++at;
   if (const char* const stop = parse_exact(at, end, value)) return stop;
   const auto [stop, error] = std::from_chars(at, end, value);
   return error == std::errc() ? stop : at;

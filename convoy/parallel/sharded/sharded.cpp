@@ -10,13 +10,14 @@
 namespace convoy::parallel {
 
 Sharded::Sharded(comm::Group& group, ShardLevel level, int64_t smallest_elements)
-    : group_(group), level_(level), smallest_elements_(smallest_elements), units_(group) {}
+    : group_(group), level_(level), smallest_elements_(smallest_elements), units_(group), buffers_(group) {}
 
 void Sharded::prepare(std::vector<nn::Unit> units) {
   CONVOY_INVARIANT(gradients_ == nullptr, "prepare() called twice");
   const std::vector<nn::NamedTensor> trained = trained_of(units);
   check_same_parameters(group_, trained);
   broadcast_values(group_, trained);
+  buffers_.add(units);
   for (size_t index = 0; index < units.size(); ++index) {
     if (shards_values())
       units_.add(index, units[index].frozen, /*may_travel=*/true, smallest_elements_);
@@ -77,6 +78,7 @@ void Sharded::finish_step() {
     for (const FlatPlace& place : flat->parameters.places())
       place.parameter.value.unsafeGetTensorImpl()->bump_version();
   gradients_->reset();
+  buffers_.take_those_of_rank_zero();
 }
 
 }  // namespace convoy::parallel
