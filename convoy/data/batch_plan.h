@@ -5,9 +5,9 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <vector>
 
+#include "convoy/data/epoch_deal.h"
 #include "convoy/data/token_dataset.h"
 
 namespace convoy::data {
@@ -25,12 +25,6 @@ struct BatchPlanConfig {
   uint64_t seed = 0;
 };
 
-// One step of one epoch.
-struct StepPosition {
-  int64_t epoch = 0;
-  int64_t step = 0;  // within the epoch
-};
-
 // Thread-safe.
 class BatchPlan {
  public:
@@ -39,7 +33,7 @@ class BatchPlan {
 
   // Equal for every epoch: packing packs once, then whole blocks are shuffled anew each epoch. The last global batch of
   // an epoch may be partial; it is used.
-  int64_t steps_per_epoch() const;
+  int64_t steps_per_epoch() const { return deal_.steps_per_epoch(); }
   // Units dealt to ranks: blocks when packing, else rows.
   int64_t num_units() const { return static_cast<int64_t>(blocks_.size()); }
   // Rows of one micro-batch, in the order they are laid out. May be empty on the last, partial step of an epoch: the
@@ -55,16 +49,11 @@ class BatchPlan {
   const BatchPlanConfig& config() const { return config_; }
 
  private:
-  struct EpochOrder;
-  // Units of the global batch at `position`, in shuffled order: a slice of the epoch's permutation.
-  std::vector<int64_t> global_batch(StepPosition position) const;
-
   TokenDataset dataset_;
   BatchPlanConfig config_;
   std::vector<std::vector<int64_t>>
       blocks_;  // rows of each unit dealt to ranks; one row without packing
-  std::shared_ptr<EpochOrder>
-      last_order_;  // permutation of the epoch asked for last, behind a lock
+  EpochDeal deal_;  // of the units
 };
 
 }  // namespace convoy::data

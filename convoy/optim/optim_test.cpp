@@ -2,11 +2,13 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <optional>
 
 #include "convoy/base/error.h"
+#include "convoy/base/files.h"
 #include "convoy/kernels/ops/op_table.h"
 #include "convoy/optim/adamw.h"
 #include "convoy/optim/clip.h"
@@ -194,6 +196,27 @@ TEST(AdamW, DecayFollowsTheTrainersNames) {
   EXPECT_FALSE(takes_weight_decay("model.layers.0.input_layernorm.weight"));
   EXPECT_FALSE(takes_weight_decay("model.layers.0.self_attn.q_norm.weight"));
   EXPECT_FALSE(takes_weight_decay("model.norm.weight"));
+}
+
+TEST(Schedule, CosineByEpochIsTorchsSteppedOnceAnEpoch) {
+  const auto cases =
+      nlohmann::json::parse(read_file(std::filesystem::path(std::getenv("CONVOY_SOURCE_DIR")) /
+                                      "tests/golden/signals/cosine_by_epoch.json"));
+  ASSERT_GE(cases.size(), 4U);
+  constexpr int64_t kStepsPerEpoch = 7;
+  for (const auto& one : cases) {
+    settings::ScheduleSettings settings;
+    settings.lr_scheduler_type = "cosine_by_epoch";
+    settings.warmup_epochs = one["warmup_epochs"];
+    settings.min_lr = one["min_lr"];
+    const int64_t epochs = one["epochs"];
+    const LearningRateSchedule schedule(settings, one["learning_rate"], epochs * kStepsPerEpoch,
+                                        kStepsPerEpoch);
+    for (int64_t step = 0; step < epochs * kStepsPerEpoch; ++step)
+      EXPECT_NEAR(schedule.at(step), one["rates"][static_cast<size_t>(step / kStepsPerEpoch)],
+                  1e-9)
+          << one.dump() << " step " << step;
+  }
 }
 
 TEST(Clip, EqualsTorch) {

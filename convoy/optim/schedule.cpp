@@ -32,6 +32,7 @@ LearningRateSchedule::Kind LearningRateSchedule::parse_kind(const std::string& n
       {"inverse_sqrt", Kind::InverseSqrt},
       {"cosine_with_min_lr", Kind::CosineWithMinLr},
       {"warmup_stable_decay", Kind::WarmupStableDecay},
+      {"cosine_by_epoch", Kind::CosineByEpoch},
   };
   const auto found = kinds.find(name);
   CONVOY_CHECK(found != kinds.end(), ConfigError, "unknown lr_scheduler_type {}", name);
@@ -39,7 +40,8 @@ LearningRateSchedule::Kind LearningRateSchedule::parse_kind(const std::string& n
 }
 
 LearningRateSchedule::LearningRateSchedule(const settings::ScheduleSettings& settings,
-                                           double learning_rate, int64_t total_steps)
+                                           double learning_rate, int64_t total_steps,
+                                           int64_t steps_per_epoch)
     : kind_(parse_kind(settings.lr_scheduler_type)),
       learning_rate_(learning_rate),
       total_steps_(total_steps),
@@ -49,7 +51,10 @@ LearningRateSchedule::LearningRateSchedule(const settings::ScheduleSettings& set
       num_cycles_(settings.num_cycles),
       lr_end_(settings.lr_end),
       power_(settings.power),
-      min_lr_ratio_(settings.min_lr_ratio) {
+      min_lr_ratio_(settings.min_lr_ratio),
+      steps_per_epoch_(steps_per_epoch),
+      warmup_epochs_(settings.warmup_epochs),
+      min_lr_(settings.min_lr) {
   if (num_cycles_ < 0) num_cycles_ = kind_ == Kind::CosineWithRestarts ? 1.0 : 0.5;
   CONVOY_CHECK(kind_ != Kind::Polynomial || learning_rate_ > lr_end_, ConfigError,
                "lr_end ({}) must be smaller than learning_rate ({})", lr_end_, learning_rate_);
@@ -59,6 +64,7 @@ double LearningRateSchedule::at(int64_t step) const { return learning_rate_ * fa
 
 double LearningRateSchedule::factor(int64_t step) const {
   if (kind_ == Kind::Constant) return 1.0;
+  if (kind_ == Kind::CosineByEpoch) return cosine_by_epoch(step);
   if (step >= warmup_steps_) return decayed(step);
   const double rise = static_cast<double>(step) / at_least_one(warmup_steps_);
   return kind_ == Kind::WarmupStableDecay ? rise * (1.0 - min_lr_ratio_) + min_lr_ratio_ : rise;
@@ -90,9 +96,20 @@ double LearningRateSchedule::decayed(int64_t step) const {
       return stable_decay(step);
     case Kind::Constant:
     case Kind::ConstantWithWarmup:
+    case Kind::CosineByEpoch:
       break;
   }
   return 1.0;
+}
+
+double LearningRateSchedule::cosine_by_epoch(int64_t step) const {
+  const auto epoch = static_cast<double>(step / steps_per_epoch_);
+  if (epoch < warmup_epochs_) return std::min(1.0, (epoch + 1) / warmup_epochs_);
+  const double epochs =
+      std::ceil(static_cast<double>(total_steps_) / static_cast<double>(steps_per_epoch_));
+  const double progress = (epoch - warmup_epochs_) / std::max(1.0, epochs - warmup_epochs_);
+  const double floor = learning_rate_ > 0 ? std::min(1.0, min_lr_ / learning_rate_) : 0;
+  return floor + (1 - floor) * 0.5 * (1 + std::cos(std::numbers::pi * progress));
 }
 
 double LearningRateSchedule::stable_decay(int64_t step) const {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Learning rates by step, exactly as the transformers Trainer sets them: with warm-up the first
-// step runs at rate 0.
+// step runs at rate 0. cosine_by_epoch alone changes between epochs, as torch's CosineAnnealingLR
+// behind a linear warm-up does when it is stepped once an epoch.
 #pragma once
 
 #include <cstdint>
@@ -12,10 +13,11 @@ namespace convoy::optim {
 
 class LearningRateSchedule {
  public:
-  // `total_steps`: optimizer steps of the whole run. Throws ConfigError for a schedule that cannot
-  // be computed with these settings (polynomial whose end is not below the peak).
+  // `total_steps`: optimizer steps of the whole run; `steps_per_epoch`: for cosine_by_epoch. Throws
+  // ConfigError for a schedule that cannot be computed with these settings (polynomial whose end is
+  // not below the peak).
   LearningRateSchedule(const settings::ScheduleSettings& settings, double learning_rate,
-                       int64_t total_steps);
+                       int64_t total_steps, int64_t steps_per_epoch = 1);
 
   // The rate of the update that follows `step` finished updates.
   double at(int64_t step) const;
@@ -33,6 +35,7 @@ class LearningRateSchedule {
     InverseSqrt,
     CosineWithMinLr,
     WarmupStableDecay,
+    CosineByEpoch,
   };
 
   static Kind parse_kind(const std::string& name);
@@ -40,6 +43,7 @@ class LearningRateSchedule {
   double decayed(int64_t step) const;
   double stable_decay(int64_t step) const;
   double polynomial(int64_t step) const;
+  double cosine_by_epoch(int64_t step) const;
 
   Kind kind_;
   double learning_rate_;
@@ -50,6 +54,9 @@ class LearningRateSchedule {
   double lr_end_;
   double power_;
   double min_lr_ratio_;
+  int64_t steps_per_epoch_;
+  double warmup_epochs_;
+  double min_lr_;
 };
 
 }  // namespace convoy::optim

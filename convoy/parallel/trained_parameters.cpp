@@ -27,13 +27,20 @@ void rename(std::vector<nn::Unit>& units, const std::vector<nn::NamedTensor>& pa
 std::vector<optim::OptimizedParameter> prepare_parameters(
     Strategy& strategy, nn::CausalLm& model, const std::vector<nn::NamedTensor>& parameters,
     const nn::DeferredValues* values) {
-  std::vector<nn::Unit> units = model.units();
+  std::vector<optim::OptimizedParameter> optimized =
+      prepare_units(strategy, model.units(), parameters, values);
+  model.set_residency(strategy.residency());
+  return optimized;
+}
+
+std::vector<optim::OptimizedParameter> prepare_units(
+    Strategy& strategy, std::vector<nn::Unit> units,
+    const std::vector<nn::NamedTensor>& parameters, const nn::DeferredValues* values) {
   rename(units, parameters);
   if (values != nullptr)
     strategy.prepare_deferred(std::move(units), *values);
   else
     strategy.prepare(std::move(units));
-  model.set_residency(strategy.residency());
   std::vector<optim::OptimizedParameter> optimized;
   for (const ParameterShard& shard : strategy.shards())
     optimized.push_back({.name = shard.name,

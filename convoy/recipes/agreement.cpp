@@ -22,10 +22,11 @@ namespace fs = std::filesystem;
 using io::Json;
 
 // Each node's own: what lies at a path is compared by its content, and the run's name is rank 0's.
-constexpr std::array<const char*, 9> kOwnKeys = {
+constexpr std::array<const char*, 11> kOwnKeys = {
     "run_name",           "model.name",       "data.train_path",
     "data.val_path",      "data.test_path",   "data.cache_dir",
-    "data.template_path", "train.output_dir", "tuning.lora.adapter"};
+    "data.template_path", "train.output_dir", "tuning.lora.adapter",
+    "classify.data_dir",  "classify.encoder_path"};
 
 Json placed(const comm::Meeting& meeting, Json json) {
   json["host"] = telemetry::host_name();
@@ -119,6 +120,11 @@ Json missing_places(const settings::TrainSettings& settings) {
     std::error_code unreadable;
     if (!place.empty() && !fs::exists(place, unreadable)) missing[key] = place;
   };
+  if (settings.task == "classify") {
+    look("classify.data_dir", settings.classify.data_dir);
+    look("classify.encoder_path", settings.classify.encoder_path);
+    return missing;
+  }
   try {
     const auto folder = io::ModelFolder::open(settings.model.name, settings.model.revision);
     for (const std::string& name : folder.weight_file_names()) folder.require(name);

@@ -20,6 +20,7 @@
 #include "convoy/models/export.h"
 #include "convoy/parallel/strategy.h"
 #include "convoy/parallel/trained_parameters.h"
+#include "convoy/recipes/classify.h"
 #include "convoy/recipes/loaded_model.h"
 #include "convoy/recipes/memory_plan.h"
 #include "convoy/recipes/memory_report.h"
@@ -29,6 +30,7 @@
 #include "convoy/telemetry/progress.h"
 #include "convoy/telemetry/run_folder.h"
 #include "convoy/telemetry/training_log.h"
+#include "convoy/train/language_task.h"
 #include "convoy/train/train_loop.h"
 
 namespace convoy::recipes {
@@ -300,7 +302,8 @@ void FineTune::prepare_training() {
       parallel::prepare_parameters(*strategy_, *base_->model, parameters_, base_->values.get()));
   base_->values.reset();
   schedule_.emplace(settings_.train.schedule, settings_.train.learning_rate,
-                    train::total_steps(settings_.train, plan_->steps_per_epoch()));
+                    train::total_steps(settings_.train, plan_->steps_per_epoch()),
+                    plan_->steps_per_epoch());
   if (start_.step > 0) restore_optimizer();
   resumed_.reset();
 }
@@ -506,11 +509,11 @@ ExitCode FineTune::go() {
     folder_.write_identity(run_identity(settings_, read_file(request_.settings.file), splits_,
                                         stamp_, hosts_, group_->size(), kind_of_device(), start_));
   open_log();
-  const train::LoopParts parts{.model = *base_->model,
+  train::LanguageTask task(*base_->model, *plan_, splits_.val,
+                           settings_.train.rows_of_evaluation_batch());
+  const train::LoopParts parts{.task = task,
                                .parameters = parameters_,
                                .parameter_group = parameter_group_,
-                               .plan = *plan_,
-                               .validation = splits_.val,
                                .strategy = *strategy_,
                                .optimizer = *optimizer_,
                                .schedule = *schedule_,
@@ -543,6 +546,8 @@ ExitCode fine_tune(const FineTuneRequest& request, const std::atomic<bool>& stop
   try {
     settings::TrainSettings settings;
     agree_on_settings(*meeting, request.settings, settings);
+    if (settings.task == "classify")
+      return classify(request, settings, meeting, stop_requested, log);
     return FineTune(request, settings, meeting, stop_requested, log).run();
   } catch (const CommError&) {
     throw;  // a consequence: whoever failed first says so

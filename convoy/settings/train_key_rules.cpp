@@ -18,8 +18,7 @@ std::vector<KeyRule> top_level_rules() {
   for (const char* key : {"mode", "task", "task_mode"}) {
     rules.push_back({key, {"cpt"}, KeyAction::Replace, "", "pretrain"});
     rules.push_back({key, {"cpt_mixed"}, KeyAction::Refuse, kMixed, ""});
-    rules.push_back(
-        {key, {"classify"}, KeyAction::Refuse, "classifier training is not there yet", ""});
+    rules.push_back({key, {"causal-lm"}, KeyAction::Replace, "", "sft"});
   }
   rules.push_back({"datasets", {}, KeyAction::Refuse, kMixed, ""});
   rules.push_back({"num_gpus", {}, KeyAction::Notice, "--nproc says how many ranks there are", ""});
@@ -117,6 +116,7 @@ std::vector<KeyRule> train_rules() {
       {"train.evaluation_strategy", {"false"}, KeyAction::Replace, "", "no"},
       {"train.save_strategy", {"false"}, KeyAction::Replace, "", "no"},
       {"train.metric_for_best_model", {"loss"}, KeyAction::Replace, "", "eval_loss"},
+      {"train.metric_for_best_model", {"accuracy"}, KeyAction::Replace, "", "eval_accuracy"},
       {"train.metric_for_best_model",
        {"rougel", "eval_rougel", "exact_match", "sari"},
        KeyAction::Refuse,

@@ -104,13 +104,15 @@ struct ScheduleSettings {
   double power = 1.0;
   double min_lr_ratio = 0.0;
   double decay_ratio = 0.1;
+  double warmup_epochs = 0;
+  double min_lr = 1e-6;
 
   template <class Visitor>
   void fields(Visitor& visit) {
     visit("lr_scheduler_type", lr_scheduler_type, "learning-rate schedule")
         .one_of({"linear", "cosine", "cosine_with_restarts", "polynomial", "constant",
                  "constant_with_warmup", "inverse_sqrt", "cosine_with_min_lr",
-                 "warmup_stable_decay"})
+                 "warmup_stable_decay", "cosine_by_epoch"})
         .alias("scheduler");
     visit("warmup_ratio", warmup_ratio, "warm-up as a share of all steps, rounded up")
         .at_least(0)
@@ -131,6 +133,10 @@ struct ScheduleSettings {
     visit("decay_ratio", decay_ratio, "share of all steps that warmup_stable_decay spends decaying")
         .at_least(0)
         .at_most(1);
+    visit("warmup_epochs", warmup_epochs,
+          "cosine_by_epoch: epochs of warm-up, the first at learning_rate / warmup_epochs")
+        .at_least(0);
+    visit("min_lr", min_lr, "cosine_by_epoch: where the cosine ends").at_least(0);
   }
 };
 
@@ -163,6 +169,12 @@ struct TrainingSettings {
   std::string output_dir;
   std::string resume_from_checkpoint = "auto";
   bool final_eval = true;
+
+  int64_t rows_of_evaluation_batch() const {
+    return eval_batch_size > 0 ? eval_batch_size : batch_size;
+  }
+  // Of metric_for_best_model: accuracies grow, losses fall.
+  bool larger_is_better() const { return metric_for_best_model == "eval_accuracy"; }
 
   template <class Visitor>
   void fields(Visitor& visit) {
@@ -206,9 +218,11 @@ struct TrainingSettings {
         .at_least(1);
     visit("load_best_model_at_end", load_best_model_at_end,
           "export the best checkpoint instead of the last");
-    visit("metric_for_best_model", metric_for_best_model, "evaluation figure that decides best")
-        .one_of({"eval_loss"});
-    visit("greater_is_better", greater_is_better, "direction of metric_for_best_model");
+    visit("metric_for_best_model", metric_for_best_model,
+          "evaluation figure that decides best; eval_accuracy: of task classify")
+        .one_of({"eval_loss", "eval_accuracy"});
+    visit("greater_is_better", greater_is_better,
+          "direction of metric_for_best_model; false = as the figure has it");
     visit("early_stopping_patience", early_stopping_patience,
           "evaluations without a better figure before the run ends; 0 = off")
         .at_least(0);
@@ -341,6 +355,53 @@ struct ParallelSettings {
   }
 };
 
+struct ClassifySettings {
+  std::string data_dir;
+  double val_ratio = 0.1;
+  std::string pooling = "flatten";
+  std::vector<int64_t> widths = {64, 128, 256};
+  std::vector<int64_t> kernel_sizes = {5, 5, 3};
+  std::string encoder_path;
+  std::string freeze_encoder = "auto";
+  std::vector<int64_t> hidden_dims = {512};
+  double dropout = 0.1;
+  double label_smoothing = 0.1;
+  int64_t num_workers = 4;
+
+  bool freezes_encoder() const {
+    return freeze_encoder == "true" || (freeze_encoder == "auto" && !encoder_path.empty());
+  }
+
+  template <class Visitor>
+  void fields(Visitor& visit) {
+    visit("data_dir", data_dir, "folder that holds train and test, in the layout of UCI HAR");
+    visit("val_ratio", val_ratio,
+          "share of the training windows held out for validation, by subject where they are known; "
+          "0 = none; a folder val beats it")
+        .at_least(0)
+        .at_most(0.9);
+    visit("pooling", pooling,
+          "what becomes of the channels: one encoder sees each alone and their features are laid "
+          "side by side (flatten), averaged, or taken of the first; joint: it sees all together")
+        .one_of({"flatten", "average", "first", "joint"})
+        .alias("mode");
+    visit("widths", widths, "channels out of each stage of the encoder").at_least(1);
+    visit("kernel_sizes", kernel_sizes, "rows under the kernel of each stage, odd").at_least(1);
+    visit("encoder_path", encoder_path,
+          "encoder to start from: a run's model folder, one of its checkpoints, or a .safetensors "
+          "file");
+    visit("freeze_encoder", freeze_encoder,
+          "leave the encoder as it is; auto = where encoder_path is given")
+        .one_of({"auto", "true", "false"});
+    visit("hidden_dims", hidden_dims, "widths of the head's layers before the last").at_least(1);
+    visit("dropout", dropout, "dropout behind each of them").at_least(0).at_most(0.99);
+    visit("label_smoothing", label_smoothing, "share of each target spread over all classes")
+        .at_least(0)
+        .at_most(0.99);
+    visit("num_workers", num_workers, "files that each rank reads at a time; 0 = 1").at_least(0);
+  }
+};
+
 struct TrainSettings {
   int64_t seed = 42;
   std::string run_name;
@@ -351,6 +412,7 @@ struct TrainSettings {
   DataSettings data;
   LoggingSettings logging;
   GenerationSettings generation;
+  ClassifySettings classify;
   ParallelSettings parallel;
 
   template <class Visitor>
@@ -358,8 +420,9 @@ struct TrainSettings {
     visit("seed", seed, "fixes shuffle, dropout, adapter initialisation and sampling").at_least(0);
     visit("run_name", run_name, "name of the run; empty = name of the config file")
         .alias_at_root("train.run_name");
-    visit("task", task, "sft: conversations and completions; pretrain: plain text")
-        .one_of({"sft", "pretrain"})
+    visit("task", task,
+          "sft: conversations and completions; pretrain: plain text; classify: sensor windows")
+        .one_of({"sft", "pretrain", "classify"})
         .alias("mode")
         .alias("task_mode");
     visit("model", model, "the base model");
@@ -368,6 +431,7 @@ struct TrainSettings {
     visit("data", data, "rows");
     visit("logging", logging, "where figures go");
     visit("generation", generation, "sampling for eval --generate and generate").alias("gen");
+    visit("classify", classify, "classes of sensor windows: data, network, loss");
     visit("parallel", parallel, "how ranks share the work");
   }
 };

@@ -114,9 +114,10 @@ void TrainingLog::scalar(const std::string& tag, int64_t step, double value) {
 }
 
 void TrainingLog::step(const StepMetrics& metrics) {
-  const double tokens_per_second = metrics.tokens_per_second >= 0
-                                       ? metrics.tokens_per_second
-                                       : rate(static_cast<double>(metrics.tokens), metrics.seconds);
+  const int64_t amount = options_.counts_tokens ? metrics.tokens : metrics.rows;
+  const double per_second = metrics.tokens_per_second >= 0
+                                ? metrics.tokens_per_second
+                                : rate(static_cast<double>(amount), metrics.seconds);
   Window& window = *window_;
   window.loss_sum += metrics.loss;
   ++window.steps;
@@ -128,7 +129,7 @@ void TrainingLog::step(const StepMetrics& metrics) {
   state_.epoch = metrics.epoch;
   state_.num_input_tokens_seen += metrics.tokens;
   if (metrics.step % options_.log_interval == 0 || metrics.step == options_.total_steps)
-    write_step_event(metrics, tokens_per_second);
+    write_step_event(metrics, per_second);
   if (metrics.step % options_.logging_steps == 0) {
     const double mean_loss = window.loss_sum / static_cast<double>(window.steps);
     json entry = {{"epoch", metrics.epoch},
@@ -138,28 +139,31 @@ void TrainingLog::step(const StepMetrics& metrics) {
     if (metrics.grad_norm >= 0 || std::isnan(metrics.grad_norm))
       entry["grad_norm"] = metrics.grad_norm;
     state_.log_history.push_back(std::move(entry));
-    write_step_scalars(metrics, mean_loss, tokens_per_second);
+    write_step_scalars(metrics, mean_loss, per_second);
     window.loss_sum = 0;
     window.steps = 0;
   }
   window.shown.done = metrics.step;
   window.shown.loss = metrics.loss;
-  window.shown.per_second = tokens_per_second;
+  window.shown.per_second = per_second;
+  window.shown.per_second_unit = options_.counts_tokens ? "tokens/s" : "samples/s";
   window.shown.memory_bytes =
       metrics.peak_memory_bytes >= 0 ? metrics.peak_memory_bytes : metrics.memory_bytes;
   progress_->update(window.shown);
 }
 
-void TrainingLog::write_step_event(const StepMetrics& metrics, double tokens_per_second) {
+void TrainingLog::write_step_event(const StepMetrics& metrics, double per_second) {
   ordered_json row = {{"step", metrics.step},
                       {"epoch", metrics.epoch},
                       {"loss", metrics.loss},
                       {"learning_rate", metrics.learning_rate}};
   put_if_known(row, "grad_norm", metrics.grad_norm);
   if (metrics.rows > 0) row["rows"] = metrics.rows;
-  row["tokens"] = metrics.tokens;
-  row["supervised_tokens"] = metrics.supervised_tokens;
-  row["tokens_per_second"] = tokens_per_second;
+  if (options_.counts_tokens) {
+    row["tokens"] = metrics.tokens;
+    row["supervised_tokens"] = metrics.supervised_tokens;
+  }
+  row[speed_name()] = per_second;
   row["seconds"] = metrics.seconds;
   put_if_known(row, "memory_bytes", metrics.memory_bytes);
   put_if_known(row, "peak_memory_bytes", metrics.peak_memory_bytes);
@@ -170,7 +174,7 @@ void TrainingLog::write_step_event(const StepMetrics& metrics, double tokens_per
 }
 
 void TrainingLog::write_step_scalars(const StepMetrics& metrics, double mean_loss,
-                                     double tokens_per_second) {
+                                     double per_second) {
   if (!tensorboard_) return;
   const int64_t step = metrics.step;
   scalar("train/loss", step, mean_loss);
@@ -178,7 +182,7 @@ void TrainingLog::write_step_scalars(const StepMetrics& metrics, double mean_los
     scalar("train/grad_norm", step, metrics.grad_norm);
   scalar("train/learning_rate", step, metrics.learning_rate);
   scalar("train/epoch", step, metrics.epoch);
-  scalar("train/tokens_per_second", step, tokens_per_second);
+  scalar(fmt::format("train/{}", speed_name()), step, per_second);
   if (metrics.supervised_tokens > 0)
     scalar("train/supervised_tokens", step, static_cast<double>(metrics.supervised_tokens));
   for (size_t rank = 0; rank < metrics.rank_losses.size(); ++rank)
@@ -189,7 +193,6 @@ void TrainingLog::write_step_scalars(const StepMetrics& metrics, double mean_los
 }
 
 void TrainingLog::evaluation(const EvalMetrics& metrics) {
-  const double perplexity = std::exp(metrics.loss);
   std::map<std::string, double> figures = metrics.others;
   figures["loss"] = metrics.loss;
   figures["runtime"] = metrics.seconds;
@@ -203,33 +206,51 @@ void TrainingLog::evaluation(const EvalMetrics& metrics) {
     scalar(metrics.split + "/" + name, metrics.step, value);
   }
   state_.log_history.push_back(std::move(entry));
-  window_->eval_figures[metrics.split + "_perplexity"] = perplexity;
-  scalar(metrics.split + "/perplexity", metrics.step, perplexity);
+  if (options_.counts_tokens) {
+    figures["perplexity"] = std::exp(metrics.loss);
+    window_->eval_figures[metrics.split + "_perplexity"] = figures["perplexity"];
+    scalar(metrics.split + "/perplexity", metrics.step, figures["perplexity"]);
+  }
 
   ordered_json row = {{"step", metrics.step},
                       {"epoch", metrics.epoch},
                       {"split", metrics.split},
-                      {"loss", metrics.loss},
-                      {"perplexity", perplexity},
-                      {"rows", metrics.rows},
-                      {"supervised_tokens", metrics.supervised_tokens},
-                      {"seconds", metrics.seconds}};
+                      {"loss", metrics.loss}};
+  if (options_.counts_tokens) row["perplexity"] = figures["perplexity"];
+  row["rows"] = metrics.rows;
+  if (options_.counts_tokens) row["supervised_tokens"] = metrics.supervised_tokens;
+  row["seconds"] = metrics.seconds;
   for (const auto& [name, value] : metrics.others) row[name] = value;
   events_.append(EventKind::Eval, row);
 
   if (metrics.split == "eval") record_best(metrics);
   window_->shown.eval_loss = metrics.loss;
-  progress_->message(fmt::format(
-      "step {}: {} loss {:.4f}, perplexity {}", metrics.step, metrics.split, metrics.loss,
-      perplexity < 1e4 ? fmt::format("{:.4f}", perplexity) : fmt::format("{:.3e}", perplexity)));
+  std::string text = fmt::format("step {}: {} loss {:.4f}", metrics.step, metrics.split, metrics.loss);
+  for (const char* const name : {"perplexity", "accuracy"}) {
+    const auto found = figures.find(name);
+    if (found == figures.end()) continue;
+    const double value = found->second;
+    text += fmt::format(", {} {}", name,
+                        value < 1e4 ? fmt::format("{:.4f}", value) : fmt::format("{:.3e}", value));
+  }
+  progress_->message(text);
+}
+
+void TrainingLog::scalars(int64_t step, const std::map<std::string, double>& values) {
+  for (const auto& [tag, value] : values) scalar(tag, step, value);
+}
+
+std::string TrainingLog::speed_name() const {
+  return options_.counts_tokens ? "tokens_per_second" : "samples_per_second";
 }
 
 void TrainingLog::record_best(const EvalMetrics& metrics) {
+  const double figure = std::isnan(metrics.deciding) ? metrics.loss : metrics.deciding;
   const bool better =
-      !state_.best_metric || (options_.greater_is_better ? metrics.loss > *state_.best_metric
-                                                         : metrics.loss < *state_.best_metric);
-  if (!better || std::isnan(metrics.loss)) return;
-  state_.best_metric = metrics.loss;
+      !state_.best_metric || (options_.greater_is_better ? figure > *state_.best_metric
+                                                         : figure < *state_.best_metric);
+  if (!better || std::isnan(figure)) return;
+  state_.best_metric = figure;
   state_.best_global_step = metrics.step;
 }
 
@@ -272,11 +293,12 @@ json TrainingLog::final_figures() const {
     figures["train_runtime"] = runtime;
     figures["train_samples_per_second"] = rate(static_cast<double>(window.run_rows), runtime);
     figures["train_steps_per_second"] = rate(static_cast<double>(window.run_steps), runtime);
-    figures["train_tokens_per_second"] = rate(static_cast<double>(window.run_tokens), runtime);
+    if (options_.counts_tokens)
+      figures["train_tokens_per_second"] = rate(static_cast<double>(window.run_tokens), runtime);
     figures["train_loss"] = window.run_loss_sum / static_cast<double>(window.run_steps);
   }
   if (state_.best_metric) {
-    figures["best_eval_loss"] = *state_.best_metric;
+    figures["best_eval_" + options_.best_name] = *state_.best_metric;
     figures["best_step"] = *state_.best_global_step;
   }
   return figures;

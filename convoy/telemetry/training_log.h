@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <limits>
 #include <map>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
@@ -53,6 +54,7 @@ struct EvalMetrics {
   int64_t supervised_tokens = 0;
   double seconds = 0;
   std::map<std::string, double> others{};  // exact_match, ...
+  double deciding = std::numeric_limits<double>::quiet_NaN();  // decides best; NaN = the loss
 };
 
 struct CheckpointEvent {
@@ -80,7 +82,9 @@ struct TrainingLogOptions {
   std::string resume_state{};  // text of the checkpoint's trainer_state.json, or empty
   std::string config_yaml{};   // shown as text in TensorBoard
   std::string model_config_json{};
-  bool greater_is_better = false;  // of the evaluation figure that decides best
+  std::string best_name = "loss";  // of the evaluation figure that decides best
+  bool greater_is_better = false;  // of that figure
+  bool counts_tokens = true;       // else rows are samples of another kind: speed is samples/s
   ProgressOptions progress{};
 };
 
@@ -97,6 +101,8 @@ class TrainingLog {
   void checkpoint(const CheckpointEvent& event);
   void warning(std::string_view message);
   void failure(const Error& error);
+  // One TensorBoard point each, beside those of steps and evaluations.
+  void scalars(int64_t step, const std::map<std::string, double>& values);
   // Last figures and the end row; further calls do nothing. Destruction without it leaves the run
   // without an end row.
   void end(RunEnd how);
@@ -111,10 +117,11 @@ class TrainingLog {
  private:
   struct Window;  // sums since the last logged step
 
-  void write_step_event(const StepMetrics& metrics, double tokens_per_second);
-  void write_step_scalars(const StepMetrics& metrics, double mean_loss, double tokens_per_second);
+  void write_step_event(const StepMetrics& metrics, double per_second);
+  void write_step_scalars(const StepMetrics& metrics, double mean_loss, double per_second);
   void record_best(const EvalMetrics& metrics);
   void scalar(const std::string& tag, int64_t step, double value);
+  std::string speed_name() const;
 
   TrainingLogOptions options_;
   Log log_;

@@ -7,6 +7,7 @@
 
 #include "convoy/base/error.h"
 #include "convoy/nn/head_loss.h"
+#include "convoy/train/evaluation_turns.h"
 #include "convoy/train/token_batch.h"
 
 namespace convoy::train {
@@ -19,49 +20,6 @@ double EvaluationFigures::token_accuracy() const {
 }
 
 namespace {
-
-// Asks all ranks now and then whether any was told to stop. The number of turns between two questions doubles until they
-// take about half a second: ranks with long and short batches then seldom wait for each other.
-class StopQuestion {
- public:
-  StopQuestion(comm::Group& group, const std::function<bool()>& stop_requested)
-      : group_(group), stop_requested_(stop_requested) {}
-
-  // Collective. Called by every rank after each of its turns. True on all ranks or on none.
-  bool ask_after(int64_t turn) {
-    if (!stop_requested_ || turn + 1 < next_) return false;
-    const Clock::time_point now = Clock::now();
-    const bool quick = now - asked_ < std::chrono::milliseconds(500);
-    const at::Tensor votes = at::zeros({2}, at::kLong);
-    int64_t* const vote = votes.mutable_data_ptr<int64_t>();
-    vote[0] = stop_requested_() ? 1 : 0;
-    vote[1] = quick ? 1 : 0;
-    group_.all_reduce_sum(votes);
-    if (vote[1] == group_.size()) interval_ *= 2;
-    next_ += interval_;
-    asked_ = now;
-    return vote[0] > 0;
-  }
-
- private:
-  using Clock = std::chrono::steady_clock;
-
-  comm::Group& group_;
-  const std::function<bool()>& stop_requested_;
-  int64_t interval_ = 1;  // turns
-  int64_t next_ = 1;
-  Clock::time_point asked_ = Clock::now();
-};
-
-// The rows of one rank's batch; fewer or none at the end.
-std::vector<int64_t> rows_of_turn(int64_t turn, int64_t batch_size, int64_t num_rows,
-                                  const comm::Group& group) {
-  std::vector<int64_t> rows;
-  for (int64_t index = turn * batch_size; index < (turn + 1) * batch_size; ++index)
-    if (const int64_t row = group.rank() + index * group.size(); row < num_rows)
-      rows.push_back(row);
-  return rows;
-}
 
 // A rank without rows takes part where the others' pass wants it.
 void attend_pass(nn::CausalLm& model) {
@@ -106,7 +64,7 @@ std::optional<EvaluationFigures> evaluate_loss(nn::CausalLm& model,
   std::vector<RowLoss> own;
   StopQuestion stop(group, stop_requested);
   // As many turns on every rank, though the last ones have no rows for the last turn: all answer the same questions.
-  for (int64_t turn = 0; turn * batch_size * group.size() < dataset.num_rows(); ++turn) {
+  for (int64_t turn = 0; turn < num_turns(dataset.num_rows(), batch_size, group); ++turn) {
     const std::vector<int64_t> rows = rows_of_turn(turn, batch_size, dataset.num_rows(), group);
     if (rows.empty()) {
       attend_pass(model);

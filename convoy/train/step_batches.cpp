@@ -26,17 +26,20 @@ class Preparation {
     const data::StepPosition position{step / plan_.steps_per_epoch(),
                                       step % plan_.steps_per_epoch()};
     const int64_t number = index % plan_.config().grad_accum;
-    if (number == 0)
-      totals_ = {.rows = plan_.num_rows(position),
-                 .tokens = plan_.total_tokens(position),
-                 .supervised_tokens = plan_.supervised_tokens(position)};
-    return {.position = position,
-            .number = number,
-            .step = totals_,
+    if (number == 0) totals_ = totals_at(position);
+    return {.place = {.position = position, .number = number, .step = totals_},
             .batch = assemble_batch(plan_.dataset(), plan_.rows(position, number, rank_), device_)};
   }
 
  private:
+  StepTotals totals_at(data::StepPosition position) const {
+    const int64_t supervised_tokens = plan_.supervised_tokens(position);
+    return {.rows = plan_.num_rows(position),
+            .tokens = plan_.total_tokens(position),
+            .supervised_tokens = supervised_tokens,
+            .weight = static_cast<double>(supervised_tokens)};
+  }
+
   const data::BatchPlan& plan_;
   int64_t rank_;
   at::Device device_;

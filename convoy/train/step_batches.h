@@ -7,28 +7,14 @@
 
 #include "convoy/data/batch_plan.h"
 #include "convoy/train/made_ahead.h"
+#include "convoy/train/task.h"
 #include "convoy/train/token_batch.h"
 
 namespace convoy::train {
 
-// Of the global batch of a step: all micro-batches of all ranks.
-struct StepTotals {
-  int64_t rows = 0;
-  int64_t tokens = 0;
-  int64_t supervised_tokens = 0;
-};
-
 struct MicroBatch {
-  data::StepPosition position;
-  int64_t number = 0;  // within the step, of this rank
-  StepTotals step;
+  MicroBatchPlace place;
   LabelledBatch batch;  // of no tokens where the rank has no rows for it
-};
-
-// Steps counted from the start of the run.
-struct StepRange {
-  int64_t first = 0;
-  int64_t end = 0;
 };
 
 class StepBatches {

@@ -45,12 +45,12 @@ TEST(StepBatches, AreThoseOfThePlanFromAnyStepOn) {
         for (int64_t number = 0; number < grad_accum; ++number) {
           SCOPED_TRACE(testing::Message() << "step " << step << ", micro-batch " << number);
           const MicroBatch found = batches.take();
-          EXPECT_EQ(found.position.epoch, here.epoch);
-          EXPECT_EQ(found.position.step, here.step);
-          EXPECT_EQ(found.number, number);
-          EXPECT_EQ(found.step.rows, plan.num_rows(here));
-          EXPECT_EQ(found.step.tokens, plan.total_tokens(here));
-          EXPECT_EQ(found.step.supervised_tokens, plan.supervised_tokens(here));
+          EXPECT_EQ(found.place.position.epoch, here.epoch);
+          EXPECT_EQ(found.place.position.step, here.step);
+          EXPECT_EQ(found.place.number, number);
+          EXPECT_EQ(found.place.step.rows, plan.num_rows(here));
+          EXPECT_EQ(found.place.step.tokens, plan.total_tokens(here));
+          EXPECT_EQ(found.place.step.supervised_tokens, plan.supervised_tokens(here));
           expect_same(found.batch, assemble_batch(plan.dataset(), plan.rows(here, number, 1)));
         }
       }

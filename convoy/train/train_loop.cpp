@@ -9,11 +9,8 @@
 #include "convoy/device/memory.h"
 #include "convoy/device/seed.h"
 #include "convoy/kernels/sum_of_squares/sum_of_squares.h"
-#include "convoy/nn/head_loss.h"
 #include "convoy/optim/clip.h"
 #include "convoy/train/early_stopping.h"
-#include "convoy/train/evaluation.h"
-#include "convoy/train/step_batches.h"
 
 namespace convoy::train {
 namespace {
@@ -26,11 +23,21 @@ double seconds_since(Clock::time_point start) {
 
 // What each rank tells all others at the end of a step.
 struct RankFigures {
-  double nll_sum = 0;
+  double loss_sum = 0;
+  double hits = 0;
   double squares = 0;  // of the gradients in its shards
   double memory_bytes = 0;
   double stop_requested = 0;
   double wait_seconds = 0;
+};
+
+// Of this rank's micro-batches of a step, on the device.
+struct StepSums {
+  explicit StepSums(at::Device device)
+      : loss(at::zeros({}, at::TensorOptions().dtype(at::kDouble).device(device))),
+        hits(at::zeros({}, at::TensorOptions().dtype(at::kDouble).device(device))) {}
+  at::Tensor loss;
+  at::Tensor hits;
 };
 
 class Loop {
@@ -40,10 +47,10 @@ class Loop {
       : parts_(parts),
         settings_(settings),
         progress_(start),
-        steps_per_epoch_(parts.plan.steps_per_epoch()),
-        total_steps_(total_steps(settings.train, steps_per_epoch_)),
-        batches_(parts.plan, parts.strategy.rank(), parts.model.device(),
-                 {.first = start.step, .end = total_steps_}) {}
+        steps_per_epoch_(parts.task.steps_per_epoch()),
+        total_steps_(total_steps(settings.train, steps_per_epoch_)) {
+    parts.task.begin({.first = start.step, .end = total_steps_}, parts.strategy.rank());
+  }
 
   LoopResult run();
 
@@ -52,12 +59,16 @@ class Loop {
     return progress_.step % steps_per_epoch_ == 0 || progress_.step == total_steps_;
   }
   bool is_due(const std::string& strategy, int64_t interval) const;
+  // A run may end within an epoch, which is its last then.
+  int64_t epochs_begun() const {
+    return (progress_.step + steps_per_epoch_ - 1) / steps_per_epoch_;
+  }
   double epoch() const {
     return static_cast<double>(progress_.step) / static_cast<double>(steps_per_epoch_);
   }
 
   void train_step();
-  void run_micro_batch(const MicroBatch& micro_batch, at::Tensor& nll_sum);
+  void run_micro_batch(const MicroBatchPlace& micro_batch, StepSums& sums);
   double gradient_norm(const std::vector<RankFigures>& ranks) const;
   bool evaluation_is_due() const;
   bool evaluate();  // true when the figure is the best so far
@@ -75,7 +86,7 @@ class Loop {
   checkpoint::Progress progress_;
   int64_t steps_per_epoch_;
   int64_t total_steps_;
-  StepBatches batches_;
+  std::optional<Evaluation> evaluation_;  // of the last step
   bool stop_ = false;
   double waited_seconds_ = 0;  // in collectives, when it was last told
 };
@@ -86,13 +97,10 @@ bool Loop::is_due(const std::string& strategy, int64_t interval) const {
   return progress_.step % interval == 0;
 }
 
-// Adds the negative log-likelihoods of this rank's share to `nll_sum`. Nothing waits for the
-// device.
-void Loop::run_micro_batch(const MicroBatch& micro_batch, at::Tensor& nll_sum) {
-  const nn::Residency* const residency = parts_.model.residency();
-  const bool has_rows = micro_batch.batch.num_tokens() > 0;
-  if (!has_rows && (residency == nullptr || !residency->is_collective())) return;
-  const LabelledBatch batch = has_rows ? micro_batch.batch : idle_batch(parts_.model.device());
+// Adds the losses of this rank's share to `sums`. Nothing waits for the device.
+void Loop::run_micro_batch(const MicroBatchPlace& micro_batch, StepSums& sums) {
+  const nn::Residency* const residency = parts_.task.residency();
+  if (!micro_batch.has_rows && (residency == nullptr || !residency->is_collective())) return;
   // Numbered over ranks as the plan deals them: other ranks with the same micro-batches draw the same numbers for them.
   const uint64_t key = device::draw_key(
       {.seed = settings_.seed,
@@ -100,13 +108,13 @@ void Loop::run_micro_batch(const MicroBatch& micro_batch, at::Tensor& nll_sum) {
        .step = micro_batch.position.step,
        .micro_batch = micro_batch.number * parts_.strategy.world() + parts_.strategy.rank()});
   parts_.flight.set_phase("forward");
-  const at::Tensor hidden_TD = parts_.model.hidden_states(
-      batch.tokens, {.recompute_blocks = settings_.train.gradient_checkpointing, .draw_key = key});
-  const at::Tensor nll = nn::head_loss(parts_.model, hidden_TD, batch.labels);
+  const MicroBatchLoss loss = parts_.task.loss(
+      {.draw_key = key, .recompute_blocks = settings_.train.gradient_checkpointing});
   parts_.flight.set_phase("backward");
-  // Divided by the supervised tokens of the whole global batch, so ranks, accumulation and packing never change it.
-  nll.div(static_cast<double>(micro_batch.step.supervised_tokens)).backward();
-  nll_sum.add_(nll.detach());
+  // Divided by the weight of the whole global batch, so ranks, accumulation and packing never change it.
+  loss.sum.div(micro_batch.step.weight).backward();
+  sums.loss.add_(loss.sum.detach());
+  if (loss.hits.defined()) sums.hits.add_(loss.hits);
 }
 
 // Of the gradients of all parameters, each counted once.
@@ -125,27 +133,28 @@ void Loop::train_step() {
 
   RankFigures own;
   StepTotals totals;
-  at::Tensor nll_sum =
-      at::zeros({}, at::TensorOptions().dtype(at::kDouble).device(parts_.model.device()));
-  const int64_t grad_accum = parts_.plan.config().grad_accum;
+  StepSums sums(parts_.task.device());
+  const int64_t grad_accum = parts_.task.micro_batches_per_step();
   for (int64_t number = 0; number < grad_accum; ++number) {
     parts_.flight.set_phase("data");
-    const MicroBatch micro_batch = batches_.take();
+    const MicroBatchPlace micro_batch = parts_.task.take();
     totals = micro_batch.step;
     const bool last = number + 1 == grad_accum;
     parts_.strategy.begin_micro_batch(last ? parallel::MicroBatch::Last
                                            : parallel::MicroBatch::More);
-    run_micro_batch(micro_batch, nll_sum);
+    run_micro_batch(micro_batch, sums);
   }
   parts_.flight.set_phase("reduce");
   parts_.strategy.finish_gradients();
   const at::Tensor squares =
       kernels::sum_of_squares(parallel::gradients_of(parts_.strategy.shards()));
   // The one wait of a step for its device.
-  const at::Tensor figures = at::stack({nll_sum, squares.to(nll_sum.device())}).cpu();
-  own.nll_sum = figures[0].item<double>();
-  own.squares = figures[1].item<double>();
-  own.memory_bytes = static_cast<double>(device::rank_memory(parts_.model.device()).peak_bytes);
+  const at::Tensor figures =
+      at::stack({sums.loss, sums.hits, squares.to(sums.loss.device())}).cpu();
+  own.loss_sum = figures[0].item<double>();
+  own.hits = figures[1].item<double>();
+  own.squares = figures[2].item<double>();
+  own.memory_bytes = static_cast<double>(device::rank_memory(parts_.task.device()).peak_bytes);
   own.stop_requested = parts_.stop_requested.load() ? 1 : 0;
   const double waited_seconds = parts_.strategy.group().waited_seconds();
   own.wait_seconds = waited_seconds - waited_seconds_;
@@ -153,11 +162,12 @@ void Loop::train_step() {
   const std::vector<RankFigures> ranks = comm::exchange(parts_.strategy.group(), own);
   const double grad_norm = gradient_norm(ranks);
 
-  const auto divisor_tokens = static_cast<double>(totals.supervised_tokens);
   telemetry::StepMetrics metrics;
+  double hits = 0;
   for (const RankFigures& rank : ranks) {
-    metrics.loss += rank.nll_sum / divisor_tokens;
-    metrics.rank_losses.push_back(rank.nll_sum / divisor_tokens *
+    hits += rank.hits;
+    metrics.loss += rank.loss_sum / totals.weight;
+    metrics.rank_losses.push_back(rank.loss_sum / totals.weight *
                                   static_cast<double>(ranks.size()));
     metrics.rank_memory_bytes.push_back(static_cast<int64_t>(rank.memory_bytes));
     if (ranks.size() > 1) metrics.rank_wait_seconds.push_back(rank.wait_seconds);
@@ -179,6 +189,11 @@ void Loop::train_step() {
   metrics.tokens = totals.tokens;
   progress_.tokens_seen += metrics.tokens;
   progress_.supervised_tokens_seen += totals.supervised_tokens;
+  parts_.task.step_done({.loss = metrics.loss,
+                         .rows = totals.rows,
+                         .hits = std::llround(hits),
+                         .learning_rate = lr,
+                         .seconds = seconds_since(start)});
   if (parts_.log == nullptr) return;
   metrics.step = progress_.step;
   metrics.epoch = epoch();
@@ -187,43 +202,40 @@ void Loop::train_step() {
   metrics.rows = totals.rows;
   metrics.supervised_tokens = totals.supervised_tokens;
   metrics.seconds = seconds_since(start);
-  const device::RankMemory memory = device::rank_memory(parts_.model.device());
+  const device::RankMemory memory = device::rank_memory(parts_.task.device());
   metrics.memory_bytes = memory.held_bytes;
   metrics.peak_memory_bytes = memory.peak_bytes;
   parts_.log->step(metrics);
 }
 
 bool Loop::evaluation_is_due() const {
-  if (parts_.validation.num_rows() == 0) return false;
+  if (!parts_.task.has_validation()) return false;
   return is_due(settings_.train.eval_strategy, settings_.train.eval_steps) ||
          (progress_.step == total_steps_ && settings_.train.final_eval);
 }
 
 bool Loop::evaluate() {
   parts_.flight.set_phase("evaluate");
-  const int64_t batch_size = settings_.train.eval_batch_size > 0 ? settings_.train.eval_batch_size
-                                                                 : settings_.train.batch_size;
-  const std::optional<EvaluationFigures> evaluated =
-      evaluate_loss(parts_.model, parts_.validation, batch_size, parts_.strategy.group(),
-                    [this] { return parts_.stop_requested.load(); });
-  if (!evaluated) {
+  evaluation_ = parts_.task.evaluate(parts_.strategy.group(),
+                                     [this] { return parts_.stop_requested.load(); });
+  if (!evaluation_) {
     stop_ = true;
     return false;
   }
   progress_.evaluation_pending = false;
-  const EvaluationFigures& figures = *evaluated;
+  const double deciding = deciding_figure(*evaluation_, settings_.train);
   if (parts_.log != nullptr)
     parts_.log->evaluation({.step = progress_.step,
                             .epoch = epoch(),
-                            .loss = figures.loss(),
-                            .rows = figures.rows,
-                            .batches = (figures.rows + batch_size - 1) / batch_size,
-                            .supervised_tokens = figures.supervised_tokens,
-                            .seconds = figures.seconds,
-                            .others = {{"perplexity", figures.perplexity()},
-                                       {"mean_token_accuracy", figures.token_accuracy()}}});
+                            .loss = evaluation_->loss,
+                            .rows = evaluation_->rows,
+                            .batches = evaluation_->batches,
+                            .supervised_tokens = evaluation_->supervised_tokens,
+                            .seconds = evaluation_->seconds,
+                            .others = evaluation_->others,
+                            .deciding = deciding});
   // Every rank holds the same reduced figure, so every rank decides the same.
-  return record_evaluation(progress_, figures.loss(), settings_.train);
+  return record_evaluation(progress_, deciding, settings_.train);
 }
 
 // Whole where all ranks hold the same, else this rank's pieces.
@@ -239,6 +251,8 @@ checkpoint::TrainTensors Loop::tensors_to_save() const {
       tensors.pieces[parts_.parameter_group].push_back(
           {shard.name, shard.shape, shard.begin, shard.value});
   }
+  for (const nn::NamedTensor& buffer : parts_.buffers)
+    tensors.whole["buffers"][buffer.name] = buffer.value;
   if (shared) tensors.pieces["optimizer"];  // the file is there where this rank has no piece too
   for (const optim::NamedState& state : parts_.optimizer.state()) {
     const parallel::ParameterShard& shard = shards[state.parameter];
@@ -257,6 +271,7 @@ void Loop::save(bool is_best) {
   checkpoint::TrainState state;
   state.progress = progress_;
   state.stamp = parts_.stamp;
+  state.extra["task"] = parts_.task.memory();
   checkpoint::NamedFiles more_files = parts_.files_alongside;
   if (parts_.log != nullptr) more_files["trainer_state.json"] = parts_.log->trainer_state_text();
   const checkpoint::TrainTensors tensors = tensors_to_save();
@@ -273,9 +288,12 @@ void Loop::save(bool is_best) {
 // The evaluation and the checkpoint of the step that was just taken, and how the run ends by it, if it does.
 std::optional<LoopEnd> Loop::after_step() {
   bool is_best = false;
+  evaluation_.reset();
   // Who asks for a stop may not wait for long: the state is saved at once, and the run that continues it evaluates first.
   progress_.evaluation_pending = evaluation_is_due();
   if (progress_.evaluation_pending && !stop_) is_best = evaluate();
+  if (at_epoch_end() && !progress_.evaluation_pending)
+    parts_.task.epoch_done(epochs_begun(), evaluation_);
 
   const bool finished = progress_.step == total_steps_;
   std::optional<LoopEnd> end;

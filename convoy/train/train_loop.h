@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The training loop: micro-batches, steps, evaluation, checkpoints, early stop, stop on request. Every rank runs the
-// same loop; it names no model, no strategy and no adapter.
+// same loop; it names no task, no model, no strategy and no adapter.
 #pragma once
 
 #include <atomic>
@@ -12,24 +12,22 @@
 #include <vector>
 
 #include "convoy/checkpoint/checkpoint.h"
-#include "convoy/data/batch_plan.h"
-#include "convoy/nn/causal_lm.h"
+#include "convoy/nn/named_tensor.h"
 #include "convoy/optim/adamw.h"
 #include "convoy/optim/schedule.h"
 #include "convoy/parallel/strategy.h"
 #include "convoy/settings/train_settings.h"
 #include "convoy/telemetry/flight_record_writer.h"
 #include "convoy/telemetry/training_log.h"
+#include "convoy/train/task.h"
 
 namespace convoy::train {
 
 // What the loop drives. Everything outlives it.
 struct LoopParts {
-  nn::CausalLm& model;
+  Task& task;
   const std::vector<nn::NamedTensor>& parameters;  // what trains, as checkpoints name it
   std::string parameter_group;  // file name of those in a checkpoint, without ".safetensors"
-  const data::BatchPlan& plan;
-  const data::TokenDataset& validation;  // may be empty
   parallel::Strategy& strategy;
   optim::AdamW& optimizer;
   const optim::LearningRateSchedule& schedule;
@@ -38,6 +36,7 @@ struct LoopParts {
   telemetry::TrainingLog* log;               // rank 0's; null elsewhere
   telemetry::FlightWriter& flight;           // told the step and the phase
   checkpoint::NamedFiles files_alongside;    // added to each checkpoint
+  std::vector<nn::NamedTensor> buffers = {};  // of the model, saved beside the parameters
   // Set by a signal: the step is finished, an evaluation is not; the state is saved, the loop returns.
   const std::atomic<bool>& stop_requested;
 };

@@ -133,11 +133,11 @@ TEST_F(Front, UnknownCommandsAndFlagsSuggest) {
   EXPECT_EQ(flag.code, 2);
   EXPECT_NE(flag.err.find("unknown flag --orgin, did you mean --origin?"), std::string::npos);
   EXPECT_EQ(run("--orgin config").code, 2);
-  for (const char* const typed : {"--batch_size 4", "--train-batch-size=4"})
+  for (const char* const typed : {"--save_steps 4", "--train-save-steps=4"})
     EXPECT_NE(run(std::string("train run.yaml ") + typed)
-                  .err.find("train.batch_size is a setting "
+                  .err.find("train.save_steps is a setting "
                             "(write it as "
-                            "train.batch_size=VALUE)"),
+                            "train.save_steps=VALUE)"),
               std::string::npos)
         << typed;
   EXPECT_NE(run("config chek").err.find("did you mean `check`?"), std::string::npos);

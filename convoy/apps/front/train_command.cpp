@@ -23,6 +23,7 @@
 #include "convoy/launch/job_setup.h"
 #include "convoy/launch/scratch_folder.h"
 #include "convoy/launch/submit/quoting.h"
+#include "convoy/settings/har_flags.h"
 #include "convoy/telemetry/run_folder.h"
 
 namespace convoy::apps {
@@ -61,7 +62,9 @@ fs::path run_of_checkpoint(const fs::path& checkpoint) {
 }
 
 // Flags are settings under another name, so they are recorded and repeated like any other.
-std::vector<std::string> with_flags(std::vector<std::string> arguments, const TrainFlags& flags) {
+std::vector<std::string> with_flags(std::vector<std::string> arguments, const TrainFlags& flags,
+                                    const settings::HarFlags& har) {
+  for (std::string& word : har.settings()) arguments.push_back(std::move(word));
   fs::path folder = flags.output_dir;
   std::string resume = flags.resume;
   // A run folder stands for its newest checkpoint.
@@ -208,15 +211,24 @@ std::vector<std::string> parse_train_flags(const std::vector<config::Section>& l
   }
 }
 
+bool is_started_as_rank() {
+  const launch::Environment environment = launch::process_environment();
+  return environment.contains("RANK") || environment.contains("LOCAL_RANK");
+}
+
 Invocation read_command_line(Context& context, const std::vector<std::string>& arguments) {
   Invocation found;
   launch::MemberFlags members;
+  settings::HarFlags har;
   launch::read_pet_variables({config::list_fields(members)}, launch::process_environment());
   found.rest =
       with_flags(parse_train_flags({config::list_fields(found.flags), config::list_fields(members),
-                                    config::list_fields(context.common)},
+                                    config::list_fields(har), config::list_fields(context.common)},
                                    arguments),
-                 found.flags);
+                 found.flags, har);
+  // As many ranks as there are devices to use, unless somebody else has started them.
+  if (har.multi_gpu == "ddp" && members.nproc_per_node.empty() && !is_started_as_rank())
+    members.nproc_per_node = "auto";
   found.request = worker_request(context, found.flags);
   found.request.members = members;
   return found;
@@ -317,7 +329,8 @@ int run_train(Context& context, const std::vector<std::string>& arguments) {
 }
 
 std::string flag_tables() {
-  return config::flag_table_of<TrainFlags>() + config::flag_table_of<launch::MemberFlags>();
+  return config::flag_table_of<TrainFlags>() + config::flag_table_of<launch::MemberFlags>() +
+         config::flag_table_of<settings::HarFlags>();
 }
 
 }  // namespace

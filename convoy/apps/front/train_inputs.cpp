@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convoy/apps/front/train_inputs.h"
 
+#include <filesystem>
+
 #include "convoy/data/row_source.h"
 #include "convoy/io/model_folder.h"
 
@@ -18,10 +20,25 @@ void look(std::vector<DataError>& missing, const char* key, const Look& look_for
   }
 }
 
+// A file or a folder.
+void require_there(const std::string& path) {
+  std::error_code ignored;
+  if (!std::filesystem::exists(path, ignored))
+    throw DataError("there is no such file or folder", {.file = path});
+}
+
 }  // namespace
 
 std::vector<DataError> missing_train_inputs(const settings::TrainSettings& train) {
   std::vector<DataError> missing;
+  if (train.task == "classify") {
+    const settings::ClassifySettings& classify = train.classify;
+    if (!classify.data_dir.empty())
+      look(missing, "classify.data_dir", [&] { require_there(classify.data_dir); });
+    if (!classify.encoder_path.empty())
+      look(missing, "classify.encoder_path", [&] { require_there(classify.encoder_path); });
+    return missing;
+  }
   if (!train.model.name.empty())
     look(missing, "model.name",
          [&] { io::ModelFolder::open(train.model.name, train.model.revision); });

@@ -83,6 +83,22 @@ struct LogitScale {
   float last_bucket = 0;
 };
 
+// Batch norm by channel: z * scale + offset, of which (z - mean) * inverse_deviation is the normal
+// form.
+struct ChannelNorm {
+  const float* mean = nullptr;
+  const float* inverse_deviation = nullptr;
+  const float* scale = nullptr;
+  const float* offset = nullptr;
+};
+
+// By channel, over all rows of a batch: the mean of the activations' gradient, and of its product
+// with the normal form.
+struct NormGradientMeans {
+  const float* grad = nullptr;
+  const float* product = nullptr;
+};
+
 template <class Element>
 struct SimdKernels {
   // y = norm(x) * w over contiguous rows; inverse_rms per row may be null.
@@ -138,6 +154,24 @@ struct SimdKernels {
   // `rounded` (may be null) receives the new values in the model's type.
   void (*adamw)(const AdamWFactors& factors, float* value, const float* gradient, float* exp_avg,
                 float* exp_avg_sq, Element* rounded, int64_t count);
+
+  // One window of a signal [rows, channels]. By channel: sums over rows of z - origin, and squares.
+  void (*shifted_sums)(const float* z, const float* origin, float* sums, float* squares,
+                       RowShape shape);
+  // Norm and ReLU, then the larger of every two rows (an odd last one is left out), or the mean of
+  // all.
+  void (*activate_pairs)(const float* z, const ChannelNorm& norm, float* y, RowShape shape);
+  void (*activate_mean)(const float* z, const ChannelNorm& norm, float* y, RowShape shape);
+  // Of their backward, by channel: sums over rows of the activations' gradient, and of its product
+  // with the normal form.
+  void (*pairs_gradient_sums)(const float* grad, const float* z, const ChannelNorm& norm,
+                              float* sums, float* products, RowShape shape);
+  void (*mean_gradient_sums)(const float* grad, const float* z, const ChannelNorm& norm,
+                             float* sums, float* products, RowShape shape);
+  void (*pairs_gradient)(const float* grad, const float* z, const ChannelNorm& norm,
+                         const NormGradientMeans& means, float* grad_z, RowShape shape);
+  void (*mean_gradient)(const float* grad, const float* z, const ChannelNorm& norm,
+                        const NormGradientMeans& means, float* grad_z, RowShape shape);
 
   // B [k, n] packed for multiply: panels of kPanelColumns columns, zero-padded; packed_elements()
   // of them.

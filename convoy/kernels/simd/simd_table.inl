@@ -26,6 +26,13 @@ constexpr SimdKernels<Element> make_table() {
   table.sum = sum_row;
   table.sum_of_squares = sum_of_squares<Element>;
   table.adamw = adamw<Element>;
+  table.shifted_sums = shifted_sums;
+  table.activate_pairs = activate_pairs;
+  table.activate_mean = activate_mean;
+  table.pairs_gradient_sums = pairs_gradient_sums;
+  table.mean_gradient_sums = mean_gradient_sums;
+  table.pairs_gradient = pairs_gradient;
+  table.mean_gradient = mean_gradient;
   table.pack_rows = pack_rows_from<Element, Element>;
   table.pack_columns = pack_columns<Element>;
   table.pack_float_rows = pack_rows_from<float, Element>;

@@ -10,7 +10,7 @@
 namespace convoy::parallel {
 
 Sharded::Sharded(comm::Group& group, ShardLevel level, int64_t smallest_elements)
-    : group_(group), level_(level), smallest_elements_(smallest_elements), units_(group) {}
+    : group_(group), level_(level), smallest_elements_(smallest_elements), units_(group), buffers_(group) {}
 
 void Sharded::take_over(std::vector<nn::Unit> units, const nn::DeferredValues* values) {
   CONVOY_INVARIANT(gradients_ == nullptr, "prepare() called twice");
@@ -21,6 +21,7 @@ void Sharded::take_over(std::vector<nn::Unit> units, const nn::DeferredValues* v
       return values->contains(parameter.value);
     });
   broadcast_values(group_, trained);
+  buffers_.add(units);
   for (size_t index = 0; index < units.size(); ++index) {
     if (shards_values())
       units_.add(index, units[index].frozen, /*may_travel=*/true, smallest_elements_, values);
@@ -82,6 +83,7 @@ void Sharded::finish_step() {
     for (const FlatPlace& place : flat->parameters.places())
       place.parameter.value.unsafeGetTensorImpl()->bump_version();
   gradients_->reset();
+  buffers_.take_those_of_rank_zero();
 }
 
 }  // namespace convoy::parallel

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "convoy/parallel/replicated_buffers.h"
 #include "convoy/parallel/sharded/sharded_gradients.h"
 #include "convoy/parallel/sharded/sharded_units.h"
 #include "convoy/parallel/strategy.h"
@@ -47,6 +48,7 @@ class Sharded : public Strategy {
   const ShardLevel level_;
   const int64_t smallest_elements_;
   ShardedUnits units_;
+  ReplicatedBuffers buffers_;
   std::vector<std::shared_ptr<FlatUnit>> trained_;
   std::unique_ptr<ShardedGradients> gradients_;
   std::vector<ParameterShard> shards_;

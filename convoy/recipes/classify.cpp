@@ -1,0 +1,459 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/recipes/classify.h"
+
+#include <algorithm>
+#include <chrono>
+#include <optional>
+#include <span>
+
+#include "convoy/base/files.h"
+#include "convoy/base/hash.h"
+#include "convoy/device/dtype.h"
+#include "convoy/device/placement.h"
+#include "convoy/device/tensor_memory.h"
+#include "convoy/device/threads.h"
+#include "convoy/models/signal_files.h"
+#include "convoy/parallel/trained_parameters.h"
+#include "convoy/recipes/agreement.h"
+#include "convoy/recipes/classify_report.h"
+#include "convoy/recipes/signal_data.h"
+#include "convoy/recipes/train_stamp.h"
+#include "convoy/telemetry/run_folder.h"
+#include "convoy/telemetry/training_log.h"
+#include "convoy/train/train_loop.h"
+
+namespace convoy::recipes {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Files of a checkpoint and of an exported model, without ".safetensors".
+constexpr const char* kModelGroup = "model";
+constexpr const char* kBuffersGroup = "buffers";
+
+nn::SignalClassifierSpec network_of(const settings::ClassifySettings& classify,
+                                    const SignalData& data) {
+  return {.encoder = {.num_channels = data.train.num_channels(),
+                      .window_rows = data.train.window_rows,
+                      .pooling = models::parse_channel_pooling(classify.pooling),
+                      .widths = classify.widths,
+                      .kernel_sizes = classify.kernel_sizes},
+          .hidden = classify.hidden_dims,
+          .dropout = classify.dropout,
+          .num_classes = data.num_classes()};
+}
+
+std::string product_dtype(const settings::TrainSettings& settings,
+                          const device::Placement& placement) {
+  device::require_dtype(placement, settings.model.dtype);
+  if (settings.model.dtype != "auto") return settings.model.dtype;
+  return settings.train.bf16 && placement.has_bf16 ? "bf16" : "fp32";
+}
+
+// The tags of the guide, by epoch.
+std::map<std::string, double> epoch_tags(const train::EpochRecord& record) {
+  std::map<std::string, double> tags = {{"Loss/train", record.train_loss},
+                                        {"Accuracy/train", record.train_accuracy},
+                                        {"Learning_rate", record.learning_rate}};
+  if (record.val_loss) tags["Loss/val"] = *record.val_loss;
+  if (record.val_accuracy) tags["Accuracy/val"] = *record.val_accuracy;
+  return tags;
+}
+
+std::string hash_of(const std::vector<std::vector<nn::NamedTensor>>& lists) {
+  Sha256 hash;
+  for (const std::vector<nn::NamedTensor>& tensors : lists)
+    for (const nn::NamedTensor& tensor : tensors) {
+      const at::Tensor values = tensor.value.detach().cpu().contiguous();
+      hash.update(std::as_bytes(std::span(values.const_data_ptr<float>(),
+                                          static_cast<size_t>(values.numel()))));
+    }
+  return hash.hex();
+}
+
+// One rank's run, in the order in which things come to be.
+class Classify {
+ public:
+  Classify(const FineTuneRequest& request, const settings::TrainSettings& settings,
+           std::shared_ptr<comm::Meeting> meeting, const std::atomic<bool>& stop_requested,
+           const Log& log)
+      : request_(request),
+        settings_(settings),
+        stop_requested_(stop_requested),
+        meeting_(std::move(meeting)),
+        flight_(meeting_->flight()),
+        environment_(meeting_->environment()),
+        placement_(device::place_rank(request.devices, environment_.local_rank)),
+        dtype_(product_dtype(settings, placement_)),
+        log_(environment_.rank == 0 ? log : Log(LogLevel::Quiet)),
+        folder_(telemetry::RunFolder::attach(request.run_folder)),
+        checkpoints_(folder_.checkpoints_folder(), settings_.train.save_total_limit) {}
+
+  ExitCode run();
+
+ private:
+  ExitCode go();
+  void make_model();
+  void find_checkpoint();
+  void share_start();
+  void plan_steps(int64_t full_world, const checkpoint::Stamp* saved);
+  checkpoint::Stamp make_stamp() const;
+  void compare_start();
+  void prepare_training();
+  void restore_optimizer();
+  void open_log();
+  train::ClassifyOptions task_options() const;
+  void use_best(const checkpoint::Progress& progress);
+  void export_model();
+  ExitCode finish(const train::LoopResult& result, const train::ClassifyTask& task);
+  std::string kind_of_device() const {
+    return at::DeviceTypeName(placement_.device.type(), /*lower_case=*/true);
+  }
+
+  const FineTuneRequest& request_;
+  const settings::TrainSettings& settings_;
+  const std::atomic<bool>& stop_requested_;
+  std::shared_ptr<comm::Meeting> meeting_;
+  telemetry::FlightWriter& flight_;
+  const comm::RankEnvironment& environment_;
+  const device::Placement placement_;
+  const std::string dtype_;  // of products
+  const std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+  Log log_;
+  telemetry::RunFolder folder_;
+  checkpoint::CheckpointStore checkpoints_;
+  SignalData data_;
+  std::string data_hash_;
+  std::string validation_hash_;
+  std::string weights_hash_;  // as the run starts from them
+  std::optional<nn::SignalClassifier> model_;
+  std::string config_text_;  // config.json of the model
+  std::vector<nn::NamedTensor> parameters_;
+  std::unique_ptr<comm::Group> group_;
+  std::unique_ptr<parallel::Strategy> strategy_;
+  std::optional<data::EpochDeal> deal_;
+  std::optional<optim::AdamW> optimizer_;
+  std::optional<optim::LearningRateSchedule> schedule_;
+  checkpoint::Stamp stamp_;
+  std::optional<checkpoint::LoadedCheckpoint> resumed_;  // rank 0's, until its state is taken over
+  checkpoint::Progress start_;
+  fs::path start_folder_;  // of the checkpoint that the run goes on from, as rank 0 sees it
+  std::optional<train::EpochHistory> resumed_history_;
+  std::vector<std::string> hosts_;  // one per node
+  std::string resumed_trainer_state_;
+  std::optional<telemetry::TrainingLog> training_log_;
+};
+
+void Classify::make_model() {
+  data_ = load_signal_data(settings_);
+  data_hash_ = data_.train.content_hash();
+  validation_hash_ = data_.validation.content_hash();
+  model_.emplace(network_of(settings_.classify, data_), static_cast<uint64_t>(settings_.seed),
+                 placement_.device);
+  config_text_ = models::signal_config_text(model_->spec(), data_.train.channel_names,
+                                            data_.class_names);
+  if (!settings_.classify.encoder_path.empty())
+    models::load_signal_encoder(*model_, settings_.classify.encoder_path);
+  if (settings_.classify.freezes_encoder()) model_->freeze_encoder();
+  weights_hash_ = hash_of({model_->parameters(), model_->buffers()});
+  parameters_ = model_->trained_parameters();
+}
+
+// Which checkpoint the run goes on from is rank 0's to decide: the others need not have it.
+void Classify::find_checkpoint() {
+  if (environment_.rank != 0 || request_.plan_only) return;
+  const std::string& wish = settings_.train.resume_from_checkpoint;
+  checkpoints_.prepare();
+  if (wish == "auto")
+    resumed_ = checkpoints_.load_newest();
+  else if (wish != "never")
+    resumed_ = checkpoint::load_checkpoint(wish);
+}
+
+// What rank 0 knows of where the run stands, and the plan and stamp that follow from it on every rank.
+void Classify::share_start() {
+  const char* const of_rank_zero = "rank 0";
+  io::Json word = {{"full_world", environment_.full_world}};
+  if (resumed_) {
+    word["progress"] = checkpoint::to_json(resumed_->state.progress);
+    word["stamp"] = resumed_->state.stamp.to_json();
+    word["folder"] = fs::absolute(resumed_->folder).string();
+    word["task"] = resumed_->state.extra.value("task", io::Json::object());
+  }
+  word = io::parse_json(meeting_->word_of_rank_zero(word.dump()), of_rank_zero);
+  std::optional<checkpoint::Stamp> saved;
+  if (word.contains("progress")) {
+    start_ = checkpoint::progress_from_json(word["progress"], of_rank_zero);
+    saved = checkpoint::Stamp::from_json(word["stamp"], of_rank_zero);
+    start_folder_ = word["folder"].get<std::string>();
+    resumed_history_ = train::EpochHistory::from_json(word["task"], start_folder_.string());
+  }
+  plan_steps(word.at("full_world").get<int64_t>(), saved ? &*saved : nullptr);
+  if (!resumed_) return;
+  for (const std::string& sentence : resumed_->notices) log_.warning(sentence);
+  for (const std::string& sentence :
+       checkpoint::require_same_stamp(with_later_settings(*saved, stamp_), stamp_,
+                                      request_.forced_fields, resumed_->folder.string()))
+    log_.warning(sentence);
+  log_.info(fmt::format("resuming at step {} from {}", start_.step, resumed_->folder.string()));
+}
+
+void Classify::plan_steps(int64_t full_world, const checkpoint::Stamp* saved) {
+  int64_t global_batch = settings_.train.batch_size * settings_.train.grad_accum *
+                         std::max<int64_t>(full_world, environment_.world);
+  if (saved != nullptr)
+    global_batch =
+        kept_global_batch(*saved, settings_, request_.forced_fields).value_or(global_batch);
+  deal_.emplace(data_.train.num_windows,
+                data::DealConfig{.batch_size = settings_.train.batch_size,
+                                 .world_size = environment_.world,
+                                 .global_batch = global_batch,
+                                 .shuffle = settings_.data.shuffle,
+                                 .seed = static_cast<uint64_t>(settings_.seed)});
+  stamp_ = make_stamp();
+}
+
+checkpoint::Stamp Classify::make_stamp() const {
+  checkpoint::Stamp stamp;
+  stamp_settings(stamp, settings_);
+  stamp.set("backend", kind_of_device());
+  stamp.set("dtype", dtype_);
+  stamp.set("data", data_hash_);
+  stamp.set("shuffle", settings_.data.shuffle ? "on" : "off");
+  stamp.set("seed", settings_.seed);
+  stamp.set("model", sha256_hex(config_text_).substr(0, 16));
+  stamp.set("encoder", model_->encoder_is_frozen() ? "frozen" : "trained");
+  stamp.set("start_weights", weights_hash_.substr(0, 16));
+  stamp.set("global_batch", deal_->config().global_batch);
+  if (data_.validation.num_windows > 0)
+    stamp.set_informational("validation_data", validation_hash_);
+  stamp.set_informational("world_size", fmt::format("{}", deal_->config().world_size));
+  return stamp;
+}
+
+void Classify::compare_start() {
+  StartingPoint start;
+  start.stamp = stamp_;
+  const std::string& folder = settings_.classify.data_dir;
+  start.inputs = {{"the training windows", data_hash_, folder},
+                  {"the validation windows", validation_hash_, folder},
+                  {"the test windows", data_.test.content_hash(), folder},
+                  {"the starting weights", weights_hash_, settings_.classify.encoder_path}};
+  if (settings_.train.resume_from_checkpoint == "auto" && !request_.plan_only)
+    start.newest_checkpoint = checkpoints_.newest_step().value_or(-1);
+  start.checkpoints_folder = folder_.checkpoints_folder().string();
+  hosts_ = agree_on_start(*meeting_, start);
+}
+
+void Classify::prepare_training() {
+  if (resumed_) {
+    restore_parameters(parameters_, resumed_->group(kModelGroup));
+    restore_parameters(model_->buffers(), resumed_->group(kBuffersGroup));
+  }
+  strategy_ = parallel::make_strategy(settings_.parallel, *group_);
+  const settings::OptimizerSettings& constants = settings_.train.optimizer;
+  optimizer_.emplace(optim::AdamWConfig{.beta1 = constants.adam_beta1,
+                                        .beta2 = constants.adam_beta2,
+                                        .epsilon = constants.adam_epsilon,
+                                        .weight_decay = settings_.train.weight_decay},
+                     parallel::prepare_units(*strategy_, model_->units(), parameters_));
+  model_->set_residency(strategy_->residency());
+  schedule_.emplace(settings_.train.schedule, settings_.train.learning_rate,
+                    train::total_steps(settings_.train, deal_->steps_per_epoch()),
+                    deal_->steps_per_epoch());
+  if (start_.step > 0) restore_optimizer();
+  resumed_.reset();
+}
+
+void Classify::restore_optimizer() {
+  const bool shared = strategy_->num_owners() < group_->size();
+  if (resumed_ || shared)
+    optimizer_->load_state(
+        start_.step, saved_state({start_folder_, "optimizer"}, *optimizer_, strategy_->shards()));
+  if (resumed_) {
+    const fs::path trainer_state = resumed_->folder / "trainer_state.json";
+    if (fs::exists(trainer_state)) resumed_trainer_state_ = read_file(trainer_state);
+  }
+  if (shared) return;
+  const std::vector<optim::NamedState> state = optimizer_->state();
+  for (const optim::NamedState& tensor : state) group_->broadcast(tensor.value, 0);
+  optimizer_->load_state(start_.step, state);
+}
+
+void Classify::open_log() {
+  if (group_->rank() != 0) return;
+  const auto& backends = settings_.logging.backend.names;
+  const telemetry::TelemetryEnvironment environment = telemetry::read_environment();
+  telemetry::TrainingLogOptions options;
+  options.run_folder = folder_.path();
+  if (std::find(backends.begin(), backends.end(), "tensorboard") != backends.end())
+    options.tensorboard_folder = environment.tensorboard_folder.empty()
+                                     ? folder_.logs_folder()
+                                     : environment.tensorboard_folder;
+  options.total_steps = train::total_steps(settings_.train, deal_->steps_per_epoch());
+  options.total_epochs =
+      static_cast<double>(options.total_steps) / static_cast<double>(deal_->steps_per_epoch());
+  options.logging_steps = settings_.train.logging_steps;
+  options.log_interval = settings_.logging.log_interval;
+  options.eval_steps = settings_.train.eval_steps;
+  options.save_steps = settings_.train.save_steps;
+  options.world_size = group_->size();
+  options.resume_step = start_.step > 0 ? start_.step : -1;
+  options.resume_state = resumed_trainer_state_;
+  options.config_yaml = read_file(request_.settings.file);
+  options.model_config_json = config_text_;
+  options.best_name = settings_.train.larger_is_better() ? "accuracy" : "loss";
+  options.greater_is_better = settings_.train.larger_is_better();
+  options.counts_tokens = false;
+  options.progress.total = options.total_steps;
+  options.progress.start = start_.step;
+  options.progress.color = request_.color;
+  if (log_.level() == LogLevel::Quiet) options.progress.style = telemetry::ProgressStyle::None;
+  training_log_.emplace(std::move(options), log_);
+}
+
+train::ClassifyOptions Classify::task_options() const {
+  return {.label_smoothing = settings_.classify.label_smoothing,
+          .bf16 = dtype_ == "bf16",
+          .eval_batch_size = settings_.train.rows_of_evaluation_batch()};
+}
+
+// On every rank: all of them test it.
+void Classify::use_best(const checkpoint::Progress& progress) {
+  if (!settings_.train.load_best_model_at_end || settings_.train.save_strategy == "no") return;
+  if (!progress.best_metric || progress.best_step == progress.step) return;
+  std::optional<checkpoint::LoadedCheckpoint> best;
+  if (group_->rank() == 0) best = checkpoints_.load_best();
+  group_->wait_for_all();  // while rank 0 verified it
+  const std::string folder =
+      group_->all_gather_bytes(best ? fs::absolute(best->folder).string() : "").front();
+  if (folder.empty()) return;
+  if (best) restore_parameters(model_->buffers(), best->group(kBuffersGroup));
+  for (const nn::NamedTensor& buffer : model_->buffers()) group_->broadcast(buffer.value, 0);
+  if (strategy_->values_are_whole()) {
+    if (best) restore_parameters(parameters_, best->group(kModelGroup));
+    for (const nn::NamedTensor& parameter : parameters_)
+      group_->broadcast(parameter.value.detach(), 0);
+  } else {
+    restore_shards(strategy_->shards(), {folder, kModelGroup});
+    strategy_->finish_step();
+  }
+  log_.info(fmt::format("taking the best checkpoint: step {}, {} {:.4f}", progress.best_step,
+                        settings_.train.metric_for_best_model, *progress.best_metric));
+}
+
+void Classify::export_model() {
+  std::vector<std::unique_ptr<nn::UnitUse>> uses;  // whole parameters on every rank
+  for (size_t unit = 0; unit < model_->units().size(); ++unit)
+    uses.push_back(std::make_unique<nn::UnitUse>(model_->residency(), unit));
+  if (group_->rank() != 0) return;
+  models::save_signal_classifier(*model_, config_text_, folder_.model_folder());
+  log_.info(fmt::format("model written to {}", folder_.model_folder().string()));
+}
+
+ExitCode Classify::finish(const train::LoopResult& result, const train::ClassifyTask& task) {
+  const bool stopped = result.end == train::LoopEnd::Stopped;
+  if (!stopped) {
+    flight_.set_phase("export");
+    use_best(result.progress);
+    ClassifyResults results{.history = task.history(),
+                            .progress = result.progress,
+                            .steps_per_epoch = deal_->steps_per_epoch()};
+    if (data_.test.num_windows > 0)
+      results.test = evaluate_windows(*model_, data_.test, task_options(), *group_);
+    export_model();
+    results.seconds =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
+    if (group_->rank() == 0) {
+      checkpoints_.settle();
+      write_classify_results(folder_.path(), results, settings_, data_, log_);
+    }
+  }
+  if (training_log_) {
+    training_log_->end(stopped ? telemetry::RunEnd::Stopped
+                       : result.end == train::LoopEnd::EarlyStopped
+                           ? telemetry::RunEnd::EarlyStopped
+                           : telemetry::RunEnd::Finished);
+    nlohmann::json figures = training_log_->final_figures();
+    figures["run_name"] = settings_.run_name;
+    figures["step"] = result.progress.step;
+    figures["global_batch_size"] = deal_->config().global_batch;
+    folder_.write_metrics(figures);
+  }
+  group_->wait_for_all();
+  return stopped ? ExitCode::Stopped : ExitCode::Done;
+}
+
+ExitCode Classify::run() {
+  try {
+    return go();
+  } catch (const Error& error) {
+    // The others are not made to wait for this rank.
+    if (training_log_) training_log_->failure(error);
+    if (group_) group_->abort();
+    throw;
+  }
+}
+
+ExitCode Classify::go() {
+  device::keep_tensor_memory();
+  device::share_cpu_threads(environment_.local_world);
+  flight_.set_phase("data");
+  make_model();
+  flight_.set_phase("prepare");
+  find_checkpoint();
+  share_start();
+  compare_start();
+  group_ = comm::join_group_at(meeting_, std::chrono::seconds(settings_.parallel.timeout_s),
+                               placement_.device);
+  prepare_training();
+  report_classify_plan(log_, settings_, data_, *model_, *deal_, dtype_);
+  if (request_.plan_only) return ExitCode::Done;
+  if (group_->rank() == 0) {
+    telemetry::RunIdentity identity;
+    identity.name = settings_.run_name;
+    identity.task = settings_.task;
+    identity.config_yaml = read_file(request_.settings.file);
+    identity.hosts = hosts_;
+    identity.devices.assign(static_cast<size_t>(group_->size()), kind_of_device());
+    identity.data_hashes = {{"train", data_hash_}, {"val", validation_hash_}};
+    for (const checkpoint::StampField& field : stamp_.fields())
+      identity.stamp[field.name] = field.value;
+    identity.world_size = group_->size();
+    identity.resume_step = start_.step > 0 ? start_.step : -1;
+    folder_.write_identity(identity);
+  }
+  open_log();
+  train::ClassifyTask task(*model_, data_.train, *deal_, data_.validation, task_options(),
+                           [this](const train::EpochRecord& record) {
+                             if (training_log_)
+                               training_log_->scalars(record.epoch, epoch_tags(record));
+                           });
+  if (resumed_history_) task.remember(*resumed_history_);
+  checkpoint::NamedFiles files;
+  if (group_->rank() == 0) files["config.json"] = config_text_;
+  const train::LoopParts parts{.task = task,
+                               .parameters = parameters_,
+                               .parameter_group = kModelGroup,
+                               .strategy = *strategy_,
+                               .optimizer = *optimizer_,
+                               .schedule = *schedule_,
+                               .stamp = stamp_,
+                               .checkpoints = checkpoints_,
+                               .log = training_log_ ? &*training_log_ : nullptr,
+                               .flight = flight_,
+                               .files_alongside = std::move(files),
+                               .buffers = model_->buffers(),
+                               .stop_requested = stop_requested_};
+  return finish(train::run_training_loop(parts, settings_, start_), task);
+}
+
+}  // namespace
+
+ExitCode classify(const FineTuneRequest& request, const settings::TrainSettings& settings,
+                  std::shared_ptr<comm::Meeting> meeting, const std::atomic<bool>& stop_requested,
+                  const Log& log) {
+  return Classify(request, settings, std::move(meeting), stop_requested, log).run();
+}
+
+}  // namespace convoy::recipes

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Causal language modelling: the next token of supervised tokens, weighed alike over the global batch.
+#pragma once
+
+#include <optional>
+
+#include "convoy/data/batch_plan.h"
+#include "convoy/nn/causal_lm.h"
+#include "convoy/train/step_batches.h"
+#include "convoy/train/task.h"
+
+namespace convoy::train {
+
+class LanguageTask : public Task {
+ public:
+  // All outlive it. `validation` may be empty; `eval_batch_size`: rows.
+  LanguageTask(nn::CausalLm& model, const data::BatchPlan& plan,
+               const data::TokenDataset& validation, int64_t eval_batch_size);
+
+  int64_t steps_per_epoch() const override { return plan_.steps_per_epoch(); }
+  int64_t micro_batches_per_step() const override { return plan_.config().grad_accum; }
+  void begin(StepRange steps, int rank) override;
+  MicroBatchPlace take() override;
+  MicroBatchLoss loss(const PassOptions& options) override;
+  bool has_validation() const override { return validation_.num_rows() > 0; }
+  std::optional<Evaluation> evaluate(comm::Group& group,
+                                     const std::function<bool()>& stop_requested) override;
+  nn::Residency* residency() const override { return model_.residency(); }
+  at::Device device() const override { return model_.device(); }
+
+ private:
+  nn::CausalLm& model_;
+  const data::BatchPlan& plan_;
+  const data::TokenDataset& validation_;
+  int64_t eval_batch_size_;
+  std::optional<StepBatches> batches_;
+  std::optional<LabelledBatch> batch_;  // the one taken last
+};
+
+}  // namespace convoy::train
