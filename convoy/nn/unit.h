@@ -24,6 +24,9 @@ struct Unit {
   std::vector<NamedTensor> frozen = {};   // nothing trains them
   std::vector<NamedTensor> trained = {};  // leaves that require grad, an adapter's among them
   std::vector<Linear*> linears = {};      // whose packed weights are copies of its parameters
+  // What a training forward changes and nothing differentiates, such as running means: fp32 or
+  // int64. Strategies keep them equal on all ranks by taking rank 0's.
+  std::vector<NamedTensor> buffers = {};
 };
 
 // Who keeps the parameters of units. Driven by the thread that runs the model, or by autograd's

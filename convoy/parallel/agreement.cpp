@@ -46,7 +46,7 @@ void check_same_parameters(comm::Group& group, const std::vector<nn::NamedTensor
   const auto [first, other] = first_difference(descriptions[0], descriptions[odd_rank]);
   throw ConfigError(
       fmt::format(
-          "all ranks must train the same parameters: rank 0 has `{}` where rank {} has `{}`", first,
+          "all ranks must hold the same model: rank 0 has `{}` where rank {} has `{}`", first,
           odd_rank, other),
       {.hint = "start every rank with the same config and model", .rank = group.rank()});
 }

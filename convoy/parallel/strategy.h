@@ -46,8 +46,8 @@ class Strategy {
  public:
   virtual ~Strategy() = default;
 
-  // Collective. Makes the values of every trained parameter of every rank those of rank 0 and takes
-  // over where backward puts gradients: the parameters' own .grad stays undefined. Trained
+  // Collective. Makes the values of every trained parameter and buffer of every rank those of rank 0
+  // and takes over where backward puts gradients: the parameters' own .grad stays undefined. Trained
   // parameters are leaves that require grad, fp32 or bf16. Call once. Throws ConfigError when names,
   // shapes or dtypes differ between ranks.
   virtual void prepare(std::vector<nn::Unit> units) = 0;
@@ -78,7 +78,7 @@ class Strategy {
   virtual void finish_gradients() = 0;
 
   // Collective. After the optimizer has stepped: the next pass sees the new values on every rank,
-  // and gradients are empty again.
+  // buffers are rank 0's, and gradients are empty again.
   virtual void finish_step() = 0;
 
   // The group behind it, for sums of metrics, stop votes and checkpoints.

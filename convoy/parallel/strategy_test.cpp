@@ -161,6 +161,53 @@ RANK_BODY(Accumulation) {
 }
 TEST(Strategy, AccumulationKeepsFp32) { expect_all_well(start_ranks(2, "Accumulation")); }
 
+RANK_BODY(Buffers) {
+  const auto group = join();
+  const auto of_rank = [&](float base) { return base + static_cast<float>(group->rank()); };
+  const at::Tensor mean = at::full({3}, of_rank(10));
+  const at::Tensor variance = at::full({2, 2}, of_rank(20));
+  const at::Tensor count = at::full({}, group->rank(), at::kLong);
+  const auto expect_values = [&](float mean_value, float variance_value, int64_t batches) {
+    EXPECT_TRUE(mean.eq(mean_value).all().item<bool>()) << mean[0].item<float>();
+    EXPECT_TRUE(variance.eq(variance_value).all().item<bool>());
+    EXPECT_EQ(count.item<int64_t>(), batches);
+  };
+  const at::Tensor value = at::ones({2}).set_requires_grad(true);
+  Ddp ddp(*group, 1 << 20);
+  ddp.prepare({{.name = "norm",
+                .trained = {{"weight", value}},
+                .buffers = {{"mean", mean}, {"count", count}, {"variance", variance}}}});
+  expect_values(10, 20, 0);
+  for (int64_t step = 1; step < 4; ++step) {
+    for (const MicroBatch which : {MicroBatch::More, MicroBatch::Last}) {
+      ddp.begin_micro_batch(which);
+      mean.add_(of_rank(1));  // as a forward pass over other rows on each rank does
+      count.add_(1);
+      value.sum().backward();
+    }
+    ddp.finish_gradients();
+    ddp.finish_step();
+    expect_values(10 + 2 * static_cast<float>(step), 20, 2 * step);
+  }
+}
+TEST(Strategy, BuffersAreThoseOfRankZeroAfterEachStep) {
+  expect_all_well(start_ranks(3, "Buffers"));
+}
+
+RANK_BODY(OtherBuffers) {
+  const auto group = join();
+  Ddp ddp(*group, 1 << 20);
+  ddp.prepare({{.name = "norm",
+                .trained = {{"weight", at::ones({2}).set_requires_grad(true)}},
+                .buffers = {{"running_mean", at::zeros({2 + group->rank()})}}}});
+}
+TEST(Strategy, DifferentBuffersAreNamed) {
+  for (const auto& result : start_ranks(2, "OtherBuffers")) {
+    EXPECT_EQ(result.exit_code, 2);
+    EXPECT_NE(result.output.find("running_mean [3] fp32"), std::string::npos) << result.output;
+  }
+}
+
 RANK_BODY(Repeats) {
   const auto group = join();
   const Toy toy(at::kFloat);

@@ -9,13 +9,15 @@
 
 namespace convoy::parallel {
 
-Ddp::Ddp(comm::Group& group, int64_t bucket_bytes) : group_(group), bucket_bytes_(bucket_bytes) {}
+Ddp::Ddp(comm::Group& group, int64_t bucket_bytes)
+    : group_(group), bucket_bytes_(bucket_bytes), buffers_(group) {}
 
 void Ddp::prepare(std::vector<nn::Unit> units) {
   CONVOY_INVARIANT(hooks_ == nullptr, "prepare() called twice");
   const std::vector<nn::NamedTensor> parameters = trained_of(units);
   check_same_parameters(group_, parameters);
   broadcast_values(group_, parameters);
+  buffers_.add(units);
   std::vector<at::Tensor> values;
   for (const nn::NamedTensor& parameter : parameters) {
     values.push_back(parameter.value);
@@ -72,6 +74,9 @@ void Ddp::finish_gradients() {
   last_ = false;
 }
 
-void Ddp::finish_step() { touched_.assign(touched_.size(), false); }
+void Ddp::finish_step() {
+  touched_.assign(touched_.size(), false);
+  buffers_.take_those_of_rank_zero();
+}
 
 }  // namespace convoy::parallel

@@ -13,6 +13,7 @@
 
 #include "convoy/parallel/ddp/grad_reducer.h"
 #include "convoy/parallel/gradient_hooks.h"
+#include "convoy/parallel/replicated_buffers.h"
 #include "convoy/parallel/strategy.h"
 
 namespace convoy::parallel {
@@ -34,6 +35,7 @@ class Ddp : public Strategy {
 
   comm::Group& group_;
   int64_t bucket_bytes_;
+  ReplicatedBuffers buffers_;
   std::vector<ParameterShard> shards_;    // whole parameters
   std::vector<size_t> arrivals_;          // in the first step: gradients by their first arrival
   std::unique_ptr<GradReducer> reducer_;  // from the end of the first step on
