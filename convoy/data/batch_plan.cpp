@@ -5,6 +5,7 @@
 #include <mutex>
 
 #include "convoy/base/error.h"
+#include "convoy/data/balanced_deal.h"
 #include "convoy/data/pack_rows.h"
 #include "convoy/data/seeded_shuffle.h"
 
@@ -68,8 +69,15 @@ std::vector<int64_t> BatchPlan::global_batch(StepPosition position) const {
   return units;
 }
 
-// Slots are numbered micro-batch major, and unit u goes to slot u mod slots. So accumulation 4 on one rank and
-// accumulation 2 on two ranks have the same micro-batches, and a partial batch spreads evenly.
+int64_t BatchPlan::tokens_of(int64_t unit) const {
+  int64_t count = 0;
+  for (const int64_t row : blocks_[static_cast<size_t>(unit)]) count += dataset_.length_tokens(row);
+  return count;
+}
+
+// Slots are numbered micro-batch major, and what is in a slot depends on their number alone. So
+// accumulation 4 on one rank and accumulation 2 on two ranks have the same micro-batches, and a
+// partial batch spreads evenly.
 std::vector<int64_t> BatchPlan::rows(StepPosition position, int64_t micro_batch,
                                      int64_t rank) const {
   CONVOY_INVARIANT(micro_batch >= 0 && micro_batch < config_.grad_accum && rank >= 0 &&
@@ -78,10 +86,15 @@ std::vector<int64_t> BatchPlan::rows(StepPosition position, int64_t micro_batch,
                    config_.world_size);
   const std::vector<int64_t> units = global_batch(position);
   const auto slots = static_cast<size_t>(config_.grad_accum * config_.world_size);
+  const auto slot = static_cast<size_t>(micro_batch * config_.world_size + rank);
+  std::vector<int64_t> tokens;
+  if (config_.balance_tokens)
+    for (const int64_t unit : units) tokens.push_back(tokens_of(unit));
+  const auto dealt =
+      config_.balance_tokens ? deal_by_tokens(tokens, slots) : deal_in_turn(units.size(), slots);
   std::vector<int64_t> rows;
-  for (auto unit = static_cast<size_t>(micro_batch * config_.world_size + rank);
-       unit < units.size(); unit += slots) {
-    const auto& block = blocks_[static_cast<size_t>(units[unit])];
+  for (const size_t index : dealt[slot]) {
+    const auto& block = blocks_[static_cast<size_t>(units[index])];
     rows.insert(rows.end(), block.begin(), block.end());
   }
   return rows;
@@ -97,9 +110,7 @@ int64_t BatchPlan::supervised_tokens(StepPosition position) const {
 
 int64_t BatchPlan::total_tokens(StepPosition position) const {
   int64_t count = 0;
-  for (const int64_t unit : global_batch(position))
-    for (const int64_t row : blocks_[static_cast<size_t>(unit)])
-      count += dataset_.length_tokens(row);
+  for (const int64_t unit : global_batch(position)) count += tokens_of(unit);
   return count;
 }
 

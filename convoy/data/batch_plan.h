@@ -22,6 +22,9 @@ struct BatchPlanConfig {
   bool packing = false;      // best-fit decreasing into blocks of block_tokens
   int64_t block_tokens = 0;  // capacity of a block when packing
   bool shuffle = true;
+  // Deal the units of a step by their tokens, so that micro-batches, and with them ranks, have nearly
+  // as many each; else in turn. Which units a step has is the same.
+  bool balance_tokens = false;
   uint64_t seed = 0;
 };
 
@@ -58,6 +61,7 @@ class BatchPlan {
   struct EpochOrder;
   // Units of the global batch at `position`, in shuffled order: a slice of the epoch's permutation.
   std::vector<int64_t> global_batch(StepPosition position) const;
+  int64_t tokens_of(int64_t unit) const;
 
   TokenDataset dataset_;
   BatchPlanConfig config_;
