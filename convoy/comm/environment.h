@@ -13,6 +13,7 @@ struct RankEnvironment {
   int world = 1;
   int local_rank = 0;
   int local_world = 1;
+  int replicas = 1;    // ranks that are threads of this process; else 1
   int full_world = 1;  // CONVOY_FULL_WORLD_SIZE: of an elastic job with all its nodes; else `world`
   std::string master_address = "127.0.0.1";
   int master_port = 29500;

@@ -4,6 +4,7 @@
 #include "convoy/comm/gloo/gloo_group.h"
 #include "convoy/comm/nccl/nccl_group.h"
 #include "convoy/comm/single/single_group.h"
+#include "convoy/comm/threads/thread_group.h"
 
 namespace convoy::comm {
 
@@ -26,6 +27,8 @@ bool Group::any(bool value) {
 std::unique_ptr<Group> join_group_at(std::shared_ptr<Meeting> meeting, std::chrono::seconds timeout,
                                      at::Device device) {
   if (meeting->size() == 1) return std::make_unique<SingleGroup>();
+  if (meeting->team() != nullptr)
+    return std::make_unique<ThreadGroup>(meeting, meeting->team(), meeting->rank(), timeout);
   telemetry::FlightWriter& flight = meeting->flight();
   auto host = std::make_unique<GlooGroup>(std::move(meeting), timeout);
   if (device.is_cpu()) return host;

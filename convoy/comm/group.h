@@ -74,7 +74,7 @@ class Group {
 // Collective. Blocks until all ranks have joined, which must be within `timeout`, as every
 // collective must: let ranks that start at different times meeting->wait_for_all() before. World 1:
 // no connection is made. With a `device` that is not the CPU, collectives of its tensors go through
-// NCCL. Every collective, joining first, is written to the meeting's flight record. Throws
+// NCCL; ranks that are threads of one process use each other's memory. Every collective, joining first, is written to the meeting's flight record. Throws
 // CommError, DeviceError.
 std::unique_ptr<Group> join_group_at(std::shared_ptr<Meeting> meeting, std::chrono::seconds timeout,
                                      at::Device device = at::kCPU);

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <torch/csrc/distributed/c10d/FileStore.hpp>
+#include <torch/csrc/distributed/c10d/HashStore.hpp>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
 
@@ -44,5 +45,7 @@ JobStore::JobStore(const RankEnvironment& environment, std::chrono::milliseconds
   keys = c10::make_intrusive<c10d::PrefixStore>(
       fmt::format("convoy/{}/attempt_{}", environment.run_id, environment.restart_count), store);
 }
+
+JobStore::JobStore() : keys(c10::make_intrusive<c10d::HashStore>()) {}
 
 }  // namespace convoy::comm

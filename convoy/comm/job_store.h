@@ -14,6 +14,8 @@ namespace convoy::comm {
 struct JobStore {
   // Keys of one attempt. Blocks until the store is reached. Throws CommError, ConfigError and what c10d throws.
   JobStore(const RankEnvironment& environment, std::chrono::milliseconds reach_timeout);
+  // For ranks of this process, which share it.
+  JobStore();
 
   c10::intrusive_ptr<c10d::Store> keys;
 };

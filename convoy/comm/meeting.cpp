@@ -10,6 +10,7 @@
 #include "convoy/base/error.h"
 #include "convoy/comm/job_store.h"
 #include "convoy/comm/passage.h"
+#include "convoy/comm/threads/thread_team.h"
 
 namespace convoy::comm {
 namespace {
@@ -28,7 +29,26 @@ Meeting::Meeting(RankEnvironment environment, std::chrono::milliseconds reach_ti
                  telemetry::FlightWriter* flight)
     : environment_(std::move(environment)), flight_(flight != nullptr ? *flight : unrecorded_) {
   if (size() == 1) return;
-  enter("meet").finish([&] { store_ = std::make_unique<JobStore>(environment_, reach_timeout); });
+  enter("meet").finish([&] { store_ = std::make_shared<JobStore>(environment_, reach_timeout); });
+}
+
+std::vector<std::shared_ptr<Meeting>> Meeting::of_threads(const RankEnvironment& process, int count,
+                                                          telemetry::FlightWriter& flight) {
+  CONVOY_INVARIANT(process.world == 1, "threads as ranks in a job of {} processes", process.world);
+  const auto store = std::make_shared<JobStore>();
+  const auto team = std::make_shared<ThreadTeam>(count);
+  std::vector<std::shared_ptr<Meeting>> meetings;
+  for (int rank = 0; rank < count; ++rank) {
+    auto meeting = std::make_shared<Meeting>(process, std::chrono::milliseconds(0),
+                                             rank == 0 ? &flight : nullptr);
+    RankEnvironment& place = meeting->environment_;
+    place.rank = place.local_rank = rank;
+    place.world = place.local_world = place.full_world = place.replicas = count;
+    meeting->store_ = store;
+    meeting->team_ = team;
+    meetings.push_back(std::move(meeting));
+  }
+  return meetings;
 }
 
 Meeting::~Meeting() = default;
@@ -105,6 +125,7 @@ std::string Meeting::decide(std::string_view brought, const Judge& judge) {
 }
 
 void Meeting::tell_failure(const std::string& sentence) {
+  if (team_) team_->abort();
   if (!store_) return;
   try {
     store_->keys->set(kFailure, fmt::format("rank {} failed: {}", rank(), sentence));

@@ -20,6 +20,7 @@ namespace convoy::comm {
 
 struct JobStore;
 class Passage;
+class ThreadTeam;
 
 class Meeting {
  public:
@@ -27,6 +28,10 @@ class Meeting {
   // which outlives this; null = to nowhere. Throws CommError, ConfigError for a wrong token.
   Meeting(RankEnvironment environment, std::chrono::milliseconds reach_timeout,
           telemetry::FlightWriter* flight = nullptr);
+  // Those of `count` ranks that are threads of this process, by rank. `process`: its own place, of
+  // world 1. Rank 0 writes to `flight`, which outlives them; the others to nowhere.
+  static std::vector<std::shared_ptr<Meeting>> of_threads(const RankEnvironment& process, int count,
+                                                          telemetry::FlightWriter& flight);
   ~Meeting();
   Meeting(const Meeting&) = delete;
   Meeting& operator=(const Meeting&) = delete;
@@ -50,6 +55,7 @@ class Meeting {
   // Of groups that are made here.
   JobStore& store() { return *store_; }
   telemetry::FlightWriter& flight() { return flight_; }
+  const std::shared_ptr<ThreadTeam>& team() const { return team_; }  // null: ranks are processes
 
  private:
   Passage enter(std::string_view operation);
@@ -62,7 +68,8 @@ class Meeting {
   telemetry::FlightWriter& flight_;
   double waited_seconds_ = 0;
   int64_t sequence_ = 0;  // collectives entered
-  std::unique_ptr<JobStore> store_;
+  std::shared_ptr<JobStore> store_;
+  std::shared_ptr<ThreadTeam> team_;
 };
 
 }  // namespace convoy::comm

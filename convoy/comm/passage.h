@@ -50,6 +50,10 @@ class Passage {
     flight_->done(number_);
   }
 
+  // For a trace: whether there is one, and that the collective is done. From any thread.
+  bool is_traced() const { return flight_->traces(); }
+  void arrived() const { flight_->arrived(number_); }
+
  private:
   CommError failure(const std::string& reason) const;
 

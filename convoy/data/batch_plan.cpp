@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convoy/data/batch_plan.h"
 
+#include "convoy/data/balanced_deal.h"
 #include "convoy/data/pack_rows.h"
 
 namespace convoy::data {
@@ -41,10 +42,29 @@ BatchPlan::BatchPlan(TokenDataset dataset, BatchPlanConfig config)
   config_.global_batch = deal_.config().global_batch;
 }
 
+int64_t BatchPlan::tokens_of(int64_t unit) const {
+  int64_t count = 0;
+  for (const int64_t row : blocks_[static_cast<size_t>(unit)]) count += dataset_.length_tokens(row);
+  return count;
+}
+
+std::vector<int64_t> BatchPlan::units_of(StepPosition position, int64_t micro_batch,
+                                         int64_t rank) const {
+  if (!config_.balance_tokens) return deal_.units(position, micro_batch, rank);
+  const std::vector<int64_t> units = deal_.global_batch(position);
+  std::vector<int64_t> tokens;
+  for (const int64_t unit : units) tokens.push_back(tokens_of(unit));
+  const auto slots = static_cast<size_t>(config_.grad_accum * config_.world_size);
+  const auto slot = static_cast<size_t>(micro_batch * config_.world_size + rank);
+  std::vector<int64_t> own;
+  for (const size_t index : deal_by_tokens(tokens, slots)[slot]) own.push_back(units[index]);
+  return own;
+}
+
 std::vector<int64_t> BatchPlan::rows(StepPosition position, int64_t micro_batch,
                                      int64_t rank) const {
   std::vector<int64_t> rows;
-  for (const int64_t unit : deal_.units(position, micro_batch, rank)) {
+  for (const int64_t unit : units_of(position, micro_batch, rank)) {
     const auto& block = blocks_[static_cast<size_t>(unit)];
     rows.insert(rows.end(), block.begin(), block.end());
   }
@@ -61,9 +81,7 @@ int64_t BatchPlan::supervised_tokens(StepPosition position) const {
 
 int64_t BatchPlan::total_tokens(StepPosition position) const {
   int64_t count = 0;
-  for (const int64_t unit : deal_.global_batch(position))
-    for (const int64_t row : blocks_[static_cast<size_t>(unit)])
-      count += dataset_.length_tokens(row);
+  for (const int64_t unit : deal_.global_batch(position)) count += tokens_of(unit);
   return count;
 }
 

@@ -22,6 +22,9 @@ struct BatchPlanConfig {
   bool packing = false;      // best-fit decreasing into blocks of block_tokens
   int64_t block_tokens = 0;  // capacity of a block when packing
   bool shuffle = true;
+  // Deal the units of a step by their tokens, so that micro-batches, and with them ranks, have nearly
+  // as many each; else in turn. Which units a step has is the same.
+  bool balance_tokens = false;
   uint64_t seed = 0;
 };
 
@@ -49,6 +52,9 @@ class BatchPlan {
   const BatchPlanConfig& config() const { return config_; }
 
  private:
+  int64_t tokens_of(int64_t unit) const;
+  std::vector<int64_t> units_of(StepPosition position, int64_t micro_batch, int64_t rank) const;
+
   TokenDataset dataset_;
   BatchPlanConfig config_;
   std::vector<std::vector<int64_t>>

@@ -53,6 +53,7 @@ TEST(Threads, SharesCpusAmongRanksUnlessTheUserDecided) {
   setenv("OMP_NUM_THREADS", "3", 1);
   EXPECT_EQ(share_cpu_threads(1), 3);
   EXPECT_EQ(at::get_num_threads(), 3);
+  EXPECT_EQ(share_cpu_threads(3, 3), 1);
   unsetenv("OMP_NUM_THREADS");
 }
 

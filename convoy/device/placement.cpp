@@ -8,12 +8,17 @@
 
 namespace convoy::device {
 
+int count_devices(const std::string& devices) {
+  if (devices == "cpu") return 1;
+  if (devices == "cuda") open_cuda_library();
+  return c10::impl::VirtualGuardImpl(at::Device(devices).type()).deviceCount();
+}
+
 Placement place_rank(const std::string& devices, int local_rank) {
   if (devices == "cpu") return {};
-  if (devices == "cuda") open_cuda_library();
+  const int count = count_devices(devices);
   const at::DeviceType type = at::Device(devices).type();
   const c10::impl::VirtualGuardImpl guard(type);
-  const int count = guard.deviceCount();
   if (count == 0)
     throw DeviceError(
         fmt::format("{} shows this process no device", devices),

@@ -26,10 +26,10 @@ int threads_of_user() {
 
 }  // namespace
 
-int share_cpu_threads(int ranks_on_host) {
+int share_cpu_threads(int ranks_on_host, int replicas) {
   CONVOY_INVARIANT(ranks_on_host > 0, "{} ranks on this host", ranks_on_host);
   const int asked = threads_of_user();
-  const int number = asked > 0 ? asked : std::max(1, usable_cpus() / ranks_on_host);
+  const int number = std::max(1, asked > 0 ? asked / replicas : usable_cpus() / ranks_on_host);
   at::set_num_threads(number);
   return number;
 }

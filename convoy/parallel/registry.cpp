@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convoy/base/error.h"
+#include "convoy/device/dtype.h"
 #include "convoy/parallel/ddp/ddp.h"
 #include "convoy/parallel/replicate/replicate.h"
 #include "convoy/parallel/sharded/sharded.h"
@@ -27,14 +28,17 @@ std::unique_ptr<Strategy> make_strategy(const settings::ParallelSettings& settin
   std::string name = settings.strategy;
   if (name == "auto") name = group.size() > 1 ? "ddp" : "none";
   if (name == "none") return std::make_unique<Replicate>(group);
-  if (name == "ddp") return std::make_unique<Ddp>(group, settings.bucket_mb << 20);
+  // dp is ddp whose ranks are threads: parallel/dp/replicas.h.
+  if (name == "ddp" || name == "dp")
+    return std::make_unique<Ddp>(group, settings.bucket_mb << 20,
+                                 device::parse_dtype(settings.gradient_dtype));
   const std::map<std::string, ShardLevel> levels = {{"zero1", ShardLevel::Optimizer},
                                                     {"zero2", ShardLevel::Gradients},
                                                     {"zero3", ShardLevel::Parameters}};
   if (const auto level = levels.find(name); level != levels.end())
     return std::make_unique<Sharded>(group, level->second, settings.keep_whole_below);
   throw ConfigError(fmt::format(
-      "parallel.strategy must be auto, none, ddp, zero1, zero2 or zero3, found `{}`", name));
+      "parallel.strategy must be auto, none, dp, ddp, zero1, zero2 or zero3, found `{}`", name));
 }
 
 }  // namespace convoy::parallel

@@ -16,6 +16,7 @@
 #include "convoy/parallel/trained_parameters.h"
 #include "convoy/recipes/agreement.h"
 #include "convoy/recipes/classify_report.h"
+#include "convoy/recipes/effective_batch.h"
 #include "convoy/recipes/signal_data.h"
 #include "convoy/recipes/train_stamp.h"
 #include "convoy/telemetry/run_folder.h"
@@ -199,8 +200,8 @@ void Classify::share_start() {
 }
 
 void Classify::plan_steps(int64_t full_world, const checkpoint::Stamp* saved) {
-  int64_t global_batch = settings_.train.batch_size * settings_.train.grad_accum *
-                         std::max<int64_t>(full_world, environment_.world);
+  int64_t global_batch =
+      wanted_global_batch(settings_.train, std::max<int64_t>(full_world, environment_.world));
   if (saved != nullptr)
     global_batch =
         kept_global_batch(*saved, settings_, request_.forced_fields).value_or(global_batch);
@@ -258,7 +259,8 @@ void Classify::prepare_training() {
                                         .weight_decay = settings_.train.weight_decay},
                      parallel::prepare_units(*strategy_, model_->units(), parameters_));
   model_->set_residency(strategy_->residency());
-  schedule_.emplace(settings_.train.schedule, settings_.train.learning_rate,
+  schedule_.emplace(settings_.train.schedule,
+                    scaled_learning_rate(settings_.train, deal_->config().global_batch),
                     train::total_steps(settings_.train, deal_->steps_per_epoch()),
                     deal_->steps_per_epoch());
   if (start_.step > 0) restore_optimizer();

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "convoy/recipes/fine_tune.h"
-
 #include <algorithm>
 #include <optional>
 
@@ -20,7 +18,8 @@
 #include "convoy/models/export.h"
 #include "convoy/parallel/strategy.h"
 #include "convoy/parallel/trained_parameters.h"
-#include "convoy/recipes/classify.h"
+#include "convoy/recipes/effective_batch.h"
+#include "convoy/recipes/fine_tune_rank.h"
 #include "convoy/recipes/loaded_model.h"
 #include "convoy/recipes/memory_plan.h"
 #include "convoy/recipes/memory_report.h"
@@ -29,6 +28,7 @@
 #include "convoy/telemetry/flight_record_writer.h"
 #include "convoy/telemetry/progress.h"
 #include "convoy/telemetry/run_folder.h"
+#include "convoy/telemetry/step_trace.h"
 #include "convoy/telemetry/training_log.h"
 #include "convoy/train/language_task.h"
 #include "convoy/train/train_loop.h"
@@ -48,12 +48,12 @@ std::string compute_dtype(const settings::TrainSettings& settings,
 data::BatchPlanConfig plan_config(const settings::TrainSettings& settings, int64_t world_size,
                                   int64_t global_batch) {
   return {.batch_size = settings.train.batch_size,
-          .grad_accum = settings.train.grad_accum,
           .world_size = world_size,
           .global_batch = global_batch,
           .packing = settings.train.packing,
           .block_tokens = settings.model.max_seq_len,
           .shuffle = settings.data.shuffle,
+          .balance_tokens = settings.data.balance_tokens,
           .seed = static_cast<uint64_t>(settings.seed)};
 }
 
@@ -80,7 +80,13 @@ class FineTune {
         dtype_(compute_dtype(settings, placement_)),
         log_(environment_.rank == 0 ? log : Log(LogLevel::Quiet)),
         folder_(telemetry::RunFolder::attach(request.run_folder)),
-        checkpoints_(folder_.checkpoints_folder(), settings_.train.save_total_limit) {}
+        checkpoints_(folder_.checkpoints_folder(), settings_.train.save_total_limit),
+        trace_(settings_.logging.trace_steps) {
+    if (settings_.logging.trace_steps > 0) flight_.trace_to(&trace_);
+  }
+  ~FineTune() { flight_.trace_to(nullptr); }
+  FineTune(const FineTune&) = delete;
+  FineTune& operator=(const FineTune&) = delete;
 
   ExitCode run();
 
@@ -104,6 +110,7 @@ class FineTune {
   void use_best(const checkpoint::Progress& progress);
   void export_result();
   std::vector<std::unique_ptr<nn::UnitUse>> use_trained_units();
+  void write_trace() const;
   std::string kind_of_device() const {
     return at::DeviceTypeName(placement_.device.type(), /*lower_case=*/true);
   }
@@ -121,6 +128,7 @@ class FineTune {
   Log log_;
   telemetry::RunFolder folder_;
   checkpoint::CheckpointStore checkpoints_;
+  telemetry::StepTrace trace_;  // outlives the group, which writes to it
   std::optional<LoadedModel> base_;
   data::EncodedSplits splits_;
   std::vector<nn::NamedTensor> parameters_;
@@ -264,12 +272,12 @@ void FineTune::share_start() {
 // The global batch is that of the job with all its nodes, so that the numbers do not depend on who is there; of rank 0's word where nodes
 // start unlike numbers of ranks.
 void FineTune::plan_steps(int64_t full_world, const checkpoint::Stamp* saved) {
-  int64_t global_batch = settings_.train.batch_size * settings_.train.grad_accum *
-                         std::max<int64_t>(full_world, environment_.world);
-  if (saved != nullptr)
+  std::optional<int64_t> global_batch;
+  if (saved != nullptr) global_batch = kept_global_batch(*saved, settings_, request_.forced_fields);
+  if (!global_batch)
     global_batch =
-        kept_global_batch(*saved, settings_, request_.forced_fields).value_or(global_batch);
-  plan_.emplace(splits_.train, plan_config(settings_, environment_.world, global_batch));
+        wanted_global_batch(settings_.train, std::max<int64_t>(full_world, environment_.world));
+  plan_.emplace(splits_.train, plan_config(settings_, environment_.world, *global_batch));
   stamp_ = train_stamp(settings_, *base_, splits_, dtype_, kind_of_device(), plan_->config());
 }
 
@@ -301,7 +309,8 @@ void FineTune::prepare_training() {
                          .weight_decay = settings_.train.weight_decay},
       parallel::prepare_parameters(*strategy_, *base_->model, parameters_, base_->values.get()));
   base_->values.reset();
-  schedule_.emplace(settings_.train.schedule, settings_.train.learning_rate,
+  schedule_.emplace(settings_.train.schedule,
+                    scaled_learning_rate(settings_.train, plan_->config().global_batch),
                     train::total_steps(settings_.train, plan_->steps_per_epoch()),
                     plan_->steps_per_epoch());
   if (start_.step > 0) restore_optimizer();
@@ -429,6 +438,20 @@ void FineTune::export_result() {
                         folder_.model_folder().string()));
 }
 
+// Each rank its own, in its node's run folder.
+void FineTune::write_trace() const {
+  if (settings_.logging.trace_steps == 0) return;
+  if (trace_.empty()) {
+    log_.warning("no step was traced: a trace begins after two steps (logging.trace_steps)");
+    return;
+  }
+  const fs::path file = folder_.trace_file(environment_.rank);
+  fs::create_directories(file.parent_path());
+  write_file_atomic(file, trace_.chrome_json(environment_.rank));
+  log_.info(fmt::format("traces written to {}: open them in ui.perfetto.dev",
+                        file.parent_path().string()));
+}
+
 // Collective. What was planned beside what it came to.
 void FineTune::report_memory(nlohmann::json& figures) {
   const std::vector<int64_t> peaks = comm::exchange(
@@ -443,6 +466,7 @@ void FineTune::report_memory(nlohmann::json& figures) {
 ExitCode FineTune::finish(const train::LoopResult& result) {
   nlohmann::json memory;
   report_memory(memory);
+  write_trace();
   const bool stopped = result.end == train::LoopEnd::Stopped;
   if (!stopped && (group_->rank() == 0 || !strategy_->values_are_whole())) {
     flight_.set_phase("export");
@@ -482,7 +506,7 @@ ExitCode FineTune::run() {
 
 ExitCode FineTune::go() {
   device::keep_tensor_memory();
-  device::share_cpu_threads(environment_.local_world);
+  device::share_cpu_threads(environment_.local_world, environment_.replicas);
   flight_.set_phase("load");
   load_base();
   flight_.set_phase("data");
@@ -534,27 +558,10 @@ void FineTune::give_up(const Error& error) {
 
 }  // namespace
 
-ExitCode fine_tune(const FineTuneRequest& request, const std::atomic<bool>& stop_requested,
-                   const Log& log) {
-  // Nodes start at different times: images are fetched, programs loaded.
-  constexpr std::chrono::minutes kReachTimeout{30};
-  // First, so that it watches over everything that follows.
-  telemetry::FlightWriter flight = telemetry::FlightWriter::attach();
-  flight.set_phase("start");
-  const auto meeting =
-      std::make_shared<comm::Meeting>(comm::read_rank_environment(), kReachTimeout, &flight);
-  try {
-    settings::TrainSettings settings;
-    agree_on_settings(*meeting, request.settings, settings);
-    if (settings.task == "classify")
-      return classify(request, settings, meeting, stop_requested, log);
-    return FineTune(request, settings, meeting, stop_requested, log).run();
-  } catch (const CommError&) {
-    throw;  // a consequence: whoever failed first says so
-  } catch (const std::exception& error) {
-    meeting->tell_failure(error.what());
-    throw;
-  }
+ExitCode fine_tune_rank(const FineTuneRequest& request, const settings::TrainSettings& settings,
+                        const std::shared_ptr<comm::Meeting>& meeting,
+                        const std::atomic<bool>& stop_requested, const Log& log) {
+  return FineTune(request, settings, meeting, stop_requested, log).run();
 }
 
 }  // namespace convoy::recipes

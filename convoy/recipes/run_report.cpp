@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "convoy/recipes/effective_batch.h"
 #include "convoy/telemetry/progress.h"
 #include "convoy/train/train_loop.h"
 
@@ -32,12 +33,16 @@ void report_plan(const Log& log, const settings::TrainSettings& settings, const 
                        share_text(trained, total)));
   if (!splits.policy.empty()) log.info(splits.policy);
   const data::BatchPlanConfig& batch = plan.config();
-  const bool even = batch.global_batch == batch.batch_size * batch.grad_accum * batch.world_size;
-  log.info(fmt::format(
-      "batch: {}{} {} x {} accumulation x {} ranks = {} a step; {} steps ({} an epoch)",
-      even ? "" : "up to ", batch.batch_size, batch.packing ? "blocks" : "rows", batch.grad_accum,
-      batch.world_size, batch.global_batch,
-      train::total_steps(settings.train, plan.steps_per_epoch()), plan.steps_per_epoch()));
+  const int64_t total_steps = train::total_steps(settings.train, plan.steps_per_epoch());
+  log.info(fmt::format("{}; {} steps ({} an epoch)", batch_sentence(batch), total_steps,
+                       plan.steps_per_epoch()));
+  const std::string scaling = scaling_sentence(settings.train, batch.global_batch);
+  if (!scaling.empty()) log.info(scaling);
+  const optim::LearningRateSchedule schedule(
+      settings.train.schedule, scaled_learning_rate(settings.train, batch.global_batch),
+      total_steps);
+  const std::string risk = scaling_warning(settings.train, batch.global_batch, schedule);
+  if (!risk.empty()) log.warning(risk);
   if (batch.global_batch < batch.world_size)
     log.warning(fmt::format("the run's steps of {} {} leave {} of {} ranks without work",
                             batch.global_batch, batch.packing ? "blocks" : "rows",
@@ -75,6 +80,8 @@ nlohmann::json final_metrics(nlohmann::json figures, const settings::TrainSettin
   figures["per_device_train_batch_size"] = batch.batch_size;
   figures["gradient_accumulation_steps"] = batch.grad_accum;
   figures["global_batch_size"] = batch.global_batch;
+  figures["lr_scaling"] = settings.train.lr_scaling;
+  figures["peak_learning_rate"] = scaled_learning_rate(settings.train, batch.global_batch);
   if (progress.best_metric) {
     figures["best_eval_loss"] = *progress.best_metric;
     figures["best_step"] = progress.best_step;

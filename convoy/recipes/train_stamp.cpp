@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convoy/recipes/train_stamp.h"
 
+#include <algorithm>
 #include <charconv>
 #include <filesystem>
 #include <string_view>
@@ -15,6 +16,7 @@ namespace {
 
 constexpr const char* kBatchSize = "batch_size";
 constexpr const char* kGradAccum = "grad_accum";
+constexpr const char* kGlobalBatchSize = "global_batch_size";
 
 std::string adapter_hash(const std::filesystem::path& folder) {
   return sha256_hex_of_file(folder / "adapter_model.safetensors").substr(0, 16);
@@ -93,13 +95,19 @@ std::optional<int64_t> kept_global_batch(const checkpoint::Stamp& saved,
                                          const std::vector<std::string>& forced) {
   for (const std::string& field : forced)
     if (field == "all" || field == "global_batch") return std::nullopt;
+  // A checkpoint from before a setting was there has its default; no accumulation and one of 1 are
+  // the same.
   const auto is = [&saved](const char* field, int64_t value) {
     const checkpoint::StampField* const found = saved.find(field);
-    return found != nullptr && found->value == std::to_string(value);
+    const std::string text = found == nullptr ? "0" : found->value;
+    return text == std::to_string(value) ||
+           (field == kGradAccum && std::max<int64_t>(1, value) == 1 &&
+            (text == "0" || text == "1"));
   };
   const checkpoint::StampField* const global_batch = saved.find("global_batch");
   if (global_batch == nullptr || !is(kBatchSize, settings.train.batch_size) ||
-      !is(kGradAccum, settings.train.grad_accum))
+      !is(kGradAccum, settings.train.grad_accum) ||
+      !is(kGlobalBatchSize, settings.train.global_batch_size))
     return std::nullopt;
   int64_t rows = 0;
   const std::string& text = global_batch->value;

@@ -85,6 +85,13 @@ void check_combinations(const TrainSettings& settings, const config::Resolved& r
             nlohmann::ordered_json::parse(settings.data.template_kwargs.json)))
       errors.add(
           ConfigError("data.template_kwargs: " + *problem, resolved.place("data.template_kwargs")));
+  if (all_readable(resolved, {"train.lr_scaling", "train.lr_reference_batch"}) &&
+      settings.train.lr_scaling != "none" && settings.train.lr_reference_batch == 0)
+    errors.add(ConfigError(
+        fmt::format("train.lr_scaling is {}, but train.lr_reference_batch is not set: it wants the "
+                    "global batch that train.learning_rate was chosen for",
+                    settings.train.lr_scaling),
+        resolved.place("train.lr_scaling", "train.lr_reference_batch=ROWS")));
   if (all_readable(resolved, {"train.metric_for_best_model", "train.greater_is_better"}) &&
       settings.train.metric_for_best_model == "eval_loss" && settings.train.greater_is_better)
     errors.add(ConfigError("train.greater_is_better is true, but a smaller eval_loss is better",

@@ -162,7 +162,6 @@ TEST(TrainSettings, EverySftPlayKeyIsAcceptedOrRefusedByName) {
       "model.type=seq2seq",
       "tuning.mode=qlora",
       "train.batch_size=auto",
-      "train.grad_accum=auto",
       "train.fp16=true",
       "train.predict_with_generate=true",
       "train.generation_num_beams=4",

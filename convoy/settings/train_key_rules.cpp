@@ -60,15 +60,16 @@ std::vector<KeyRule> model_rules() {
 std::vector<KeyRule> batch_rules() {
   constexpr auto kNoProbe =
       "finding the batch size by measurement is not there yet; write a number";
-  constexpr auto kPlain = "the number of micro-batches is not derived yet; write a number";
+  constexpr auto kDerived = "train.global_batch_size decides it, or it is 1";
   constexpr auto kLoader = "rows are encoded once, cached, and read by memory map";
   constexpr auto kDdp =
-      "gradients are reduced in buckets while backward runs; every adapter parameter is used";
+      "gradients are reduced in buckets while backward runs; a parameter that no row uses gets a "
+      "gradient of zeros";
   return {
       {"train.batch_size", {"auto"}, KeyAction::Refuse, kNoProbe, ""},
       {"train.per_device_train_batch_size", {"auto"}, KeyAction::Refuse, kNoProbe, ""},
-      {"train.grad_accum", {"auto"}, KeyAction::Refuse, kPlain, ""},
-      {"train.gradient_accumulation_steps", {"auto"}, KeyAction::Refuse, kPlain, ""},
+      {"train.grad_accum", {"auto"}, KeyAction::Replace, kDerived, "0"},
+      {"train.gradient_accumulation_steps", {"auto"}, KeyAction::Replace, kDerived, "0"},
       {"train.per_device_eval_batch_size",
        {"auto"},
        KeyAction::Replace,
@@ -90,7 +91,7 @@ std::vector<KeyRule> batch_rules() {
       {"train.ddp_find_unused_parameters", {"false"}, KeyAction::Accept, "", ""},
       {"train.ddp_find_unused_parameters", {}, KeyAction::Notice, kDdp, ""},
       {"train.ddp_broadcast_buffers", {"false"}, KeyAction::Accept, "", ""},
-      {"train.ddp_broadcast_buffers", {}, KeyAction::Notice, "models have no trained buffers", ""},
+      {"train.ddp_broadcast_buffers", {}, KeyAction::Notice, "buffers are always rank 0's", ""},
   };
 }
 

@@ -150,7 +150,10 @@ struct TrainingSettings {
   OptimizerSettings optimizer;
   ScheduleSettings schedule;
   int64_t batch_size = 4;
-  int64_t grad_accum = 1;
+  int64_t grad_accum = 0;         // 0: 1, or what global_batch_size asks for
+  int64_t global_batch_size = 0;  // 0: batch_size x ranks x grad_accum
+  std::string lr_scaling = "none";
+  int64_t lr_reference_batch = 0;
   bool packing = false;
   bool bf16 = true;
   bool gradient_checkpointing = false;
@@ -192,9 +195,19 @@ struct TrainingSettings {
     visit("batch_size", batch_size, "rows (packed: blocks) per micro-batch and rank")
         .at_least(1)
         .alias("per_device_train_batch_size");
-    visit("grad_accum", grad_accum, "micro-batches per optimizer step")
-        .at_least(1)
+    visit("grad_accum", grad_accum,
+          "micro-batches per optimizer step; 0 = 1, or what global_batch_size asks for")
+        .at_least(0)
         .alias("gradient_accumulation_steps");
+    visit("global_batch_size", global_batch_size,
+          "rows (packed: blocks) of a step over all ranks; 0 = batch_size x ranks x grad_accum")
+        .at_least(0);
+    visit("lr_scaling", lr_scaling,
+          "scale learning_rate by global batch / lr_reference_batch: linear, or by its square root")
+        .one_of({"none", "linear", "sqrt"});
+    visit("lr_reference_batch", lr_reference_batch,
+          "global batch that learning_rate was chosen for; lr_scaling wants it")
+        .at_least(0);
     visit("packing", packing,
           "fill blocks of max_seq_len with whole rows; attention never crosses rows");
     visit("bf16", bf16, "compute in bf16; trained weights keep an fp32 master");
@@ -266,6 +279,7 @@ struct DataSettings {
   std::string cache_dir;
   std::string text_field = "text";
   bool shuffle = true;
+  bool balance_tokens = true;
 
   template <class Visitor>
   void fields(Visitor& visit) {
@@ -297,12 +311,15 @@ struct DataSettings {
     visit("cache_dir", cache_dir, "token cache; empty = ~/.cache/convoy/tokens; none = off");
     visit("text_field", text_field, "column of plain-text rows");
     visit("shuffle", shuffle, "seeded shuffle of rows, anew each epoch");
+    visit("balance_tokens", balance_tokens,
+          "deal the rows of a step so that micro-batches have equal numbers of tokens");
   }
 };
 
 struct LoggingSettings {
   NameList backend{{"tensorboard"}};
   int64_t log_interval = 1;
+  int64_t trace_steps = 0;
 
   template <class Visitor>
   void fields(Visitor& visit) {
@@ -310,6 +327,9 @@ struct LoggingSettings {
         .alias("report_to")
         .alias_at_root("train.report_to");
     visit("log_interval", log_interval, "steps between events in events.jsonl").at_least(1);
+    visit("trace_steps", trace_steps,
+          "steps, after the first two, of which each rank writes a trace; 0 = none")
+        .at_least(0);
   }
 };
 
@@ -335,19 +355,29 @@ struct GenerationSettings {
 struct ParallelSettings {
   std::string strategy = "auto";
   int64_t bucket_mb = 25;
+  std::string gradient_dtype = "fp32";
+  int64_t replicas = 0;
+  int64_t check_weights_every = 100;
   int64_t keep_whole_below = 100'000;
   int64_t timeout_s = 1800;
 
   template <class Visitor>
   void fields(Visitor& visit) {
     visit("strategy", strategy,
-          "auto = ddp with more than one rank; zero1, zero2, zero3 share optimizer states, "
-          "gradients, "
-          "parameters")
-        .one_of({"auto", "none", "ddp", "zero1", "zero2", "zero3"});
+          "auto = ddp with more than one rank; dp: threads of one process; zero1, zero2, zero3 "
+          "share optimizer states, gradients, parameters")
+        .one_of({"auto", "none", "dp", "ddp", "zero1", "zero2", "zero3"});
     visit("bucket_mb", bucket_mb, "gradient megabytes per all-reduce")
         .at_least(1)
         .alias_at_root("train.ddp_bucket_cap_mb");
+    visit("gradient_dtype", gradient_dtype,
+          "type in which ddp sends gradients; bf16 halves the bytes and rounds them")
+        .one_of({"fp32", "bf16"});
+    visit("replicas", replicas, "dp: replicas of the model; 0 = one for each GPU, one on CPUs")
+        .at_least(0);
+    visit("check_weights_every", check_weights_every,
+          "steps between comparisons of the ranks' trained weights; 0 = never")
+        .at_least(0);
     visit("keep_whole_below", keep_whole_below,
           "zero3 leaves parameters of a block whole that are fewer than this")
         .at_least(0);

@@ -18,6 +18,7 @@
 
 #include "convoy/telemetry/environment.h"
 #include "convoy/telemetry/flight_record_layout.h"
+#include "convoy/telemetry/step_trace.h"
 
 namespace convoy::telemetry {
 namespace {
@@ -166,6 +167,7 @@ FlightWriter FlightWriter::attach() {
 
 void FlightWriter::set_step(int64_t completed_steps) {
   if (pages_) pages_->shared->head.step.store(static_cast<uint64_t>(completed_steps + 1), kRelease);
+  if (trace_ != nullptr) trace_->set_step(completed_steps);
 }
 
 void FlightWriter::set_checkpoint_step(int64_t step) {
@@ -174,11 +176,21 @@ void FlightWriter::set_checkpoint_step(int64_t step) {
 
 void FlightWriter::set_phase(std::string_view word) {
   if (pages_) pages_->shared->head.phase.store(packed(word), kRelease);
+  if (trace_ != nullptr) trace_->set_phase(word);
 }
 
 uint64_t FlightWriter::enter(const Collective& collective) {
-  if (!pages_) return 0;
-  const uint64_t number = pages_->shared->head.next_number.fetch_add(1, kRelease);
+  uint64_t number = 0;
+  if (pages_)
+    number = pages_->shared->head.next_number.fetch_add(1, kRelease);
+  else if (trace_ != nullptr)
+    number = trace_->next_number();
+  if (trace_ != nullptr) trace_->enter(number, collective);
+  if (pages_) write_record(number, collective);
+  return number;
+}
+
+void FlightWriter::write_record(uint64_t number, const Collective& collective) {
   Slot& slot = pages_->shared->slots[number % flight_layout::kNumSlots];
   slot.version.store(2 * number + 1, kRelease);
   slot.sequence.store(static_cast<uint64_t>(collective.sequence), kRelease);
@@ -196,10 +208,10 @@ uint64_t FlightWriter::enter(const Collective& collective) {
                        static_cast<uint32_t>(collective.num_dims),
                    kRelease);
   slot.version.store(2 * number + 2, kRelease);
-  return number;
 }
 
 void FlightWriter::wait(uint64_t number) {
+  if (trace_ != nullptr) trace_->wait(number);
   if (!pages_) return;
   const uint64_t now = now_ns();
   if (Slot* const slot = pages_->slot_of(number)) slot->waited_ns.store(now, kRelease);
@@ -208,6 +220,11 @@ void FlightWriter::wait(uint64_t number) {
 
 void FlightWriter::done(uint64_t number) {
   if (pages_) pages_->leave(number, /*with_failure=*/false);
+  if (trace_ != nullptr) trace_->done(number);
+}
+
+void FlightWriter::arrived(uint64_t number) {
+  if (trace_ != nullptr) trace_->arrived(number);
 }
 
 void FlightWriter::failed(uint64_t number) {

@@ -13,6 +13,8 @@
 
 namespace convoy::telemetry {
 
+class StepTrace;
+
 class FlightWriter {
  public:
   // Writes nothing.
@@ -36,11 +38,19 @@ class FlightWriter {
   void done(uint64_t number);
   void failed(uint64_t number);
 
+  // What is written from here on goes to `trace`, too, which outlives this. Before any collective.
+  void trace_to(StepTrace* trace) { trace_ = trace; }
+  bool traces() const { return trace_ != nullptr; }
+  // For the trace alone: the collective is done, whether or not its rank waits for it.
+  void arrived(uint64_t number);
+
  private:
   struct Pages;
   explicit FlightWriter(std::unique_ptr<Pages> pages);
+  void write_record(uint64_t number, const Collective& collective);
 
   std::unique_ptr<Pages> pages_;
+  StepTrace* trace_ = nullptr;
 };
 
 }  // namespace convoy::telemetry

@@ -59,6 +59,9 @@ class RunFolder {
   std::filesystem::path identity_path() const { return path_ / "run.json"; }
   std::filesystem::path logs_folder() const { return path_ / "logs"; }
   std::filesystem::path tensorboard_folder() const { return path_ / "tb"; }
+  std::filesystem::path trace_file(int rank) const {
+    return path_ / "traces" / ("rank-" + std::to_string(rank) + ".json");
+  }
   std::filesystem::path checkpoints_folder() const { return path_ / "checkpoints"; }
   std::filesystem::path adapter_folder() const { return path_ / "adapter"; }
   std::filesystem::path model_folder() const { return path_ / "model"; }

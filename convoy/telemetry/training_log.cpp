@@ -150,6 +150,8 @@ void TrainingLog::step(const StepMetrics& metrics) {
   window.shown.memory_bytes =
       metrics.peak_memory_bytes >= 0 ? metrics.peak_memory_bytes : metrics.memory_bytes;
   progress_->update(window.shown);
+  const std::string slow = slow_rank_.step(metrics.seconds, metrics.rank_wait_seconds);
+  if (!slow.empty()) warning(slow);
 }
 
 void TrainingLog::write_step_event(const StepMetrics& metrics, double per_second) {

@@ -19,6 +19,7 @@
 #include "convoy/base/log.h"
 #include "convoy/telemetry/event_log.h"
 #include "convoy/telemetry/progress.h"
+#include "convoy/telemetry/slow_rank.h"
 #include "convoy/telemetry/tensorboard.h"
 #include "convoy/telemetry/trainer_state.h"
 
@@ -130,6 +131,7 @@ class TrainingLog {
   std::unique_ptr<Progress> progress_;
   TrainerState state_;
   std::unique_ptr<Window> window_;
+  SlowRankWatch slow_rank_;
   bool ended_ = false;
 };
 

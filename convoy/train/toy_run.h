@@ -96,6 +96,7 @@ inline settings::TrainSettings make_settings() {
   settings.seed = 5;
   settings.train.steps = 6;
   settings.train.batch_size = 2;
+  settings.train.grad_accum = 1;
   settings.train.learning_rate = 0.05;
   settings.train.weight_decay = 0.1;
   settings.train.max_grad_norm = 1.0;

@@ -11,6 +11,7 @@
 #include "convoy/kernels/sum_of_squares/sum_of_squares.h"
 #include "convoy/optim/clip.h"
 #include "convoy/train/early_stopping.h"
+#include "convoy/train/weight_check.h"
 
 namespace convoy::train {
 namespace {
@@ -287,6 +288,7 @@ void Loop::save(bool is_best) {
 
 // The evaluation and the checkpoint of the step that was just taken, and how the run ends by it, if it does.
 std::optional<LoopEnd> Loop::after_step() {
+  check_weights_when_due(parts_.strategy, settings_.parallel.check_weights_every, progress_.step);
   bool is_best = false;
   evaluation_.reset();
   // Who asks for a stop may not wait for long: the state is saved at once, and the run that continues it evaluates first.

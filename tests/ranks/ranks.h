@@ -85,7 +85,7 @@ inline std::vector<RankResult> start_ranks(int count, const std::string& body,
   const TemporaryFolder folder;
   std::map<std::string, std::string> environment = start.environment;
   environment["WORLD_SIZE"] = environment["LOCAL_WORLD_SIZE"] = std::to_string(count);
-  environment["OMP_NUM_THREADS"] = "1";
+  environment["OMP_NUM_THREADS"] = std::to_string(1);  // GCC 12 warns of a literal: PR105651
   if (start.rendezvous == Rendezvous::File)
     environment["CONVOY_STORE_FILE"] = folder.path() / "store";
   else

@@ -37,7 +37,8 @@ TEST(OtherRanks, AStoppedRunGoesOnOnFewerAndMore) {
   }
   const Ended ended = fixture.run("run", {"--nproc", "1", "train.epochs=6"});
   ASSERT_EQ(ended.status, 0) << ended.errors;
-  EXPECT_NE(ended.errors.find("2 rows x 4 accumulation x 1 ranks = 8 a step"), std::string::npos)
+  EXPECT_NE(ended.errors.find("2 rows per rank x 1 ranks x 4 accumulation = 8 a step"),
+            std::string::npos)
       << ended.errors;
   expect_same_losses(fixture, "unbroken", "run");
 }
@@ -54,7 +55,8 @@ TEST(OtherRanks, AnotherBatchIsRefused) {
                            "--force-stamp", "global_batch"};
   const Ended ended = fixture.run("run", forced);
   EXPECT_EQ(ended.status, 0) << ended.errors;
-  EXPECT_NE(ended.errors.find("2 ranks = 4 a step"), std::string::npos) << ended.errors;
+  EXPECT_NE(ended.errors.find("2 ranks x 1 accumulation = 4 a step"), std::string::npos)
+      << ended.errors;
 }
 
 // The batch of an elastic job is that of all its nodes, whoever is there.

@@ -81,7 +81,10 @@ void await(c10d::Work& work, const SocketSet& sockets) {
 class GlooWork : public Work {
  public:
   GlooWork(const Passage& passage, c10::intrusive_ptr<c10d::Work> work, const SocketSet& sockets)
-      : passage_(passage), work_(std::move(work)), sockets_(sockets) {}
+      : passage_(passage), work_(std::move(work)), sockets_(sockets) {
+    if (passage_.is_traced())
+      work_->getFuture()->addCallback([passage](c10::ivalue::Future&) { passage.arrived(); });
+  }
 
   void wait() override {
     passage_.finish([&] { await(*work_, sockets_); });

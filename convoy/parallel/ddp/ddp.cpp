@@ -9,8 +9,8 @@
 
 namespace convoy::parallel {
 
-Ddp::Ddp(comm::Group& group, int64_t bucket_bytes)
-    : group_(group), bucket_bytes_(bucket_bytes), buffers_(group) {}
+Ddp::Ddp(comm::Group& group, int64_t bucket_bytes, at::ScalarType wire)
+    : group_(group), bucket_bytes_(bucket_bytes), wire_(wire), buffers_(group) {}
 
 void Ddp::prepare(std::vector<nn::Unit> units) {
   CONVOY_INVARIANT(hooks_ == nullptr, "prepare() called twice");
@@ -57,7 +57,7 @@ void Ddp::lay_out_buckets() {
   const int64_t* agreed = order.const_data_ptr<int64_t>();
   reducer_ = std::make_unique<GradReducer>(group_, gradients_of(shards_),
                                            std::vector<size_t>(agreed, agreed + order.numel()),
-                                           bucket_bytes_);
+                                           bucket_bytes_, wire_);
   arrivals_.clear();
 }
 

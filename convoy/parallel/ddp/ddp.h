@@ -20,7 +20,8 @@ namespace convoy::parallel {
 
 class Ddp : public Strategy {
  public:
-  Ddp(comm::Group& group, int64_t bucket_bytes);
+  // `wire`: fp32 or bf16, as for GradReducer.
+  Ddp(comm::Group& group, int64_t bucket_bytes, at::ScalarType wire = at::kFloat);
 
   void prepare(std::vector<nn::Unit> units) override;
   void begin_micro_batch(MicroBatch which) override;
@@ -35,6 +36,7 @@ class Ddp : public Strategy {
 
   comm::Group& group_;
   int64_t bucket_bytes_;
+  at::ScalarType wire_;
   ReplicatedBuffers buffers_;
   std::vector<ParameterShard> shards_;    // whole parameters
   std::vector<size_t> arrivals_;          // in the first step: gradients by their first arrival

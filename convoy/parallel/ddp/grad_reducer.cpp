@@ -8,14 +8,16 @@ namespace convoy::parallel {
 
 struct GradReducer::Bucket {
   at::Tensor flat;  // fp32
+  at::Tensor sent;  // `flat` as it travels; itself in fp32
   size_t members = 0;
   size_t pending = 0;  // members not yet ready
   std::unique_ptr<comm::Work> work;
 };
 
 GradReducer::GradReducer(comm::Group& group, std::vector<at::Tensor> gradients,
-                         const std::vector<size_t>& ready_order, int64_t bucket_bytes)
-    : group_(group), bucket_of_(gradients.size()), ready_(gradients.size(), false) {
+                         const std::vector<size_t>& ready_order, int64_t bucket_bytes,
+                         at::ScalarType wire)
+    : group_(group), wire_(wire), bucket_of_(gradients.size()), ready_(gradients.size(), false) {
   std::vector<int64_t> bytes;
   for (const at::Tensor& gradient : gradients)
     bytes.push_back(static_cast<int64_t>(gradient.nbytes()));
@@ -49,7 +51,10 @@ void GradReducer::mark_ready(size_t index) {
   while (next_ < buckets_.size() && buckets_[next_].pending == 0) send(buckets_[next_++]);
 }
 
-void GradReducer::send(Bucket& bucket) { bucket.work = group_.start_all_reduce_sum(bucket.flat); }
+void GradReducer::send(Bucket& bucket) {
+  bucket.sent = bucket.flat.to(wire_);
+  bucket.work = group_.start_all_reduce_sum(bucket.sent);
+}
 
 void GradReducer::finish_step() {
   CONVOY_INVARIANT(next_ == buckets_.size(), "{} of {} buckets were not sent",
@@ -57,6 +62,8 @@ void GradReducer::finish_step() {
   for (Bucket& bucket : buckets_) {
     bucket.work->wait();
     bucket.work.reset();
+    if (!bucket.sent.is_same(bucket.flat)) bucket.flat.copy_(bucket.sent);
+    bucket.sent = at::Tensor();
     bucket.pending = bucket.members;
   }
   std::fill(ready_.begin(), ready_.end(), false);

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Finds the rank that the others wait for.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace convoy::telemetry {
+
+class SlowRankWatch {
+ public:
+  // One step: its seconds, and those that each rank blocked in collectives. Returns a sentence when,
+  // over the last kSteps steps, one rank computed kTimesSlower as long as the middle one of the
+  // others or more; once for each rank until it has kept up again.
+  std::string step(double seconds, const std::vector<double>& rank_wait_seconds);
+
+  static constexpr int64_t kSteps = 20;
+  static constexpr double kTimesSlower = 1.5;
+
+ private:
+  std::string judge();
+
+  int64_t steps_ = -1;  // in the window; the first step of a run is not like the others
+  double seconds_ = 0;
+  std::vector<double> waited_seconds_;
+  int64_t named_ = -1;
+};
+
+}  // namespace convoy::telemetry

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/telemetry/step_trace.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <nlohmann/json.hpp>
+
+namespace convoy::telemetry {
+namespace {
+
+using nlohmann::ordered_json;
+
+constexpr int64_t kUntracedSteps = 2;
+constexpr int kStepTrack = 0;
+constexpr int kPhaseTrack = 1;
+constexpr int kWaitTrack = 2;
+
+int64_t now_ns() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+double microseconds(int64_t ns) { return static_cast<double>(ns) / 1e3; }
+
+ordered_json slice(const std::string& name, const char* category, int rank, int track,
+                   int64_t begin_ns, int64_t end_ns) {
+  return {{"name", name},
+          {"cat", category},
+          {"ph", "X"},
+          {"ts", microseconds(begin_ns)},
+          {"dur", microseconds(end_ns - begin_ns)},
+          {"pid", rank},
+          {"tid", track}};
+}
+
+ordered_json name_of(const char* what, int rank, int track, const std::string& name) {
+  return {{"name", what}, {"ph", "M"}, {"pid", rank}, {"tid", track}, {"args", {{"name", name}}}};
+}
+
+}  // namespace
+
+// Of the phase that runs, if one does.
+void StepTrace::end_phase() {
+  if (!phases_.empty() && phases_.back().end_ns == 0) phases_.back().end_ns = now_ns();
+}
+
+void StepTrace::set_step(int64_t completed_steps) {
+  const std::lock_guard lock(mutex_);
+  if (first_ < 0) first_ = completed_steps + kUntracedSteps;
+  if (active_) {
+    end_phase();
+    steps_.back().end_ns = now_ns();
+  }
+  active_ = completed_steps >= first_ && completed_steps < first_ + num_steps_;
+  if (active_)
+    steps_.push_back({.name = fmt::format("step {}", completed_steps + 1), .begin_ns = now_ns()});
+}
+
+void StepTrace::set_phase(std::string_view word) {
+  if (!active_) return;
+  const std::lock_guard lock(mutex_);
+  end_phase();
+  phases_.push_back({.name = std::string(word), .begin_ns = now_ns()});
+}
+
+void StepTrace::enter(uint64_t number, const Collective& collective) {
+  if (!active_) return;
+  const std::lock_guard lock(mutex_);
+  exchanges_[number] = {.name = fmt::format("{} {}", collective.group, collective.operation),
+                        .bytes = collective.bytes,
+                        .entered_ns = now_ns()};
+}
+
+void StepTrace::wait(uint64_t number) {
+  const std::lock_guard lock(mutex_);
+  if (const auto found = exchanges_.find(number); found != exchanges_.end())
+    found->second.waited_ns = now_ns();
+}
+
+void StepTrace::arrived(uint64_t number) {
+  const std::lock_guard lock(mutex_);
+  if (const auto found = exchanges_.find(number); found != exchanges_.end())
+    found->second.arrived_ns = now_ns();
+}
+
+void StepTrace::done(uint64_t number) {
+  const std::lock_guard lock(mutex_);
+  const auto found = exchanges_.find(number);
+  if (found == exchanges_.end()) return;
+  found->second.left_ns = now_ns();
+  if (found->second.arrived_ns == 0) found->second.arrived_ns = found->second.left_ns;
+}
+
+bool StepTrace::empty() const {
+  const std::lock_guard lock(mutex_);
+  return steps_.empty() || steps_.front().end_ns == 0;
+}
+
+std::string StepTrace::chrome_json(int rank) const {
+  const std::lock_guard lock(mutex_);
+  ordered_json events = {
+      name_of("process_name", rank, kStepTrack, fmt::format("rank {}", rank)),
+      name_of("thread_name", rank, kStepTrack, "steps"),
+      name_of("thread_name", rank, kPhaseTrack, "phases"),
+      name_of("thread_name", rank, kWaitTrack, "waits"),
+  };
+  for (const Slice& step : steps_)
+    if (step.end_ns > 0)
+      events.push_back(slice(step.name, "step", rank, kStepTrack, step.begin_ns, step.end_ns));
+  for (const Slice& phase : phases_)
+    if (phase.end_ns > 0)
+      events.push_back(slice(phase.name, "phase", rank, kPhaseTrack, phase.begin_ns, phase.end_ns));
+  for (const auto& [number, exchange] : exchanges_) {
+    if (exchange.left_ns == 0) continue;  // failed
+    ordered_json edge = {{"name", exchange.name},
+                         {"cat", "collective"},
+                         {"ph", "b"},
+                         {"ts", microseconds(exchange.entered_ns)},
+                         {"pid", rank},
+                         {"tid", kPhaseTrack},
+                         {"id", number},
+                         {"args", {{"bytes", exchange.bytes}}}};
+    events.push_back(edge);
+    edge["ph"] = "e";
+    edge["ts"] = microseconds(exchange.arrived_ns);
+    events.push_back(edge);
+    events.push_back(
+        slice(exchange.name, "wait", rank, kWaitTrack, exchange.waited_ns, exchange.left_ns));
+  }
+  return ordered_json{{"displayTimeUnit", "ms"}, {"traceEvents", std::move(events)}}.dump() + "\n";
+}
+
+}  // namespace convoy::telemetry
