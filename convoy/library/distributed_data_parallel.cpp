@@ -65,7 +65,7 @@ struct Replication::State {
   void make_equal() {
     std::vector<nn::NamedTensor> all = parameters;
     all.insert(all.end(), buffers.begin(), buffers.end());
-    check_device(all, group->device());
+    check_usable(all, group->device());
     parallel::check_same_parameters(ranks(), all);
     parallel::broadcast_values(ranks(), all);
   }
@@ -211,7 +211,7 @@ bool Replication::synchronised() const { return state_->synchronised; }
 void Replication::broadcast_buffers() { state_->broadcast_buffers(); }
 ProcessGroup& Replication::group() { return *state_->group; }
 
-std::vector<ShardView> Replication::shards() {
+std::vector<ShardView> Replication::stored_shards() {
   std::vector<ShardView> shards;
   for (const nn::NamedTensor& parameter : parameters_of(*state_->module))
     shards.push_back({parameter.name, parameter.value.sizes().vec(), 0, parameter.value});

@@ -49,7 +49,7 @@ class Replication : public Sharing {
   bool synchronised() const override;
   void broadcast_buffers();
   ProcessGroup& group() override;
-  std::vector<ShardView> shards() override;
+  std::vector<ShardView> stored_shards() override;
   torch::OrderedDict<std::string, torch::Tensor> buffers() override;
   bool replicated() const override { return true; }
 

@@ -40,7 +40,8 @@ struct Sharding::State {
     CONVOY_CHECK(!trained.empty(), ConfigError,
                  "no parameter of the module requires grad: there is nothing to shard for training");
     gradients = std::make_unique<parallel::ShardedGradients>(ranks(), trained);
-    list_shards();
+    shards = shards_of(trained);
+    for (OwnShard& shard : shards) shard.view.value.requires_grad_();
   }
   ~State() {
     for (const TreeUnit& unit : tree.units) unit.core->attach(nullptr, 0);
@@ -51,7 +52,7 @@ struct Sharding::State {
   void make_equal() {
     std::vector<nn::NamedTensor> all = parameters_of(*module);
     all.insert(all.end(), tree.buffers.begin(), tree.buffers.end());
-    check_device(all, group->device());
+    check_usable(all, group->device());
     parallel::check_same_parameters(ranks(), all);
     parallel::broadcast_values(ranks(), all);
   }
@@ -59,29 +60,32 @@ struct Sharding::State {
   // Frozen parameters apart, for they have no gradients.
   void share(size_t index) {
     TreeUnit& unit = tree.units[index];
-    CONVOY_CHECK(unit.core->residency() == nullptr, ConfigError,
-                 "unit {} is sharded already: a module has one FullyShardedDataParallel",
-                 unit.name);
     const auto first_frozen = std::stable_partition(
         unit.parameters.begin(), unit.parameters.end(),
         [](const nn::NamedTensor& each) { return each.value.requires_grad(); });
-    units.add(index, {first_frozen, unit.parameters.end()}, /*may_travel=*/true, 0);
-    for (auto& flat : units.add(index, {unit.parameters.begin(), first_frozen}, true, 0))
-      trained.push_back(std::move(flat));
+    add(index, {first_frozen, unit.parameters.end()}, frozen);
+    add(index, {unit.parameters.begin(), first_frozen}, trained);
     unit.core->attach(&units, index);
   }
 
-  void list_shards() {
-    for (size_t index = 0; index < trained.size(); ++index) {
-      const parallel::FlatUnit& flat = *trained[index];
+  void add(size_t unit, const std::vector<nn::NamedTensor>& parameters, Flats& flats) {
+    for (auto& flat : units.add(unit, parameters, /*may_travel=*/true, /*smallest_elements=*/0))
+      flats.push_back(std::move(flat));
+  }
+
+  std::vector<OwnShard> shards_of(const Flats& flats) {
+    std::vector<OwnShard> own;
+    for (size_t index = 0; index < flats.size(); ++index) {
+      const parallel::FlatUnit& flat = *flats[index];
       for (const parallel::PieceOfParameter& part : flat.parameters.parts_of_piece(group->rank())) {
         const parallel::FlatPlace& place = flat.parameters.places()[part.place];
-        at::Tensor value = flat.own.narrow(0, part.begin_in_piece, part.numel).detach();
-        value.requires_grad_();
-        shards.push_back(
-            {{place.parameter.name, place.shape, part.begin_in_parameter, value}, index, part});
+        own.push_back({{place.parameter.name, place.shape, part.begin_in_parameter,
+                        flat.own.narrow(0, part.begin_in_piece, part.numel).detach()},
+                       index,
+                       part});
       }
     }
+    return own;
   }
 
   void begin_forward() {
@@ -155,9 +159,9 @@ struct Sharding::State {
   UnitCore rest;
   ModuleTree tree;
   parallel::ShardedUnits units;
-  Flats trained;
+  Flats trained, frozen;
   std::unique_ptr<parallel::ShardedGradients> gradients;
-  std::vector<OwnShard> shards;
+  std::vector<OwnShard> shards;  // that train
   bool synchronised = true;  // outside of NoSync
   bool synchronises = true;  // the same at the last forward pass: holds for its backward
   int pass = -1;             // the backward pass that is under way
@@ -185,6 +189,12 @@ ProcessGroup& Sharding::group() { return *state_->group; }
 std::vector<ShardView> Sharding::shards() {
   std::vector<ShardView> views;
   for (const OwnShard& shard : state_->shards) views.push_back(shard.view);
+  return views;
+}
+
+std::vector<ShardView> Sharding::stored_shards() {
+  std::vector<ShardView> views = shards();
+  for (const OwnShard& shard : state_->shards_of(state_->frozen)) views.push_back(shard.view);
   return views;
 }
 

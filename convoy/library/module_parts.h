@@ -26,7 +26,7 @@ std::shared_ptr<torch::nn::Module> module_pointer(const Holder& holder) {
 }
 
 template <class Holder>
-using ModuleOf = std::remove_reference_t<decltype(*std::declval<const Holder&>())>;
+using ModuleOf = std::remove_reference_t<decltype(*std::declval<Holder&>())>;
 
 // Adds the tensors in `value`: a tensor, an optional, a tuple, pair or array, a list or a map of
 // such. With `kMustKnow`, a class that is none of these does not compile.

@@ -9,6 +9,7 @@
 #include "convoy/base/error.h"
 #include "convoy/comm/environment.h"
 #include "convoy/device/placement.h"
+#include "convoy/device/threads.h"
 #include "convoy/launch/error_file.h"
 #include "convoy/library/internal/group_internal.h"
 
@@ -90,6 +91,7 @@ std::shared_ptr<ProcessGroup> init(const InitOptions& options) {
                "InitOptions::timeout must be at least a second, found {} s",
                options.timeout.count());
   const comm::RankEnvironment environment = comm::read_rank_environment();
+  if (environment.local_world > 1) device::share_cpu_threads(environment.local_world);
   auto internal = std::make_unique<ProcessGroup::Internal>();
   internal->local_rank = environment.local_rank;
   if (options.device != at::kCPU)

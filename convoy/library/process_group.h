@@ -74,8 +74,9 @@ struct InitOptions {
 
 // Collective. Joins the ranks that the environment names: RANK, WORLD_SIZE, LOCAL_RANK,
 // LOCAL_WORLD_SIZE, MASTER_ADDR and MASTER_PORT, as `convoy launch` and torchrun set them. Without
-// RANK and WORLD_SIZE this process is the only rank. Throws when only one of them is set, a value is
-// no number, or not all ranks come in time.
+// RANK and WORLD_SIZE this process is the only rank. Several ranks on a host share its CPUs: each
+// computes with as many threads as fall to it, or with OMP_NUM_THREADS. Throws when only one of RANK
+// and WORLD_SIZE is set, a value is no number, or not all ranks come in time.
 std::shared_ptr<ProcessGroup> init(const InitOptions& options = {});
 
 // Runs `body` and returns the exit code for main(): 0, or after an exception the code that

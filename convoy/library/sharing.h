@@ -20,7 +20,7 @@ struct ShardView {
   std::string name;            // "blocks.0.weight", as the module without Convoy names it
   std::vector<int64_t> shape;  // of the whole parameter
   int64_t begin = 0;           // of the piece in the flattened parameter
-  torch::Tensor value;         // a leaf that requires grad
+  torch::Tensor value;         // where it trains, a leaf that requires grad
 };
 
 namespace library {
@@ -29,7 +29,8 @@ class Sharing {
  public:
   virtual ~Sharing() = default;
   virtual ProcessGroup& group() = 0;
-  virtual std::vector<ShardView> shards() = 0;
+  // What this rank holds of all parameters, frozen ones too.
+  virtual std::vector<ShardView> stored_shards() = 0;
   virtual torch::OrderedDict<std::string, torch::Tensor> buffers() = 0;
   virtual bool replicated() const = 0;  // every rank holds every parameter
   virtual void set_synchronised(bool synchronised) = 0;

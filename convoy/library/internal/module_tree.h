@@ -31,7 +31,8 @@ ModuleTree tree_of(torch::nn::Module& module);
 // The parameters of all units, in the order of the tree.
 std::vector<nn::NamedTensor> parameters_of(torch::nn::Module& module);
 
-// Throws ConfigError naming the first that lies on another device than the group's.
-void check_device(const std::vector<nn::NamedTensor>& tensors, at::Device device);
+// Throws ConfigError naming the first that lies on another device than the group's, or whose values
+// a FullyShardedDataParallel has taken.
+void check_usable(const std::vector<nn::NamedTensor>& tensors, at::Device device);
 
 }  // namespace convoy::library
