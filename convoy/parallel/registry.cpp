@@ -19,13 +19,15 @@ std::vector<at::Tensor> gradients_of(const std::vector<ParameterShard>& shards) 
   return gradients;
 }
 
+std::string strategy_name(const std::string& name) { return name == "fsdp" ? "zero3" : name; }
+
 bool shards_values(const settings::ParallelSettings& settings) {
-  return settings.strategy == "zero3";
+  return strategy_name(settings.strategy) == "zero3";
 }
 
 std::unique_ptr<Strategy> make_strategy(const settings::ParallelSettings& settings,
                                         comm::Group& group) {
-  std::string name = settings.strategy;
+  std::string name = strategy_name(settings.strategy);
   if (name == "auto") name = group.size() > 1 ? "ddp" : "none";
   if (name == "none") return std::make_unique<Replicate>(group);
   // dp is ddp whose ranks are threads: parallel/dp/replicas.h.
@@ -38,7 +40,7 @@ std::unique_ptr<Strategy> make_strategy(const settings::ParallelSettings& settin
   if (const auto level = levels.find(name); level != levels.end())
     return std::make_unique<Sharded>(group, level->second, settings.keep_whole_below);
   throw ConfigError(fmt::format(
-      "parallel.strategy must be auto, none, dp, ddp, zero1, zero2 or zero3, found `{}`", name));
+      "parallel.strategy must be auto, none, dp, ddp, zero1, zero2, zero3 or fsdp, found `{}`", name));
 }
 
 }  // namespace convoy::parallel

@@ -78,7 +78,7 @@ BenchTrain::BenchTrain(const settings::BenchFlags& common, const settings::Bench
       share_(share),
       grad_accum_(accumulation(flags, share.size())) {
   settings::ParallelSettings parallel;
-  parallel.strategy = flags.strategy;
+  parallel.strategy = parallel::strategy_name(flags.strategy);
   if (flags.strategy == "auto") parallel.strategy = share.size() > 1 ? "ddp" : "none";
   const bool deferred = parallel::shards_values(parallel);
   model_ = bench_model(common, share.placement().device, deferred ? &values_ : nullptr);

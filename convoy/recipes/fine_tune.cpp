@@ -208,6 +208,7 @@ bool FineTune::may_share_values() const {
 
 // By now all that decides over memory is known, and weights that can wait are not read yet.
 void FineTune::choose_sharing() {
+  settings_.parallel.strategy = parallel::strategy_name(settings_.parallel.strategy);
   const MemoryQuestion question{
       .model = *base_->model,
       .ranks = environment_.world,

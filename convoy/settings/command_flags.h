@@ -243,7 +243,7 @@ struct BenchTrainFlags {
           "train: rows per step, over accumulation and ranks; 0 = batch x ranks")
         .at_least(0);
     visit("strategy", strategy, "train: how ranks share the work")
-        .one_of({"auto", "none", "ddp", "zero1", "zero2", "zero3"});
+        .one_of({"auto", "none", "ddp", "zero1", "zero2", "zero3", "fsdp"});
     visit("steps", steps, "train: timed steps, after one that is not").at_least(1);
     visit("recompute", recompute,
           "train: compute each block again in backward, keep its input alone");

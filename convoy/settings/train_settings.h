@@ -366,7 +366,7 @@ struct ParallelSettings {
     visit("strategy", strategy,
           "auto = ddp with more than one rank; dp: threads of one process; zero1, zero2, zero3 "
           "share optimizer states, gradients, parameters")
-        .one_of({"auto", "none", "dp", "ddp", "zero1", "zero2", "zero3"});
+        .one_of({"auto", "none", "dp", "ddp", "zero1", "zero2", "zero3", "fsdp"});
     visit("bucket_mb", bucket_mb, "gradient megabytes per all-reduce")
         .at_least(1)
         .alias_at_root("train.ddp_bucket_cap_mb");

@@ -1,14 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convoy/parallel/ddp/grad_reducer.h"
 
+#include <map>
+
 #include "convoy/base/error.h"
 #include "convoy/parallel/ddp/bucket_plan.h"
 
 namespace convoy::parallel {
 
+namespace {
+
+// Buckets with gradients of several types, split.
+std::vector<std::vector<size_t>> of_one_type(const std::vector<std::vector<size_t>>& buckets,
+                                             const std::vector<at::Tensor>& gradients) {
+  std::vector<std::vector<size_t>> split;
+  for (const std::vector<size_t>& bucket : buckets) {
+    std::map<at::ScalarType, std::vector<size_t>> by_type;
+    for (const size_t index : bucket) by_type[gradients[index].scalar_type()].push_back(index);
+    for (auto& [type, members] : by_type) split.push_back(std::move(members));
+  }
+  return split;
+}
+
+}  // namespace
+
 struct GradReducer::Bucket {
-  at::Tensor flat;  // fp32
-  at::Tensor sent;  // `flat` as it travels; itself in fp32
+  at::Tensor flat;
+  at::Tensor sent;  // `flat` as it travels; itself where the types are the same
   size_t members = 0;
   size_t pending = 0;  // members not yet ready
   std::unique_ptr<comm::Work> work;
@@ -21,7 +39,8 @@ GradReducer::GradReducer(comm::Group& group, std::vector<at::Tensor> gradients,
   std::vector<int64_t> bytes;
   for (const at::Tensor& gradient : gradients)
     bytes.push_back(static_cast<int64_t>(gradient.nbytes()));
-  for (const std::vector<size_t>& members : plan_buckets(ready_order, bytes, bucket_bytes)) {
+  for (const std::vector<size_t>& members :
+       of_one_type(plan_buckets(ready_order, bytes, bucket_bytes), gradients)) {
     Bucket& bucket = buckets_.emplace_back();
     bucket.members = bucket.pending = members.size();
     int64_t total = 0;

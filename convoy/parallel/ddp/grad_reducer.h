@@ -22,7 +22,7 @@ namespace convoy::parallel {
 
 class GradReducer {
  public:
-  // `gradients`: fp32 tensors, of the same shapes on every rank. Each keeps its values and stays
+  // `gradients`: of the same shapes and types on every rank. Each keeps its values and stays
   // the same tensor, but its storage becomes part of its bucket's. `ready_order`: every index once,
   // the same on every rank; buckets are sent in it.
   // `wire`: fp32 or bf16, in which buckets are sent and added up. `bucket_bytes` are those of fp32.

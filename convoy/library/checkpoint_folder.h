@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Checkpoints that every rank writes its part of and any number of ranks loads, whole or sharded:
+//
+//   convoy::CheckpointFolder checkpoints("runs/mnist/checkpoints", group);
+//   const auto resumed = checkpoints.load(model, optimizer);
+//   for (int64_t step = resumed ? resumed->step : 0; step < steps; ++step) {
+//     ...
+//     if (step % 100 == 99) checkpoints.save(step + 1, model, optimizer);
+//   }
+//
+// A checkpoint is a folder of safetensors files and a manifest with their sums; it appears whole or
+// not at all, and a damaged one is not loaded but the one before it.
+#pragma once
+
+#include <torch/optim/optimizer.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "convoy/library/process_group.h"
+#include "convoy/library/sharing.h"
+#include "convoy/library/zero_optimizer.h"
+
+namespace convoy {
+
+// Where a run stood.
+struct Resumed {
+  int64_t step = 0;
+  std::map<std::string, std::string> notes;  // the program's own: epoch, best accuracy
+};
+
+namespace library {
+
+// An optimizer's state as this rank has it.
+struct HeldState {
+  torch::optim::Optimizer& optimizer;
+  bool on_every_rank;  // alike; else it belongs to what this rank holds of the parameters
+};
+
+template <class Optimizer>
+HeldState held_state(ZeroOptimizer<Optimizer>& optimizer, const Sharing&) {
+  return {optimizer.own(), false};
+}
+inline HeldState held_state(torch::optim::Optimizer& optimizer, const Sharing& sharing) {
+  return {optimizer, sharing.replicated()};
+}
+
+}  // namespace library
+
+class CheckpointFolder {
+ public:
+  // `folder` is one that all ranks see; it is made. `keep`: how many checkpoints stay, at least 1.
+  CheckpointFolder(std::filesystem::path folder, std::shared_ptr<ProcessGroup> group,
+                   int64_t keep = 2);
+  ~CheckpointFolder();
+
+  // Collective. `model`: a DistributedDataParallel or FullyShardedDataParallel; `optimizer`: a
+  // torch::optim optimizer of its parameters, or a ZeroOptimizer. Parameters, buffers (rank 0's),
+  // optimizer states and options are saved. Blocks until the checkpoint is on disk.
+  template <class Model, class Optimizer>
+  void save(int64_t step, Model& model, Optimizer& optimizer,
+            const std::map<std::string, std::string>& notes = {}) {
+    save_parts(step, model.sharing(), library::held_state(optimizer, model.sharing()), notes);
+  }
+  // Collective. The newest checkpoint that is whole; nothing when there is none yet. Throws when all
+  // are damaged, or the checkpoint lacks what the model or the optimizer has, or has it in another
+  // shape.
+  template <class Model, class Optimizer>
+  std::optional<Resumed> load(Model& model, Optimizer& optimizer) {
+    return load_parts(model.sharing(), library::held_state(optimizer, model.sharing()));
+  }
+
+ private:
+  void save_parts(int64_t step, library::Sharing& sharing, library::HeldState held,
+                  const std::map<std::string, std::string>& notes);
+  std::optional<Resumed> load_parts(library::Sharing& sharing, library::HeldState held);
+
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace convoy

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Saved by some ranks in one way, gone on with by others in another: the losses are those of a run
+// that nothing broke.
+#include "convoy/library/checkpoint_folder.h"
+
+#include <gtest/gtest.h>
+#include <torch/nn/modules/container/sequential.h>
+#include <torch/optim/rmsprop.h>
+
+#include <fstream>
+
+#include "convoy/base/error.h"
+#include "convoy/library/distributed_data_parallel.h"
+#include "convoy/library/fully_sharded_data_parallel.h"
+#include "convoy/library/test_network.h"
+#include "files/temporary_folder.h"
+
+namespace convoy::library {
+namespace {
+
+using torch::optim::AdamWOptions;
+
+// A buffer that counts steps; a frozen part.
+struct RunningImpl : torch::nn::Module {
+  RunningImpl() {
+    torch::manual_seed(3);
+    body = register_module("body", torch::nn::Sequential(Unit(torch::nn::Linear(6, 11)),
+                                                         torch::nn::Linear(11, 3)));
+    frozen = register_parameter("frozen", at::randn({6, 6}), /*requires_grad=*/false);
+    steps = register_buffer("steps", at::zeros({}, at::kLong));
+  }
+  at::Tensor forward(const at::Tensor& x) {
+    if (is_training()) steps += 1;
+    return body->forward(torch::tanh(x.mm(frozen))).square().mean();
+  }
+  torch::nn::Sequential body{nullptr};
+  at::Tensor frozen, steps;
+};
+TORCH_MODULE(Running);
+
+at::Tensor rows_of(const ProcessGroup& group, int64_t step) {
+  torch::manual_seed(static_cast<uint64_t>(1000 + step));
+  const at::Tensor rows = at::randn({12, 6});
+  return rows.chunk(group.size())[static_cast<size_t>(group.rank())];
+}
+
+// Losses of the steps from where the checkpoint stands to `last`; what they end with is saved.
+template <class Model, class Optimizer>
+std::vector<double> go_on(ProcessGroup& group, CheckpointFolder& checkpoints, Running& running,
+                          Model& model, Optimizer& optimizer, int64_t last) {
+  const std::optional<Resumed> resumed = checkpoints.load(model, optimizer);
+  std::vector<double> losses;
+  for (int64_t step = resumed ? resumed->step : 0; step < last; ++step) {
+    EXPECT_EQ(running->steps.item<int64_t>(), step);
+    optimizer.zero_grad();
+    at::Tensor loss = model(rows_of(group, step));
+    loss.backward();
+    optimizer.step();
+    loss = loss.detach();
+    group.all_reduce(loss, Reduce::Mean);
+    losses.push_back(loss.item<double>());
+  }
+  if (resumed) {
+    EXPECT_EQ(resumed->notes.at("way"), std::getenv("WAY_BEFORE"));
+  }
+  checkpoints.save(last, model, optimizer, {{"way", std::getenv("WAY")}});
+  return losses;
+}
+
+std::vector<double> leg(const std::string& way, const std::string& folder, int64_t last) {
+  const auto group = init();
+  CheckpointFolder checkpoints(folder, group, 1);
+  Running running;
+  if (std::getenv("WAY_BEFORE") != nullptr) {  // what is loaded shows
+    const at::NoGradGuard no_grad;
+    for (at::Tensor& parameter : running->parameters()) parameter.fill_(7);
+  }
+  const AdamWOptions options = AdamWOptions(0.02).weight_decay(0.1).amsgrad(true);
+  if (way == "fsdp") {
+    FullyShardedDataParallel model(running, group);
+    torch::optim::AdamW optimizer(model.parameters(), options);
+    return go_on(*group, checkpoints, running, model, optimizer, last);
+  }
+  DistributedDataParallel model(running, group);
+  std::vector<at::Tensor> trained;
+  for (const at::Tensor& parameter : model.parameters())
+    if (parameter.requires_grad()) trained.push_back(parameter);
+  if (way == "zero") {
+    ZeroOptimizer<torch::optim::AdamW> optimizer(trained, group, options);
+    return go_on(*group, checkpoints, running, model, optimizer, last);
+  }
+  torch::optim::AdamW optimizer(trained, options);
+  return go_on(*group, checkpoints, running, model, optimizer, last);
+}
+
+RANK_BODY(Leg) {
+  const std::vector<double> losses =
+      leg(std::getenv("WAY"), std::getenv("FOLDER"), std::atoll(std::getenv("LAST")));
+  if (std::atoi(std::getenv("RANK")) == 0)
+    std::ofstream(std::getenv("LOSSES"), std::ios::app) << io::Json(losses).dump() << "\n";
+}
+
+std::vector<double> losses_in(const std::filesystem::path& file) {
+  std::istringstream lines(read_file(file));
+  std::vector<double> losses;
+  for (std::string line; std::getline(lines, line);)
+    for (const io::Json& loss : io::parse_json(line, "losses")) losses.push_back(loss.get<double>());
+  return losses;
+}
+
+struct Part {
+  std::string way;
+  int ranks;
+};
+
+std::vector<double> run(const std::vector<Part>& parts) {
+  const testing::TemporaryFolder folder;
+  std::map<std::string, std::string> environment = {{"FOLDER", folder.path() / "checkpoints"},
+                                                    {"LOSSES", folder.path() / "losses"}};
+  const int64_t steps = 12;
+  for (size_t index = 0; index < parts.size(); ++index) {
+    environment["WAY"] = parts[index].way;
+    environment["LAST"] =
+        std::to_string(steps * static_cast<int64_t>(index + 1) / static_cast<int64_t>(parts.size()));
+    if (index > 0) environment["WAY_BEFORE"] = parts[index - 1].way;
+    expect_all_well(start_ranks(parts[index].ranks, "Leg", {.environment = environment}));
+  }
+  return losses_in(folder.path() / "losses");
+}
+
+TEST(CheckpointFolder, GoesOnInAnyOtherWay) {
+  const std::vector<double> wanted = run({{"ddp", 1}});
+  ASSERT_EQ(wanted.size(), 12U);
+  EXPECT_LT(wanted.back(), wanted.front());
+  for (const std::vector<Part>& parts :
+       {std::vector<Part>{{"fsdp", 2}, {"fsdp", 4}, {"fsdp", 3}, {"ddp", 1}},
+        {{"ddp", 2}, {"zero", 3}, {"fsdp", 1}, {"zero", 2}}}) {
+    const std::vector<double> found = run(parts);
+    ASSERT_EQ(found.size(), wanted.size());
+    for (size_t step = 0; step < wanted.size(); ++step)
+      EXPECT_NEAR(found[step], wanted[step], 1e-5) << step;
+  }
+}
+
+// One rank; optimizers whose states differ, some saved before they have any.
+template <class Optimizer, class Options>
+void expect_same_after_load(const Options& options, int steps_before) {
+  const testing::TemporaryFolder folder;
+  const auto group = init();
+  torch::nn::Linear net(4, 3), other(4, 3);
+  DistributedDataParallel model(net, group), other_model(other, group);
+  Optimizer optimizer(model.parameters(), options), other_optimizer(other_model.parameters(), options);
+  const auto step = [&](auto& wrapped, auto& stepping, int64_t number) {
+    stepping.zero_grad();
+    torch::manual_seed(static_cast<uint64_t>(number));
+    wrapped(at::randn({5, 4})).square().sum().backward();
+    stepping.step();
+  };
+  for (int64_t number = 0; number < steps_before; ++number) step(model, optimizer, number);
+  optimizer.param_groups()[0].options().set_lr(0.0125);
+  CheckpointFolder checkpoints(folder.path() / "checkpoints", group);
+  checkpoints.save(steps_before, model, optimizer);
+  ASSERT_EQ(checkpoints.load(other_model, other_optimizer)->step, steps_before);
+  EXPECT_EQ(other_optimizer.param_groups()[0].options().get_lr(), 0.0125);
+  for (int64_t number = 10; number < 13; ++number) {
+    step(model, optimizer, number);
+    step(other_model, other_optimizer, number);
+  }
+  EXPECT_TRUE(net->weight.equal(other->weight));
+  EXPECT_TRUE(net->bias.equal(other->bias));
+}
+
+TEST(CheckpointFolder, KeepsWhatEveryOptimizerRemembers) {
+  for (const int steps_before : {0, 3}) {
+    expect_same_after_load<torch::optim::Adam>(torch::optim::AdamOptions(0.1), steps_before);
+    expect_same_after_load<torch::optim::SGD>(torch::optim::SGDOptions(0.1).momentum(0.9),
+                                              steps_before);
+    expect_same_after_load<torch::optim::RMSprop>(
+        torch::optim::RMSpropOptions(0.1).momentum(0.5).centered(true), steps_before);
+  }
+}
+
+TEST(CheckpointFolder, RefusesWhatDoesNotFit) {
+  const testing::TemporaryFolder folder;
+  const auto group = init();
+  torch::nn::Linear net(4, 3), wider(5, 3);
+  DistributedDataParallel model(net, group), other(wider, group);
+  torch::optim::SGD optimizer(model.parameters(), 0.1), other_optimizer(other.parameters(), 0.1);
+  CheckpointFolder checkpoints(folder.path(), group);
+  EXPECT_FALSE(checkpoints.load(model, optimizer));
+  checkpoints.save(1, model, optimizer);
+  try {
+    checkpoints.load(other, other_optimizer);
+    FAIL();
+  } catch (const CheckpointError& error) {
+    EXPECT_NE(std::string(error.what()).find("holds weight of shape [3, 4], the model wants [3, 5]"),
+              std::string::npos)
+        << error.what();
+  }
+  EXPECT_THROW(checkpoints.save(2, model, other_optimizer), ConfigError);
+}
+
+}  // namespace
+}  // namespace convoy::library

@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/library/data_parallel.h"
+
+#include <ATen/ATen.h>
+#include <c10/core/DeviceGuard.h>
+#include <torch/csrc/autograd/autograd.h>
+#include <torch/csrc/autograd/function.h>
+#include <torch/csrc/autograd/functions/utils.h>
+
+#include <algorithm>
+
+#include "convoy/base/error.h"
+#include "convoy/library/internal/module_tree.h"
+#include "convoy/library/internal/replica_threads.h"
+
+namespace convoy::library {
+namespace {
+
+namespace autograd = torch::autograd;
+
+using TensorLists = std::vector<std::vector<at::Tensor>>;
+
+std::vector<at::Tensor> values_of(const std::vector<nn::NamedTensor>& named) {
+  std::vector<at::Tensor> values;
+  for (const nn::NamedTensor& each : named) values.push_back(each.value);
+  return values;
+}
+
+at::Tensor as_rows(const at::Tensor& output) {
+  return output.dim() == 0 ? output.unsqueeze(0) : output;
+}
+
+// Pieces of the gradient of joined outputs, in the shapes of `outputs`.
+std::vector<at::Tensor> cut_as(const at::Tensor& gradient, const std::vector<at::Tensor>& outputs) {
+  std::vector<at::Tensor> pieces;
+  int64_t begin = 0;
+  for (const at::Tensor& output : outputs) {
+    const int64_t rows = as_rows(output).size(0);
+    pieces.push_back(gradient.narrow(0, begin, rows).reshape(output.sizes()).to(output.device()));
+    begin += rows;
+  }
+  return pieces;
+}
+
+}  // namespace
+
+struct Replicas::State {
+  State(std::vector<std::shared_ptr<torch::nn::Module>> clones, std::vector<at::Device> places)
+      : modules(std::move(clones)), devices(std::move(places)), threads(devices.size()) {
+    for (const auto& module : modules) {
+      parameters.push_back(values_of(parameters_of(*module)));
+      buffers.push_back(values_of(tree_of(*module).buffers));
+    }
+    check_usable(parameters_of(*modules[0]), devices[0]);
+    for (size_t replica = 1; replica < modules.size(); ++replica)
+      if (devices[replica] == devices[0]) share_values(replica);
+    copied_versions.assign(parameters[0].size(), -1);
+  }
+
+  // Gradients stay apart: backward passes add to them at the same time.
+  void share_values(size_t replica) {
+    for (size_t index = 0; index < parameters[0].size(); ++index)
+      parameters[replica][index].set_data(parameters[0][index].variable_data());
+  }
+
+  void refresh() {
+    const at::NoGradGuard no_grad;
+    for (size_t index = 0; index < parameters[0].size(); ++index) {
+      const auto version = static_cast<int64_t>(parameters[0][index]._version());
+      if (version == copied_versions[index]) continue;
+      copied_versions[index] = version;
+      for (size_t replica = 1; replica < modules.size(); ++replica)
+        if (devices[replica] != devices[0])
+          parameters[replica][index].copy_(parameters[0][index], /*non_blocking=*/true);
+    }
+    for (size_t replica = 1; replica < modules.size(); ++replica) {
+      for (size_t index = 0; index < buffers[0].size(); ++index)
+        buffers[replica][index].variable_data().copy_(buffers[0][index]);
+      if (modules[replica]->is_training() != modules[0]->is_training())
+        modules[replica]->train(modules[0]->is_training());
+    }
+  }
+
+  // Backward of the replicas at once; then their gradients, pairwise.
+  void backward(const TensorLists& outputs, const TensorLists& gradients) {
+    threads.run(outputs.size(), [&](size_t replica) {
+      const c10::DeviceGuard guard(devices[replica]);
+      std::vector<at::Tensor> roots, seeds;
+      for (size_t index = 0; index < outputs[replica].size(); ++index) {
+        if (!gradients[replica][index].defined() || !outputs[replica][index].requires_grad())
+          continue;
+        roots.push_back(outputs[replica][index]);
+        seeds.push_back(gradients[replica][index]);
+      }
+      if (!roots.empty()) autograd::backward(roots, seeds);
+    });
+    const size_t count = outputs.size();
+    threads.run(count, [&](size_t thread) {
+      for (size_t index = thread; index < parameters[0].size(); index += count) add_up(index);
+    });
+  }
+
+  void add_up(size_t index) {
+    const at::NoGradGuard no_grad;
+    const size_t count = parameters.size();
+    for (size_t stride = 1; stride < count; stride *= 2) {
+      for (size_t left = 0; left + stride < count; left += 2 * stride) {
+        at::Tensor& sum = parameters[left][index].mutable_grad();
+        at::Tensor& other = parameters[left + stride][index].mutable_grad();
+        if (!other.defined()) continue;
+        if (sum.defined())
+          sum.add_(other.to(sum.device()));
+        else
+          sum = other.to(parameters[left][index].device());
+        other = at::Tensor();
+      }
+    }
+  }
+
+  std::vector<std::shared_ptr<torch::nn::Module>> modules;
+  std::vector<at::Device> devices;
+  TensorLists parameters, buffers;       // by replica
+  std::vector<int64_t> copied_versions;  // of the module's parameters, on other devices
+  ReplicaThreads threads;
+};
+
+namespace {
+
+// The replicas' graphs as one node: nothing of a graph sees them, so their backward passes need not
+// take turns on the one thread that autograd has for a CPU.
+template <class Backward>
+class JoinedGraphs : public autograd::Node {
+ public:
+  JoinedGraphs(Backward backward, TensorLists leaves, TensorLists outputs,
+               const std::vector<at::Tensor*>& inputs)
+      : backward_(std::move(backward)), leaves_(std::move(leaves)), outputs_(std::move(outputs)) {
+    for (const at::Tensor* input : inputs)
+      add_next_edge(input->defined() && input->requires_grad()
+                        ? autograd::impl::gradient_edge(*input)
+                        : autograd::Edge());
+  }
+
+  autograd::variable_list apply(autograd::variable_list&& joined) override {
+    CONVOY_CHECK(!outputs_.empty(), ConfigError,
+                 "backward through a DataParallel a second time: its graph is gone");
+    TensorLists gradients(outputs_.size(), std::vector<at::Tensor>(outputs_[0].size()));
+    for (size_t at = 0; at < joined.size(); ++at) {
+      if (!joined[at].defined()) continue;
+      std::vector<at::Tensor> outputs;
+      for (const auto& of_replica : outputs_) outputs.push_back(of_replica[at]);
+      const std::vector<at::Tensor> pieces = cut_as(joined[at], outputs);
+      for (size_t replica = 0; replica < pieces.size(); ++replica)
+        gradients[replica][at] = pieces[replica];
+    }
+    backward_(outputs_, gradients);
+    return input_gradients();
+  }
+
+  void release_variables() override { outputs_.clear(); }
+
+ private:
+  autograd::variable_list input_gradients() const {
+    autograd::variable_list gradients(num_outputs());
+    for (size_t input = 0; input < num_outputs(); ++input) {
+      if (!task_should_compute_output(input)) continue;
+      std::vector<at::Tensor> pieces;
+      for (const auto& of_replica : leaves_) {
+        const at::Tensor& leaf = of_replica[input];
+        pieces.push_back(leaf.grad().defined() ? leaf.grad() : at::zeros_like(leaf));
+        pieces.back() = pieces.back().to(leaves_[0][input].device());
+      }
+      gradients[input] = at::cat(pieces);
+    }
+    return gradients;
+  }
+
+  Backward backward_;
+  TensorLists leaves_;   // the replicas' inputs
+  TensorLists outputs_;  // by replica, as many as are joined
+};
+
+}  // namespace
+
+Replicas::Replicas(std::vector<std::shared_ptr<torch::nn::Module>> modules,
+                   std::vector<at::Device> devices)
+    : state_(std::make_shared<State>(std::move(modules), std::move(devices))) {}
+Replicas::~Replicas() = default;
+
+TensorLists Replicas::deal(const std::vector<at::Tensor*>& inputs) {
+  state_->refresh();
+  std::optional<int64_t> rows;
+  for (const at::Tensor* input : inputs) {
+    if (!input->defined() || input->dim() == 0) continue;
+    CONVOY_CHECK(!rows || *rows == input->size(0), ConfigError,
+                 "DataParallel deals rows: all tensors must have the same number, found {} and {}",
+                 *rows, input->size(0));
+    rows = input->size(0);
+  }
+  CONVOY_CHECK(rows && *rows > 0, ConfigError,
+               "DataParallel deals the rows of its arguments, but there are none");
+  const auto count = static_cast<size_t>(
+      std::min(*rows, static_cast<int64_t>(state_->devices.size())));
+  TensorLists dealt(count);
+  for (const at::Tensor* input : inputs) {
+    const bool is_cut = input->defined() && input->dim() > 0;
+    const std::vector<at::Tensor> pieces =
+        is_cut ? input->detach().tensor_split(static_cast<int64_t>(count), 0)
+               : std::vector<at::Tensor>(count, input->defined() ? input->detach() : *input);
+    for (size_t replica = 0; replica < count; ++replica) {
+      at::Tensor piece = pieces[replica];
+      if (piece.defined()) piece = piece.to(state_->devices[replica]);
+      if (at::GradMode::is_enabled() && is_cut && input->requires_grad()) piece.requires_grad_();
+      dealt[replica].push_back(piece);
+    }
+  }
+  return dealt;
+}
+
+void Replicas::run(size_t count, const std::function<void(size_t)>& body) {
+  state_->threads.run(count, [&](size_t replica) {
+    const c10::DeviceGuard guard(state_->devices[replica]);
+    body(replica);
+  });
+}
+
+void Replicas::join(const std::vector<at::Tensor*>& inputs, const TensorLists& dealt,
+                    const TensorLists& outputs, const std::vector<at::Tensor*>& joined) {
+  bool records = false;
+  {
+    const at::NoGradGuard no_grad;
+    for (size_t at = 0; at < joined.size(); ++at) {
+      std::vector<at::Tensor> pieces;
+      for (const auto& of_replica : outputs) {
+        CONVOY_CHECK(of_replica.size() == joined.size(), ConfigError,
+                     "the replicas return {} and {} tensors: they can not be joined",
+                     joined.size(), of_replica.size());
+        records = records || of_replica[at].requires_grad();
+        pieces.push_back(as_rows(of_replica[at].detach()).to(state_->devices[0]));
+      }
+      *joined[at] = at::cat(pieces);
+    }
+  }
+  if (!records || !at::GradMode::is_enabled()) return;
+  const auto backward = [state = state_](const TensorLists& roots, const TensorLists& gradients) {
+    state->backward(roots, gradients);
+  };
+  const std::shared_ptr<autograd::Node> node(
+      new JoinedGraphs<decltype(backward)>(backward, dealt, outputs, inputs),
+      autograd::deleteNode);
+  for (at::Tensor* tensor : joined) autograd::set_history(*tensor, node);
+}
+
+void Replicas::train(bool on) {
+  for (const auto& module : state_->modules) module->train(on);
+}
+
+std::vector<std::shared_ptr<torch::nn::Module>> replicas_of(
+    const std::shared_ptr<torch::nn::Module>& module, const std::vector<at::Device>& devices) {
+  CONVOY_CHECK(!devices.empty(), ConfigError, "DataParallel was given no device");
+  std::vector<std::shared_ptr<torch::nn::Module>> replicas = {module};
+  for (size_t replica = 1; replica < devices.size(); ++replica)
+    replicas.push_back(module->clone(devices[replica]));
+  return replicas;
+}
+
+}  // namespace convoy::library

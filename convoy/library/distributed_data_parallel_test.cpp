@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Against curves that PyTorch's DDP and ZeroRedundancyOptimizer gave, and against arithmetic.
+#include "convoy/library/distributed_data_parallel.h"
+
+#include <gtest/gtest.h>
+#include <torch/nn/modules/container/sequential.h>
+#include <torch/nn/utils/clip_grad.h>
+
+#include "convoy/base/error.h"
+#include "convoy/library/test_network.h"
+#include "convoy/library/zero_optimizer.h"
+
+namespace convoy::library {
+namespace {
+
+using torch::optim::AdamOptions;
+using torch::optim::AdamWOptions;
+using torch::optim::SGDOptions;
+
+// Ranks begin with other weights; construction makes them rank 0's.
+Network golden_network(ProcessGroup& group) {
+  torch::manual_seed(static_cast<uint64_t>(group.rank()));
+  Network network;
+  if (group.rank() == 0) Golden().load_into(network);
+  return network;
+}
+
+template <class Optimizer, class Options>
+std::vector<double> train(ProcessGroup& group, DistributedDataParallel<Network>& model,
+                          const Options& options, int64_t micro_batches = 1, double clip = 0) {
+  Optimizer optimizer(model.parameters(), options);
+  return curve_of(
+      group, model, micro_batches, [&] { optimizer.zero_grad(); },
+      [&] {
+        if (clip > 0) torch::nn::utils::clip_grad_norm_(model.parameters(), clip);
+        optimizer.step();
+      });
+}
+
+RANK_BODY(DdpCurves) {
+  const auto group = init();
+  for (const bool view : {false, true}) {
+    for (const double bucket_cap_mb : {25.0, 0.001}) {
+      SCOPED_TRACE(fmt::format("bucket view {}, {} MiB", view, bucket_cap_mb));
+      const DataParallelOptions options{.bucket_cap_mb = bucket_cap_mb,
+                                        .gradient_as_bucket_view = view};
+      const auto model = [&] {
+        return DistributedDataParallel(golden_network(*group), group, options);
+      };
+      auto first = model();
+      expect_curve(train<torch::optim::Adam>(*group, first, AdamOptions(3e-3)), "ddp_adam");
+      auto second = model();
+      expect_curve(
+          train<torch::optim::SGD>(*group, second, SGDOptions(0.05).momentum(0.9).nesterov(true), 2),
+          "ddp_sgd_accumulated");
+      auto third = model();
+      expect_curve(train<torch::optim::AdamW>(*group, third,
+                                              AdamWOptions(3e-3).weight_decay(0.1), 1, 0.5),
+                   "ddp_adamw_clipped");
+    }
+  }
+}
+TEST(DistributedDataParallel, LossCurvesArePyTorchs) {
+  expect_all_well(start_ranks(2, "DdpCurves"));
+}
+
+RANK_BODY(ZeroCurve) {
+  const auto group = init();
+  DistributedDataParallel model(golden_network(*group), group);
+  ZeroOptimizer<torch::optim::Adam> optimizer(model.parameters(), group, AdamOptions(3e-3));
+  expect_curve(curve_of(
+                   *group, model, 1, [&] { optimizer.zero_grad(); }, [&] { optimizer.step(); }),
+               "zero_adam");
+  EXPECT_GT(optimizer.own().state().size(), 3U);
+  EXPECT_LT(optimizer.own().state().size(), model.parameters().size() - 3);
+  at::Tensor states = at::full({}, static_cast<int64_t>(optimizer.own().state().size()), at::kLong);
+  group->all_reduce(states);
+  EXPECT_EQ(states.item<int64_t>(), static_cast<int64_t>(model.parameters().size()));
+}
+TEST(ZeroOptimizer, LossCurveIsPyTorchs) { expect_all_well(start_ranks(2, "ZeroCurve")); }
+
+RANK_BODY(ZeroGroups) {
+  const auto group = init();
+  torch::manual_seed(1);
+  torch::nn::Sequential plain(torch::nn::Linear(3, 7), torch::nn::Linear(7, 2));
+  torch::manual_seed(1);
+  torch::nn::Sequential shared(torch::nn::Linear(3, 7), torch::nn::Linear(7, 2));
+  const auto groups_of = [](torch::nn::Sequential& net) {
+    const auto all = net->parameters();
+    std::vector<torch::optim::OptimizerParamGroup> groups;
+    groups.emplace_back(std::vector<at::Tensor>{all[0], all[2]},
+                        std::make_unique<AdamWOptions>(AdamWOptions(0.1).weight_decay(0.5)));
+    groups.emplace_back(std::vector<at::Tensor>{all[1], all[3]});
+    return groups;
+  };
+  torch::optim::AdamW alone(groups_of(plain), AdamWOptions(0.01));
+  ZeroOptimizer<torch::optim::AdamW> zero(groups_of(shared), group, AdamWOptions(0.01));
+  for (int step = 0; step < 3; ++step) {
+    for (auto* net : {&plain, &shared}) {
+      (*net)->zero_grad();
+      (*net)->forward(at::ones({2, 3})).sum().backward();
+    }
+    alone.step();
+    zero.step();
+  }
+  for (size_t index = 0; index < 4; ++index)
+    EXPECT_TRUE(shared->parameters()[index].equal(plain->parameters()[index])) << index;
+}
+TEST(ZeroOptimizer, KeepsOptionsOfGroups) { expect_all_well(start_ranks(3, "ZeroGroups")); }
+
+// Parameters of several types; one of no dimension; one used twice.
+struct MixedImpl : torch::nn::Module {
+  MixedImpl() {
+    single = register_parameter("single", at::randn({4, 3}));
+    wide = register_parameter("wide", at::randn({3}, at::kDouble));
+    half = register_parameter("half", at::randn({3}).to(at::kBFloat16));
+    scale = register_parameter("scale", at::randn({}));
+    frozen = register_parameter("frozen", at::randn({3}), /*requires_grad=*/false);
+    unused = register_parameter("unused", at::randn({5}));
+    counts = register_buffer("counts", at::zeros({2}, at::kLong));
+    flag = register_buffer("flag", at::zeros({1}));
+  }
+  at::Tensor forward(const at::Tensor& x, bool with_unused) {
+    counts += 1;
+    at::Tensor y = x.mm(single).to(at::kDouble) * wide + half.to(at::kDouble) * frozen;
+    y = y * scale + scale;
+    return with_unused ? y.sum() + unused.sum() : y.sum();
+  }
+  at::Tensor single, wide, half, scale, frozen, unused, counts, flag;
+};
+TORCH_MODULE(Mixed);
+
+at::Tensor rows_of(int64_t rank) {
+  return at::arange(8, at::kFloat).view({2, 4}) / 8 + static_cast<double>(rank);
+}
+
+// What a rank alone gets for the rows of `rank`.
+std::vector<at::Tensor> local_gradients(Mixed& mixed, int64_t rank, bool with_unused) {
+  std::vector<at::Tensor> trained;
+  for (const at::Tensor& parameter : mixed->parameters())
+    if (parameter.requires_grad()) trained.push_back(parameter);
+  return torch::autograd::grad({mixed->forward(rows_of(rank), with_unused)}, trained, {},
+                               std::nullopt, false, /*allow_unused=*/true);
+}
+
+void expect_mean_gradients(Mixed& mixed, const std::vector<std::vector<at::Tensor>>& by_rank) {
+  size_t index = 0;
+  for (const auto& item : mixed->named_parameters()) {
+    if (!item.value().requires_grad()) continue;
+    at::Tensor mean = at::zeros_like(item.value(), at::kDouble);
+    bool any = false;
+    for (const std::vector<at::Tensor>& gradients : by_rank) {
+      any = any || gradients[index].defined();
+      if (gradients[index].defined()) mean += gradients[index].to(at::kDouble);
+    }
+    mean /= static_cast<double>(by_rank.size());
+    const at::Tensor& found = item.value().grad();
+    ASSERT_EQ(found.defined(), any) << item.key();
+    if (any) {
+      EXPECT_EQ(found.scalar_type(), item.value().scalar_type());
+      EXPECT_TRUE(at::allclose(found.to(at::kDouble), mean,
+                               found.scalar_type() == at::kBFloat16 ? 2e-2 : 1e-6, 1e-6))
+          << item.key() << "\n" << found << "\n" << mean;
+    }
+    ++index;
+  }
+}
+
+RANK_BODY(MeansOfEveryType) {
+  const auto group = init();
+  for (const bool view : {false, true}) {
+    torch::manual_seed(static_cast<uint64_t>(group->rank()));
+    Mixed mixed;
+    mixed->counts += group->rank();
+    DistributedDataParallel model(
+        mixed, group, {.find_unused_parameters = true, .gradient_as_bucket_view = view});
+    EXPECT_TRUE(mixed->counts.equal(at::zeros({2}, at::kLong)));
+    // The last rank alone uses `unused`, in every other step; in the others nobody does.
+    for (int step = 0; step < 4; ++step) {
+      std::vector<std::vector<at::Tensor>> by_rank;
+      for (int rank = 0; rank < group->size(); ++rank)
+        by_rank.push_back(
+            local_gradients(mixed, rank, step % 2 == 1 && rank + 1 == group->size()));
+      mixed->zero_grad();
+      model(rows_of(group->rank()), step % 2 == 1 && group->rank() + 1 == group->size()).backward();
+      expect_mean_gradients(mixed, by_rank);
+      // Without zeroing: what was there stays, as a mean that all ranks have.
+      const at::Tensor before = mixed->single.grad().clone();
+      model(rows_of(group->rank()), false).backward();
+      EXPECT_TRUE(at::allclose(mixed->single.grad(), 2 * before));
+    }
+  }
+}
+TEST(DistributedDataParallel, MeansOnOneRank) { expect_all_well(start_ranks(1, "MeansOfEveryType")); }
+TEST(DistributedDataParallel, MeansOnTwoRanks) { expect_all_well(start_ranks(2, "MeansOfEveryType")); }
+TEST(DistributedDataParallel, MeansOnThreeRanks) {
+  expect_all_well(start_ranks(3, "MeansOfEveryType"));
+}
+
+RANK_BODY(NoSyncKeepsLocal) {
+  const auto group = init();
+  torch::manual_seed(1);
+  Mixed mixed;
+  DistributedDataParallel model(mixed, group, {.find_unused_parameters = true});
+  const at::Tensor own = local_gradients(mixed, group->rank(), false)[0];
+  {
+    const NoSync unsynchronised = model.no_sync();
+    model(rows_of(group->rank()), false).backward();
+    EXPECT_TRUE(mixed->single.grad().allclose(own));
+    model(rows_of(group->rank()), false).backward();
+    EXPECT_TRUE(mixed->single.grad().allclose(2 * own));
+  }
+  model(rows_of(group->rank()), false).backward();
+  const at::Tensor mean =
+      (local_gradients(mixed, 0, false)[0] + local_gradients(mixed, 1, false)[0]) / 2;
+  EXPECT_TRUE(mixed->single.grad().allclose(3 * mean));
+}
+TEST(DistributedDataParallel, NoSyncAddsUpOnTheRank) {
+  expect_all_well(start_ranks(2, "NoSyncKeepsLocal"));
+}
+
+RANK_BODY(Buffers) {
+  const auto group = init();
+  for (const bool broadcast : {true, false}) {
+    Mixed mixed;
+    DistributedDataParallel model(
+        mixed, group, {.broadcast_buffers = broadcast, .find_unused_parameters = true});
+    mixed->flag.fill_(group->rank() + 1);
+    mixed->counts.fill_(10 * group->rank());
+    {
+      const at::NoGradGuard no_grad;
+      model(rows_of(0), false);  // an evaluation is no collective
+    }
+    EXPECT_EQ(mixed->flag.item<float>(), static_cast<float>(group->rank() + 1));
+    model(rows_of(0), false);
+    const int64_t origin = broadcast ? 0 : group->rank();
+    EXPECT_EQ(mixed->flag.item<float>(), static_cast<float>(origin + 1));
+    EXPECT_EQ(mixed->counts[1].item<int64_t>(), 10 * origin + 2);
+    model.broadcast_buffers();
+    EXPECT_EQ(mixed->flag.item<float>(), 1);
+  }
+}
+TEST(DistributedDataParallel, BuffersAreRankZeros) { expect_all_well(start_ranks(2, "Buffers")); }
+
+RANK_BODY(LeavesParametersOut) {
+  const auto group = init();
+  Mixed mixed;
+  DistributedDataParallel model(mixed, group);
+  model(rows_of(0), true).backward();
+  model(rows_of(0), group->rank() == 0).backward();
+}
+TEST(DistributedDataParallel, UnusedParameterIsNamed) {
+  const auto results = start_ranks(2, "LeavesParametersOut");
+  EXPECT_EQ(results[1].exit_code, 2) << results[1].output;
+  EXPECT_NE(results[1].output.find("backward has left 1 of 5 parameters out: unused"),
+            std::string::npos)
+      << results[1].output;
+  EXPECT_NE(results[1].output.find("find_unused_parameters"), std::string::npos);
+  EXPECT_EQ(results[0].exit_code, 13) << results[0].output;
+}
+
+RANK_BODY(OtherShape) {
+  const auto group = init();
+  torch::nn::Sequential net(torch::nn::Linear(3, 4), torch::nn::Linear(4, 2 + group->rank()));
+  DistributedDataParallel model(net, group);
+}
+TEST(DistributedDataParallel, OtherShapeIsNamed) {
+  for (const auto& result : start_ranks(2, "OtherShape")) {
+    EXPECT_EQ(result.exit_code, 2) << result.output;
+    EXPECT_NE(result.output.find("rank 0 has `1.weight [2, 4] fp32` where rank 1 has "
+                                 "`1.weight [3, 4] fp32`"),
+              std::string::npos)
+        << result.output;
+  }
+}
+
+RANK_BODY(ThrowsInBackward) {
+  const auto group = init();
+  Mixed mixed;
+  DistributedDataParallel model(mixed, group, {.find_unused_parameters = true});
+  if (group->rank() == 1)
+    mixed->wide.register_hook([](at::Tensor) -> at::Tensor { throw NumericError("planted"); });
+  model(rows_of(0), true).backward();
+}
+TEST(DistributedDataParallel, RankThatThrowsEndsAll) {
+  const auto results = start_ranks(2, "ThrowsInBackward");
+  EXPECT_EQ(results[1].exit_code, 15) << results[1].output;
+  EXPECT_EQ(results[0].exit_code, 13) << results[0].output;
+}
+
+TEST(DistributedDataParallel, NothingToTrainIsRefused) {
+  EXPECT_THROW(DistributedDataParallel(torch::nn::Linear(1, 1), nullptr), ConfigError);
+  const auto alone = init();
+  torch::nn::Linear frozen(2, 2);
+  for (at::Tensor& parameter : frozen->parameters()) parameter.requires_grad_(false);
+  EXPECT_THROW(DistributedDataParallel(frozen, alone), ConfigError);
+  EXPECT_THROW(DistributedDataParallel(torch::nn::Linear(1, 1), alone, {.bucket_cap_mb = 0}),
+               ConfigError);
+}
+
+// A shared_ptr is a holder too; the wrapped module's hooks go with the wrapper.
+TEST(DistributedDataParallel, LeavesThePlainModuleBehind) {
+  const auto net = std::make_shared<torch::nn::LinearImpl>(2, 1);
+  {
+    DistributedDataParallel model(net, init());
+    model->forward(at::ones({1, 2})).sum().backward();
+    EXPECT_TRUE(net->weight.grad().equal(at::ones({1, 2})));
+    EXPECT_EQ(model.named_parameters().size(), 2U);
+  }
+  net->zero_grad();
+  net->forward(at::ones({1, 2})).sum().backward();
+  EXPECT_TRUE(net->weight.grad().equal(at::ones({1, 2})));
+}
+
+}  // namespace
+}  // namespace convoy::library

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which rows of a data set are this rank's, with the same indices as
+// torch.utils.data.DistributedSampler of PyTorch 2.11 for the same size, seed and epoch. A sampler
+// for torch::data::make_data_loader, which takes a copy: copies share their epoch.
+//
+//   convoy::DistributedSampler sampler(size, *group);
+//   auto loader = torch::data::make_data_loader(dataset, sampler, batch_size);
+//   for (int epoch = 0; epoch < epochs; ++epoch) {
+//     sampler.set_epoch(epoch);
+//     for (auto& batch : *loader) ...
+//   }
+#pragma once
+
+#include <torch/data/samplers/base.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "convoy/library/process_group.h"
+
+namespace convoy {
+
+struct DistributedSamplerOptions {
+  bool shuffle = true;
+  uint64_t seed = 0;
+  // Where ranks do not divide the rows: false repeats the first ones, true leaves the last ones out.
+  bool drop_last = false;
+};
+
+class DistributedSampler : public torch::data::samplers::Sampler<> {
+ public:
+  DistributedSampler(size_t num_rows, const ProcessGroup& group,
+                     DistributedSamplerOptions options = {});
+  // The share of rank `rank` of `num_ranks`.
+  DistributedSampler(size_t num_rows, int num_ranks, int rank,
+                     DistributedSamplerOptions options = {});
+
+  // Another order from the next pass over the rows on; of all copies. The same on every rank.
+  void set_epoch(int64_t epoch) { *epoch_ = epoch; }
+  int64_t epoch() const { return *epoch_; }
+  size_t rows_of_rank() const;  // equal on every rank
+  std::vector<size_t> indices() const;  // of this rank, in the order of the epoch
+
+  // As a data loader calls them: a pass over the rows begins, of `new_size` rows if it says so.
+  void reset(std::optional<size_t> new_size = std::nullopt) override;
+  std::optional<std::vector<size_t>> next(size_t batch_size) override;
+  // The epoch and how far this pass has come.
+  void save(torch::serialize::OutputArchive& archive) const override;
+  void load(torch::serialize::InputArchive& archive) override;
+
+ private:
+  size_t num_rows_;
+  size_t num_ranks_;
+  size_t rank_;
+  DistributedSamplerOptions options_;
+  std::shared_ptr<int64_t> epoch_;
+  std::vector<size_t> order_;  // of this pass
+  size_t handed_out_ = 0;
+};
+
+}  // namespace convoy

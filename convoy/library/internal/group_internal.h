@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What is behind convoy::ProcessGroup, for the sources of this layer.
+#pragma once
+
+#include <memory>
+
+#include "convoy/comm/group.h"
+#include "convoy/library/process_group.h"
+
+namespace convoy {
+
+struct ProcessGroup::Internal {
+  std::unique_ptr<comm::Group> group;
+  int local_rank = 0;
+  at::Device device = at::kCPU;
+};
+
+namespace library {
+
+inline comm::Group& ranks_of(ProcessGroup& group) { return *group.internal().group; }
+
+// `group`, unless it is null: throws ConfigError.
+std::shared_ptr<ProcessGroup> required(std::shared_ptr<ProcessGroup> group);
+
+}  // namespace library
+}  // namespace convoy

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The parameters of a module by the names they have where no convoy::Unit wraps anything.
+#pragma once
+
+#include <torch/nn/module.h>
+
+#include <string>
+#include <vector>
+
+#include "convoy/library/unit.h"
+#include "convoy/nn/named_tensor.h"
+
+namespace convoy::library {
+
+// A part of the tree: what is in it and in no unit below it.
+struct TreeUnit {
+  std::string name;
+  UnitCore* core = nullptr;  // null: what no unit wraps
+  std::vector<nn::NamedTensor> parameters = {};
+};
+
+struct ModuleTree {
+  std::vector<TreeUnit> units;  // the first is what no unit wraps, the others in their order
+  std::vector<nn::NamedTensor> buffers;
+};
+
+// A tensor that has several names is listed once, by the first, in the outermost of its units.
+ModuleTree tree_of(torch::nn::Module& module);
+
+// The parameters of all units, in the order of the tree.
+std::vector<nn::NamedTensor> parameters_of(torch::nn::Module& module);
+
+// Throws ConfigError naming the first that lies on another device than the group's, or whose values
+// a FullyShardedDataParallel has taken.
+void check_usable(const std::vector<nn::NamedTensor>& tensors, at::Device device);
+
+}  // namespace convoy::library

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What any torch::optim optimizer remembers, by the names of its parameters. LibTorch tells it only
+// as an archive, whose keys are addresses.
+#pragma once
+
+#include <torch/optim/optimizer.h>
+
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "convoy/io/json_text.h"
+
+namespace convoy::library {
+
+// Of one parameter: tensors ("exp_avg"), and numbers ("step").
+struct ParameterMemory {
+  std::map<std::string, at::Tensor> tensors;
+  io::Json numbers = io::Json::object();
+};
+
+struct OptimizerMemory {
+  std::map<std::string, ParameterMemory> by_name;
+  io::Json options = io::Json::array();  // of each group: {"lr": 0.1, "betas": [0.9, 0.999]}
+};
+
+// The name of a parameter of the optimizer; throws ConfigError for one that is not the model's.
+using NameOf = std::function<std::string(const at::Tensor& parameter)>;
+
+OptimizerMemory memory_of(const torch::optim::Optimizer& optimizer, const NameOf& name_of);
+
+// The reverse: `memory` holds an entry for each parameter that has a state, and the options of as
+// many groups as the optimizer has.
+void remember(torch::optim::Optimizer& optimizer, const OptimizerMemory& memory,
+              const NameOf& name_of);
+
+}  // namespace convoy::library

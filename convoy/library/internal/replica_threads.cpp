@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/library/internal/replica_threads.h"
+
+#include <ATen/Parallel.h>
+#include <ATen/ThreadLocalState.h>
+#include <omp.h>
+
+#include <algorithm>
+
+#include "convoy/base/quiet_thread.h"
+
+namespace convoy::library {
+
+ReplicaThreads::ReplicaThreads(size_t count) : errors_(count) {
+  const int share = std::max(1, at::get_num_threads() / static_cast<int>(count));
+  for (size_t thread = 0; thread < count; ++thread)
+    threads_.push_back(quiet_thread([this, thread, share] { serve(thread, share); }));
+}
+
+ReplicaThreads::~ReplicaThreads() {
+  {
+    const std::lock_guard lock(mutex_);
+    ends_ = true;
+  }
+  changed_.notify_all();
+  for (std::thread& thread : threads_) thread.join();
+}
+
+void ReplicaThreads::run(size_t count, const std::function<void(size_t)>& body) {
+  const at::ThreadLocalState modes;
+  const std::function<void(size_t)> in_modes = [&](size_t thread) {
+    const at::ThreadLocalStateGuard guard(modes);
+    body(thread);
+  };
+  std::unique_lock lock(mutex_);
+  std::fill(errors_.begin(), errors_.end(), nullptr);
+  body_ = &in_modes;
+  wanted_ = running_ = count;
+  ++round_;
+  changed_.notify_all();
+  changed_.wait(lock, [&] { return running_ == 0; });
+  for (const std::exception_ptr& error : errors_)
+    if (error) std::rethrow_exception(error);
+}
+
+// OpenMP keeps the number of threads by thread: at::set_num_threads would set that of all.
+void ReplicaThreads::serve(size_t thread, int operator_threads) {
+  omp_set_num_threads(operator_threads);
+  size_t served = 0;
+  std::unique_lock lock(mutex_);
+  while (true) {
+    changed_.wait(lock, [&] { return ends_ || round_ != served; });
+    if (ends_) return;
+    served = round_;
+    if (thread >= wanted_) continue;
+    const std::function<void(size_t)>& body = *body_;
+    lock.unlock();
+    std::exception_ptr error;
+    try {
+      body(thread);
+    } catch (...) {
+      error = std::current_exception();
+    }
+    lock.lock();
+    errors_[thread] = error;
+    if (--running_ == 0) changed_.notify_all();
+  }
+}
+
+}  // namespace convoy::library

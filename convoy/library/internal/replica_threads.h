@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A thread for each replica, which stays.
+#pragma once
+
+#include <condition_variable>
+#include <cstddef>
+#include <exception>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace convoy::library {
+
+class ReplicaThreads {
+ public:
+  // Each computes with its share of the threads that the caller's operators take.
+  explicit ReplicaThreads(size_t count);
+  ~ReplicaThreads();
+  ReplicaThreads(const ReplicaThreads&) = delete;
+  ReplicaThreads& operator=(const ReplicaThreads&) = delete;
+
+  // Runs body(thread) on the first `count` threads, in the caller's modes of LibTorch (gradients,
+  // autocast). Blocks until all are done; throws what the first of them threw.
+  void run(size_t count, const std::function<void(size_t thread)>& body);
+
+ private:
+  void serve(size_t thread, int operator_threads);
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  const std::function<void(size_t)>* body_ = nullptr;
+  size_t round_ = 0;
+  size_t wanted_ = 0;
+  size_t running_ = 0;
+  bool ends_ = false;
+  std::vector<std::exception_ptr> errors_;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace convoy::library

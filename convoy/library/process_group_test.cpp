@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/library/process_group.h"
+
+#include <gtest/gtest.h>
+#include <torch/data/dataloader.h>
+#include <torch/data/datasets/tensor.h>
+#include <torch/serialize.h>
+
+#include <sstream>
+
+#include "convoy/base/error.h"
+#include "convoy/library/distributed_sampler.h"
+#include "convoy/library/test_network.h"
+#include "files/temporary_folder.h"
+
+namespace convoy::library {
+namespace {
+
+RANK_BODY(LibraryGroup) {
+  const auto group = init();
+  const int size = group->size(), rank = group->rank();
+  for (const at::ScalarType dtype :
+       {at::kFloat, at::kDouble, at::kHalf, at::kBFloat16, at::kInt, at::kLong}) {
+    at::Tensor sum = at::ones({3, 2}, dtype).t() * (rank + 1);  // of other strides
+    group->all_reduce(sum);
+    EXPECT_TRUE(sum.equal(at::full({2, 3}, size * (size + 1) / 2, dtype))) << dtype;
+    at::Tensor value = at::full({5}, rank, dtype);
+    group->broadcast(value, size - 1);
+    EXPECT_TRUE(value.equal(at::full({5}, size - 1, dtype))) << dtype;
+    const at::Tensor all = group->all_gather(at::full({2}, rank, dtype));
+    EXPECT_TRUE(all.select(1, 1).equal(at::arange(size, at::kLong).to(dtype))) << dtype;
+  }
+  at::Tensor mean = at::full({}, rank, at::kFloat).requires_grad_();
+  group->all_reduce(mean, Reduce::Mean);
+  EXPECT_FLOAT_EQ(mean.item<float>(), static_cast<float>(size - 1) / 2);
+  EXPECT_EQ(group->all_gather_bytes(std::string(static_cast<size_t>(rank), 'x')).back().size(),
+            static_cast<size_t>(size - 1));
+  group->barrier();
+  EXPECT_EQ(group->local_rank(), rank);
+  EXPECT_TRUE(group->device().is_cpu());
+  EXPECT_THROW(group->broadcast(mean, size), ConfigError);
+  EXPECT_THROW(group->all_reduce(at::ones({1}, at::kLong), Reduce::Mean), ConfigError);
+}
+TEST(ProcessGroup, One) { expect_all_well(start_ranks(1, "LibraryGroup")); }
+TEST(ProcessGroup, Three) { expect_all_well(start_ranks(3, "LibraryGroup")); }
+
+// Neither waits for the time limit.
+RANK_BODY(HalfAnEnvironment) {
+  unsetenv("WORLD_SIZE");
+  std::_Exit(run_rank([] { init(); }));
+}
+TEST(ProcessGroup, HalfAnEnvironmentIsRefused) {
+  const auto results = start_ranks(1, "HalfAnEnvironment");
+  EXPECT_EQ(results[0].exit_code, 2) << results[0].output;
+  EXPECT_NE(results[0].output.find("RANK and WORLD_SIZE must both be set"), std::string::npos)
+      << results[0].output;
+}
+
+RANK_BODY(OneRankThrows) {
+  const auto group = init();
+  std::_Exit(run_rank([&] {
+    if (group->rank() == 1) {
+      group->abort();
+      throw std::logic_error("my own mistake");
+    }
+    group->barrier();
+  }));
+}
+TEST(ProcessGroup, RankThatThrowsEndsTheOthers) {
+  const auto results = start_ranks(2, "OneRankThrows");
+  EXPECT_EQ(results[1].exit_code, 1) << results[1].output;
+  EXPECT_NE(results[1].output.find("my own mistake"), std::string::npos) << results[1].output;
+  EXPECT_EQ(results[0].exit_code, 13) << results[0].output;
+  EXPECT_LT(results[0].seconds, 50);
+}
+
+TEST(RunRank, LeavesItsErrorToTheLauncher) {
+  const testing::TemporaryFolder folder;
+  const std::string file = folder.path() / "error.json";
+  setenv("TORCHELASTIC_ERROR_FILE", file.c_str(), 1);
+  EXPECT_EQ(run_rank([] { throw DataError("no such row"); }), 10);
+  unsetenv("TORCHELASTIC_ERROR_FILE");
+  EXPECT_NE(read_file(file).find("no such row"), std::string::npos);
+  EXPECT_EQ(run_rank([] {}), 0);
+}
+
+TEST(DistributedSampler, IndicesArePyTorchs) {
+  const io::Json golden =
+      io::parse_json(read_file(golden_folder() / "golden.json"), "golden.json");
+  ASSERT_GE(golden.at("sampler").size(), 8U);
+  for (const io::Json& each : golden.at("sampler")) {
+    const auto by_rank = each.at("indices").get<std::vector<std::vector<size_t>>>();
+    for (size_t rank = 0; rank < by_rank.size(); ++rank) {
+      DistributedSampler sampler(each.at("rows").get<size_t>(), static_cast<int>(by_rank.size()),
+                                 static_cast<int>(rank),
+                                 {.shuffle = each.at("shuffle").get<bool>(),
+                                  .seed = each.at("seed").get<uint64_t>(),
+                                  .drop_last = each.at("drop_last").get<bool>()});
+      sampler.set_epoch(each.at("epoch").get<int64_t>());
+      EXPECT_EQ(sampler.indices(), by_rank[rank]) << each.dump();
+    }
+  }
+}
+
+std::vector<int64_t> rows_through_loader(DistributedSampler& sampler, int64_t epochs) {
+  const at::Tensor rows = at::arange(10, at::kLong);
+  auto loader = torch::data::make_data_loader(torch::data::datasets::TensorDataset(rows), sampler, 3);
+  std::vector<int64_t> seen;
+  for (int64_t epoch = 0; epoch < epochs; ++epoch) {
+    sampler.set_epoch(epoch);
+    for (const auto& batch : *loader)
+      for (const auto& row : batch) seen.push_back(row.data.item<int64_t>());
+  }
+  return seen;
+}
+
+TEST(DistributedSampler, LoaderFollowsTheEpoch) {
+  DistributedSampler sampler(10, 3, 1, {.seed = 7});
+  const std::vector<int64_t> seen = rows_through_loader(sampler, 2);
+  ASSERT_EQ(seen.size(), 8U);
+  for (int64_t epoch = 0; epoch < 2; ++epoch) {
+    sampler.set_epoch(epoch);
+    const std::vector<size_t> wanted = sampler.indices();
+    for (size_t at = 0; at < 4; ++at)
+      EXPECT_EQ(seen[static_cast<size_t>(epoch) * 4 + at], static_cast<int64_t>(wanted[at]));
+  }
+}
+
+TEST(DistributedSampler, GoesOnWhereItWasSaved) {
+  DistributedSampler sampler(20, 2, 0);
+  sampler.set_epoch(3);
+  sampler.reset();
+  sampler.next(4);
+  torch::serialize::OutputArchive saved;
+  sampler.save(saved);
+  std::stringstream stream;
+  saved.save_to(stream);
+  torch::serialize::InputArchive loaded;
+  loaded.load_from(stream);
+  DistributedSampler other(20, 2, 0);
+  other.load(loaded);
+  EXPECT_EQ(other.epoch(), 3);
+  EXPECT_EQ(other.next(100), sampler.next(100));
+  EXPECT_EQ(other.next(1), std::nullopt);
+}
+
+TEST(DistributedSampler, RefusesARankThatIsNotThere) {
+  EXPECT_THROW(DistributedSampler(10, 2, 2), ConfigError);
+}
+
+}  // namespace
+}  // namespace convoy::library

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A part of a network that FullyShardedDataParallel gathers as one while it is used. C++ modules
+// have no hooks, so the network wraps its parts where it makes them; without sharding a unit is its
+// module and no more:
+//
+//   blocks->push_back(convoy::Unit(Block(width)));         // in a Sequential or a ModuleList
+//   head = register_module("head", convoy::Unit(torch::nn::Linear(width, 10)));
+//
+// Names of parameters are those of the network without units.
+#pragma once
+
+#include <torch/nn/module.h>
+#include <torch/nn/pimpl.h>
+
+#include <cstddef>
+#include <memory>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "convoy/library/module_parts.h"
+
+namespace convoy {
+namespace nn {
+class Residency;
+}
+
+namespace library {
+
+// Who keeps the unit's parameters, and as what it knows the unit.
+class UnitCore {
+ public:
+  UnitCore() = default;
+  virtual ~UnitCore() = default;
+  UnitCore(const UnitCore&) = delete;
+  UnitCore& operator=(const UnitCore&) = delete;
+
+  void attach(nn::Residency* residency, size_t unit);  // null: nobody
+  nn::Residency* residency() const { return residency_; }
+  size_t unit() const { return unit_; }
+
+ private:
+  nn::Residency* residency_ = nullptr;
+  size_t unit_ = 0;
+};
+
+// One forward pass through a unit that is attached.
+class UnitPass {
+ public:
+  explicit UnitPass(const UnitCore& unit);
+  ~UnitPass();
+  UnitPass(const UnitPass&) = delete;
+  UnitPass& operator=(const UnitPass&) = delete;
+
+  // The tensors become such that backward says when it leaves, and when it enters the unit.
+  void enter(const std::vector<torch::Tensor*>& inputs) const;
+  void leave(const std::vector<torch::Tensor*>& outputs) const;
+
+ private:
+  nn::Residency& residency_;
+  size_t unit_;
+};
+
+template <class Holder>
+class UnitModule : public torch::nn::Module, public UnitCore {
+ public:
+  explicit UnitModule(Holder module) : module_(std::move(module)) {
+    register_module("module", module_pointer(module_));
+  }
+  const Holder& module() const { return module_; }
+
+ protected:
+  template <class... Arguments>
+  auto pass(Arguments&&... arguments) {
+    if (residency() == nullptr) return module_->forward(std::forward<Arguments>(arguments)...);
+    const UnitPass unit_pass(*this);
+    std::tuple<std::remove_cvref_t<Arguments>...> own(std::forward<Arguments>(arguments)...);
+    unit_pass.enter(tensors_in<false>(own));
+    auto output = std::apply(
+        [&](auto&... values) { return module_->forward(static_cast<Arguments&&>(values)...); },
+        own);
+    unit_pass.leave(tensors_in<true>(output));
+    return output;
+  }
+
+ private:
+  Holder module_;
+};
+
+// forward() of the module's own signature, by which torch::nn::Sequential and AnyModule know it;
+// any arguments where the module has no one signature.
+template <class Holder, class Signature>
+class UnitForward;
+
+template <class Holder, class Result, class Class, class... Arguments>
+class UnitForward<Holder, Result (Class::*)(Arguments...)> : public UnitModule<Holder> {
+ public:
+  using UnitModule<Holder>::UnitModule;
+  Result forward(Arguments... arguments) {
+    return this->pass(std::forward<Arguments>(arguments)...);
+  }
+};
+
+template <class Holder, class Result, class Class, class... Arguments>
+class UnitForward<Holder, Result (Class::*)(Arguments...) const>
+    : public UnitForward<Holder, Result (Class::*)(Arguments...)> {
+ public:
+  using UnitForward<Holder, Result (Class::*)(Arguments...)>::UnitForward;
+};
+
+template <class Holder>
+class UnitForward<Holder, void> : public UnitModule<Holder> {
+ public:
+  using UnitModule<Holder>::UnitModule;
+  template <class... Arguments>
+  auto forward(Arguments&&... arguments) {
+    return this->pass(std::forward<Arguments>(arguments)...);
+  }
+};
+
+template <class Module>
+struct ForwardSignature {
+  using type = void;
+};
+template <class Module>
+  requires requires { &Module::forward; }
+struct ForwardSignature<Module> {
+  using type = decltype(&Module::forward);
+};
+
+}  // namespace library
+
+template <class Holder>
+class UnitImpl
+    : public library::UnitForward<
+          Holder, typename library::ForwardSignature<library::ModuleOf<Holder>>::type> {
+ public:
+  using library::UnitForward<
+      Holder,
+      typename library::ForwardSignature<library::ModuleOf<Holder>>::type>::UnitForward;
+};
+
+// A module holder around another one, or around a shared_ptr to a module.
+template <class Holder>
+class Unit : public torch::nn::ModuleHolder<UnitImpl<Holder>> {
+ public:
+  using torch::nn::ModuleHolder<UnitImpl<Holder>>::ModuleHolder;
+};
+template <class Holder>
+Unit(Holder) -> Unit<Holder>;
+
+}  // namespace convoy

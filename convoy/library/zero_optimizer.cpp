@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/library/zero_optimizer.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "convoy/base/error.h"
+#include "convoy/library/internal/coalesced.h"
+#include "convoy/library/internal/group_internal.h"
+
+namespace convoy::library {
+
+Ownership::Ownership(std::vector<at::Tensor> parameters, std::shared_ptr<ProcessGroup> group)
+    : parameters_(std::move(parameters)), group_(required(std::move(group))) {
+  CONVOY_CHECK(!parameters_.empty(), ConfigError, "ZeroOptimizer was given no parameters");
+  by_rank_.resize(static_cast<size_t>(group_->size()));
+  std::vector<at::Tensor> largest_first = parameters_;
+  std::stable_sort(largest_first.begin(), largest_first.end(),
+                   [](const at::Tensor& left, const at::Tensor& right) {
+                     return left.nbytes() > right.nbytes();
+                   });
+  std::vector<size_t> bytes(by_rank_.size(), 0);
+  for (const at::Tensor& parameter : largest_first) {
+    const auto least = static_cast<size_t>(std::min_element(bytes.begin(), bytes.end()) -
+                                           bytes.begin());
+    by_rank_[least].push_back(parameter);
+    bytes[least] += parameter.nbytes();
+  }
+}
+
+bool Ownership::is_own(const at::Tensor& parameter) const {
+  const std::vector<at::Tensor>& own = by_rank_[static_cast<size_t>(group_->rank())];
+  return std::any_of(own.begin(), own.end(),
+                     [&](const at::Tensor& each) { return each.is_same(parameter); });
+}
+
+void Ownership::spread() {
+  for (size_t rank = 0; rank < by_rank_.size(); ++rank) {
+    broadcast_coalesced(ranks_of(*group_), by_rank_[rank], static_cast<int>(rank));
+    if (static_cast<int>(rank) == group_->rank()) continue;
+    for (const at::Tensor& parameter : by_rank_[rank])
+      parameter.unsafeGetTensorImpl()->bump_version();  // as the optimizer's step does
+  }
+}
+
+std::vector<at::Tensor> parameters_of_groups(
+    const std::vector<torch::optim::OptimizerParamGroup>& groups) {
+  std::vector<at::Tensor> parameters;
+  for (const torch::optim::OptimizerParamGroup& group : groups)
+    parameters.insert(parameters.end(), group.params().begin(), group.params().end());
+  return parameters;
+}
+
+std::vector<torch::optim::OptimizerParamGroup> own_part(
+    const std::vector<torch::optim::OptimizerParamGroup>& groups, const Ownership& ownership) {
+  std::vector<torch::optim::OptimizerParamGroup> own = groups;
+  for (torch::optim::OptimizerParamGroup& group : own)
+    std::erase_if(group.params(),
+                  [&](const at::Tensor& parameter) { return !ownership.is_own(parameter); });
+  return own;
+}
+
+}  // namespace convoy::library
