@@ -30,11 +30,9 @@ int64_t number_in(const fs::path& path) {
 // -1 = no limit.
 int64_t left_in_group(const fs::path& folder, bool unified) {
   constexpr int64_t kNoLimit = int64_t{1} << 60;  // v1 says about 2^63
-  const int64_t limit =
-      number_in(folder / (unified ? "memory.max" : "memory.limit_in_bytes"));
+  const int64_t limit = number_in(folder / (unified ? "memory.max" : "memory.limit_in_bytes"));
   if (limit <= 0 || limit > kNoLimit) return -1;
-  const int64_t used =
-      number_in(folder / (unified ? "memory.current" : "memory.usage_in_bytes"));
+  const int64_t used = number_in(folder / (unified ? "memory.current" : "memory.usage_in_bytes"));
   const int64_t cached =
       number_after(folder / "memory.stat", unified ? "inactive_file" : "total_inactive_file");
   return std::max<int64_t>(limit - used + cached, 1);

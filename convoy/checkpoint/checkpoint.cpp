@@ -3,9 +3,14 @@
 
 #include <fmt/ranges.h>  // join lies here in the fmt of LibTorch
 
+#include <algorithm>
+#include <chrono>
+#include <future>
+#include <thread>
 #include <utility>
 
 #include "convoy/base/error.h"
+#include "convoy/base/files.h"
 #include "convoy/device/stored_tensor.h"
 #include "convoy/io/json_reader.h"
 
@@ -36,21 +41,6 @@ void write_whole(io::SnapshotWriter& writer, const TrainTensors& tensors) {
     writer.write_tensors(group_file(group), sources_of(whole));
 }
 
-// What a rank tells rank 0 of the files that it wrote.
-std::string records_text(const io::SnapshotWriter& writer) {
-  io::Json list = io::Json::object();
-  for (const auto& [name, record] : writer.records())
-    list[name] = {{"bytes", record.bytes}, {"crc32c", record.crc32c}};
-  return list.dump();
-}
-
-void add_records(io::SnapshotWriter& writer, const std::string& text) {
-  const io::Json list = io::parse_json(text, "another rank");
-  for (const auto& [name, record] : list.items())
-    writer.add_written(name, {.bytes = record.at("bytes").get<int64_t>(),
-                              .crc32c = record.at("crc32c").get<uint32_t>()});
-}
-
 void require_folder(const fs::path& folder, int rank) {
   std::error_code ignored;
   if (fs::is_directory(folder, ignored)) return;
@@ -59,6 +49,51 @@ void require_folder(const fs::path& folder, int rank) {
       {.file = folder.string(),
        .hint = "give --output a folder that all hosts share, or use strategy ddp",
        .rank = rank});
+}
+
+// What a rank leaves for rank 0 in the folder when its part is written, or can not be: the records of
+// its files, or a reason.
+std::string part_file(int rank) { return fmt::format(".part-{:05}.json", rank); }
+
+std::string records_text(const io::SnapshotWriter& writer) {
+  io::Json list = io::Json::object();
+  for (const auto& [name, record] : writer.records())
+    list[name] = {{"bytes", record.bytes}, {"crc32c", record.crc32c}};
+  return io::Json{{"files", list}}.dump();
+}
+
+// Writing takes as long as it takes; a rank that has died ends this one by way of the launcher.
+void take_part(io::SnapshotWriter& writer, int rank, const std::atomic<bool>& cancelled) {
+  const fs::path file = writer.folder() / part_file(rank);
+  for (std::chrono::milliseconds pause{1}; !fs::exists(file);
+       pause = std::min(2 * pause, std::chrono::milliseconds(50))) {
+    if (cancelled) throw CheckpointError("the save was given up");
+    std::this_thread::sleep_for(pause);
+  }
+  const io::Json part = io::parse_json(read_file(file), file.string());
+  fs::remove(file);
+  if (part.contains("failed"))
+    throw CheckpointError(fmt::format("rank {} could not write its part: {}", rank,
+                                      part.at("failed").get<std::string>()),
+                          {.file = writer.folder().string()});
+  for (const auto& [name, record] : part.at("files").items())
+    writer.add_written(name, {.bytes = record.at("bytes").get<int64_t>(),
+                              .crc32c = record.at("crc32c").get<uint32_t>()});
+}
+
+// On every rank but the first.
+void leave_part(const fs::path& folder, int rank,
+                const std::function<void(io::SnapshotWriter&)>& write) {
+  require_folder(folder, rank);
+  const fs::path file = folder / part_file(rank);
+  try {
+    io::SnapshotWriter writer(folder);
+    write(writer);
+    write_file_atomic(file, records_text(writer));
+  } catch (const Error& error) {
+    write_file_atomic(file, io::Json{{"failed", error.sentence()}}.dump());
+    throw;
+  }
 }
 
 LoadedCheckpoint read_verified(const io::VerifiedSnapshot& snapshot,
@@ -130,36 +165,57 @@ fs::path CheckpointStore::save(const TrainState& state, const TrainTensors& tens
                      });
 }
 
-// Writing takes as long as it takes: it is waited for without the time limit of collectives.
-fs::path CheckpointStore::save_together(comm::Group& group, const TrainState& state,
-                                        const TrainTensors& tensors, bool is_best,
-                                        const NamedFiles& more_files) {
-  const auto write_own = [&](io::SnapshotWriter& writer) {
-    for (const auto& [name, pieces] : tensors.pieces)
-      write_pieces(writer, name, group.rank(), group.size(), pieces);
+std::unique_ptr<PendingSave> CheckpointStore::start_save(TrainState state, TrainTensors tensors,
+                                                         bool is_best, NamedFiles more_files) {
+  return std::make_unique<PendingSave>(
+      [this, is_best, state = std::move(state), tensors = std::move(tensors),
+       more_files = std::move(more_files)](const std::atomic<bool>&) {
+        return save(state, tensors, is_best, more_files);
+      });
+}
+
+std::unique_ptr<PendingSave> CheckpointStore::start_save_together(comm::Group& group,
+                                                                  TrainState state,
+                                                                  TrainTensors tensors,
+                                                                  bool is_best,
+                                                                  NamedFiles more_files) {
+  const int rank = group.rank();
+  const int size = group.size();
+  const auto write_own = [rank, size, pieces = tensors.pieces](io::SnapshotWriter& writer) {
+    for (const auto& [name, of_group] : pieces) write_pieces(writer, name, rank, size, of_group);
   };
-  if (group.rank() != 0) {
-    group.wait_for_all();
+  if (rank != 0) {
     const fs::path folder = group.all_gather_bytes("").front();
-    require_folder(folder, group.rank());
-    io::SnapshotWriter writer(folder);
-    write_own(writer);
-    group.wait_for_all();
-    group.all_gather_bytes(records_text(writer));
-    return {};
+    return std::make_unique<PendingSave>([folder, rank, write_own](const std::atomic<bool>&) {
+      if (folder.empty()) throw CheckpointError("rank 0 could not begin to save");
+      leave_part(folder, rank, write_own);
+      return fs::path();
+    });
   }
-  return store_.save({state.progress.step, content_of(state, tensors), is_best},
-                     [&](io::SnapshotWriter& writer) {
-                       group.wait_for_all();
-                       group.all_gather_bytes(fs::absolute(writer.folder()).string());
-                       write_own(writer);
-                       write_whole(writer, tensors);
-                       group.wait_for_all();
-                       const std::vector<std::string> records = group.all_gather_bytes("");
-                       for (size_t rank = 1; rank < records.size(); ++rank)
-                         add_records(writer, records[rank]);
-                       for (const auto& [name, text] : more_files) writer.write(name, text);
-                     });
+  const auto begun = std::make_shared<std::promise<std::string>>();
+  auto pending = std::make_unique<PendingSave>(
+      [this, is_best, size, begun, write_own, state = std::move(state),
+       tensors = std::move(tensors),
+       more_files = std::move(more_files)](const std::atomic<bool>& cancelled) {
+        bool told = false;
+        try {
+          return store_.save({state.progress.step, content_of(state, tensors), is_best},
+                             [&](io::SnapshotWriter& writer) {
+                               begun->set_value(fs::absolute(writer.folder()).string());
+                               told = true;
+                               write_own(writer);
+                               write_whole(writer, tensors);
+                               for (int other = 1; other < size; ++other)
+                                 take_part(writer, other, cancelled);
+                               for (const auto& [name, text] : more_files) writer.write(name, text);
+                             });
+        } catch (...) {
+          if (!told) begun->set_value("");
+          throw;
+        }
+      });
+  group.all_gather_bytes(begun->get_future().get());
+  return pending;
 }
 
 void CheckpointStore::settle() { store_.settle(); }

@@ -9,11 +9,13 @@
 
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "convoy/checkpoint/group_files.h"
+#include "convoy/checkpoint/pending_save.h"
 #include "convoy/checkpoint/stamp.h"
 #include "convoy/comm/group.h"
 #include "convoy/io/snapshot_store.h"
@@ -76,11 +78,16 @@ class CheckpointStore {
   // IoError; then the older ones are untouched. Blocks.
   std::filesystem::path save(const TrainState& state, const TrainTensors& tensors, bool is_best,
                              const NamedFiles& more_files = {});
-  // Collective. The same with pieces, of which every rank writes its own. Rank 0's `state` and
-  // `more_files` count. Where another rank does not see the folder it throws CheckpointError.
-  std::filesystem::path save_together(comm::Group& group, const TrainState& state,
-                                      const TrainTensors& tensors, bool is_best,
-                                      const NamedFiles& more_files = {});
+  // The same on a thread of its own. Neither this store nor the tensors may be used before wait() has
+  // returned, but for reading the tensors.
+  std::unique_ptr<PendingSave> start_save(TrainState state, TrainTensors tensors, bool is_best,
+                                          NamedFiles more_files = {});
+  // Collective until it returns. The same with pieces, of which every rank writes its own. Rank 0's
+  // `state` and `more_files` count; on other ranks wait() returns, with no folder, when their part is
+  // written. Where another rank does not see the folder its wait() throws CheckpointError.
+  std::unique_ptr<PendingSave> start_save_together(comm::Group& group, TrainState state,
+                                                   TrainTensors tensors, bool is_best,
+                                                   NamedFiles more_files = {});
 
   // Removes what is beyond `keep`, where that needs older checkpoints to be read. Throws IoError.
   void settle();

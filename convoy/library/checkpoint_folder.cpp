@@ -143,8 +143,7 @@ void load_optimizer(const GroupReader& reader, const io::Json& saved, Sharing& s
   for (const ShardView& shard : shards) {
     library::ParameterMemory own{.tensors = read_states(reader, names, shard)};
     if (numbers.contains(shard.name)) own.numbers = numbers.at(shard.name);
-    if (!own.tensors.empty() || !own.numbers.empty())
-      memory.by_name[shard.name] = std::move(own);
+    if (!own.tensors.empty() || !own.numbers.empty()) memory.by_name[shard.name] = std::move(own);
   }
   library::remember(held.optimizer, memory, names_of(shards));
 }
@@ -179,7 +178,10 @@ void CheckpointFolder::save_parts(int64_t step, Sharing& sharing, HeldState held
   checkpoint::TrainTensors tensors;
   tensors.pieces["model"] = model_pieces(sharing);
   tensors.pieces["optimizer"] = std::move(optimizer.pieces);
-  state_->store.save_together(library::ranks_of(group), state, tensors, /*is_best=*/false);
+  comm::Group& ranks = library::ranks_of(group);
+  state_->store.start_save_together(ranks, std::move(state), std::move(tensors), /*is_best=*/false)
+      ->wait();
+  ranks.wait_for_all();  // until rank 0 has published it
 }
 
 // Rank 0 looks for it and reads all of it once; the others take its word.

@@ -53,8 +53,8 @@ struct Replication::State {
     std::vector<at::Tensor> values;
     for (const nn::NamedTensor& parameter : parameters) {
       values.push_back(parameter.value);
-      averages.push_back(at::empty(parameter.value.sizes(),
-                                   parameter.value.options().requires_grad(false)));
+      averages.push_back(
+          at::empty(parameter.value.sizes(), parameter.value.options().requires_grad(false)));
     }
     hooks = std::make_unique<parallel::GradientHooks>(
         values, [this](size_t index, at::Tensor gradient) { receive(index, std::move(gradient)); });
@@ -187,13 +187,13 @@ struct Replication::State {
   int64_t bucket_bytes;
   std::vector<nn::NamedTensor> parameters;  // that require grad
   std::vector<nn::NamedTensor> buffers;
-  at::Tensor world;                   // the number of ranks
-  std::vector<at::Tensor> averages;   // by parameter; views of the buckets once these are there
-  std::vector<size_t> arrivals;       // in the first synchronised pass
-  std::vector<bool> arrived;          // by parameter: in this pass
-  std::vector<bool> used;             // by parameter: since the last synchronised pass
+  at::Tensor world;                  // the number of ranks
+  std::vector<at::Tensor> averages;  // by parameter; views of the buckets once these are there
+  std::vector<size_t> arrivals;      // in the first synchronised pass
+  std::vector<bool> arrived;         // by parameter: in this pass
+  std::vector<bool> used;            // by parameter: since the last synchronised pass
   std::unique_ptr<parallel::GradReducer> reducer;  // from the end of the first such pass on
-  bool synchronised = true;  // outside of NoSync
+  bool synchronised = true;                        // outside of NoSync
   bool synchronises = true;  // the same at the last forward pass: holds for its backward
   bool buffers_due = true;
   int pass = -1;  // the backward pass that is under way

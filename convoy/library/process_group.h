@@ -39,8 +39,8 @@ class ProcessGroup {
 
   int rank() const;
   int size() const;
-  int local_rank() const;          // among the ranks of this host
-  torch::Device device() const;    // the CPU, or this rank's GPU
+  int local_rank() const;        // among the ranks of this host
+  torch::Device device() const;  // the CPU, or this rank's GPU
   bool is_leader() const { return rank() == 0; }
 
   // Collective. `tensor` of every rank becomes the sum or the mean over ranks. A mean needs a

@@ -52,8 +52,7 @@ class SignalClassifier {
     at::Tensor weight_OI;
     at::Tensor bias_O;
   };
-  SignalClassifier(const SignalClassifierSpec& spec, TorchInitialisation values,
-                   at::Device device);
+  SignalClassifier(const SignalClassifierSpec& spec, TorchInitialisation values, at::Device device);
   std::vector<NamedTensor> layer_parameters(size_t layer) const;
 
   SignalClassifierSpec spec_;

@@ -45,9 +45,8 @@ void check_same_parameters(comm::Group& group, const std::vector<nn::NamedTensor
   const std::vector<std::string> descriptions = group.all_gather_bytes(mine);
   const auto [first, other] = first_difference(descriptions[0], descriptions[odd_rank]);
   throw ConfigError(
-      fmt::format(
-          "all ranks must hold the same model: rank 0 has `{}` where rank {} has `{}`", first,
-          odd_rank, other),
+      fmt::format("all ranks must hold the same model: rank 0 has `{}` where rank {} has `{}`",
+                  first, odd_rank, other),
       {.hint = "start every rank with the same config and model", .rank = group.rank()});
 }
 

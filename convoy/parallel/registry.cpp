@@ -19,6 +19,23 @@ std::vector<at::Tensor> gradients_of(const std::vector<ParameterShard>& shards) 
   return gradients;
 }
 
+namespace {
+
+void refuse(bool asked, const char* key, const char* who) {
+  if (asked)
+    throw ConfigError(fmt::format("{} only, this run's strategy does not", who),
+                      {.key = std::string("parallel.") + key,
+                       .hint = "leave it out, or choose another parallel.strategy"});
+}
+
+Offload offload_of(const std::string& name) {
+  return name == "optimizer"    ? Offload::Optimizer
+         : name == "parameters" ? Offload::Parameters
+                                : Offload::None;
+}
+
+}  // namespace
+
 std::string strategy_name(const std::string& name) { return name == "fsdp" ? "zero3" : name; }
 
 bool shards_values(const settings::ParallelSettings& settings) {
@@ -26,9 +43,13 @@ bool shards_values(const settings::ParallelSettings& settings) {
 }
 
 std::unique_ptr<Strategy> make_strategy(const settings::ParallelSettings& settings,
-                                        comm::Group& group) {
+                                        comm::Group& group, int ranks_of_node) {
   std::string name = strategy_name(settings.strategy);
   if (name == "auto") name = group.size() > 1 ? "ddp" : "none";
+  if (name == "none" || name == "ddp" || name == "dp") {
+    refuse(settings.offload != "none", "offload", "zero1 to zero3 offload");
+    refuse(settings.shard_over != "all", "shard_over", "zero1 to zero3 share");
+  }
   if (name == "none") return std::make_unique<Replicate>(group);
   // dp is ddp whose ranks are threads: parallel/dp/replicas.h.
   if (name == "ddp" || name == "dp")
@@ -37,10 +58,19 @@ std::unique_ptr<Strategy> make_strategy(const settings::ParallelSettings& settin
   const std::map<std::string, ShardLevel> levels = {{"zero1", ShardLevel::Optimizer},
                                                     {"zero2", ShardLevel::Gradients},
                                                     {"zero3", ShardLevel::Parameters}};
-  if (const auto level = levels.find(name); level != levels.end())
-    return std::make_unique<Sharded>(group, level->second, settings.keep_whole_below);
+  if (const auto level = levels.find(name); level != levels.end()) {
+    refuse(settings.gradient_dtype != "fp32", "gradient_dtype", "ddp sends gradients as bf16");
+    return std::make_unique<Sharded>(
+        group,
+        ShardedConfig{.level = level->second,
+                      .smallest_elements = settings.keep_whole_below,
+                      .reshard_after_forward = settings.reshard_after_forward,
+                      .offload = offload_of(settings.offload),
+                      .ranks_that_share = settings.shard_over == "node" ? ranks_of_node : 0});
+  }
   throw ConfigError(fmt::format(
-      "parallel.strategy must be auto, none, dp, ddp, zero1, zero2, zero3 or fsdp, found `{}`", name));
+      "parallel.strategy must be auto, none, dp, ddp, zero1, zero2, zero3 or fsdp, found `{}`",
+      name));
 }
 
 }  // namespace convoy::parallel

@@ -19,7 +19,8 @@ void ReplicatedBuffers::add(const std::vector<nn::Unit>& units) {
     Flat& flat = same != flats_.end() ? *same : flats_.emplace_back();
     if (!flat.together.defined()) flat.together = at::empty({0}, buffer.value.options());
     flat.buffers.push_back(buffer.value);
-    flat.together = at::empty({flat.together.numel() + buffer.value.numel()}, buffer.value.options());
+    flat.together =
+        at::empty({flat.together.numel() + buffer.value.numel()}, buffer.value.options());
   }
   take_those_of_rank_zero();
 }
@@ -35,10 +36,12 @@ void ReplicatedBuffers::take_those_of_rank_zero() {
       offset += buffer.numel();
     }
     if (group_.rank() == 0)
-      for (size_t index = 0; index < places.size(); ++index) places[index].copy_(flat.buffers[index]);
+      for (size_t index = 0; index < places.size(); ++index)
+        places[index].copy_(flat.buffers[index]);
     group_.broadcast(flat.together, 0);
     if (group_.rank() != 0)
-      for (size_t index = 0; index < places.size(); ++index) flat.buffers[index].copy_(places[index]);
+      for (size_t index = 0; index < places.size(); ++index)
+        flat.buffers[index].copy_(places[index]);
   }
 }
 

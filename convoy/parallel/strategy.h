@@ -65,6 +65,9 @@ class Strategy {
   // gradient for it. A sum over ranks of what shards add up to counts it as often.
   virtual int num_owners() { return world(); }
 
+  // Where several ranks hold the same shards, one of them writes them into checkpoints: this one.
+  virtual bool writes_shards() const { return true; }
+
   // Who has to hear of the use of units; null: nobody. Valid from prepare() on.
   virtual nn::Residency* residency() { return nullptr; }
 
@@ -102,8 +105,9 @@ std::string strategy_name(const std::string& name);
 bool shards_values(const settings::ParallelSettings& settings);
 
 // `settings.strategy`: auto = ddp with more than one rank, else none. Throws ConfigError: none with
-// more than one rank.
+// more than one rank; settings that the strategy cannot honour. `ranks_of_node`: on each; 0 = all
+// ranks are on one. Collective.
 std::unique_ptr<Strategy> make_strategy(const settings::ParallelSettings& settings,
-                                        comm::Group& group);
+                                        comm::Group& group, int ranks_of_node = 0);
 
 }  // namespace convoy::parallel

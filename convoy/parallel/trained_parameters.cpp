@@ -33,9 +33,10 @@ std::vector<optim::OptimizedParameter> prepare_parameters(
   return optimized;
 }
 
-std::vector<optim::OptimizedParameter> prepare_units(
-    Strategy& strategy, std::vector<nn::Unit> units,
-    const std::vector<nn::NamedTensor>& parameters, const nn::DeferredValues* values) {
+std::vector<optim::OptimizedParameter> prepare_units(Strategy& strategy,
+                                                     std::vector<nn::Unit> units,
+                                                     const std::vector<nn::NamedTensor>& parameters,
+                                                     const nn::DeferredValues* values) {
   rename(units, parameters);
   if (values != nullptr)
     strategy.prepare_deferred(std::move(units), *values);

@@ -22,9 +22,10 @@ std::vector<optim::OptimizedParameter> prepare_parameters(
     const nn::DeferredValues* values = nullptr);
 
 // The same for what is no language model; who uses the units must tell strategy.residency() of it.
-std::vector<optim::OptimizedParameter> prepare_units(
-    Strategy& strategy, std::vector<nn::Unit> units,
-    const std::vector<nn::NamedTensor>& parameters, const nn::DeferredValues* values = nullptr);
+std::vector<optim::OptimizedParameter> prepare_units(Strategy& strategy,
+                                                     std::vector<nn::Unit> units,
+                                                     const std::vector<nn::NamedTensor>& parameters,
+                                                     const nn::DeferredValues* values = nullptr);
 
 // The trained parameters of all units, in their order.
 std::vector<nn::NamedTensor> trained_of(const std::vector<nn::Unit>& units);

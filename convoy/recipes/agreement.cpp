@@ -23,9 +23,9 @@ using io::Json;
 
 // Each node's own: what lies at a path is compared by its content, and the run's name is rank 0's.
 constexpr std::array<const char*, 11> kOwnKeys = {
-    "run_name",           "model.name",       "data.train_path",
-    "data.val_path",      "data.test_path",   "data.cache_dir",
-    "data.template_path", "train.output_dir", "tuning.lora.adapter",
+    "run_name",           "model.name",           "data.train_path",
+    "data.val_path",      "data.test_path",       "data.cache_dir",
+    "data.template_path", "train.output_dir",     "tuning.lora.adapter",
     "classify.data_dir",  "classify.encoder_path"};
 
 Json placed(const comm::Meeting& meeting, Json json) {

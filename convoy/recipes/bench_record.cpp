@@ -87,9 +87,9 @@ Json memory(const BenchRecord& record) {
     figures[std::string("avg_") + kind] = gigabytes(mean);
     figures[std::string("min_") + kind] = gigabytes(static_cast<double>(least));
   }
-  figures["measurement_method"] =
-      record.device_kind == "cpu" ? "peak resident set of each step, of the largest rank"
-                                  : "peak of tensors of each step, of the largest rank";
+  figures["measurement_method"] = record.device_kind == "cpu"
+                                      ? "peak resident set of each step, of the largest rank"
+                                      : "peak of tensors of each step, of the largest rank";
   return figures;
 }
 

@@ -66,8 +66,8 @@ std::string hash_of(const std::vector<std::vector<nn::NamedTensor>>& lists) {
   for (const std::vector<nn::NamedTensor>& tensors : lists)
     for (const nn::NamedTensor& tensor : tensors) {
       const at::Tensor values = tensor.value.detach().cpu().contiguous();
-      hash.update(std::as_bytes(std::span(values.const_data_ptr<float>(),
-                                          static_cast<size_t>(values.numel()))));
+      hash.update(std::as_bytes(
+          std::span(values.const_data_ptr<float>(), static_cast<size_t>(values.numel()))));
     }
   return hash.hex();
 }
@@ -151,8 +151,8 @@ void Classify::make_model() {
   validation_hash_ = data_.validation.content_hash();
   model_.emplace(network_of(settings_.classify, data_), static_cast<uint64_t>(settings_.seed),
                  placement_.device);
-  config_text_ = models::signal_config_text(model_->spec(), data_.train.channel_names,
-                                            data_.class_names);
+  config_text_ =
+      models::signal_config_text(model_->spec(), data_.train.channel_names, data_.class_names);
   if (!settings_.classify.encoder_path.empty())
     models::load_signal_encoder(*model_, settings_.classify.encoder_path);
   if (settings_.classify.freezes_encoder()) model_->freeze_encoder();
@@ -251,7 +251,7 @@ void Classify::prepare_training() {
     restore_parameters(parameters_, resumed_->group(kModelGroup));
     restore_parameters(model_->buffers(), resumed_->group(kBuffersGroup));
   }
-  strategy_ = parallel::make_strategy(settings_.parallel, *group_);
+  strategy_ = parallel::make_strategy(settings_.parallel, *group_, environment_.local_world);
   const settings::OptimizerSettings& constants = settings_.train.optimizer;
   optimizer_.emplace(optim::AdamWConfig{.beta1 = constants.adam_beta1,
                                         .beta2 = constants.adam_beta2,
@@ -259,10 +259,9 @@ void Classify::prepare_training() {
                                         .weight_decay = settings_.train.weight_decay},
                      parallel::prepare_units(*strategy_, model_->units(), parameters_));
   model_->set_residency(strategy_->residency());
-  schedule_.emplace(settings_.train.schedule,
-                    scaled_learning_rate(settings_.train, deal_->config().global_batch),
-                    train::total_steps(settings_.train, deal_->steps_per_epoch()),
-                    deal_->steps_per_epoch());
+  schedule_.emplace(
+      settings_.train.schedule, scaled_learning_rate(settings_.train, deal_->config().global_batch),
+      train::total_steps(settings_.train, deal_->steps_per_epoch()), deal_->steps_per_epoch());
   if (start_.step > 0) restore_optimizer();
   resumed_.reset();
 }

@@ -211,10 +211,12 @@ void FineTune::choose_sharing() {
   settings_.parallel.strategy = parallel::strategy_name(settings_.parallel.strategy);
   const MemoryQuestion question{
       .model = *base_->model,
-      .ranks = environment_.world,
+      .ranks =
+          settings_.parallel.shard_over == "node" ? environment_.local_world : environment_.world,
       .keep_whole_below = settings_.parallel.keep_whole_below,
       .micro_batch_tokens = largest_micro_batch_tokens(settings_, splits_.train),
       .recompute_blocks = settings_.train.gradient_checkpointing,
+      .copies_to_save = settings_.train.async_save,
       .program_bytes = memory_beside(*base_->model)};
   if (settings_.parallel.strategy == "auto") {
     const int64_t usable_bytes =
@@ -301,7 +303,7 @@ void FineTune::compare_start() {
 
 void FineTune::prepare_training() {
   restore_values();
-  strategy_ = parallel::make_strategy(settings_.parallel, *group_);
+  strategy_ = parallel::make_strategy(settings_.parallel, *group_, environment_.local_world);
   const settings::OptimizerSettings& constants = settings_.train.optimizer;
   optimizer_.emplace(
       optim::AdamWConfig{.beta1 = constants.adam_beta1,
@@ -310,10 +312,9 @@ void FineTune::prepare_training() {
                          .weight_decay = settings_.train.weight_decay},
       parallel::prepare_parameters(*strategy_, *base_->model, parameters_, base_->values.get()));
   base_->values.reset();
-  schedule_.emplace(settings_.train.schedule,
-                    scaled_learning_rate(settings_.train, plan_->config().global_batch),
-                    train::total_steps(settings_.train, plan_->steps_per_epoch()),
-                    plan_->steps_per_epoch());
+  schedule_.emplace(
+      settings_.train.schedule, scaled_learning_rate(settings_.train, plan_->config().global_batch),
+      train::total_steps(settings_.train, plan_->steps_per_epoch()), plan_->steps_per_epoch());
   if (start_.step > 0) restore_optimizer();
   resumed_.reset();
 }

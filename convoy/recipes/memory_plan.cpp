@@ -98,10 +98,9 @@ void plan_activations(const MemoryQuestion& question, bool on_cpu, MemoryPlan& p
   const int64_t layers = model.num_layers();
   const BlockWidths widths = widths_of(model);
   const int64_t block = tokens * (widths.kept + widths.at_work) * element_bytes;
-  const int64_t stored =
-      question.recompute_blocks
-          ? layers * tokens * model.hidden_size() * element_bytes
-          : (layers - 1) * tokens * widths.kept * element_bytes;
+  const int64_t stored = question.recompute_blocks
+                             ? layers * tokens * model.hidden_size() * element_bytes
+                             : (layers - 1) * tokens * widths.kept * element_bytes;
   plan.activation_bytes = stored + block;
 
   // Chunks of kernels/cross_entropy.
@@ -122,19 +121,19 @@ void plan_activations(const MemoryQuestion& question, bool on_cpu, MemoryPlan& p
 
 int64_t MemoryPlan::total_bytes() const {
   return program_bytes + weight_bytes + packed_bytes + gradient_bytes + optimizer_bytes +
-         exchange_bytes + activation_bytes + head_bytes;
+         exchange_bytes + copy_bytes + activation_bytes + head_bytes;
 }
 
 std::string MemoryPlan::text() const {
-  const std::array<std::pair<const char*, int64_t>, 8> parts = {
-      {{"program", program_bytes},
-       {"weights", weight_bytes},
-       {"packed copies", packed_bytes},
-       {"gradients", gradient_bytes},
-       {"optimizer", optimizer_bytes},
-       {"exchange", exchange_bytes},
-       {"activations", activation_bytes},
-       {"head", head_bytes}}};
+  const std::array<std::pair<const char*, int64_t>, 9> parts = {{{"program", program_bytes},
+                                                                 {"weights", weight_bytes},
+                                                                 {"packed copies", packed_bytes},
+                                                                 {"gradients", gradient_bytes},
+                                                                 {"optimizer", optimizer_bytes},
+                                                                 {"exchange", exchange_bytes},
+                                                                 {"copy to save", copy_bytes},
+                                                                 {"activations", activation_bytes},
+                                                                 {"head", head_bytes}}};
   std::string text = telemetry::bytes_text(total_bytes());
   const char* sign = " = ";
   for (const auto& [name, bytes] : parts) {
@@ -145,11 +144,11 @@ std::string MemoryPlan::text() const {
 }
 
 nlohmann::ordered_json MemoryPlan::to_json() const {
-  return {{"program_bytes", program_bytes},       {"weight_bytes", weight_bytes},
-          {"packed_bytes", packed_bytes},         {"gradient_bytes", gradient_bytes},
-          {"optimizer_bytes", optimizer_bytes},   {"exchange_bytes", exchange_bytes},
-          {"activation_bytes", activation_bytes}, {"head_bytes", head_bytes},
-          {"total_bytes", total_bytes()}};
+  return {{"program_bytes", program_bytes},     {"weight_bytes", weight_bytes},
+          {"packed_bytes", packed_bytes},       {"gradient_bytes", gradient_bytes},
+          {"optimizer_bytes", optimizer_bytes}, {"exchange_bytes", exchange_bytes},
+          {"copy_bytes", copy_bytes},           {"activation_bytes", activation_bytes},
+          {"head_bytes", head_bytes},           {"total_bytes", total_bytes()}};
 }
 
 int64_t largest_micro_batch_tokens(const settings::TrainSettings& settings,
@@ -180,14 +179,17 @@ MemoryPlan plan_memory(const MemoryQuestion& question, const std::string& strate
   for (const nn::Unit& unit : question.model.units()) {
     int64_t travelling = 0;
     for (const Part& part : parts_of(unit)) {
-      const bool travels = strategy == "zero3" && !part.beside_frozen &&
-                           part.elements >= question.keep_whole_below;
+      const bool travels =
+          strategy == "zero3" && !part.beside_frozen && part.elements >= question.keep_whole_below;
       plan.weight_bytes += travels ? share(part.bytes(), question.ranks) : part.bytes();
       if (travels) travelling += part.bytes();
       if (!part.trained) continue;
       const int64_t gradient = part.elements * kFloatBytes;
       const int64_t states = gradient * (part.element_bytes < kFloatBytes ? 3 : 2);
       plan.optimizer_bytes += share(states, owners);
+      if (question.copies_to_save && on_cpu)
+        plan.copy_bytes +=
+            share(states, owners) + (travels ? share(part.bytes(), question.ranks) : part.bytes());
       plan.gradient_bytes += share(gradient, owners);
       whole_gradients.push_back(gradient);
     }
@@ -230,10 +232,10 @@ StrategyChoice choose_strategy(const MemoryQuestion& question, int64_t usable_by
                         telemetry::bytes_text(usable_bytes)),
             true};
   }
-  return {"zero3",
-          fmt::format("none fits: {}, and a rank has {}", refused,
-                      telemetry::bytes_text(usable_bytes)),
-          false};
+  return {
+      "zero3",
+      fmt::format("none fits: {}, and a rank has {}", refused, telemetry::bytes_text(usable_bytes)),
+      false};
 }
 
 }  // namespace convoy::recipes

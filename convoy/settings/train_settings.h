@@ -163,6 +163,7 @@ struct TrainingSettings {
   int64_t eval_batch_size = 0;  // 0: batch_size
   std::string save_strategy = "steps";
   int64_t save_steps = 0;  // 0: at the end of each epoch
+  bool async_save = false;
   int64_t save_total_limit = 3;
   bool load_best_model_at_end = true;
   std::string metric_for_best_model = "eval_loss";
@@ -227,6 +228,8 @@ struct TrainingSettings {
     visit("save_steps", save_steps,
           "optimizer steps between checkpoints; 0 = at the end of each epoch")
         .at_least(0);
+    visit("async_save", async_save,
+          "copy the state and go on training while it is written; takes the copy's memory");
     visit("save_total_limit", save_total_limit, "checkpoints kept beside best and last")
         .at_least(1);
     visit("load_best_model_at_end", load_best_model_at_end,
@@ -359,6 +362,9 @@ struct ParallelSettings {
   int64_t replicas = 0;
   int64_t check_weights_every = 100;
   int64_t keep_whole_below = 100'000;
+  std::string shard_over = "all";
+  bool reshard_after_forward = true;
+  std::string offload = "none";
   int64_t timeout_s = 1800;
 
   template <class Visitor>
@@ -381,6 +387,15 @@ struct ParallelSettings {
     visit("keep_whole_below", keep_whole_below,
           "zero3 leaves parameters of a block whole that are fewer than this")
         .at_least(0);
+    visit(
+        "shard_over", shard_over,
+        "zero1 to zero3: all ranks share one training state, or those of each node (hybrid shard)")
+        .one_of({"all", "node"});
+    visit("reshard_after_forward", reshard_after_forward,
+          "zero3 lets go of a block between forward and backward, and gathers it twice");
+    visit("offload", offload,
+          "zero1 to zero3 on GPUs keep on the host: optimizer states, or parameters too")
+        .one_of({"none", "optimizer", "parameters"});
     visit("timeout_s", timeout_s, "seconds a collective may take").at_least(1);
   }
 };

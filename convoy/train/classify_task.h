@@ -82,7 +82,7 @@ class ClassifyTask : public Task {
   ClassifyOptions options_;
   EpochListener listener_;
   EpochHistory history_;
-  Batch batch_;  // the one taken last
+  Batch batch_;                              // the one taken last
   std::optional<MadeAhead<Batch>> batches_;  // last: its thread uses all of the above
 };
 

@@ -10,6 +10,7 @@
 #include "convoy/device/seed.h"
 #include "convoy/kernels/sum_of_squares/sum_of_squares.h"
 #include "convoy/optim/clip.h"
+#include "convoy/train/checkpoint_saver.h"
 #include "convoy/train/early_stopping.h"
 #include "convoy/train/weight_check.h"
 
@@ -49,7 +50,8 @@ class Loop {
         settings_(settings),
         progress_(start),
         steps_per_epoch_(parts.task.steps_per_epoch()),
-        total_steps_(total_steps(settings.train, steps_per_epoch_)) {
+        total_steps_(total_steps(settings.train, steps_per_epoch_)),
+        saver_(parts, settings.train.async_save) {
     parts.task.begin({.first = start.step, .end = total_steps_}, parts.strategy.rank());
   }
 
@@ -73,13 +75,6 @@ class Loop {
   double gradient_norm(const std::vector<RankFigures>& ranks) const;
   bool evaluation_is_due() const;
   bool evaluate();  // true when the figure is the best so far
-  // A rank holds parts of the training state only.
-  bool is_shared() const {
-    return parts_.strategy.num_owners() < parts_.strategy.world() ||
-           !parts_.strategy.values_are_whole();
-  }
-  checkpoint::TrainTensors tensors_to_save() const;
-  void save(bool is_best);
   std::optional<LoopEnd> after_step();
 
   const LoopParts& parts_;
@@ -88,6 +83,7 @@ class Loop {
   int64_t steps_per_epoch_;
   int64_t total_steps_;
   std::optional<Evaluation> evaluation_;  // of the last step
+  CheckpointSaver saver_;
   bool stop_ = false;
   double waited_seconds_ = 0;  // in collectives, when it was last told
 };
@@ -239,53 +235,6 @@ bool Loop::evaluate() {
   return record_evaluation(progress_, deciding, settings_.train);
 }
 
-// Whole where all ranks hold the same, else this rank's pieces.
-checkpoint::TrainTensors Loop::tensors_to_save() const {
-  const std::vector<parallel::ParameterShard>& shards = parts_.strategy.shards();
-  const bool shared = is_shared();
-  checkpoint::TrainTensors tensors;
-  if (parts_.strategy.values_are_whole()) {
-    for (const nn::NamedTensor& parameter : parts_.parameters)
-      tensors.whole[parts_.parameter_group][parameter.name] = parameter.value;
-  } else {
-    for (const parallel::ParameterShard& shard : shards)
-      tensors.pieces[parts_.parameter_group].push_back(
-          {shard.name, shard.shape, shard.begin, shard.value});
-  }
-  for (const nn::NamedTensor& buffer : parts_.buffers)
-    tensors.whole["buffers"][buffer.name] = buffer.value;
-  if (shared) tensors.pieces["optimizer"];  // the file is there where this rank has no piece too
-  for (const optim::NamedState& state : parts_.optimizer.state()) {
-    const parallel::ParameterShard& shard = shards[state.parameter];
-    if (shared)
-      tensors.pieces["optimizer"].push_back({state.name, shard.shape, shard.begin, state.value});
-    else
-      tensors.whole["optimizer"][state.name] = state.value.view(shard.shape);
-  }
-  return tensors;
-}
-
-void Loop::save(bool is_best) {
-  if (!is_shared() && parts_.strategy.rank() != 0) return;
-  parts_.flight.set_phase("save");
-  const auto start = Clock::now();
-  checkpoint::TrainState state;
-  state.progress = progress_;
-  state.stamp = parts_.stamp;
-  state.extra["task"] = parts_.task.memory();
-  checkpoint::NamedFiles more_files = parts_.files_alongside;
-  if (parts_.log != nullptr) more_files["trainer_state.json"] = parts_.log->trainer_state_text();
-  const checkpoint::TrainTensors tensors = tensors_to_save();
-  const std::filesystem::path folder =
-      is_shared() ? parts_.checkpoints.save_together(parts_.strategy.group(), state, tensors,
-                                                     is_best, more_files)
-                  : parts_.checkpoints.save(state, tensors, is_best, more_files);
-  parts_.flight.set_checkpoint_step(progress_.step);
-  if (parts_.log != nullptr)
-    parts_.log->checkpoint(
-        {.step = progress_.step, .path = folder, .seconds = seconds_since(start), .best = is_best});
-}
-
 // The evaluation and the checkpoint of the step that was just taken, and how the run ends by it, if it does.
 std::optional<LoopEnd> Loop::after_step() {
   check_weights_when_due(parts_.strategy, settings_.parallel.check_weights_every, progress_.step);
@@ -310,8 +259,10 @@ std::optional<LoopEnd> Loop::after_step() {
   const bool keep_best = is_best && settings_.train.load_best_model_at_end;
   if (stop_ || is_due(settings_.train.save_strategy, settings_.train.save_steps) ||
       (saves && (keep_best || end))) {
-    save(is_best);
-    parts_.strategy.group().wait_for_all();  // rank 0's disk may take longer than a collective
+    saver_.save(progress_, is_best);
+    if (end || stop_) saver_.finish();
+    // Rank 0's disk may take longer than a collective.
+    if (!settings_.train.async_save || end || stop_) parts_.strategy.group().wait_for_all();
   }
   return end;
 }
@@ -325,8 +276,10 @@ LoopResult Loop::run() {
     end = LoopEnd::EarlyStopped;  // killed while it wrote its result: the training had ended
   while (!end && progress_.step < total_steps_) {
     train_step();
+    saver_.poll();
     end = after_step();
   }
+  saver_.finish();
   parts_.flight.set_phase("end");
   // Others must not end their process, and with it the launcher's patience, while rank 0 still writes.
   parts_.strategy.group().wait_for_all();

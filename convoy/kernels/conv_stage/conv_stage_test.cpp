@@ -69,7 +69,7 @@ Running wide(const Running& running) {
 }
 
 // Few and many channels, odd rows, kernels of one row, channels beyond whole registers.
-const std::vector<Geometry> kGeometries = {{3, 8, 2, 5, 3},   {4, 17, 9, 64, 5}, {2, 6, 33, 40, 1},
+const std::vector<Geometry> kGeometries = {{3, 8, 2, 5, 3},    {4, 17, 9, 64, 5}, {2, 6, 33, 40, 1},
                                            {5, 16, 64, 48, 5}, {1, 9, 40, 17, 7}, {6, 2, 1, 16, 3}};
 
 void expect_reference(double factor) {
@@ -80,17 +80,16 @@ void expect_reference(double factor) {
       const ConvStageOptions options{.pool = pool, .training = true};
       const Running running = sample_running(geometry.outputs);
       const Running wanted = wide(running);
-      const auto errors = testing::compare(
-          [&](const Tensors& in) { return stage(in, running, options); },
-          [&](const Tensors& in) { return reference(in, wanted, options); },
-          sample_inputs(geometry));
-      const double allowed = factor * testing::tolerance(at::kFloat, geometry.windows *
-                                                                         geometry.rows *
-                                                                         geometry.channels);
+      const auto errors =
+          testing::compare([&](const Tensors& in) { return stage(in, running, options); },
+                           [&](const Tensors& in) { return reference(in, wanted, options); },
+                           sample_inputs(geometry));
+      const double allowed =
+          factor *
+          testing::tolerance(at::kFloat, geometry.windows * geometry.rows * geometry.channels);
       EXPECT_LT(errors.output, allowed);
       // What the reference has for the bias is rounding alone.
-      for (const size_t input : {0, 1, 3, 4})
-        EXPECT_LT(errors.gradients[input], allowed) << input;
+      for (const size_t input : {0, 1, 3, 4}) EXPECT_LT(errors.gradients[input], allowed) << input;
       EXPECT_LT(testing::relative_error(running.mean_O, wanted.mean_O), allowed);
       EXPECT_LT(testing::relative_error(running.variance_O, wanted.variance_O), allowed);
     }
@@ -124,10 +123,9 @@ TEST(ConvStage, InBf16OnlyTheProductsAreRounded) {
   const ConvStageOptions options{.pool = Pool::Mean, .training = true, .bf16 = true};
   const Running running = sample_running(geometry.outputs);
   const Running wanted = wide(running);
-  const auto errors =
-      testing::compare([&](const Tensors& in) { return stage(in, running, options); },
-                       [&](const Tensors& in) { return reference(in, wanted, options); },
-                       sample_inputs(geometry));
+  const auto errors = testing::compare(
+      [&](const Tensors& in) { return stage(in, running, options); },
+      [&](const Tensors& in) { return reference(in, wanted, options); }, sample_inputs(geometry));
   EXPECT_GT(errors.output, 1e-5) << "nothing was rounded";
   EXPECT_LT(errors.output, 0.02);
   for (const size_t input : {0, 1, 3, 4}) EXPECT_LT(errors.gradients[input], 0.06) << input;

@@ -34,7 +34,7 @@ struct NormPoolOps {
   at::Tensor (*activate)(const at::Tensor& z_NLO, const NormTensors& norm, Pool pool);
   // `norm` was made of z's own statistics. Writes the gradient of z into `grad_z_NLO`.
   NormPoolGradients (*gradients)(const at::Tensor& grad, const at::Tensor& z_NLO,
-                             const NormTensors& norm, Pool pool, const at::Tensor& grad_z_NLO);
+                                 const NormTensors& norm, Pool pool, const at::Tensor& grad_z_NLO);
 };
 
 extern const NormPoolOps kNormPoolCpu;

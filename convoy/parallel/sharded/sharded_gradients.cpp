@@ -11,7 +11,10 @@ namespace {
 // Whole gradients that wait for their sum: more would hold memory that sharding is to save.
 constexpr size_t kMostUnderWay = 2;
 
-at::TensorOptions wide(const at::Tensor& values) { return values.options().dtype(at::kFloat); }
+// On the device that computes, wherever this rank's piece of the values lies.
+at::TensorOptions wide(FlatUnit& flat) {
+  return flat.parameters.whole().flat().options().dtype(at::kFloat);
+}
 
 }  // namespace
 
@@ -24,7 +27,7 @@ ShardedGradients::ShardedGradients(comm::Group& group, std::vector<std::shared_p
       leaves_.push_back({slots_.size(), place});
       parameters.push_back(places[place].parameter.value);
     }
-    const at::Tensor own = at::zeros({flat->parameters.piece_numel()}, wide(flat->own));
+    const at::Tensor own = at::zeros({flat->parameters.piece_numel()}, wide(*flat));
     slots_.push_back(
         {.flat = std::move(flat), .touched = std::vector<bool>(places.size()), .own = own});
   }
@@ -40,7 +43,7 @@ void ShardedGradients::receive(size_t leaf, const at::Tensor& gradient) {
   CONVOY_INVARIANT(index + sent_ < slots_.size(), "the gradient of {} came after it was sent",
                    place.parameter.name);
   if (!slot.whole.defined())
-    slot.whole = at::zeros({slot.flat->parameters.numel()}, wide(slot.flat->own));
+    slot.whole = at::zeros({slot.flat->parameters.numel()}, wide(*slot.flat));
   const at::Tensor held = slot.whole.narrow(0, place.begin, place.numel).view(place.shape);
   if (slot.touched[place_index])
     held.add_(gradient);
@@ -63,7 +66,7 @@ void ShardedGradients::send(size_t index) {
   while (under_way_.size() >= kMostUnderWay) collect_oldest();
   Slot& slot = slots_[index];
   if (!slot.whole.defined())
-    slot.whole = at::zeros({slot.flat->parameters.numel()}, wide(slot.flat->own));
+    slot.whole = at::zeros({slot.flat->parameters.numel()}, wide(*slot.flat));
   const at::Tensor sum = slot.summed ? at::empty_like(slot.own) : slot.own;
   under_way_.push_back(
       {.slot = index, .sum = sum, .work = group_.start_reduce_scatter_sum(slot.whole, sum)});

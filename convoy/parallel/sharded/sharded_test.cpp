@@ -134,29 +134,40 @@ void expect_close(const Values& found, const Values& wanted, double tolerance) {
         << name << ": " << (found.at(name) - value).abs().max().item<float>();
 }
 
+std::vector<ShardedConfig> configs_for(const comm::Group& group) {
+  std::vector<ShardedConfig> configs = {
+      {.level = ShardLevel::Optimizer},
+      {.level = ShardLevel::Gradients},
+      {.level = ShardLevel::Parameters},
+      {.level = ShardLevel::Parameters, .smallest_elements = 1'000'000},
+      {.level = ShardLevel::Parameters, .reshard_after_forward = false}};
+  if (group.size() == 4)
+    for (const ShardLevel level : {ShardLevel::Optimizer, ShardLevel::Parameters})
+      configs.push_back({.level = level, .ranks_that_share = 2});
+  return configs;
+}
+
 void compare_with_one_process(comm::Group& group) {
   for (const at::ScalarType dtype : {at::kFloat, at::kBFloat16}) {
     for (const int64_t micro_batches : {1, 3}) {
       std::vector<double> wanted_squares;
       const Values wanted = expected(dtype, micro_batches, &wanted_squares);
-      for (const ShardLevel level :
-           {ShardLevel::Optimizer, ShardLevel::Gradients, ShardLevel::Parameters}) {
-        for (const int64_t smallest : {int64_t{0}, int64_t{1'000'000}}) {
-          if (smallest > 0 && level != ShardLevel::Parameters) continue;
-          SCOPED_TRACE(fmt::format("level {} of {}, {} micro-batches", static_cast<int>(level),
-                                   c10::toString(dtype), micro_batches));
-          std::vector<double> own_squares;
-          Sharded strategy(group, level, smallest);
-          const Values found = train(strategy, dtype, micro_batches, &own_squares);
-          expect_close(found, wanted, dtype == at::kFloat ? 2e-5 : 3e-2);
-          at::Tensor squares = at::tensor(own_squares, at::kFloat);
-          group.all_reduce_sum(squares);
-          EXPECT_TRUE(at::allclose(squares, at::tensor(wanted_squares, at::kFloat),
-                                   dtype == at::kFloat ? 1e-4 : 0.1));
-          Sharded again(group, level, smallest);
-          for (const auto& [name, value] : train(again, dtype, micro_batches))
-            EXPECT_TRUE(value.equal(found.at(name))) << name << " differs the second time";
-        }
+      for (const ShardedConfig& config : configs_for(group)) {
+        SCOPED_TRACE(fmt::format("level {} of {}, {} micro-batches, {} ranks share",
+                                 static_cast<int>(config.level), c10::toString(dtype),
+                                 micro_batches, config.ranks_that_share));
+        std::vector<double> own_squares;
+        Sharded strategy(group, config);
+        const Values found = train(strategy, dtype, micro_batches, &own_squares);
+        expect_close(found, wanted, dtype == at::kFloat ? 2e-5 : 3e-2);
+        at::Tensor squares = at::tensor(own_squares, at::kFloat);
+        group.all_reduce_sum(squares);
+        squares.div_(strategy.num_owners());
+        EXPECT_TRUE(at::allclose(squares, at::tensor(wanted_squares, at::kFloat),
+                                 dtype == at::kFloat ? 1e-4 : 0.1));
+        Sharded again(group, config);
+        for (const auto& [name, value] : train(again, dtype, micro_batches))
+          EXPECT_TRUE(value.equal(found.at(name))) << name << " differs the second time";
       }
     }
   }
@@ -181,7 +192,7 @@ TEST(Sharded, FourRanksEqualOneProcess) {
 RANK_BODY(HoldsItsPiece) {
   const auto group = join();
   Network network(at::kFloat, 1);
-  Sharded strategy(*group, ShardLevel::Parameters, 0);
+  Sharded strategy(*group, {.level = ShardLevel::Parameters});
   strategy.prepare(network.units);
   const auto bytes_held = [&] {
     size_t bytes = 0;
@@ -210,7 +221,7 @@ TEST(Sharded, BetweenUsesOnlyThePieceIsHeld) { expect_all_well(start_ranks(2, "H
 RANK_BODY(ShardedThrowsInBackward) {
   const auto group = join();
   Network network(at::kFloat, 1);
-  Sharded strategy(*group, ShardLevel::Parameters, 0);
+  Sharded strategy(*group, {.level = ShardLevel::Parameters});
   strategy.prepare(network.units);
   if (group->rank() == 1)
     network.units[1].trained[0].value.register_hook(
@@ -225,6 +236,15 @@ TEST(Sharded, RankThatThrowsInBackwardEndsAll) {
   EXPECT_EQ(results[0].exit_code, 13) << results[0].output;
   for (const auto& result : results) EXPECT_LT(result.seconds, 60);
 }
+
+RANK_BODY(ShardedRefusals) {
+  const auto group = join();
+  EXPECT_THROW(Sharded(*group, {.ranks_that_share = 2}), ConfigError) << "three ranks";
+  Network network(at::kFloat, 1);
+  Sharded offloads(*group, {.offload = Offload::Optimizer});
+  EXPECT_THROW(offloads.prepare(network.units), ConfigError) << "on the host already";
+}
+TEST(Sharded, WhatCannotBeHonouredIsRefused) { expect_all_well(start_ranks(3, "ShardedRefusals")); }
 
 TEST(GatherOrder, LearnsForwardAndBackward) {
   GatherOrder order;

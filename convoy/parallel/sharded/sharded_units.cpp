@@ -26,6 +26,7 @@ std::vector<std::shared_ptr<FlatUnit>> ShardedUnits::add(
     flat->travels = may_travel && laid_out.numel() >= smallest_elements;
     if (flat->travels) {
       flat->own = laid_out.filled_piece(group_.rank());
+      if (on_host_) flat->own = flat->own.cpu();
       state(unit).travelling.push_back(flat);
     } else {
       laid_out.fill_whole();
@@ -46,7 +47,9 @@ void ShardedUnits::start_gather(State& state) {
   if (state.whole) return;
   for (const std::shared_ptr<FlatUnit>& flat : state.travelling) {
     flat->parameters.whole().take_memory();
-    state.gathers.push_back(group_.start_all_gather(flat->own, flat->parameters.whole().flat()));
+    const at::Tensor& whole = flat->parameters.whole().flat();
+    state.sent.push_back(flat->own.to(whole.device(), /*non_blocking=*/true));
+    state.gathers.push_back(group_.start_all_gather(state.sent.back(), whole));
   }
   state.whole = true;
 }
@@ -58,19 +61,24 @@ void ShardedUnits::acquire(size_t unit) {
   start_gather(wanted);
   order_.note(unit);
   if (const std::optional<size_t> next = order_.next()) start_gather(state(*next));
-  for (const std::unique_ptr<comm::Work>& gather : wanted.gathers) gather->wait();
-  wanted.gathers.clear();
+  finish_gathers(wanted);
+}
+
+void ShardedUnits::finish_gathers(State& state) {
+  for (const std::unique_ptr<comm::Work>& gather : state.gathers) gather->wait();
+  state.gathers.clear();
+  state.sent.clear();
 }
 
 void ShardedUnits::release(size_t unit) {
   State& used = state(unit);
-  if (--used.uses > 0 || used.travelling.empty() || order_.next() == unit) return;
+  if (--used.uses > 0 || used.travelling.empty() || keeps_gathered_ || order_.next() == unit)
+    return;
   drop(used);
 }
 
 void ShardedUnits::drop(State& state) {
-  for (const std::unique_ptr<comm::Work>& gather : state.gathers) gather->wait();
-  state.gathers.clear();
+  finish_gathers(state);
   for (nn::Linear* linear : state.linears) linear->release_packed();
   for (const std::shared_ptr<FlatUnit>& flat : state.travelling)
     flat->parameters.whole().release_memory();

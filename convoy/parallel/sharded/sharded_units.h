@@ -19,20 +19,23 @@ namespace convoy::parallel {
 struct FlatUnit {
   size_t unit = 0;
   FlatParameters parameters;
-  at::Tensor own = {};   // this rank's piece of the values
+  at::Tensor own = {};   // this rank's piece of the values; on the host where that keeps it
   bool travels = false;  // its memory comes and goes; else it is whole all the time
 };
 
 class ShardedUnits : public nn::Residency {
  public:
-  explicit ShardedUnits(comm::Group& group) : group_(group) {}
+  // `keeps_gathered`: a unit stays whole until the end of the pass. `on_host`: pieces of what travels
+  // lie in the host's memory and pass over to the device to be gathered.
+  explicit ShardedUnits(comm::Group& group, bool keeps_gathered = false, bool on_host = false)
+      : group_(group), keeps_gathered_(keeps_gathered), on_host_(on_host) {}
 
   // Takes `parameters` of a unit over, if there are any. They travel when `may_travel` and there are
   // at least `smallest_elements`. `values`: as for FlatParameters. Returns what they became, in pieces of one type.
   std::vector<std::shared_ptr<FlatUnit>> add(size_t unit,
                                              const std::vector<nn::NamedTensor>& parameters,
                                              bool may_travel, int64_t smallest_elements,
-                                             const nn::DeferredValues* values);
+                                             const nn::DeferredValues* values = nullptr);
   void set_linears(size_t unit, std::vector<nn::Linear*> linears);
 
   bool is_collective() const override { return true; }
@@ -46,14 +49,18 @@ class ShardedUnits : public nn::Residency {
     std::vector<std::shared_ptr<FlatUnit>> travelling;
     std::vector<nn::Linear*> linears;
     std::vector<std::unique_ptr<comm::Work>> gathers;  // under way
+    std::vector<at::Tensor> sent;                      // pieces of these gathers, on the device
     bool whole = false;                                // or about to be
     int uses = 0;
   };
   State& state(size_t unit);
   void start_gather(State& state);
+  void finish_gathers(State& state);
   void drop(State& state);
 
   comm::Group& group_;
+  const bool keeps_gathered_;
+  const bool on_host_;
   std::vector<State> states_;  // by unit
   GatherOrder order_;
 };
