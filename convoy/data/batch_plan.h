@@ -58,7 +58,7 @@ class BatchPlan {
   TokenDataset dataset_;
   BatchPlanConfig config_;
   std::vector<std::vector<int64_t>>
-      blocks_;  // rows of each unit dealt to ranks; one row without packing
+      blocks_;      // rows of each unit dealt to ranks; one row without packing
   EpochDeal deal_;  // of the units
 };
 

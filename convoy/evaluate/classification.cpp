@@ -35,8 +35,7 @@ ConfusionMatrix::ConfusionMatrix(int64_t num_classes)
     : num_classes_(num_classes), counts_(static_cast<size_t>(num_classes * num_classes)) {}
 
 void ConfusionMatrix::add(int64_t truth, int64_t predicted) {
-  CONVOY_INVARIANT(truth >= 0 && truth < num_classes_ && predicted >= 0 &&
-                       predicted < num_classes_,
+  CONVOY_INVARIANT(truth >= 0 && truth < num_classes_ && predicted >= 0 && predicted < num_classes_,
                    "class {} taken for {} of {} classes", truth, predicted, num_classes_);
   ++counts_[static_cast<size_t>(truth * num_classes_ + predicted)];
 }

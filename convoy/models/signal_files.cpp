@@ -37,9 +37,9 @@ std::vector<fs::path> encoder_files(const fs::path& path) {
     if (fs::is_regular_file(folder / kBuffersFile)) files.push_back(folder / kBuffersFile);
     return files;
   }
-  throw DataError(fmt::format("wanted a .safetensors file or a folder with {}, found neither",
-                              kModelFile),
-                  {.file = path.string(), .key = "classify.encoder_path"});
+  throw DataError(
+      fmt::format("wanted a .safetensors file or a folder with {}, found neither", kModelFile),
+      {.file = path.string(), .key = "classify.encoder_path"});
 }
 
 std::string shape_text(const std::vector<int64_t>& shape) {

@@ -55,9 +55,9 @@ TEST_F(SignalFiles, AnEncoderComesBackFromFolderRunAndFile) {
     const auto wanted = saved_.parameters();
     const auto found = loaded.parameters();
     for (size_t index = 0; index < wanted.size(); ++index)
-      EXPECT_EQ(found[index].value.equal(wanted[index].value),
-                wanted[index].name.starts_with("encoder.") ||
-                    wanted[index].name.ends_with("norm.weight"))
+      EXPECT_EQ(
+          found[index].value.equal(wanted[index].value),
+          wanted[index].name.starts_with("encoder.") || wanted[index].name.ends_with("norm.weight"))
           << wanted[index].name;
     for (const nn::NamedTensor& buffer : loaded.buffers())
       EXPECT_EQ(buffer.value.min().item<float>(), 0.25F) << buffer.name;
@@ -75,8 +75,9 @@ TEST_F(SignalFiles, ConfigSaysWhatTheNetworkIs) {
 
 TEST_F(SignalFiles, RefusesWhatIsNotThisEncoder) {
   nn::SignalClassifier alone(small_network(nn::ChannelPooling::First), 2);
-  EXPECT_NE(refusal(alone, folder_ / "run").find("encoder.0.conv.weight is 4 x 3 x 3, wanted 4 x 1 x 3"),
-            std::string::npos);
+  EXPECT_NE(
+      refusal(alone, folder_ / "run").find("encoder.0.conv.weight is 4 x 3 x 3, wanted 4 x 1 x 3"),
+      std::string::npos);
   nn::SignalClassifierSpec deeper = small_network(nn::ChannelPooling::Joint);
   deeper.encoder.widths.push_back(4);
   deeper.encoder.kernel_sizes.push_back(3);

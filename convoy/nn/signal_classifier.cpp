@@ -114,9 +114,8 @@ std::vector<NamedTensor> SignalClassifier::parameters() const {
 
 std::vector<NamedTensor> SignalClassifier::trained_parameters() const {
   std::vector<NamedTensor> trained = parameters();
-  std::erase_if(trained, [](const NamedTensor& parameter) {
-    return !parameter.value.requires_grad();
-  });
+  std::erase_if(trained,
+                [](const NamedTensor& parameter) { return !parameter.value.requires_grad(); });
   return trained;
 }
 

@@ -71,8 +71,8 @@ at::Tensor sample_windows(int64_t channels) {
 // By the encoder for one channel, written out channel by channel.
 TEST(SignalClassifier, PoolsChannelsAsItsNamesSay) {
   const at::NoGradGuard no_grad;
-  SignalEncoderSpec spec{.num_channels = 3, .window_rows = 40, .widths = {4, 6},
-                         .kernel_sizes = {3, 5}};
+  SignalEncoderSpec spec{
+      .num_channels = 3, .window_rows = 40, .widths = {4, 6}, .kernel_sizes = {3, 5}};
   const auto encoder_of = [&](int64_t channels, ChannelPooling pooling) {
     SignalEncoderSpec own = spec;
     own.num_channels = channels;
@@ -119,10 +119,8 @@ TEST(SignalClassifier, AFrozenEncoderStaysAsItIs) {
 
 TEST(SignalClassifier, DropsOutByItsKeyAlone) {
   const at::NoGradGuard no_grad;
-  const SignalClassifier model({.encoder = {.num_channels = 3, .window_rows = 40},
-                                .dropout = 0.5,
-                                .num_classes = 4},
-                               1);
+  const SignalClassifier model(
+      {.encoder = {.num_channels = 3, .window_rows = 40}, .dropout = 0.5, .num_classes = 4}, 1);
   const at::Tensor x_NLC = sample_windows(3);
   const at::Tensor plain = model.scores(x_NLC, {}, {});
   EXPECT_TRUE(plain.equal(model.scores(x_NLC, {}, {})));

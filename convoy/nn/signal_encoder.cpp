@@ -44,7 +44,8 @@ SignalEncoder::SignalEncoder(SignalEncoderSpec spec, const SignalSource& source,
     const int64_t kernel = spec_.kernel_sizes[stage];
     const std::string name = stage_name(stage);
     kernels::ConvStageTensors tensors;
-    tensors.weight_OCK = source(name + ".conv.weight", {width, channels, kernel}, channels * kernel);
+    tensors.weight_OCK =
+        source(name + ".conv.weight", {width, channels, kernel}, channels * kernel);
     tensors.bias_O = source(name + ".conv.bias", {width}, channels * kernel);
     tensors.gain_O = at::ones({width}, options);
     tensors.shift_O = at::zeros({width}, options);
@@ -59,8 +60,8 @@ int64_t SignalEncoder::features() const {
   return spec_.widths.back() * (spec_.pooling == ChannelPooling::Flatten ? spec_.num_channels : 1);
 }
 
-at::Tensor SignalEncoder::run_stages(at::Tensor x_NLC, const SignalPass& pass,
-                                     Residency* residency, size_t first_unit) const {
+at::Tensor SignalEncoder::run_stages(at::Tensor x_NLC, const SignalPass& pass, Residency* residency,
+                                     size_t first_unit) const {
   for (size_t stage = 0; stage < stages_.size(); ++stage) {
     const UnitUse use(residency, first_unit + stage);
     const bool last = stage + 1 == stages_.size();
@@ -76,17 +77,16 @@ at::Tensor SignalEncoder::run_stages(at::Tensor x_NLC, const SignalPass& pass,
 
 at::Tensor SignalEncoder::forward(const at::Tensor& x_NLC, const SignalPass& pass,
                                   Residency* residency, size_t first_unit) const {
-  CONVOY_INVARIANT(x_NLC.dim() == 3 && x_NLC.size(1) == spec_.window_rows &&
-                       x_NLC.size(2) == spec_.num_channels,
-                   "wanted windows [N, {}, {}]", spec_.window_rows, spec_.num_channels);
+  CONVOY_INVARIANT(
+      x_NLC.dim() == 3 && x_NLC.size(1) == spec_.window_rows && x_NLC.size(2) == spec_.num_channels,
+      "wanted windows [N, {}, {}]", spec_.window_rows, spec_.num_channels);
   const int64_t windows = x_NLC.size(0);
-  if (spec_.pooling == ChannelPooling::Joint)
-    return run_stages(x_NLC, pass, residency, first_unit);
+  if (spec_.pooling == ChannelPooling::Joint) return run_stages(x_NLC, pass, residency, first_unit);
   if (spec_.pooling == ChannelPooling::First)
     return run_stages(x_NLC.narrow(2, 0, 1), pass, residency, first_unit);
   const at::Tensor alone = x_NLC.transpose(1, 2).reshape({-1, spec_.window_rows, 1});
-  const at::Tensor features_NCF = run_stages(alone, pass, residency, first_unit)
-                                      .view({windows, spec_.num_channels, -1});
+  const at::Tensor features_NCF =
+      run_stages(alone, pass, residency, first_unit).view({windows, spec_.num_channels, -1});
   return spec_.pooling == ChannelPooling::Flatten ? features_NCF.flatten(1) : features_NCF.mean(1);
 }
 

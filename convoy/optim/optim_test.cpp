@@ -213,8 +213,7 @@ TEST(Schedule, CosineByEpochIsTorchsSteppedOnceAnEpoch) {
     const LearningRateSchedule schedule(settings, one["learning_rate"], epochs * kStepsPerEpoch,
                                         kStepsPerEpoch);
     for (int64_t step = 0; step < epochs * kStepsPerEpoch; ++step)
-      EXPECT_NEAR(schedule.at(step), one["rates"][static_cast<size_t>(step / kStepsPerEpoch)],
-                  1e-9)
+      EXPECT_NEAR(schedule.at(step), one["rates"][static_cast<size_t>(step / kStepsPerEpoch)], 1e-9)
           << one.dump() << " step " << step;
   }
 }

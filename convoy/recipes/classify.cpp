@@ -66,8 +66,8 @@ std::string hash_of(const std::vector<std::vector<nn::NamedTensor>>& lists) {
   for (const std::vector<nn::NamedTensor>& tensors : lists)
     for (const nn::NamedTensor& tensor : tensors) {
       const at::Tensor values = tensor.value.detach().cpu().contiguous();
-      hash.update(std::as_bytes(std::span(values.const_data_ptr<float>(),
-                                          static_cast<size_t>(values.numel()))));
+      hash.update(std::as_bytes(
+          std::span(values.const_data_ptr<float>(), static_cast<size_t>(values.numel()))));
     }
   return hash.hex();
 }
@@ -94,6 +94,7 @@ class Classify {
 
  private:
   ExitCode go();
+  void report_learning_rate() const;
   void make_model();
   void find_checkpoint();
   void share_start();
@@ -151,8 +152,8 @@ void Classify::make_model() {
   validation_hash_ = data_.validation.content_hash();
   model_.emplace(network_of(settings_.classify, data_), static_cast<uint64_t>(settings_.seed),
                  placement_.device);
-  config_text_ = models::signal_config_text(model_->spec(), data_.train.channel_names,
-                                            data_.class_names);
+  config_text_ =
+      models::signal_config_text(model_->spec(), data_.train.channel_names, data_.class_names);
   if (!settings_.classify.encoder_path.empty())
     models::load_signal_encoder(*model_, settings_.classify.encoder_path);
   if (settings_.classify.freezes_encoder()) model_->freeze_encoder();
@@ -171,7 +172,8 @@ void Classify::find_checkpoint() {
     resumed_ = checkpoint::load_checkpoint(wish);
 }
 
-// What rank 0 knows of where the run stands, and the plan and stamp that follow from it on every rank.
+// What rank 0 knows of where the run stands, and the plan and stamp that follow from it on every
+// rank.
 void Classify::share_start() {
   const char* const of_rank_zero = "rank 0";
   io::Json word = {{"full_world", environment_.full_world}};
@@ -259,10 +261,9 @@ void Classify::prepare_training() {
                                         .weight_decay = settings_.train.weight_decay},
                      parallel::prepare_units(*strategy_, model_->units(), parameters_));
   model_->set_residency(strategy_->residency());
-  schedule_.emplace(settings_.train.schedule,
-                    scaled_learning_rate(settings_.train, deal_->config().global_batch),
-                    train::total_steps(settings_.train, deal_->steps_per_epoch()),
-                    deal_->steps_per_epoch());
+  schedule_.emplace(
+      settings_.train.schedule, scaled_learning_rate(settings_.train, deal_->config().global_batch),
+      train::total_steps(settings_.train, deal_->steps_per_epoch()), deal_->steps_per_epoch());
   if (start_.step > 0) restore_optimizer();
   resumed_.reset();
 }
@@ -386,6 +387,14 @@ ExitCode Classify::finish(const train::LoopResult& result, const train::Classify
   return stopped ? ExitCode::Stopped : ExitCode::Done;
 }
 
+void Classify::report_learning_rate() const {
+  const int64_t windows = deal_->config().global_batch;
+  const std::string scaled = scaling_sentence(settings_.train, windows);
+  if (!scaled.empty()) log_.info(scaled);
+  const std::string risk = scaling_warning(settings_.train, windows, *schedule_);
+  if (!risk.empty()) log_.warning(risk);
+}
+
 ExitCode Classify::run() {
   try {
     return go();
@@ -399,7 +408,7 @@ ExitCode Classify::run() {
 
 ExitCode Classify::go() {
   device::keep_tensor_memory();
-  device::share_cpu_threads(environment_.local_world);
+  device::share_cpu_threads(environment_.local_world, environment_.replicas);
   flight_.set_phase("data");
   make_model();
   flight_.set_phase("prepare");
@@ -410,6 +419,7 @@ ExitCode Classify::go() {
                                placement_.device);
   prepare_training();
   report_classify_plan(log_, settings_, data_, *model_, *deal_, dtype_);
+  report_learning_rate();
   if (request_.plan_only) return ExitCode::Done;
   if (group_->rank() == 0) {
     telemetry::RunIdentity identity;

@@ -14,10 +14,10 @@ namespace {
 void require_like_train(const data::SignalWindows& windows, const data::SignalWindows& train,
                         const std::string& folder) {
   if (windows.channel_names != train.channel_names)
-    throw DataError(fmt::format("wanted the channels of train ({}), found {}",
-                                fmt::join(train.channel_names, ", "),
-                                fmt::join(windows.channel_names, ", ")),
-                    {.file = folder});
+    throw DataError(
+        fmt::format("wanted the channels of train ({}), found {}",
+                    fmt::join(train.channel_names, ", "), fmt::join(windows.channel_names, ", ")),
+        {.file = folder});
   if (windows.window_rows != train.window_rows)
     throw DataError(fmt::format("wanted windows of {} rows as in train, found {}",
                                 train.window_rows, windows.window_rows),

@@ -26,10 +26,10 @@ bool all_readable(const config::Resolved& resolved, std::initializer_list<const 
 void check_network(const ClassifySettings& classify, const config::Resolved& resolved,
                    config::ErrorList& errors) {
   if (classify.widths.empty() || classify.widths.size() != classify.kernel_sizes.size())
-    errors.add(ConfigError(
-        fmt::format("classify.kernel_sizes: wanted one for each of {} widths, found {}",
-                    classify.widths.size(), classify.kernel_sizes.size()),
-        resolved.place("classify.kernel_sizes")));
+    errors.add(
+        ConfigError(fmt::format("classify.kernel_sizes: wanted one for each of {} widths, found {}",
+                                classify.widths.size(), classify.kernel_sizes.size()),
+                    resolved.place("classify.kernel_sizes")));
   for (const int64_t size : classify.kernel_sizes)
     if (size % 2 == 0)
       errors.add(ConfigError(fmt::format("classify.kernel_sizes: wanted odd sizes, found {}", size),
@@ -132,9 +132,9 @@ void check_inputs(const TrainSettings& settings, const config::Resolved& resolve
                   config::ErrorList& errors) {
   if (settings.task == "classify") {
     if (settings.classify.data_dir.empty())
-      errors.add(ConfigError("classify.data_dir is not set: a folder of windows is wanted",
-                             {.key = "classify.data_dir",
-                              .hint = "classify.data_dir=PATH, or --data-dir PATH"}));
+      errors.add(ConfigError(
+          "classify.data_dir is not set: a folder of windows is wanted",
+          {.key = "classify.data_dir", .hint = "classify.data_dir=PATH, or --data-dir PATH"}));
     return;
   }
   if (settings.model.name.empty() && all_readable(resolved, {"model.name"}))

@@ -66,11 +66,10 @@ void draw_names(ChartCanvas& canvas, const MatrixPlot& plot, const Layout& layou
     const double middle = kCell * (static_cast<double>(place) + 0.5);
     canvas.text({layout.left - 8, kTop + middle + 5}, plot.names[place],
                 {.color = kInk, .anchor = TextAnchor::End});
-    canvas.text({layout.left + middle + (upward ? 5 : 0), kTop + layout.side + (upward ? 6 : 18)},
-                plot.names[place],
-                {.color = kInk,
-                 .anchor = upward ? TextAnchor::End : TextAnchor::Middle,
-                 .upward = upward});
+    canvas.text(
+        {layout.left + middle + (upward ? 5 : 0), kTop + layout.side + (upward ? 6 : 18)},
+        plot.names[place],
+        {.color = kInk, .anchor = upward ? TextAnchor::End : TextAnchor::Middle, .upward = upward});
   }
   canvas.text({layout.left + layout.side / 2, layout.bottom - 12}, plot.column_label,
               {.color = kInk, .anchor = TextAnchor::Middle, .bold = true});
@@ -89,9 +88,8 @@ void draw(ChartCanvas& canvas, const MatrixPlot& plot, const Layout& layout) {
 std::string matrix_svg(const MatrixPlot& plot) {
   const Layout layout = layout_of(plot);
   SvgCanvas canvas(layout.width, layout.height);
-  canvas.rectangle({0, 0},
-                   {static_cast<double>(layout.width), static_cast<double>(layout.height)}, kWhite,
-                   1);
+  canvas.rectangle({0, 0}, {static_cast<double>(layout.width), static_cast<double>(layout.height)},
+                   kWhite, 1);
   draw(canvas, plot, layout);
   return canvas.finish();
 }

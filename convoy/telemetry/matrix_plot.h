@@ -13,7 +13,7 @@ struct MatrixPlot {
   std::string title;
   std::string row_label;
   std::string column_label;
-  std::vector<std::string> names;             // of rows and of columns
+  std::vector<std::string> names;            // of rows and of columns
   std::vector<std::vector<int64_t>> counts;  // by row
 };
 

@@ -227,7 +227,8 @@ void TrainingLog::evaluation(const EvalMetrics& metrics) {
 
   if (metrics.split == "eval") record_best(metrics);
   window_->shown.eval_loss = metrics.loss;
-  std::string text = fmt::format("step {}: {} loss {:.4f}", metrics.step, metrics.split, metrics.loss);
+  std::string text =
+      fmt::format("step {}: {} loss {:.4f}", metrics.step, metrics.split, metrics.loss);
   for (const char* const name : {"perplexity", "accuracy"}) {
     const auto found = figures.find(name);
     if (found == figures.end()) continue;
@@ -249,8 +250,8 @@ std::string TrainingLog::speed_name() const {
 void TrainingLog::record_best(const EvalMetrics& metrics) {
   const double figure = std::isnan(metrics.deciding) ? metrics.loss : metrics.deciding;
   const bool better =
-      !state_.best_metric || (options_.greater_is_better ? figure > *state_.best_metric
-                                                         : figure < *state_.best_metric);
+      !state_.best_metric ||
+      (options_.greater_is_better ? figure > *state_.best_metric : figure < *state_.best_metric);
   if (!better || std::isnan(figure)) return;
   state_.best_metric = figure;
   state_.best_global_step = metrics.step;

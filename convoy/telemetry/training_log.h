@@ -54,7 +54,7 @@ struct EvalMetrics {
   int64_t batches = 0;
   int64_t supervised_tokens = 0;
   double seconds = 0;
-  std::map<std::string, double> others{};  // exact_match, ...
+  std::map<std::string, double> others{};                      // exact_match, ...
   double deciding = std::numeric_limits<double>::quiet_NaN();  // decides best; NaN = the loss
 };
 

@@ -21,8 +21,8 @@ struct WindowAnswer {
 };
 
 at::Tensor gathered_values(const data::SignalWindows& windows, const std::vector<int64_t>& rows) {
-  at::Tensor x_NLC = at::empty({static_cast<int64_t>(rows.size()), windows.window_rows,
-                                windows.num_channels()});
+  at::Tensor x_NLC =
+      at::empty({static_cast<int64_t>(rows.size()), windows.window_rows, windows.num_channels()});
   float* to = x_NLC.mutable_data_ptr<float>();
   for (const int64_t row : rows) {
     const std::span<const float> from = windows.window(row);
@@ -130,16 +130,14 @@ ClassifyTask::Batch ClassifyTask::prepare(data::StepPosition position, int64_t n
 
 void ClassifyTask::begin(StepRange steps, int rank) {
   const int64_t accumulation = micro_batches_per_step();
-  const c10::Stream stream =
-      c10::impl::VirtualGuardImpl(device().type()).getStream(device());
-  batches_.emplace(
-      std::max<int64_t>(0, steps.end - steps.first) * accumulation,
-      [this, steps, rank, accumulation, stream](int64_t index) {
-        const c10::StreamGuard on_stream(stream);
-        const int64_t step = steps.first + index / accumulation;
-        return prepare({step / steps_per_epoch(), step % steps_per_epoch()}, index % accumulation,
-                       rank);
-      });
+  const c10::Stream stream = c10::impl::VirtualGuardImpl(device().type()).getStream(device());
+  batches_.emplace(std::max<int64_t>(0, steps.end - steps.first) * accumulation,
+                   [this, steps, rank, accumulation, stream](int64_t index) {
+                     const c10::StreamGuard on_stream(stream);
+                     const int64_t step = steps.first + index / accumulation;
+                     return prepare({step / steps_per_epoch(), step % steps_per_epoch()},
+                                    index % accumulation, rank);
+                   });
 }
 
 MicroBatchPlace ClassifyTask::take() {
@@ -148,18 +146,17 @@ MicroBatchPlace ClassifyTask::take() {
 }
 
 MicroBatchLoss ClassifyTask::loss(const PassOptions& options) {
-  const nn::SignalPass pass{.training = true,
-                            .keeps_statistics = batch_.place.has_rows,
-                            .bf16 = options_.bf16};
+  const nn::SignalPass pass{
+      .training = true, .keeps_statistics = batch_.place.has_rows, .bf16 = options_.bf16};
   if (!batch_.place.has_rows) {
     const at::Tensor idle = at::zeros({1, windows_.window_rows, windows_.num_channels()},
                                       at::TensorOptions().device(device()));
     return {.sum = model_.scores(idle, pass, options.draw_key).sum() * 0, .hits = {}};
   }
   const at::Tensor scores = model_.scores(batch_.x_NLC, pass, options.draw_key);
-  return {.sum = smoothed_loss(scores, batch_.classes_N, options_.label_smoothing,
-                               at::Reduction::Sum),
-          .hits = scores.detach().argmax(1).eq(batch_.classes_N).sum()};
+  return {
+      .sum = smoothed_loss(scores, batch_.classes_N, options_.label_smoothing, at::Reduction::Sum),
+      .hits = scores.detach().argmax(1).eq(batch_.classes_N).sum()};
 }
 
 std::optional<Evaluation> ClassifyTask::evaluate(comm::Group& group,
@@ -169,13 +166,12 @@ std::optional<Evaluation> ClassifyTask::evaluate(comm::Group& group,
   if (!figures) return std::nullopt;
   const evaluate::ClassificationFigures classes =
       evaluate::classification_figures(figures->confusion);
-  return Evaluation{
-      .loss = figures->loss(),
-      .rows = validation_.num_windows,
-      .batches = (validation_.num_windows + options_.eval_batch_size - 1) /
-                 options_.eval_batch_size,
-      .seconds = figures->seconds,
-      .others = {{"accuracy", classes.accuracy}, {"macro_f1", classes.macro_f1}}};
+  return Evaluation{.loss = figures->loss(),
+                    .rows = validation_.num_windows,
+                    .batches = (validation_.num_windows + options_.eval_batch_size - 1) /
+                               options_.eval_batch_size,
+                    .seconds = figures->seconds,
+                    .others = {{"accuracy", classes.accuracy}, {"macro_f1", classes.macro_f1}}};
 }
 
 void ClassifyTask::epoch_done(int64_t epochs, const std::optional<Evaluation>& evaluation) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Classes of sensor windows: cross-entropy with smoothed labels, every window weighed alike over the
-// global batch.
+// Classes of sensor windows: cross-entropy with smoothed labels, every window weighed alike over
+// the global batch.
 #pragma once
 
 #include <functional>
@@ -82,7 +82,7 @@ class ClassifyTask : public Task {
   ClassifyOptions options_;
   EpochListener listener_;
   EpochHistory history_;
-  Batch batch_;  // the one taken last
+  Batch batch_;                              // the one taken last
   std::optional<MadeAhead<Batch>> batches_;  // last: its thread uses all of the above
 };
 

@@ -206,9 +206,10 @@ TEST(ClassifyTask, TakesTorchsSteps) {
 TEST(ClassifyTask, RemembersItsEpochsAlsoAcrossAStop) {
   EpochHistory whole;
   EpochHistory first;
-  const StepOutcome steps[] = {{.loss = 2, .rows = 4, .hits = 1, .learning_rate = 0.1, .seconds = 1},
-                               {.loss = 1, .rows = 2, .hits = 2, .learning_rate = 0.1, .seconds = 1},
-                               {.loss = 0.5, .rows = 4, .hits = 3, .learning_rate = 0.2, .seconds = 3}};
+  const StepOutcome steps[] = {
+      {.loss = 2, .rows = 4, .hits = 1, .learning_rate = 0.1, .seconds = 1},
+      {.loss = 1, .rows = 2, .hits = 2, .learning_rate = 0.1, .seconds = 1},
+      {.loss = 0.5, .rows = 4, .hits = 3, .learning_rate = 0.2, .seconds = 3}};
   for (const StepOutcome& step : steps) whole.add(step);
   first.add(steps[0]);
   EpochHistory second = EpochHistory::from_json(first.to_json(), "here");
@@ -291,8 +292,8 @@ RANK_BODY(EvaluatesTogether) {
     for (int64_t predicted = 0; predicted < kClasses; ++predicted)
       EXPECT_EQ(together->confusion.count(truth, predicted),
                 wanted->confusion.count(truth, predicted));
-  EXPECT_FALSE(evaluate_windows(model, windows, options, *group,
-                                [&] { return group->rank() == 1; }));
+  EXPECT_FALSE(
+      evaluate_windows(model, windows, options, *group, [&] { return group->rank() == 1; }));
 }
 
 TEST(ClassifyTask, RanksEvaluateTogetherAsOneDoes) {

@@ -21,8 +21,8 @@ bool record_evaluation(checkpoint::Progress& progress, double figure,
                        const settings::TrainingSettings& settings) {
   // Turned so that smaller is better.
   const double sign = settings.larger_is_better() ? -1 : 1;
-  const double best = progress.best_metric ? sign * *progress.best_metric
-                                           : std::numeric_limits<double>::infinity();
+  const double best =
+      progress.best_metric ? sign * *progress.best_metric : std::numeric_limits<double>::infinity();
   const bool gains = best - sign * figure > settings.early_stopping_threshold;
   progress.evaluations_without_improvement =
       gains ? 0 : progress.evaluations_without_improvement + 1;

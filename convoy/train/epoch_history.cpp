@@ -46,8 +46,7 @@ double EpochHistory::samples_per_second() const {
   return total_seconds_ > 0 ? static_cast<double>(total_rows_) / total_seconds_ : 0;
 }
 
-const EpochRecord& EpochHistory::close(int64_t epoch,
-                                       const std::optional<Evaluation>& evaluation) {
+const EpochRecord& EpochHistory::close(int64_t epoch, const std::optional<Evaluation>& evaluation) {
   const auto rows = static_cast<double>(std::max<int64_t>(1, rows_));
   EpochRecord record{.epoch = epoch,
                      .train_loss = loss_sum_ / rows,
@@ -81,8 +80,7 @@ EpochHistory EpochHistory::from_json(const io::Json& value, const std::string& p
   EpochHistory history;
   const io::Json* const epochs = json.find("epochs");
   if (epochs == nullptr || !epochs->is_array()) json.fail("epochs", "wanted a list");
-  for (const io::Json& record : *epochs)
-    history.epochs_.push_back(record_from_json(record, place));
+  for (const io::Json& record : *epochs) history.epochs_.push_back(record_from_json(record, place));
   history.loss_sum_ = json.require_double("loss_sum", -kLargest, kLargest);
   history.rows_ = json.require_int("rows", 0, INT64_MAX);
   history.hits_ = json.require_int("hits", 0, INT64_MAX);

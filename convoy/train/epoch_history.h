@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What each epoch of a run came to. Every rank keeps the same but for times; checkpoints hold it, so that a run that
-// went on in the middle of an epoch has the figures of the whole.
+// What each epoch of a run came to. Every rank keeps the same but for times; checkpoints hold it,
+// so that a run that went on in the middle of an epoch has the figures of the whole.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ struct EpochRecord {
   int64_t epoch = 0;  // 1-based
   double train_loss = 0;
   double train_accuracy = 0;
-  double learning_rate = 0;  // of its last step
+  double learning_rate = 0;             // of its last step
   std::optional<double> val_loss = {};  // none: not evaluated
   std::optional<double> val_accuracy = {};
 };

@@ -24,8 +24,7 @@ MicroBatchPlace LanguageTask::take() {
 MicroBatchLoss LanguageTask::loss(const PassOptions& options) {
   const LabelledBatch batch = batch_->num_tokens() > 0 ? *batch_ : idle_batch(model_.device());
   const at::Tensor hidden_TD = model_.hidden_states(
-      batch.tokens,
-      {.recompute_blocks = options.recompute_blocks, .draw_key = options.draw_key});
+      batch.tokens, {.recompute_blocks = options.recompute_blocks, .draw_key = options.draw_key});
   return {.sum = nn::head_loss(model_, hidden_TD, batch.labels), .hits = {}};
 }
 

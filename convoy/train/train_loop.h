@@ -32,10 +32,10 @@ struct LoopParts {
   optim::AdamW& optimizer;
   const optim::LearningRateSchedule& schedule;
   const checkpoint::Stamp& stamp;
-  checkpoint::CheckpointStore& checkpoints;  // rank 0 writes
-  telemetry::TrainingLog* log;               // rank 0's; null elsewhere
-  telemetry::FlightWriter& flight;           // told the step and the phase
-  checkpoint::NamedFiles files_alongside;    // added to each checkpoint
+  checkpoint::CheckpointStore& checkpoints;   // rank 0 writes
+  telemetry::TrainingLog* log;                // rank 0's; null elsewhere
+  telemetry::FlightWriter& flight;            // told the step and the phase
+  checkpoint::NamedFiles files_alongside;     // added to each checkpoint
   std::vector<nn::NamedTensor> buffers = {};  // of the model, saved beside the parameters
   // Set by a signal: the step is finished, an evaluation is not; the state is saved, the loop returns.
   const std::atomic<bool>& stop_requested;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Activity recognition as its guide runs it: the flags, what a run leaves, and that a run which was killed ends with the same
-// bits as one that was not.
+// Activity recognition as its guide runs it: the flags, what a run leaves, and that a run which was
+// killed ends with the same bits as one that was not.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -21,14 +21,15 @@ using Words = std::vector<std::string>;
 fs::path example() { return fs::path(std::getenv("CONVOY_SOURCE_DIR")) / "examples/har"; }
 
 // A small network: 288 windows of the sample, of which 30 or so are held out.
-const Words kSmall = {"classify.widths=[8, 8]", "classify.kernel_sizes=[3, 3]", "--hidden-dims", "16"};
+const Words kSmall = {"classify.widths=[8, 8]", "classify.kernel_sizes=[3, 3]", "--hidden-dims",
+                      "16"};
 
 class ClassifyRuns : public ::testing::Test {
  protected:
   Words command(const std::string& name, const Words& more) const {
-    Words words = {"train", (example() / "har.yaml").string(), "--data-dir",
-                   (example() / "sample").string(), "--save-dir",
-                   fixture_.run_folder(name).string()};
+    Words words = {"train",      (example() / "har.yaml").string(),
+                   "--data-dir", (example() / "sample").string(),
+                   "--save-dir", fixture_.run_folder(name).string()};
     words.insert(words.end(), kSmall.begin(), kSmall.end());
     words.insert(words.end(), more.begin(), more.end());
     return words;
@@ -73,13 +74,42 @@ class ClassifyRuns : public ::testing::Test {
 };
 
 TEST_F(ClassifyRuns, TakeEveryFlagOfTheGuide) {
-  const Ended ended = run_well(
-      "guide", {"--multi-gpu", "ddp", "--nproc", "2", "--local_rank", "0", "--mode", "average",
-                "--epochs", "2", "--batch-size", "16", "--lr", "2e-3", "--weight-decay", "1e-3",
-                "--warmup-epochs", "1", "--no-freeze-encoder", "--hidden-dims", "24", "12",
-                "--dropout", "0.2", "--grad-accum-steps", "2", "--max-grad-norm", "0.5", "--no-amp",
-                "--num-workers", "3", "--early-stopping-patience", "5", "--log-interval", "4"});
-  EXPECT_NE(ended.errors.find("16 windows x 2 accumulation x 2 ranks = 64 a step"),
+  const Ended ended = run_well("guide", {"--multi-gpu",
+                                         "ddp",
+                                         "--nproc",
+                                         "2",
+                                         "--local_rank",
+                                         "0",
+                                         "--mode",
+                                         "average",
+                                         "--epochs",
+                                         "2",
+                                         "--batch-size",
+                                         "16",
+                                         "--lr",
+                                         "2e-3",
+                                         "--weight-decay",
+                                         "1e-3",
+                                         "--warmup-epochs",
+                                         "1",
+                                         "--no-freeze-encoder",
+                                         "--hidden-dims",
+                                         "24",
+                                         "12",
+                                         "--dropout",
+                                         "0.2",
+                                         "--grad-accum-steps",
+                                         "2",
+                                         "--max-grad-norm",
+                                         "0.5",
+                                         "--no-amp",
+                                         "--num-workers",
+                                         "3",
+                                         "--early-stopping-patience",
+                                         "5",
+                                         "--log-interval",
+                                         "4"});
+  EXPECT_NE(ended.errors.find("16 rows per rank x 2 ranks x 2 accumulation = 64 a step"),
             std::string::npos)
       << ended.errors;
   EXPECT_NE(ended.errors.find("products in fp32"), std::string::npos) << ended.errors;
@@ -124,17 +154,24 @@ TEST_F(ClassifyRuns, LeaveWhatTheGuidePromises) {
        {"Loss/train", "Loss/val", "Accuracy/train", "Accuracy/val", "Learning_rate"})
     EXPECT_NE(events.find(tag), std::string::npos) << tag;
   const fs::path folder = fixture_.run_folder("run");
-  for (const char* const file : {"confusion_matrix.svg", "confusion_matrix.png",
-                                 "model/model.safetensors", "model/config.json",
-                                 "checkpoints/best/model.safetensors",
-                                 "checkpoints/last/buffers.safetensors"})
+  for (const char* const file :
+       {"confusion_matrix.svg", "confusion_matrix.png", "model/model.safetensors",
+        "model/config.json", "checkpoints/best/model.safetensors",
+        "checkpoints/last/buffers.safetensors"})
     EXPECT_TRUE(fs::exists(folder / file)) << file;
 }
 
 // Of two epochs, in whose middle and behind which the run is killed.
 TEST_F(ClassifyRuns, KilledAndResumedEqualUnbrokenOnes) {
-  const Words settings = {"--epochs", "3",  "--nproc", "2", "--batch-size", "8", "train.save_strategy=steps",
-                          "train.save_steps=3", "logging.log_interval=1"};
+  const Words settings = {"--epochs",
+                          "3",
+                          "--nproc",
+                          "2",
+                          "--batch-size",
+                          "8",
+                          "train.save_strategy=steps",
+                          "train.save_steps=3",
+                          "logging.log_interval=1"};
   run_well("unbroken", settings);
   for (const int64_t step : {5, 20, 30}) {
     TrainProcess process = start("killed", settings);
@@ -159,9 +196,20 @@ TEST_F(ClassifyRuns, GoOnOnAnotherNumberOfRanks) {
   EXPECT_EQ(results("run")["history"]["train_loss"].size(), 2U);
 }
 
+TEST_F(ClassifyRuns, OfReplicasInOneProcessEqualThoseOfRanks) {
+  const Words settings = {"--epochs", "2", "--batch-size", "16"};
+  Words ranks = settings;
+  ranks.insert(ranks.end(), {"--multi-gpu", "ddp", "--nproc", "2"});
+  run_well("ranks", ranks);
+  Words replicas = settings;
+  replicas.insert(replicas.end(), {"--multi-gpu", "dp", "parallel.replicas=2"});
+  run_well("replicas", replicas);
+  expect_same_run("ranks", "replicas");
+}
+
 TEST_F(ClassifyRuns, EndEarlyWhenNothingGetsBetter) {
-  run_well("run", {"--epochs", "9", "--early-stopping-patience", "2",
-                   "train.early_stopping_threshold=1"});
+  run_well("run",
+           {"--epochs", "9", "--early-stopping-patience", "2", "train.early_stopping_threshold=1"});
   EXPECT_EQ(results("run")["history"]["val_acc"].size(), 3U);
 }
 
@@ -172,9 +220,9 @@ TEST_F(ClassifyRuns, StartFromAnEncoderAndLeaveItAsItIs) {
       run_well("frozen", {"--epochs", "1", "--encoder-path", encoder.string(), "--nproc", "2"});
   EXPECT_NE(frozen.errors.find("(flatten, frozen)"), std::string::npos) << frozen.errors;
   EXPECT_NE(fixture_.weights("first"), fixture_.weights("frozen"));
-  const Ended thawed = run_well(
-      "thawed", {"--epochs", "1", "--no-freeze-encoder", "--encoder-path",
-                 (fixture_.run_folder("first") / "checkpoints/last").string()});
+  const Ended thawed =
+      run_well("thawed", {"--epochs", "1", "--no-freeze-encoder", "--encoder-path",
+                          (fixture_.run_folder("first") / "checkpoints/last").string()});
   EXPECT_EQ(thawed.errors.find("frozen"), std::string::npos) << thawed.errors;
   const Ended refused =
       run("refused", {"--epochs", "1", "--mode", "joint", "--encoder-path", encoder.string()});

@@ -25,12 +25,12 @@ bool is_blank(char letter) { return letter == ' ' || letter == '\t' || letter ==
 bool is_digit(char letter) { return letter >= '0' && letter <= '9'; }
 
 // Decimal numbers as a double has them exactly: at most 19 digits of which 15 count, and a power of
-// ten that a double holds. Quotient and product of two exact doubles are rounded once, so the answer
-// is that of any correct reader. Null: another way is needed.
+// ten that a double holds. Quotient and product of two exact doubles are rounded once, so the
+// answer is that of any correct reader. Null: another way is needed.
 const char* parse_exact(const char* at, const char* end, double& value) {
-  static constexpr std::array<double, 23> kPowers = {
-      1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
-      1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+  static constexpr std::array<double, 23> kPowers = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
+                                                     1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
+                                                     1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
   const bool negative = at != end && *at == '-';
   if (negative) ++at;
   uint64_t mantissa = 0;
@@ -140,7 +140,8 @@ Channel read_channel(const fs::path& path) {
     const int64_t count = lines.take_line(channel.values);
     if (channel.windows == 0) channel.rows = count;
     if (count != channel.rows || count == 0)
-      lines.fail(fmt::format("wanted {} numbers as in the first line, found {}", channel.rows, count));
+      lines.fail(
+          fmt::format("wanted {} numbers as in the first line, found {}", channel.rows, count));
     ++channel.windows;
   }
   if (channel.windows == 0) throw DataError("the file holds no windows", {.file = path.string()});
@@ -223,8 +224,7 @@ bool has_signal_split(const fs::path& folder, const std::string& split) {
   return fs::is_directory(signals_folder(folder, split), ignored);
 }
 
-SignalWindows read_signal_split(const fs::path& folder, const std::string& split,
-                                int64_t threads) {
+SignalWindows read_signal_split(const fs::path& folder, const std::string& split, int64_t threads) {
   SignalWindows windows;
   std::vector<fs::path> paths;
   for (const auto& [name, path] : channel_files(folder, split)) {
@@ -237,10 +237,10 @@ SignalWindows read_signal_split(const fs::path& folder, const std::string& split
   for (size_t index = 1; index < channels.size(); ++index) {
     require_windows(channels[index].windows, windows.num_windows, paths[index]);
     if (channels[index].rows != windows.window_rows)
-      throw DataError(fmt::format("wanted {} numbers a line as in {}, found {}",
-                                  windows.window_rows, paths[0].filename().string(),
-                                  channels[index].rows),
-                      {.file = paths[index].string(), .line = 1});
+      throw DataError(
+          fmt::format("wanted {} numbers a line as in {}, found {}", windows.window_rows,
+                      paths[0].filename().string(), channels[index].rows),
+          {.file = paths[index].string(), .line = 1});
   }
   windows.values.resize(channels[0].values.size() * channels.size());
   for (size_t index = 0; index < channels.size(); ++index)

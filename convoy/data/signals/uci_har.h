@@ -24,7 +24,6 @@ SignalWindows read_signal_split(const std::filesystem::path& folder, const std::
 
 // Of class 0, 1, ...: as activity_labels.txt has them, else "1", "2", ... for `num_classes`. Throws
 // DataError for a file with gaps.
-std::vector<std::string> read_class_names(const std::filesystem::path& folder,
-                                          int64_t num_classes);
+std::vector<std::string> read_class_names(const std::filesystem::path& folder, int64_t num_classes);
 
 }  // namespace convoy::data

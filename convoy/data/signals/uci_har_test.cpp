@@ -96,10 +96,22 @@ TEST_F(UciHar, RefusesClassesThatAreNone) {
 
 // Every way in which digits may be written, against the standard library.
 TEST_F(UciHar, NumbersAreTheNearestFloats) {
-  const std::vector<std::string> texts = {
-      "-3.6550001e-003", "1.0164", "0.1", "123456789.123456789", "1.8085150e-004", ".5", "5.",
-      "9007199254740993", "1e22", "1e23", "-1e-22", "3.4028234e38", "1.17549435e-38", "0.0000000001",
-      "12345678901234567890123", "0.3333333333333333333333333"};
+  const std::vector<std::string> texts = {"-3.6550001e-003",
+                                          "1.0164",
+                                          "0.1",
+                                          "123456789.123456789",
+                                          "1.8085150e-004",
+                                          ".5",
+                                          "5.",
+                                          "9007199254740993",
+                                          "1e22",
+                                          "1e23",
+                                          "-1e-22",
+                                          "3.4028234e38",
+                                          "1.17549435e-38",
+                                          "0.0000000001",
+                                          "12345678901234567890123",
+                                          "0.3333333333333333333333333"};
   std::string line;
   for (const std::string& text : texts) line += text + " ";
   write("train/Inertial Signals/acc_train.txt", line + "\n");

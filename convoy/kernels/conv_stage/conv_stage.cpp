@@ -110,8 +110,7 @@ Norm batch_norm(const at::Tensor& z_NLO, const ConvStageTensors& tensors,
 
 NormTensors norm_tensors(const Norm& norm, const ConvStageTensors& tensors) {
   const at::Tensor scale_O = tensors.gain_O * norm.inverse_deviation_O;
-  return {norm.mean_O, norm.inverse_deviation_O, scale_O,
-          tensors.shift_O - norm.mean_O * scale_O};
+  return {norm.mean_O, norm.inverse_deviation_O, scale_O, tensors.shift_O - norm.mean_O * scale_O};
 }
 
 }  // namespace
@@ -127,17 +126,14 @@ at::Tensor conv_stage(const at::Tensor& x_NLC, const ConvStageTensors& tensors,
   const at::Tensor x_buffer = spacing.buffer(
       x_NLC.size(2), x_NLC.options().dtype(options.bf16 ? at::kBFloat16 : at::kFloat));
   spacing.inner(x_buffer).copy_(x_NLC);
-  const at::Tensor product =
-      matrix_product({{spacing.kernel_views(x_buffer),
-                       kernel_matrix(tensors.weight_OCK, options.bf16)}},
-                     {.wide = true});
+  const at::Tensor product = matrix_product(
+      {{spacing.kernel_views(x_buffer), kernel_matrix(tensors.weight_OCK, options.bf16)}},
+      {.wide = true});
   const at::Tensor z_NLO = spacing.as_windows(product);
   // Without the bias: the norm takes a constant away, whatever it is.
-  const Norm norm =
-      options.training
-          ? batch_norm(z_NLO, tensors, options)
-          : Norm{tensors.running_mean_O - tensors.bias_O,
-                 (tensors.running_variance_O + options.epsilon).rsqrt()};
+  const Norm norm = options.training ? batch_norm(z_NLO, tensors, options)
+                                     : Norm{tensors.running_mean_O - tensors.bias_O,
+                                            (tensors.running_variance_O + options.epsilon).rsqrt()};
   const at::Tensor y =
       op_table(z_NLO).norm_pool.activate(z_NLO, norm_tensors(norm, tensors), options.pool);
   if (!records) return y;
@@ -155,9 +151,9 @@ at::Tensor conv_stage(const at::Tensor& x_NLC, const ConvStageTensors& tensors,
          affine.gain_O = saved[5];
          affine.shift_O = saved[6];
          const at::Tensor grad_buffer = spacing.buffer(z.size(2), z.options());
-         const NormPoolGradients of_norm = op_table(z).norm_pool.gradients(
-             grad, z, norm_tensors({saved[2], saved[3]}, affine), options.pool,
-             spacing.inner(grad_buffer));
+         const NormPoolGradients of_norm =
+             op_table(z).norm_pool.gradients(grad, z, norm_tensors({saved[2], saved[3]}, affine),
+                                             options.pool, spacing.inner(grad_buffer));
          const at::Tensor grads = rounded(grad_buffer, options.bf16);
          std::vector<at::Tensor> gradients(5);
          if (wanted[0])

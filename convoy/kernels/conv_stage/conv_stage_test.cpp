@@ -70,7 +70,7 @@ Running wide(const Running& running) {
 }
 
 // Few and many channels, odd rows, kernels of one row, channels beyond whole registers.
-const std::vector<Geometry> kGeometries = {{3, 8, 2, 5, 3},   {4, 17, 9, 64, 5}, {2, 6, 33, 40, 1},
+const std::vector<Geometry> kGeometries = {{3, 8, 2, 5, 3},    {4, 17, 9, 64, 5}, {2, 6, 33, 40, 1},
                                            {5, 16, 64, 48, 5}, {1, 9, 40, 17, 7}, {6, 2, 1, 16, 3}};
 
 void expect_reference(double factor) {
@@ -81,17 +81,16 @@ void expect_reference(double factor) {
       const ConvStageOptions options{.pool = pool, .training = true};
       const Running running = sample_running(geometry.outputs);
       const Running wanted = wide(running);
-      const auto errors = testing::compare(
-          [&](const Tensors& in) { return stage(in, running, options); },
-          [&](const Tensors& in) { return reference(in, wanted, options); },
-          sample_inputs(geometry));
-      const double allowed = factor * testing::tolerance(at::kFloat, geometry.windows *
-                                                                         geometry.rows *
-                                                                         geometry.channels);
+      const auto errors =
+          testing::compare([&](const Tensors& in) { return stage(in, running, options); },
+                           [&](const Tensors& in) { return reference(in, wanted, options); },
+                           sample_inputs(geometry));
+      const double allowed =
+          factor *
+          testing::tolerance(at::kFloat, geometry.windows * geometry.rows * geometry.channels);
       EXPECT_LT(errors.output, allowed);
       // What the reference has for the bias is rounding alone.
-      for (const size_t input : {0, 1, 3, 4})
-        EXPECT_LT(errors.gradients[input], allowed) << input;
+      for (const size_t input : {0, 1, 3, 4}) EXPECT_LT(errors.gradients[input], allowed) << input;
       EXPECT_LT(testing::relative_error(running.mean_O, wanted.mean_O), allowed);
       EXPECT_LT(testing::relative_error(running.variance_O, wanted.variance_O), allowed);
     }
@@ -141,8 +140,7 @@ TEST(ConvStage, InBf16OnlyTheProductsAreRounded) {
   EXPECT_LT(relative_distance(found, wanted), 0.005);
   const at::Tensor grad = testing::sample(found.sizes(), at::kFloat, 9);
   const auto gradients = torch::autograd::grad({found}, in, {grad});
-  const auto wanted_gradients =
-      torch::autograd::grad({wanted}, wide_in, {grad.to(at::kDouble)});
+  const auto wanted_gradients = torch::autograd::grad({wanted}, wide_in, {grad.to(at::kDouble)});
   for (const size_t input : {0, 1, 3, 4})
     EXPECT_LT(relative_distance(gradients[input], wanted_gradients[input]), 0.05) << input;
 }

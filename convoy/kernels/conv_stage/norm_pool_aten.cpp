@@ -34,13 +34,12 @@ at::Tensor activation_gradient(const at::Tensor& grad, const at::Tensor& active_
   return found;
 }
 
-NormPoolGradients gradients(const at::Tensor& grad, const at::Tensor& z_NLO, const NormTensors& norm,
-                        Pool pool, const at::Tensor& grad_z_NLO) {
-  const at::Tensor grad_NLO =
-      activation_gradient(grad, z_NLO * norm.scale_O + norm.offset_O, pool);
+NormPoolGradients gradients(const at::Tensor& grad, const at::Tensor& z_NLO,
+                            const NormTensors& norm, Pool pool, const at::Tensor& grad_z_NLO) {
+  const at::Tensor grad_NLO = activation_gradient(grad, z_NLO * norm.scale_O + norm.offset_O, pool);
   const at::Tensor normal_NLO = (z_NLO - norm.mean_O) * norm.inverse_deviation_O;
   const NormPoolGradients found{(grad_NLO * normal_NLO).sum(at::IntArrayRef({0, 1})),
-                            grad_NLO.sum(at::IntArrayRef({0, 1}))};
+                                grad_NLO.sum(at::IntArrayRef({0, 1}))};
   const auto rows = static_cast<double>(z_NLO.size(0) * z_NLO.size(1));
   grad_z_NLO.copy_(norm.scale_O *
                    (grad_NLO - found.shift_O / rows - normal_NLO * (found.gain_O / rows)));

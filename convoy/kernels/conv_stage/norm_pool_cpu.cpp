@@ -93,8 +93,8 @@ at::Tensor activate(const at::Tensor& z_NLO, const NormTensors& norm, Pool pool)
   return y;
 }
 
-NormPoolGradients gradients(const at::Tensor& grad, const at::Tensor& z_NLO, const NormTensors& norm,
-                        Pool pool, const at::Tensor& grad_z_NLO) {
+NormPoolGradients gradients(const at::Tensor& grad, const at::Tensor& z_NLO,
+                            const NormTensors& norm, Pool pool, const at::Tensor& grad_z_NLO) {
   const Windows windows(z_NLO);
   const Windows results(grad_z_NLO);
   const int64_t channels = windows.shape.width;
