@@ -58,8 +58,9 @@ std::vector<int64_t> EpochDeal::global_batch(StepPosition position) const {
   return units;
 }
 
-// Slots are numbered micro-batch major, and unit u goes to slot u mod slots. So accumulation 4 on one rank and
-// accumulation 2 on two ranks have the same micro-batches, and a partial batch spreads evenly.
+// Slots are numbered micro-batch major, and unit u goes to slot u mod slots. So accumulation 4 on
+// one rank and accumulation 2 on two ranks have the same micro-batches, and a partial batch spreads
+// evenly.
 std::vector<int64_t> EpochDeal::units(StepPosition position, int64_t micro_batch,
                                       int64_t rank) const {
   CONVOY_INVARIANT(micro_batch >= 0 && micro_batch < config_.grad_accum && rank >= 0 &&

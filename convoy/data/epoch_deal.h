@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which units (rows, blocks, windows) are whose at each step: a pure function of their number, seed, epoch and position, so
-// any step can be computed alone and a resumed run reads exactly what the unbroken one would.
+// Which units (rows, blocks, windows) are whose at each step: a pure function of their number,
+// seed, epoch and position, so any step can be computed alone and a resumed run reads exactly what
+// the unbroken one would.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +15,8 @@ struct DealConfig {
   int64_t batch_size = 1;  // units per micro-batch and rank
   int64_t grad_accum = 1;
   int64_t world_size = 1;
-  // Units of one step over all ranks. 0 = batch_size x grad_accum x world_size; another number decides grad_accum: as few
-  // micro-batches of at most batch_size as hold it.
+  // Units of one step over all ranks. 0 = batch_size x grad_accum x world_size; another number
+  // decides grad_accum: as few micro-batches of at most batch_size as hold it.
   int64_t global_batch = 0;
   bool shuffle = true;
   uint64_t seed = 0;

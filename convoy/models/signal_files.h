@@ -25,9 +25,9 @@ void save_signal_classifier(const nn::SignalClassifier& model, const std::string
                             const std::filesystem::path& folder);
 
 // Copies the encoder's parameters and running statistics from `path`: a folder that
-// save_signal_classifier() wrote, a run folder with such a folder `model`, a checkpoint of a run, or a
-// .safetensors file. Throws DataError where a tensor of the encoder is missing, left over or of
-// another shape.
+// save_signal_classifier() wrote, a run folder with such a folder `model`, a checkpoint of a run,
+// or a .safetensors file. Throws DataError where a tensor of the encoder is missing, left over or
+// of another shape.
 void load_signal_encoder(nn::SignalClassifier& model, const std::filesystem::path& path);
 
 }  // namespace convoy::models

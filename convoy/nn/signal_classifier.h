@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// An encoder of sensor windows with a head of linear layers: one score for each class. Knows nothing
-// of ranks and files.
+// An encoder of sensor windows with a head of linear layers: one score for each class. Knows
+// nothing of ranks and files.
 #pragma once
 
 #include <cstdint>
@@ -23,8 +23,8 @@ class TorchInitialisation;  // signal_classifier.cpp
 
 class SignalClassifier {
  public:
-  // Weights are drawn as torch.nn draws those of Conv1d and Linear after torch.manual_seed(seed): the
-  // same numbers, on every device. Throws ConfigError.
+  // Weights are drawn as torch.nn draws those of Conv1d and Linear after torch.manual_seed(seed):
+  // the same numbers, on every device. Throws ConfigError.
   SignalClassifier(const SignalClassifierSpec& spec, uint64_t seed, at::Device device = at::kCPU);
 
   // x [N, L, C] fp32 -> scores [N, classes], fp32. `draw_key`: dropout is drawn from it. A frozen

@@ -55,6 +55,8 @@ LearningRateSchedule::LearningRateSchedule(const settings::ScheduleSettings& set
       steps_per_epoch_(steps_per_epoch),
       warmup_epochs_(settings.warmup_epochs),
       min_lr_(settings.min_lr) {
+  if (kind_ == Kind::CosineByEpoch)
+    warmup_steps_ = std::llround(warmup_epochs_ * static_cast<double>(steps_per_epoch_));
   if (num_cycles_ < 0) num_cycles_ = kind_ == Kind::CosineWithRestarts ? 1.0 : 0.5;
   CONVOY_CHECK(kind_ != Kind::Polynomial || learning_rate_ > lr_end_, ConfigError,
                "lr_end ({}) must be smaller than learning_rate ({})", lr_end_, learning_rate_);

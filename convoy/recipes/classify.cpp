@@ -94,6 +94,7 @@ class Classify {
 
  private:
   ExitCode go();
+  void report_learning_rate() const;
   void make_model();
   void find_checkpoint();
   void share_start();
@@ -171,7 +172,8 @@ void Classify::find_checkpoint() {
     resumed_ = checkpoint::load_checkpoint(wish);
 }
 
-// What rank 0 knows of where the run stands, and the plan and stamp that follow from it on every rank.
+// What rank 0 knows of where the run stands, and the plan and stamp that follow from it on every
+// rank.
 void Classify::share_start() {
   const char* const of_rank_zero = "rank 0";
   io::Json word = {{"full_world", environment_.full_world}};
@@ -385,6 +387,14 @@ ExitCode Classify::finish(const train::LoopResult& result, const train::Classify
   return stopped ? ExitCode::Stopped : ExitCode::Done;
 }
 
+void Classify::report_learning_rate() const {
+  const int64_t windows = deal_->config().global_batch;
+  const std::string scaled = scaling_sentence(settings_.train, windows);
+  if (!scaled.empty()) log_.info(scaled);
+  const std::string risk = scaling_warning(settings_.train, windows, *schedule_);
+  if (!risk.empty()) log_.warning(risk);
+}
+
 ExitCode Classify::run() {
   try {
     return go();
@@ -398,7 +408,7 @@ ExitCode Classify::run() {
 
 ExitCode Classify::go() {
   device::keep_tensor_memory();
-  device::share_cpu_threads(environment_.local_world);
+  device::share_cpu_threads(environment_.local_world, environment_.replicas);
   flight_.set_phase("data");
   make_model();
   flight_.set_phase("prepare");
@@ -409,6 +419,7 @@ ExitCode Classify::go() {
                                placement_.device);
   prepare_training();
   report_classify_plan(log_, settings_, data_, *model_, *deal_, dtype_);
+  report_learning_rate();
   if (request_.plan_only) return ExitCode::Done;
   if (group_->rank() == 0) {
     telemetry::RunIdentity identity;

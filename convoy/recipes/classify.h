@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `convoy train` with task: classify, as one rank sees it: windows, network, strategy, optimizer, loop,
-// test, results.
+// `convoy train` with task: classify, as one rank sees it: windows, network, strategy, optimizer,
+// loop, test, results.
 #pragma once
 
 #include <atomic>

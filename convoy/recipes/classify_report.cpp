@@ -5,6 +5,7 @@
 
 #include "convoy/base/files.h"
 #include "convoy/config/describe.h"
+#include "convoy/recipes/effective_batch.h"
 #include "convoy/telemetry/matrix_plot.h"
 #include "convoy/telemetry/progress.h"
 #include "convoy/train/train_loop.h"
@@ -128,11 +129,13 @@ void report_classify_plan(const Log& log, const settings::TrainSettings& setting
       settings.classify.pooling, model.encoder_is_frozen() ? ", frozen" : "",
       count(elements(model.parameters())), count(elements(model.trained_parameters())), dtype));
   const data::DealConfig& batch = deal.config();
-  log.info(fmt::format(
-      "batch: {} windows x {} accumulation x {} ranks = {} a step; {} steps ({} an "
-      "epoch)",
-      batch.batch_size, batch.grad_accum, batch.world_size, batch.global_batch,
-      train::total_steps(settings.train, deal.steps_per_epoch()), deal.steps_per_epoch()));
+  log.info(fmt::format("{}; {} steps ({} an epoch)",
+                       batch_sentence({.batch_size = batch.batch_size,
+                                       .grad_accum = batch.grad_accum,
+                                       .world_size = batch.world_size,
+                                       .global_batch = batch.global_batch}),
+                       train::total_steps(settings.train, deal.steps_per_epoch()),
+                       deal.steps_per_epoch()));
 }
 
 void write_classify_results(const std::filesystem::path& folder, const ClassifyResults& results,

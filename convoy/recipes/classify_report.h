@@ -30,8 +30,8 @@ struct ClassifyResults {
   double seconds = 0;                             // of this process
 };
 
-// training_results.json, and where there is a test confusion_matrix.svg and .png; the table goes to the
-// log. Throws IoError.
+// training_results.json, and where there is a test confusion_matrix.svg and .png; the table goes to
+// the log. Throws IoError.
 void write_classify_results(const std::filesystem::path& folder, const ClassifyResults& results,
                             const settings::TrainSettings& settings, const SignalData& data,
                             const Log& log);

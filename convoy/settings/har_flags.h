@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Flags of `convoy train` that the multi-GPU activity-recognition guide has: settings under the names
-// that its scripts give them. Plain data.
+// Flags of `convoy train` that the multi-GPU activity-recognition guide has: settings under the
+// names that its scripts give them. Plain data.
 #pragma once
 
 #include <cstdint>

@@ -344,5 +344,43 @@ TEST(TrainSettings, WrittenFileReadsBackTheSame) {
   EXPECT_TRUE(second.notices().empty());
 }
 
+TEST(TrainSettings, ClassifyWantsItsOwnSettingsAndOnlyThere) {
+  EXPECT_EQ(with({"task=classify", "classify.mode=average"}).classify.pooling, "average");
+  EXPECT_EQ(with({"task=causal-lm"}).task, "sft");
+  EXPECT_EQ(fate("task=classify"), "");
+  EXPECT_NE(
+      fate("classify.val_ratio=0.2").find("classify.val_ratio is of task classify, found task sft"),
+      std::string::npos);
+  EXPECT_EQ(fate("classify.val_ratio=0.1"), "") << "a run's own configuration spells out defaults";
+  EXPECT_NE(fate("train.metric_for_best_model=accuracy").find("is of task classify"),
+            std::string::npos);
+  EXPECT_TRUE(
+      with({"task=classify", "train.metric_for_best_model=accuracy"}).train.larger_is_better());
+  const auto refused = [](const std::vector<std::string>& assignments) {
+    try {
+      with(assignments);
+      return std::string();
+    } catch (const ConfigError& error) {
+      return error.sentence();
+    }
+  };
+  EXPECT_NE(refused({"task=classify", "classify.kernel_sizes=[3, 3]"})
+                .find("one for each of 3 widths, found 2"),
+            std::string::npos);
+  EXPECT_NE(
+      refused({"task=classify", "classify.kernel_sizes=[3, 4, 3]"}).find("odd sizes, found 4"),
+      std::string::npos);
+  EXPECT_NE(refused({"task=classify", "classify.freeze_encoder=true"}).find("never learn"),
+            std::string::npos);
+  EXPECT_TRUE(with({"task=classify", "classify.encoder_path=a"}).classify.freezes_encoder());
+  TrainSettings settings;
+  try {
+    resolve_train(settings, {.overrides = {"task=classify"}}, Wanted::TrainInputs);
+    ADD_FAILURE() << "without data";
+  } catch (const ConfigError& error) {
+    EXPECT_EQ(error.place().key, "classify.data_dir");
+  }
+}
+
 }  // namespace
 }  // namespace convoy::settings

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Classes of sensor windows: cross-entropy with smoothed labels, every window weighed alike over the
-// global batch.
+// Classes of sensor windows: cross-entropy with smoothed labels, every window weighed alike over
+// the global batch.
 #pragma once
 
 #include <functional>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the evaluations of a run so far say: which one is the best, and whether it is time to end. As transformers decides
-// it: the best evaluation is the one with the best figure, however small the gain; the threshold counts for the patience
-// alone (EarlyStoppingCallback).
+// What the evaluations of a run so far say: which one is the best, and whether it is time to end.
+// As transformers decides it: the best evaluation is the one with the best figure, however small
+// the gain; the threshold counts for the patience alone (EarlyStoppingCallback).
 #pragma once
 
 #include "convoy/checkpoint/checkpoint.h"
@@ -14,8 +14,8 @@ namespace convoy::train {
 // What train.metric_for_best_model names. Throws ConfigError where the task has no such figure.
 double deciding_figure(const Evaluation& evaluation, const settings::TrainingSettings& settings);
 
-// Takes the deciding figure of the evaluation after `progress.step` into account. True when it is the
-// best so far.
+// Takes the deciding figure of the evaluation after `progress.step` into account. True when it is
+// the best so far.
 bool record_evaluation(checkpoint::Progress& progress, double figure,
                        const settings::TrainingSettings& settings);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What each epoch of a run came to. Every rank keeps the same but for times; checkpoints hold it, so that a run that
-// went on in the middle of an epoch has the figures of the whole.
+// What each epoch of a run came to. Every rank keeps the same but for times; checkpoints hold it,
+// so that a run that went on in the middle of an epoch has the figures of the whole.
 #pragma once
 
 #include <cstdint>

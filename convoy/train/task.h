@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the training loop trains: whose batches, which loss, how it is evaluated. A task knows its model and its data; it
-// knows nothing of optimizers and checkpoints, and of ranks only which it is.
+// What the training loop trains: whose batches, which loss, how it is evaluated. A task knows its
+// model and its data; it knows nothing of optimizers and checkpoints, and of ranks only which it
+// is.
 #pragma once
 
 #include <ATen/core/Tensor.h>

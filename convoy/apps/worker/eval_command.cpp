@@ -82,6 +82,11 @@ int eval_command(const Arguments& arguments) {
   if (!positionals.empty()) {
     const config::Resolved resolved = read_train_config(
         settings, positionals, "", recipes::log_of_rank(ranks.ranks_folder, worker.log()));
+    if (settings.task == "classify")
+      throw ConfigError("eval is of language models, found task classify",
+                        {.key = "task",
+                         .hint = "`convoy train` tests the best model of such a run itself: its "
+                                 "training_results.json"});
     if (model.model.empty()) {
       model.model = settings.model.name;
       model.revision = settings.model.revision;

@@ -30,9 +30,9 @@ struct SignalWindows {
   std::string content_hash() const;
 };
 
-// Training and held-out windows, about `share` of all held out: whole subjects where they are known,
-// since windows of one subject are alike, else single windows. Chosen by `seed`; both keep their
-// order. Throws DataError where that would leave one of the two empty.
+// Training and held-out windows, about `share` of all held out: whole subjects where they are
+// known, since windows of one subject are alike, else single windows. Chosen by `seed`; both keep
+// their order. Throws DataError where that would leave one of the two empty.
 std::pair<SignalWindows, SignalWindows> hold_out(const SignalWindows& windows, double share,
                                                  uint64_t seed);
 

@@ -25,8 +25,8 @@ bool is_blank(char letter) { return letter == ' ' || letter == '\t' || letter ==
 bool is_digit(char letter) { return letter >= '0' && letter <= '9'; }
 
 // Decimal numbers as a double has them exactly: at most 19 digits of which 15 count, and a power of
-// ten that a double holds. Quotient and product of two exact doubles are rounded once, so the answer
-// is that of any correct reader. Null: another way is needed.
+// ten that a double holds. Quotient and product of two exact doubles are rounded once, so the
+// answer is that of any correct reader. Null: another way is needed.
 const char* parse_exact(const char* at, const char* end, double& value) {
   static constexpr std::array<double, 23> kPowers = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
                                                      1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,

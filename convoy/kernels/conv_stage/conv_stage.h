@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A stage of a convolutional encoder of signals: convolution, batch norm, ReLU, pooling. Signals lie
-// row by row (a row: the channels at one time), so that the rows under a kernel are one run of
-// memory and a convolution is a product of matrices without a copy.
-// Shapes: N windows, L rows, C channels in, O channels out, K rows of the kernel.
+// A stage of a convolutional encoder of signals: convolution, batch norm, ReLU, pooling. Signals
+// lie row by row (a row: the channels at one time), so that the rows under a kernel are one run of
+// memory and a convolution is a product of matrices without a copy. Shapes: N windows, L rows, C
+// channels in, O channels out, K rows of the kernel.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -33,9 +33,9 @@ struct ConvStageOptions {
 };
 
 // x [N, L, C] fp32 -> [N, L / 2, O] (Pool::Pairs) or [N, O] (Pool::Mean), fp32. Differentiable in x
-// and the first four tensors; the bias gets zeros, which is what a norm behind it leaves. On the CPU
-// equal inputs give equal bits for any number of threads. Throws StateError for shapes that do not
-// fit, and for a batch of one row where `training`.
+// and the first four tensors; the bias gets zeros, which is what a norm behind it leaves. On the
+// CPU equal inputs give equal bits for any number of threads. Throws StateError for shapes that do
+// not fit, and for a batch of one row where `training`.
 at::Tensor conv_stage(const at::Tensor& x_NLC, const ConvStageTensors& tensors,
                       const ConvStageOptions& options);
 

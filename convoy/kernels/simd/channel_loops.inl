@@ -84,8 +84,8 @@ void pairs_gradient_sums(const float* grad, const float* z, const ChannelNorm& n
       const float* const from = z + 2 * pair * shape.width + at;
       const Floats first = load_lanes(from, count);
       const Floats second = load_lanes(from + shape.width, count);
-      const PairGradient part = pair_gradient(
-          lanes, first, second, load_lanes(grad + pair * shape.width + at, count));
+      const PairGradient part =
+          pair_gradient(lanes, first, second, load_lanes(grad + pair * shape.width + at, count));
       total += part.first + part.second;
       along += part.first * lanes.normal(first) + part.second * lanes.normal(second);
     }
@@ -137,8 +137,8 @@ void pairs_gradient(const float* grad, const float* z, const ChannelNorm& norm,
       const int64_t from = 2 * pair * shape.width + at;
       const Floats first = load_lanes(z + from, count);
       const Floats second = load_lanes(z + from + shape.width, count);
-      const PairGradient part = pair_gradient(
-          lanes, first, second, load_lanes(grad + pair * shape.width + at, count));
+      const PairGradient part =
+          pair_gradient(lanes, first, second, load_lanes(grad + pair * shape.width + at, count));
       store_lanes(grad_z + from, lanes.through_norm(part.first, first), count);
       store_lanes(grad_z + from + shape.width, lanes.through_norm(part.second, second), count);
     }
