@@ -56,8 +56,9 @@ std::vector<int64_t> BatchPlan::units_of(StepPosition position, int64_t micro_ba
   for (const int64_t unit : units) tokens.push_back(tokens_of(unit));
   const auto slots = static_cast<size_t>(config_.grad_accum * config_.world_size);
   const auto slot = static_cast<size_t>(micro_batch * config_.world_size + rank);
+  const std::vector<std::vector<size_t>> dealt = deal_by_tokens(tokens, slots);
   std::vector<int64_t> own;
-  for (const size_t index : deal_by_tokens(tokens, slots)[slot]) own.push_back(units[index]);
+  for (const size_t index : dealt[slot]) own.push_back(units[index]);
   return own;
 }
 
