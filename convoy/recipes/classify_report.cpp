@@ -5,6 +5,7 @@
 
 #include "convoy/base/files.h"
 #include "convoy/config/describe.h"
+#include "convoy/recipes/effective_batch.h"
 #include "convoy/telemetry/matrix_plot.h"
 #include "convoy/telemetry/progress.h"
 #include "convoy/train/train_loop.h"
@@ -89,8 +90,7 @@ void add_best(io::Json& json, const ClassifyResults& results, bool by_accuracy) 
 }
 
 void add_test(io::Json& json, const train::WindowFigures& test, const SignalData& data) {
-  const evaluate::ClassificationFigures figures =
-      evaluate::classification_figures(test.confusion);
+  const evaluate::ClassificationFigures figures = evaluate::classification_figures(test.confusion);
   json["test_acc"] = figures.accuracy;
   json["test_loss"] = test.loss();
   json["test_macro_f1"] = figures.macro_f1;
@@ -123,17 +123,12 @@ void report_classify_plan(const Log& log, const settings::TrainSettings& setting
       data.train.window_rows, data.train.num_channels(), data.num_classes()));
   if (data.validation.num_windows == 0)
     log.warning("no validation windows: no best model, no early stop (classify.val_ratio)");
-  log.info(fmt::format("model: encoder ({}{}) and head, {} parameters, {} of them train; products "
-                       "in {}",
-                       settings.classify.pooling, model.encoder_is_frozen() ? ", frozen" : "",
-                       count(elements(model.parameters())),
-                       count(elements(model.trained_parameters())), dtype));
-  const data::DealConfig& batch = deal.config();
-  log.info(fmt::format("batch: {} windows x {} accumulation x {} ranks = {} a step; {} steps ({} an "
-                       "epoch)",
-                       batch.batch_size, batch.grad_accum, batch.world_size, batch.global_batch,
-                       train::total_steps(settings.train, deal.steps_per_epoch()),
-                       deal.steps_per_epoch()));
+  log.info(fmt::format(
+      "model: encoder ({}{}) and head, {} parameters, {} of them train; products "
+      "in {}",
+      settings.classify.pooling, model.encoder_is_frozen() ? ", frozen" : "",
+      count(elements(model.parameters())), count(elements(model.trained_parameters())), dtype));
+  report_batch(log, settings.train, deal, "windows");
 }
 
 void write_classify_results(const std::filesystem::path& folder, const ClassifyResults& results,
