@@ -48,6 +48,7 @@ class BatchPlan {
   int64_t num_rows(StepPosition position) const;
 
   const TokenDataset& dataset() const { return dataset_; }
+  const EpochDeal& deal() const { return deal_; }  // of blocks when packing, else rows
   // With global_batch and grad_accum as they are used.
   const BatchPlanConfig& config() const { return config_; }
 

@@ -18,6 +18,7 @@
 #include "convoy/recipes/classify_report.h"
 #include "convoy/recipes/effective_batch.h"
 #include "convoy/recipes/signal_data.h"
+#include "convoy/recipes/traced_steps.h"
 #include "convoy/recipes/train_stamp.h"
 #include "convoy/telemetry/run_folder.h"
 #include "convoy/telemetry/training_log.h"
@@ -88,7 +89,8 @@ class Classify {
         dtype_(product_dtype(settings, placement_)),
         log_(environment_.rank == 0 ? log : Log(LogLevel::Quiet)),
         folder_(telemetry::RunFolder::attach(request.run_folder)),
-        checkpoints_(folder_.checkpoints_folder(), settings_.train.save_total_limit) {}
+        checkpoints_(folder_.checkpoints_folder(), settings_.train.save_total_limit),
+        trace_(flight_, settings_.logging.trace_steps) {}
 
   ExitCode run();
 
@@ -124,6 +126,7 @@ class Classify {
   Log log_;
   telemetry::RunFolder folder_;
   checkpoint::CheckpointStore checkpoints_;
+  TracedSteps trace_;  // outlives the group
   SignalData data_;
   std::string data_hash_;
   std::string validation_hash_;
@@ -202,15 +205,15 @@ void Classify::share_start() {
 }
 
 void Classify::plan_steps(int64_t full_world, const checkpoint::Stamp* saved) {
-  int64_t global_batch =
-      wanted_global_batch(settings_.train, std::max<int64_t>(full_world, environment_.world));
-  if (saved != nullptr)
+  std::optional<int64_t> global_batch;
+  if (saved != nullptr) global_batch = kept_global_batch(*saved, settings_, request_.forced_fields);
+  if (!global_batch)
     global_batch =
-        kept_global_batch(*saved, settings_, request_.forced_fields).value_or(global_batch);
+        wanted_global_batch(settings_.train, std::max<int64_t>(full_world, environment_.world));
   deal_.emplace(data_.train.num_windows,
                 data::DealConfig{.batch_size = settings_.train.batch_size,
                                  .world_size = environment_.world,
-                                 .global_batch = global_batch,
+                                 .global_batch = *global_batch,
                                  .shuffle = settings_.data.shuffle,
                                  .seed = static_cast<uint64_t>(settings_.seed)});
   stamp_ = make_stamp();
@@ -355,6 +358,7 @@ void Classify::export_model() {
 }
 
 ExitCode Classify::finish(const train::LoopResult& result, const train::ClassifyTask& task) {
+  trace_.write(folder_, environment_.rank, log_);
   const bool stopped = result.end == train::LoopEnd::Stopped;
   if (!stopped) {
     flight_.set_phase("export");
@@ -381,6 +385,9 @@ ExitCode Classify::finish(const train::LoopResult& result, const train::Classify
     figures["run_name"] = settings_.run_name;
     figures["step"] = result.progress.step;
     figures["global_batch_size"] = deal_->config().global_batch;
+    figures["lr_scaling"] = settings_.train.lr_scaling;
+    figures["peak_learning_rate"] =
+        scaled_learning_rate(settings_.train, deal_->config().global_batch);
     folder_.write_metrics(figures);
   }
   group_->wait_for_all();

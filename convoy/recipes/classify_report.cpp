@@ -128,14 +128,7 @@ void report_classify_plan(const Log& log, const settings::TrainSettings& setting
       "in {}",
       settings.classify.pooling, model.encoder_is_frozen() ? ", frozen" : "",
       count(elements(model.parameters())), count(elements(model.trained_parameters())), dtype));
-  const data::DealConfig& batch = deal.config();
-  log.info(fmt::format("{}; {} steps ({} an epoch)",
-                       batch_sentence({.batch_size = batch.batch_size,
-                                       .grad_accum = batch.grad_accum,
-                                       .world_size = batch.world_size,
-                                       .global_batch = batch.global_batch}),
-                       train::total_steps(settings.train, deal.steps_per_epoch()),
-                       deal.steps_per_epoch()));
+  report_batch(log, settings.train, deal, "windows");
 }
 
 void write_classify_results(const std::filesystem::path& folder, const ClassifyResults& results,

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "convoy/base/error.h"
+#include "convoy/train/train_loop.h"
 
 namespace convoy::recipes {
 namespace {
@@ -38,8 +39,7 @@ double scaled_learning_rate(const settings::TrainingSettings& train, int64_t glo
   return train.learning_rate * scaling_factor(train, global_batch);
 }
 
-std::string batch_sentence(const data::BatchPlanConfig& batch) {
-  const char* const unit = batch.packing ? "blocks" : "rows";
+std::string batch_sentence(const data::DealConfig& batch, const std::string& unit) {
   const int64_t most = batch.batch_size * batch.world_size * batch.grad_accum;
   const std::string product =
       fmt::format("{} {} per rank x {} ranks x {} accumulation", batch.batch_size, unit,
@@ -71,6 +71,25 @@ std::string scaling_warning(const settings::TrainingSettings& train, int64_t glo
       "the learning rate is scaled by {:.3g} and starts at its peak of {:.6g}, without warm-up: "
       "large batches often diverge so (train.warmup_ratio=0.06 with a schedule that warms up)",
       factor, peak);
+}
+
+void report_batch(const Log& log, const settings::TrainingSettings& train,
+                  const data::EpochDeal& deal, const std::string& unit) {
+  const data::DealConfig& batch = deal.config();
+  const int64_t total_steps = train::total_steps(train, deal.steps_per_epoch());
+  log.info(fmt::format("{}; {} steps ({} an epoch)", batch_sentence(batch, unit), total_steps,
+                       deal.steps_per_epoch()));
+  const std::string scaling = scaling_sentence(train, batch.global_batch);
+  if (!scaling.empty()) log.info(scaling);
+  const optim::LearningRateSchedule schedule(train.schedule,
+                                             scaled_learning_rate(train, batch.global_batch),
+                                             total_steps, deal.steps_per_epoch());
+  const std::string risk = scaling_warning(train, batch.global_batch, schedule);
+  if (!risk.empty()) log.warning(risk);
+  if (batch.global_batch < batch.world_size)
+    log.warning(fmt::format("the run's steps of {} {} leave {} of {} ranks without work",
+                            batch.global_batch, unit, batch.world_size - batch.global_batch,
+                            batch.world_size));
 }
 
 }  // namespace convoy::recipes

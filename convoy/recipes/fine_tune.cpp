@@ -24,11 +24,11 @@
 #include "convoy/recipes/memory_plan.h"
 #include "convoy/recipes/memory_report.h"
 #include "convoy/recipes/run_report.h"
+#include "convoy/recipes/traced_steps.h"
 #include "convoy/recipes/train_stamp.h"
 #include "convoy/telemetry/flight_record_writer.h"
 #include "convoy/telemetry/progress.h"
 #include "convoy/telemetry/run_folder.h"
-#include "convoy/telemetry/step_trace.h"
 #include "convoy/telemetry/training_log.h"
 #include "convoy/train/language_task.h"
 #include "convoy/train/train_loop.h"
@@ -81,12 +81,7 @@ class FineTune {
         log_(environment_.rank == 0 ? log : Log(LogLevel::Quiet)),
         folder_(telemetry::RunFolder::attach(request.run_folder)),
         checkpoints_(folder_.checkpoints_folder(), settings_.train.save_total_limit),
-        trace_(settings_.logging.trace_steps) {
-    if (settings_.logging.trace_steps > 0) flight_.trace_to(&trace_);
-  }
-  ~FineTune() { flight_.trace_to(nullptr); }
-  FineTune(const FineTune&) = delete;
-  FineTune& operator=(const FineTune&) = delete;
+        trace_(flight_, settings_.logging.trace_steps) {}
 
   ExitCode run();
 
@@ -110,7 +105,6 @@ class FineTune {
   void use_best(const checkpoint::Progress& progress);
   void export_result();
   std::vector<std::unique_ptr<nn::UnitUse>> use_trained_units();
-  void write_trace() const;
   std::string kind_of_device() const {
     return at::DeviceTypeName(placement_.device.type(), /*lower_case=*/true);
   }
@@ -128,7 +122,7 @@ class FineTune {
   Log log_;
   telemetry::RunFolder folder_;
   checkpoint::CheckpointStore checkpoints_;
-  telemetry::StepTrace trace_;  // outlives the group, which writes to it
+  TracedSteps trace_;  // outlives the group
   std::optional<LoadedModel> base_;
   data::EncodedSplits splits_;
   std::vector<nn::NamedTensor> parameters_;
@@ -440,20 +434,6 @@ void FineTune::export_result() {
                         folder_.model_folder().string()));
 }
 
-// Each rank its own, in its node's run folder.
-void FineTune::write_trace() const {
-  if (settings_.logging.trace_steps == 0) return;
-  if (trace_.empty()) {
-    log_.warning("no step was traced: a trace begins after two steps (logging.trace_steps)");
-    return;
-  }
-  const fs::path file = folder_.trace_file(environment_.rank);
-  fs::create_directories(file.parent_path());
-  write_file_atomic(file, trace_.chrome_json(environment_.rank));
-  log_.info(fmt::format("traces written to {}: open them in ui.perfetto.dev",
-                        file.parent_path().string()));
-}
-
 // Collective. What was planned beside what it came to.
 void FineTune::report_memory(nlohmann::json& figures) {
   const std::vector<int64_t> peaks = comm::exchange(
@@ -468,7 +448,7 @@ void FineTune::report_memory(nlohmann::json& figures) {
 ExitCode FineTune::finish(const train::LoopResult& result) {
   nlohmann::json memory;
   report_memory(memory);
-  write_trace();
+  trace_.write(folder_, environment_.rank, log_);
   const bool stopped = result.end == train::LoopEnd::Stopped;
   if (!stopped && (group_->rank() == 0 || !strategy_->values_are_whole())) {
     flight_.set_phase("export");

@@ -32,21 +32,7 @@ void report_plan(const Log& log, const settings::TrainSettings& settings, const 
                        telemetry::count_text(static_cast<double>(trained)), settings.tuning.mode,
                        share_text(trained, total)));
   if (!splits.policy.empty()) log.info(splits.policy);
-  const data::BatchPlanConfig& batch = plan.config();
-  const int64_t total_steps = train::total_steps(settings.train, plan.steps_per_epoch());
-  log.info(fmt::format("{}; {} steps ({} an epoch)", batch_sentence(batch), total_steps,
-                       plan.steps_per_epoch()));
-  const std::string scaling = scaling_sentence(settings.train, batch.global_batch);
-  if (!scaling.empty()) log.info(scaling);
-  const optim::LearningRateSchedule schedule(
-      settings.train.schedule, scaled_learning_rate(settings.train, batch.global_batch),
-      total_steps);
-  const std::string risk = scaling_warning(settings.train, batch.global_batch, schedule);
-  if (!risk.empty()) log.warning(risk);
-  if (batch.global_batch < batch.world_size)
-    log.warning(fmt::format("the run's steps of {} {} leave {} of {} ranks without work",
-                            batch.global_batch, batch.packing ? "blocks" : "rows",
-                            batch.world_size - batch.global_batch, batch.world_size));
+  report_batch(log, settings.train, plan.deal(), plan.config().packing ? "blocks" : "rows");
 }
 
 telemetry::RunIdentity run_identity(const settings::TrainSettings& settings,

@@ -120,6 +120,7 @@ class ToyRun {
         validation_(std::move(validation)),
         plan(training_rows(), {.batch_size = settings.train.batch_size,
                                .grad_accum = settings.train.grad_accum,
+                               .world_size = comm::read_rank_environment().world,
                                .seed = static_cast<uint64_t>(settings.seed)}),
         checkpoints(folder / "checkpoints", 10) {
     optimizer_.emplace(optim::AdamWConfig{.epsilon = settings.train.optimizer.adam_epsilon,
@@ -195,7 +196,9 @@ class ToyRun {
  private:
   fs::path folder_;
   data::TokenDataset validation_;
-  std::unique_ptr<comm::Group> group_ = comm::join_group({}, std::chrono::seconds(1));
+  // World 1, unless the test runs as ranks.
+  std::unique_ptr<comm::Group> group_ =
+      comm::join_group(comm::read_rank_environment(), std::chrono::seconds(300));
   std::unique_ptr<parallel::Strategy> strategy_ = parallel::make_strategy({}, *group_);
   std::optional<optim::AdamW> optimizer_;
   checkpoint::Stamp stamp_;

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "convoy/base/error.h"
+#include "convoy/train/toy_run.h"
 #include "ranks/ranks.h"
 
 namespace convoy::train {
@@ -88,6 +89,36 @@ RANK_BODY(Sharded) {
 }
 TEST(WeightCheck, PiecesThatOneRankAloneHoldsAreNotCompared) {
   expect_all_well(start_ranks(2, "Sharded"));
+}
+
+// Through the loop: the step after which it is found is not saved.
+RANK_BODY(ARunThatDrifts) {
+  settings::TrainSettings settings = make_settings();
+  settings.train.save_strategy = "steps";
+  settings.train.save_steps = 1;
+  settings.parallel.check_weights_every = 4;
+  const testing::TemporaryFolder folder;
+  ToyRun run(settings, folder.path());
+  const bool is_spoilt = comm::read_rank_environment().rank == 1;
+  int64_t forwards = 0;
+  run.model.before_forward = [&] {
+    // In the third step, while no check is due.
+    if (++forwards == 3 && is_spoilt)
+      run.parameters[0].value.detach().view({-1}).view(at::kInt)[8].bitwise_xor_(1 << 10);
+  };
+  try {
+    run.go();
+    ADD_FAILURE() << "the run went on";
+  } catch (const NumericError& error) {
+    EXPECT_EQ(error.place().rank, 1);
+    EXPECT_EQ(error.place().step, 4);
+    EXPECT_NE(std::string(error.what()).find("embedding.weight"), std::string::npos)
+        << error.what();
+  }
+  EXPECT_TRUE(is_spoilt || run.checkpoints.load_newest()->state.progress.step == 3);
+}
+TEST(WeightCheck, ARunWithARankThatDriftsEndsUnsaved) {
+  expect_all_well(start_ranks(2, "ARunThatDrifts"));
 }
 
 }  // namespace

@@ -37,6 +37,35 @@ TEST(DataParallel, ThreadsTrainTheSameBitsAsProcesses) {
   expect_same_result(fixture, "processes", "threads");
 }
 
+// A network with buffers, by the flags of its guide.
+json classify(const TrainFixture& fixture, const std::string& name, const Settings& more) {
+  const std::filesystem::path example =
+      std::filesystem::path(std::getenv("CONVOY_SOURCE_DIR")) / "examples/har";
+  Settings words = {"train",
+                    (example / "har.yaml").string(),
+                    "--data-dir",
+                    (example / "sample").string(),
+                    "--save-dir",
+                    fixture.run_folder(name).string(),
+                    "classify.widths=[8, 8]",
+                    "classify.kernel_sizes=[3, 3]",
+                    "--hidden-dims",
+                    "16"};
+  words.insert(words.end(), more.begin(), more.end());
+  const Ended ended = TrainProcess(words, fixture.run_folder(name).string() + ".stderr").wait();
+  EXPECT_EQ(ended.status, 0) << ended.errors;
+  return json::parse(read_file(fixture.run_folder(name) / "training_results.json"));
+}
+
+TEST(DataParallel, ThreadsTrainAClassifierToTheSameBitsAsProcesses) {
+  const TrainFixture fixture;
+  const json processes = classify(fixture, "processes", {"--multi-gpu", "ddp", "--nproc", "2"});
+  const json threads = classify(fixture, "threads", {"--multi-gpu", "dp", "parallel.replicas=2"});
+  EXPECT_EQ(threads.at("history").at("train_loss"), processes.at("history").at("train_loss"));
+  EXPECT_EQ(threads.at("test_loss"), processes.at("test_loss"));
+  EXPECT_EQ(fixture.weights("threads"), fixture.weights("processes"));
+}
+
 TEST(DataParallel, AStoppedRunOfThreadsGoesOnInProcesses) {
   const TrainFixture fixture;
   const Settings long_run = {"train.epochs=6"};
