@@ -143,8 +143,7 @@ void load_optimizer(const GroupReader& reader, const io::Json& saved, Sharing& s
   for (const ShardView& shard : shards) {
     library::ParameterMemory own{.tensors = read_states(reader, names, shard)};
     if (numbers.contains(shard.name)) own.numbers = numbers.at(shard.name);
-    if (!own.tensors.empty() || !own.numbers.empty())
-      memory.by_name[shard.name] = std::move(own);
+    if (!own.tensors.empty() || !own.numbers.empty()) memory.by_name[shard.name] = std::move(own);
   }
   library::remember(held.optimizer, memory, names_of(shards));
 }

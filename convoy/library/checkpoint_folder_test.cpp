@@ -25,8 +25,8 @@ using torch::optim::AdamWOptions;
 struct RunningImpl : torch::nn::Module {
   RunningImpl() {
     torch::manual_seed(3);
-    body = register_module("body", torch::nn::Sequential(Unit(torch::nn::Linear(6, 11)),
-                                                         torch::nn::Linear(11, 3)));
+    body = register_module(
+        "body", torch::nn::Sequential(Unit(torch::nn::Linear(6, 11)), torch::nn::Linear(11, 3)));
     frozen = register_parameter("frozen", at::randn({6, 6}), /*requires_grad=*/false);
     steps = register_buffer("steps", at::zeros({}, at::kLong));
   }
@@ -105,7 +105,8 @@ std::vector<double> losses_in(const std::filesystem::path& file) {
   std::istringstream lines(read_file(file));
   std::vector<double> losses;
   for (std::string line; std::getline(lines, line);)
-    for (const io::Json& loss : io::parse_json(line, "losses")) losses.push_back(loss.get<double>());
+    for (const io::Json& loss : io::parse_json(line, "losses"))
+      losses.push_back(loss.get<double>());
   return losses;
 }
 
@@ -121,8 +122,8 @@ std::vector<double> run(const std::vector<Part>& parts) {
   const int64_t steps = 12;
   for (size_t index = 0; index < parts.size(); ++index) {
     environment["WAY"] = parts[index].way;
-    environment["LAST"] =
-        std::to_string(steps * static_cast<int64_t>(index + 1) / static_cast<int64_t>(parts.size()));
+    environment["LAST"] = std::to_string(steps * static_cast<int64_t>(index + 1) /
+                                         static_cast<int64_t>(parts.size()));
     if (index > 0) environment["WAY_BEFORE"] = parts[index - 1].way;
     expect_all_well(start_ranks(parts[index].ranks, "Leg", {.environment = environment}));
   }
@@ -150,7 +151,8 @@ void expect_same_after_load(const Options& options, int steps_before) {
   const auto group = init();
   torch::nn::Linear net(4, 3), other(4, 3);
   DistributedDataParallel model(net, group), other_model(other, group);
-  Optimizer optimizer(model.parameters(), options), other_optimizer(other_model.parameters(), options);
+  Optimizer optimizer(model.parameters(), options),
+      other_optimizer(other_model.parameters(), options);
   const auto step = [&](auto& wrapped, auto& stepping, int64_t number) {
     stepping.zero_grad();
     torch::manual_seed(static_cast<uint64_t>(number));
@@ -194,8 +196,9 @@ TEST(CheckpointFolder, RefusesWhatDoesNotFit) {
     checkpoints.load(other, other_optimizer);
     FAIL();
   } catch (const CheckpointError& error) {
-    EXPECT_NE(std::string(error.what()).find("holds weight of shape [3, 4], the model wants [3, 5]"),
-              std::string::npos)
+    EXPECT_NE(
+        std::string(error.what()).find("holds weight of shape [3, 4], the model wants [3, 5]"),
+        std::string::npos)
         << error.what();
   }
   EXPECT_THROW(checkpoints.save(2, model, other_optimizer), ConfigError);

@@ -198,8 +198,8 @@ TensorLists Replicas::deal(const std::vector<at::Tensor*>& inputs) {
   }
   CONVOY_CHECK(rows && *rows > 0, ConfigError,
                "DataParallel deals the rows of its arguments, but there are none");
-  const auto count = static_cast<size_t>(
-      std::min(*rows, static_cast<int64_t>(state_->devices.size())));
+  const auto count =
+      static_cast<size_t>(std::min(*rows, static_cast<int64_t>(state_->devices.size())));
   TensorLists dealt(count);
   for (const at::Tensor* input : inputs) {
     const bool is_cut = input->defined() && input->dim() > 0;
@@ -232,8 +232,8 @@ void Replicas::join(const std::vector<at::Tensor*>& inputs, const TensorLists& d
       std::vector<at::Tensor> pieces;
       for (const auto& of_replica : outputs) {
         CONVOY_CHECK(of_replica.size() == joined.size(), ConfigError,
-                     "the replicas return {} and {} tensors: they can not be joined",
-                     joined.size(), of_replica.size());
+                     "the replicas return {} and {} tensors: they can not be joined", joined.size(),
+                     of_replica.size());
         records = records || of_replica[at].requires_grad();
         pieces.push_back(as_rows(of_replica[at].detach()).to(state_->devices[0]));
       }
@@ -245,8 +245,7 @@ void Replicas::join(const std::vector<at::Tensor*>& inputs, const TensorLists& d
     state->backward(roots, gradients);
   };
   const std::shared_ptr<autograd::Node> node(
-      new JoinedGraphs<decltype(backward)>(backward, dealt, outputs, inputs),
-      autograd::deleteNode);
+      new JoinedGraphs<decltype(backward)>(backward, dealt, outputs, inputs), autograd::deleteNode);
   for (at::Tensor* tensor : joined) autograd::set_history(*tensor, node);
 }
 

@@ -19,9 +19,9 @@
 namespace convoy::library {
 namespace {
 
-int64_t bucket_bytes_of(const DataParallelOptions& options) {
+int64_t bucket_bytes_of(const DistributedDataParallelOptions& options) {
   CONVOY_CHECK(options.bucket_cap_mb > 0, ConfigError,
-               "DataParallelOptions::bucket_cap_mb must be above 0, found {}",
+               "DistributedDataParallelOptions::bucket_cap_mb must be above 0, found {}",
                options.bucket_cap_mb);
   return static_cast<int64_t>(std::ceil(options.bucket_cap_mb * (1 << 20)));
 }
@@ -34,7 +34,7 @@ int64_t bucket_bytes_of(const DataParallelOptions& options) {
 // layout stays).
 struct Replication::State {
   State(std::shared_ptr<torch::nn::Module> wrapped, std::shared_ptr<ProcessGroup> process_group,
-        const DataParallelOptions& ddp_options)
+        const DistributedDataParallelOptions& ddp_options)
       : module(std::move(wrapped)),
         group(required(std::move(process_group))),
         options(ddp_options),
@@ -53,8 +53,8 @@ struct Replication::State {
     std::vector<at::Tensor> values;
     for (const nn::NamedTensor& parameter : parameters) {
       values.push_back(parameter.value);
-      averages.push_back(at::empty(parameter.value.sizes(),
-                                   parameter.value.options().requires_grad(false)));
+      averages.push_back(
+          at::empty(parameter.value.sizes(), parameter.value.options().requires_grad(false)));
     }
     hooks = std::make_unique<parallel::GradientHooks>(
         values, [this](size_t index, at::Tensor gradient) { receive(index, std::move(gradient)); });
@@ -142,7 +142,8 @@ struct Replication::State {
     throw ConfigError(
         fmt::format("backward has left {} of {} parameters out: {}{}", count, parameters.size(),
                     fmt::join(names, ", "), count > 5 ? ", ..." : ""),
-        {.hint = "set DataParallelOptions::find_unused_parameters, or let every output of the "
+        {.hint = "set DistributedDataParallelOptions::find_unused_parameters, or let every output "
+                 "of the "
                  "module count in the loss",
          .rank = group->rank()});
   }
@@ -183,17 +184,17 @@ struct Replication::State {
 
   std::shared_ptr<torch::nn::Module> module;
   std::shared_ptr<ProcessGroup> group;
-  DataParallelOptions options;
+  DistributedDataParallelOptions options;
   int64_t bucket_bytes;
   std::vector<nn::NamedTensor> parameters;  // that require grad
   std::vector<nn::NamedTensor> buffers;
-  at::Tensor world;                   // the number of ranks
-  std::vector<at::Tensor> averages;   // by parameter; views of the buckets once these are there
-  std::vector<size_t> arrivals;       // in the first synchronised pass
-  std::vector<bool> arrived;          // by parameter: in this pass
-  std::vector<bool> used;             // by parameter: since the last synchronised pass
+  at::Tensor world;                  // the number of ranks
+  std::vector<at::Tensor> averages;  // by parameter; views of the buckets once these are there
+  std::vector<size_t> arrivals;      // in the first synchronised pass
+  std::vector<bool> arrived;         // by parameter: in this pass
+  std::vector<bool> used;            // by parameter: since the last synchronised pass
   std::unique_ptr<parallel::GradReducer> reducer;  // from the end of the first such pass on
-  bool synchronised = true;  // outside of NoSync
+  bool synchronised = true;                        // outside of NoSync
   bool synchronises = true;  // the same at the last forward pass: holds for its backward
   bool buffers_due = true;
   int pass = -1;  // the backward pass that is under way
@@ -201,7 +202,8 @@ struct Replication::State {
 };
 
 Replication::Replication(std::shared_ptr<torch::nn::Module> module,
-                         std::shared_ptr<ProcessGroup> group, const DataParallelOptions& options)
+                         std::shared_ptr<ProcessGroup> group,
+                         const DistributedDataParallelOptions& options)
     : state_(std::make_unique<State>(std::move(module), std::move(group), options)) {}
 Replication::~Replication() = default;
 

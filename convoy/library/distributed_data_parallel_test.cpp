@@ -43,21 +43,21 @@ RANK_BODY(DdpCurves) {
   for (const bool view : {false, true}) {
     for (const double bucket_cap_mb : {25.0, 0.001}) {
       SCOPED_TRACE(fmt::format("bucket view {}, {} MiB", view, bucket_cap_mb));
-      const DataParallelOptions options{.bucket_cap_mb = bucket_cap_mb,
-                                        .gradient_as_bucket_view = view};
+      const DistributedDataParallelOptions options{.bucket_cap_mb = bucket_cap_mb,
+                                                   .gradient_as_bucket_view = view};
       const auto model = [&] {
         return DistributedDataParallel(golden_network(*group), group, options);
       };
       auto first = model();
       expect_curve(train<torch::optim::Adam>(*group, first, AdamOptions(3e-3)), "ddp_adam");
       auto second = model();
-      expect_curve(
-          train<torch::optim::SGD>(*group, second, SGDOptions(0.05).momentum(0.9).nesterov(true), 2),
-          "ddp_sgd_accumulated");
+      expect_curve(train<torch::optim::SGD>(*group, second,
+                                            SGDOptions(0.05).momentum(0.9).nesterov(true), 2),
+                   "ddp_sgd_accumulated");
       auto third = model();
-      expect_curve(train<torch::optim::AdamW>(*group, third,
-                                              AdamWOptions(3e-3).weight_decay(0.1), 1, 0.5),
-                   "ddp_adamw_clipped");
+      expect_curve(
+          train<torch::optim::AdamW>(*group, third, AdamWOptions(3e-3).weight_decay(0.1), 1, 0.5),
+          "ddp_adamw_clipped");
     }
   }
 }
@@ -161,7 +161,9 @@ void expect_mean_gradients(Mixed& mixed, const std::vector<std::vector<at::Tenso
       EXPECT_EQ(found.scalar_type(), item.value().scalar_type());
       EXPECT_TRUE(at::allclose(found.to(at::kDouble), mean,
                                found.scalar_type() == at::kBFloat16 ? 2e-2 : 1e-6, 1e-6))
-          << item.key() << "\n" << found << "\n" << mean;
+          << item.key() << "\n"
+          << found << "\n"
+          << mean;
     }
     ++index;
   }
@@ -180,8 +182,7 @@ RANK_BODY(MeansOfEveryType) {
     for (int step = 0; step < 4; ++step) {
       std::vector<std::vector<at::Tensor>> by_rank;
       for (int rank = 0; rank < group->size(); ++rank)
-        by_rank.push_back(
-            local_gradients(mixed, rank, step % 2 == 1 && rank + 1 == group->size()));
+        by_rank.push_back(local_gradients(mixed, rank, step % 2 == 1 && rank + 1 == group->size()));
       mixed->zero_grad();
       model(rows_of(group->rank()), step % 2 == 1 && group->rank() + 1 == group->size()).backward();
       expect_mean_gradients(mixed, by_rank);
@@ -192,8 +193,12 @@ RANK_BODY(MeansOfEveryType) {
     }
   }
 }
-TEST(DistributedDataParallel, MeansOnOneRank) { expect_all_well(start_ranks(1, "MeansOfEveryType")); }
-TEST(DistributedDataParallel, MeansOnTwoRanks) { expect_all_well(start_ranks(2, "MeansOfEveryType")); }
+TEST(DistributedDataParallel, MeansOnOneRank) {
+  expect_all_well(start_ranks(1, "MeansOfEveryType"));
+}
+TEST(DistributedDataParallel, MeansOnTwoRanks) {
+  expect_all_well(start_ranks(2, "MeansOfEveryType"));
+}
 TEST(DistributedDataParallel, MeansOnThreeRanks) {
   expect_all_well(start_ranks(3, "MeansOfEveryType"));
 }
@@ -224,8 +229,8 @@ RANK_BODY(Buffers) {
   const auto group = init();
   for (const bool broadcast : {true, false}) {
     Mixed mixed;
-    DistributedDataParallel model(
-        mixed, group, {.broadcast_buffers = broadcast, .find_unused_parameters = true});
+    DistributedDataParallel model(mixed, group,
+                                  {.broadcast_buffers = broadcast, .find_unused_parameters = true});
     mixed->flag.fill_(group->rank() + 1);
     mixed->counts.fill_(10 * group->rank());
     {

@@ -36,8 +36,8 @@ std::vector<size_t> DistributedSampler::indices() const {
   std::vector<size_t> all(num_rows_);
   std::iota(all.begin(), all.end(), 0);
   if (options_.shuffle) {
-    auto generator = at::make_generator<at::CPUGeneratorImpl>(options_.seed +
-                                                              static_cast<uint64_t>(*epoch_));
+    auto generator =
+        at::make_generator<at::CPUGeneratorImpl>(options_.seed + static_cast<uint64_t>(*epoch_));
     const at::Tensor shuffled = at::randperm(static_cast<int64_t>(num_rows_), generator, at::kLong);
     std::copy_n(shuffled.const_data_ptr<int64_t>(), num_rows_, all.begin());
   }

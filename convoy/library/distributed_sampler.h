@@ -42,7 +42,7 @@ class DistributedSampler : public torch::data::samplers::Sampler<> {
   // Another order from the next pass over the rows on; of all copies. The same on every rank.
   void set_epoch(int64_t epoch) { *epoch_ = epoch; }
   int64_t epoch() const { return *epoch_; }
-  size_t rows_of_rank() const;  // equal on every rank
+  size_t rows_of_rank() const;          // equal on every rank
   std::vector<size_t> indices() const;  // of this rank, in the order of the epoch
 
   // As a data loader calls them: a pass over the rows begins, of `new_size` rows if it says so.

@@ -37,8 +37,9 @@ struct Sharding::State {
     tree.units[0].core = &rest;
     make_equal();
     for (size_t unit = 0; unit < tree.units.size(); ++unit) share(unit);
-    CONVOY_CHECK(!trained.empty(), ConfigError,
-                 "no parameter of the module requires grad: there is nothing to shard for training");
+    CONVOY_CHECK(
+        !trained.empty(), ConfigError,
+        "no parameter of the module requires grad: there is nothing to shard for training");
     gradients = std::make_unique<parallel::ShardedGradients>(ranks(), trained);
     shards = shards_of(trained);
     for (OwnShard& shard : shards) shard.view.value.requires_grad_();
@@ -162,9 +163,9 @@ struct Sharding::State {
   Flats trained, frozen;
   std::unique_ptr<parallel::ShardedGradients> gradients;
   std::vector<OwnShard> shards;  // that train
-  bool synchronised = true;  // outside of NoSync
-  bool synchronises = true;  // the same at the last forward pass: holds for its backward
-  int pass = -1;             // the backward pass that is under way
+  bool synchronised = true;      // outside of NoSync
+  bool synchronises = true;      // the same at the last forward pass: holds for its backward
+  int pass = -1;                 // the backward pass that is under way
 };
 
 Sharding::Sharding(std::shared_ptr<torch::nn::Module> module, std::shared_ptr<ProcessGroup> group)

@@ -27,7 +27,8 @@ Network golden_network(ProcessGroup& group) {
 template <class Optimizer, class Options>
 std::vector<double> train(ProcessGroup& group, const Options& options, int64_t micro_batches,
                           double clip = 0) {
-  FullyShardedDataParallel model(golden_network(group), std::shared_ptr<ProcessGroup>(&group, [](auto*) {}));
+  FullyShardedDataParallel model(golden_network(group),
+                                 std::shared_ptr<ProcessGroup>(&group, [](auto*) {}));
   Optimizer optimizer(model.parameters(), options);
   return curve_of(
       group, model, micro_batches, [&] { optimizer.zero_grad(); },
@@ -41,14 +42,12 @@ std::vector<double> train(ProcessGroup& group, const Options& options, int64_t m
 
 RANK_BODY(FsdpCurves) {
   const auto group = init();
-  expect_curve(
-      train<torch::optim::AdamW>(*group, AdamWOptions(3e-3).weight_decay(0.1), 1), "fsdp_adamw");
-  expect_curve(
-      train<torch::optim::SGD>(*group, SGDOptions(0.05).momentum(0.9).nesterov(true), 2),
-      "fsdp_sgd_accumulated");
-  expect_curve(
-      train<torch::optim::AdamW>(*group, AdamWOptions(3e-3).weight_decay(0.1), 1, 0.5),
-      "fsdp_adamw_clipped");
+  expect_curve(train<torch::optim::AdamW>(*group, AdamWOptions(3e-3).weight_decay(0.1), 1),
+               "fsdp_adamw");
+  expect_curve(train<torch::optim::SGD>(*group, SGDOptions(0.05).momentum(0.9).nesterov(true), 2),
+               "fsdp_sgd_accumulated");
+  expect_curve(train<torch::optim::AdamW>(*group, AdamWOptions(3e-3).weight_decay(0.1), 1, 0.5),
+               "fsdp_adamw_clipped");
 }
 TEST(FullyShardedDataParallel, LossCurvesArePyTorchs) {
   expect_all_well(start_ranks(2, "FsdpCurves"));
@@ -63,7 +62,8 @@ struct PairImpl : torch::nn::Module {
     tied = register_parameter("tied", std::move(shared));
     frozen = register_parameter("frozen", at::randn({5, 5}) / 4, /*requires_grad=*/false);
   }
-  std::tuple<at::Tensor, at::Tensor> forward(std::pair<at::Tensor, at::Tensor> both, double factor) {
+  std::tuple<at::Tensor, at::Tensor> forward(std::pair<at::Tensor, at::Tensor> both,
+                                             double factor) {
     auto [a, b] = both;
     a = at::tanh(inner(a) + b.mm(tied) * factor);
     return {a, (b * scale).to(at::kFloat) + a.mm(frozen)};
@@ -79,9 +79,9 @@ struct OddImpl : torch::nn::Module {
     tied = register_parameter("tied", at::randn({5, 5}) / 4);
     for (const char* name : {"first", "second"})
       pairs.push_back(register_module(name, Unit(Pair(tied))));
-    tail = register_module(
-        "tail", torch::nn::Sequential(Unit(torch::nn::Linear(5, 3)), torch::nn::Tanh(),
-                                      Unit(torch::nn::Linear(3, 2))));
+    tail = register_module("tail",
+                           torch::nn::Sequential(Unit(torch::nn::Linear(5, 3)), torch::nn::Tanh(),
+                                                 Unit(torch::nn::Linear(3, 2))));
   }
   std::vector<at::Tensor> forward(const at::Tensor& ids) {
     std::tuple<at::Tensor, at::Tensor> both{words(ids), at::ones({ids.size(0), 5})};
@@ -109,7 +109,8 @@ using Values = std::map<std::string, at::Tensor>;
 
 Values values_of(Odd& odd) {
   Values values;
-  for (const auto& item : odd->named_parameters()) values[item.key()] = item.value().detach().clone();
+  for (const auto& item : odd->named_parameters())
+    values[item.key()] = item.value().detach().clone();
   return values;
 }
 
@@ -153,11 +154,18 @@ RANK_BODY(OddNetwork) {
   size_t whole_bytes = 0;
   for (const at::Tensor& parameter : odd->parameters()) whole_bytes += parameter.storage().nbytes();
   EXPECT_EQ(whole_bytes, 0U);
-  for (const ShardView& shard : model.shards()) EXPECT_EQ(shard.name.find(".module"), std::string::npos);
+  for (const ShardView& shard : model.shards())
+    EXPECT_EQ(shard.name.find(".module"), std::string::npos);
 }
-TEST(FullyShardedDataParallel, OneRankEqualsOneProcess) { expect_all_well(start_ranks(1, "OddNetwork")); }
-TEST(FullyShardedDataParallel, TwoRanksEqualOneProcess) { expect_all_well(start_ranks(2, "OddNetwork")); }
-TEST(FullyShardedDataParallel, ThreeRanksEqualOneProcess) { expect_all_well(start_ranks(3, "OddNetwork")); }
+TEST(FullyShardedDataParallel, OneRankEqualsOneProcess) {
+  expect_all_well(start_ranks(1, "OddNetwork"));
+}
+TEST(FullyShardedDataParallel, TwoRanksEqualOneProcess) {
+  expect_all_well(start_ranks(2, "OddNetwork"));
+}
+TEST(FullyShardedDataParallel, ThreeRanksEqualOneProcess) {
+  expect_all_well(start_ranks(3, "OddNetwork"));
+}
 
 RANK_BODY(ShardedTwice) {
   const auto group = init();

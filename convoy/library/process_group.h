@@ -33,14 +33,14 @@ enum class Reduce { Sum, Mean };
 // GPUs of float, bfloat16 or long.
 class ProcessGroup {
  public:
-  ~ProcessGroup();  // Leaves the group: no collective follows. While an error unwinds: abort() first
+  ~ProcessGroup();  // leaves the group; while an exception unwinds it, as abort()
   ProcessGroup(const ProcessGroup&) = delete;
   ProcessGroup& operator=(const ProcessGroup&) = delete;
 
   int rank() const;
   int size() const;
-  int local_rank() const;          // among the ranks of this host
-  torch::Device device() const;    // the CPU, or this rank's GPU
+  int local_rank() const;        // among the ranks of this host
+  torch::Device device() const;  // the CPU, or this rank's GPU
   bool is_leader() const { return rank() == 0; }
 
   // Collective. `tensor` of every rank becomes the sum or the mean over ranks. A mean needs a

@@ -85,8 +85,7 @@ TEST(RunRank, LeavesItsErrorToTheLauncher) {
 }
 
 TEST(DistributedSampler, IndicesArePyTorchs) {
-  const io::Json golden =
-      io::parse_json(read_file(golden_folder() / "golden.json"), "golden.json");
+  const io::Json golden = io::parse_json(read_file(golden_folder() / "golden.json"), "golden.json");
   ASSERT_GE(golden.at("sampler").size(), 8U);
   for (const io::Json& each : golden.at("sampler")) {
     const auto by_rank = each.at("indices").get<std::vector<std::vector<size_t>>>();
@@ -104,7 +103,8 @@ TEST(DistributedSampler, IndicesArePyTorchs) {
 
 std::vector<int64_t> rows_through_loader(DistributedSampler& sampler, int64_t epochs) {
   const at::Tensor rows = at::arange(10, at::kLong);
-  auto loader = torch::data::make_data_loader(torch::data::datasets::TensorDataset(rows), sampler, 3);
+  auto loader =
+      torch::data::make_data_loader(torch::data::datasets::TensorDataset(rows), sampler, 3);
   std::vector<int64_t> seen;
   for (int64_t epoch = 0; epoch < epochs; ++epoch) {
     sampler.set_epoch(epoch);

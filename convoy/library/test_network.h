@@ -39,8 +39,7 @@ constexpr int64_t kSteps = 20;
 
 struct BlockImpl : torch::nn::Module {
   BlockImpl()
-      : norm(register_module(
-            "norm", torch::nn::LayerNorm(torch::nn::LayerNormOptions({kWidth})))),
+      : norm(register_module("norm", torch::nn::LayerNorm(torch::nn::LayerNormOptions({kWidth})))),
         up(register_module("up", torch::nn::Linear(kWidth, 2 * kWidth))),
         down(register_module("down", torch::nn::Linear(2 * kWidth, kWidth))) {}
   at::Tensor forward(const at::Tensor& x) { return x + down(torch::tanh(up(norm(x)))); }

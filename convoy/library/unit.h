@@ -125,7 +125,7 @@ struct ForwardSignature {
   using type = void;
 };
 template <class Module>
-  requires requires { &Module::forward; }
+requires requires { &Module::forward; }
 struct ForwardSignature<Module> {
   using type = decltype(&Module::forward);
 };
@@ -133,13 +133,11 @@ struct ForwardSignature<Module> {
 }  // namespace library
 
 template <class Holder>
-class UnitImpl
-    : public library::UnitForward<
-          Holder, typename library::ForwardSignature<library::ModuleOf<Holder>>::type> {
+class UnitImpl : public library::UnitForward<
+                     Holder, typename library::ForwardSignature<library::ModuleOf<Holder>>::type> {
  public:
   using library::UnitForward<
-      Holder,
-      typename library::ForwardSignature<library::ModuleOf<Holder>>::type>::UnitForward;
+      Holder, typename library::ForwardSignature<library::ModuleOf<Holder>>::type>::UnitForward;
 };
 
 // A module holder around another one, or around a shared_ptr to a module.

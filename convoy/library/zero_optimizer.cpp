@@ -21,8 +21,8 @@ Ownership::Ownership(std::vector<at::Tensor> parameters, std::shared_ptr<Process
                    });
   std::vector<size_t> bytes(by_rank_.size(), 0);
   for (const at::Tensor& parameter : largest_first) {
-    const auto least = static_cast<size_t>(std::min_element(bytes.begin(), bytes.end()) -
-                                           bytes.begin());
+    const auto least =
+        static_cast<size_t>(std::min_element(bytes.begin(), bytes.end()) - bytes.begin());
     by_rank_[least].push_back(parameter);
     bytes[least] += parameter.nbytes();
   }

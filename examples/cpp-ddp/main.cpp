@@ -55,7 +55,8 @@ void train() {
       right += (scores.argmax(1) == batch.target).sum();
     }
     group->all_reduce(right);
-    if (group->is_leader()) std::printf("epoch %2d  %4.1f %% right\n", epoch + 1, right.item<float>() / 20);
+    if (group->is_leader())
+      std::printf("epoch %2d  %4.1f %% right\n", epoch + 1, right.item<float>() / 20);
   }
 }
 

@@ -37,9 +37,11 @@ auto digits_in(const std::string& folder, MNIST::Mode mode) {
 }
 
 // Of all ranks, each of which looks at its share.
-double accuracy(convoy::ProcessGroup& group, convoy::DistributedDataParallel<Digits>& model, const std::string& folder) {
+double accuracy(convoy::ProcessGroup& group, convoy::DistributedDataParallel<Digits>& model,
+                const std::string& folder) {
   auto digits = digits_in(folder, MNIST::Mode::kTest);
-  const convoy::DistributedSampler sampler(digits.size().value(), group, {.shuffle = false, .drop_last = true});
+  const convoy::DistributedSampler sampler(digits.size().value(), group,
+                                           {.shuffle = false, .drop_last = true});
   const auto loader = torch::data::make_data_loader(digits, sampler, 1000);
   const torch::NoGradGuard no_grad;
   model.eval();
@@ -75,7 +77,8 @@ void train(const std::string& folder, int epochs, size_t steps_per_epoch) {
     }
     checkpoints.save(epoch + 1, model, optimizer);
     const double right = accuracy(*group, model, folder);
-    if (group->is_leader()) std::printf("epoch %d: %.1f %% of the test digits right\n", epoch + 1, 100 * right);
+    if (group->is_leader())
+      std::printf("epoch %d: %.1f %% of the test digits right\n", epoch + 1, 100 * right);
   }
 }
 
@@ -85,6 +88,7 @@ int main(int argc, char** argv) {
     return 2;
   }
   return convoy::run_rank([&] {
-    train(argv[1], argc > 2 ? std::atoi(argv[2]) : 10, argc > 3 ? std::strtoull(argv[3], nullptr, 10) : SIZE_MAX);
+    train(argv[1], argc > 2 ? std::atoi(argv[2]) : 10,
+          argc > 3 ? std::strtoull(argv[3], nullptr, 10) : SIZE_MAX);
   });
 }

@@ -56,8 +56,13 @@ else
   echo "no torchrun here: not run under it"
 fi
 
-# The tutorial's digits: one epoch on two ranks, then another one on one rank from the checkpoint.
+# Sharded, whatever the number of ranks; rank 0 leaves the whole network.
 cd "$work"
+"$work/moved/bin/convoy" launch --nproc-per-node 3 -- "$work/cpp-fsdp/cpp_fsdp" | tee "$work/fsdp.txt"
+awk '/step 20 / { first = $NF } /step 60 / { last = $NF } END { exit !(last < first) }' "$work/fsdp.txt" || fail "sharded training does not learn"
+[ -s network.pt ] || fail "cpp_fsdp has not saved its network"
+
+# The tutorial's digits: one epoch on two ranks, then another one on one rank from the checkpoint.
 python3 "$source/tests/package/make_digits.py" "$work/digits"
 "$work/moved/bin/convoy" launch --nproc-per-node 2 -- "$work/cpp-mnist/cpp_mnist" "$work/digits" 1 200 | tee "$work/mnist.txt"
 "$work/cpp-mnist/cpp_mnist" "$work/digits" 2 200 | tee -a "$work/mnist.txt"

@@ -54,10 +54,11 @@ std::vector<nn::NamedTensor> parameters_of(torch::nn::Module& module) {
 
 void check_usable(const std::vector<nn::NamedTensor>& tensors, at::Device device) {
   for (const nn::NamedTensor& tensor : tensors) {
-    CONVOY_CHECK(tensor.value.device() == device, ConfigError,
-                 "{} lies on {}, but the process group works on {}; call module->to(group->device()) "
-                 "first",
-                 tensor.name, tensor.value.device().str(), device.str());
+    CONVOY_CHECK(
+        tensor.value.device() == device, ConfigError,
+        "{} lies on {}, but the process group works on {}; call module->to(group->device()) "
+        "first",
+        tensor.name, tensor.value.device().str(), device.str());
     CONVOY_CHECK(tensor.value.numel() == 0 || tensor.value.storage().nbytes() > 0, ConfigError,
                  "{} is sharded already: a module has one wrapper, made of plain modules",
                  tensor.name);

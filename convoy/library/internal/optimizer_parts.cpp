@@ -33,8 +33,8 @@ io::Json to_json(const c10::IValue& value, const std::string& key) {
       list.push_back(to_json(element, key));
     return list;
   }
-  throw ConfigError(fmt::format("the optimizer's `{}` is a {}, which a checkpoint can not hold", key,
-                                value.tagKind()));
+  throw ConfigError(fmt::format("the optimizer's `{}` is a {}, which a checkpoint can not hold",
+                                key, value.tagKind()));
 }
 
 c10::IValue from_json(const io::Json& json) {
@@ -77,8 +77,7 @@ io::Json options_in(InputArchive& archive) {
 }
 
 void write_memory(OutputArchive& archive, const ParameterMemory& memory) {
-  for (const auto& [key, tensor] : memory.tensors)
-    archive.write(key, tensor, /*is_buffer=*/true);
+  for (const auto& [key, tensor] : memory.tensors) archive.write(key, tensor, /*is_buffer=*/true);
   for (const auto& [key, number] : memory.numbers.items()) archive.write(key, from_json(number));
 }
 
