@@ -11,15 +11,21 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
 
 #include "convoy/library/distributed_data_parallel.h"
 
 namespace {
 
-double median(std::vector<double> values) {
+constexpr int64_t kWarmUp = 5;  // steps, in which buckets are laid out
+
+double at_fraction(std::vector<double> values, double fraction) {
   std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
+  return values[static_cast<size_t>(fraction * static_cast<double>(values.size()))];
 }
+
+// Of all threads of this process.
+double processor_ms() { return 1e3 * static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
 
 void measure(int64_t width, int64_t depth, int64_t rows, int64_t steps) {
   const auto group = convoy::init();
@@ -34,8 +40,9 @@ void measure(int64_t width, int64_t depth, int64_t rows, int64_t steps) {
   torch::manual_seed(static_cast<uint64_t>(1 + group->rank()));
   const torch::Tensor x = torch::randn({rows, width});
   std::vector<double> steps_ms;
-  double loss_value = 0;
+  double loss_value = 0, processor_begin_ms = 0;
   for (int64_t step = 0; step < steps; ++step) {
+    if (step == kWarmUp) processor_begin_ms = processor_ms();
     const auto begin = std::chrono::steady_clock::now();
     optimizer.zero_grad();
     const torch::Tensor loss = model(x).square().mean();
@@ -46,9 +53,13 @@ void measure(int64_t width, int64_t depth, int64_t rows, int64_t steps) {
         std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin)
             .count());
   }
-  steps_ms.erase(steps_ms.begin(), steps_ms.begin() + 5);  // the first ones lay out buckets
+  const double step_processor_ms =
+      (processor_ms() - processor_begin_ms) / static_cast<double>(steps - kWarmUp);
+  steps_ms.erase(steps_ms.begin(), steps_ms.begin() + kWarmUp);
   if (group->is_leader())
-    std::printf("{\"step_ms\": %.4f, \"loss\": %.8f}\n", median(steps_ms), loss_value);
+    std::printf(
+        "{\"step_ms\": %.4f, \"fast_step_ms\": %.4f, \"processor_ms\": %.4f, \"loss\": %.8f}\n",
+        at_fraction(steps_ms, 0.5), at_fraction(steps_ms, 0.1), step_processor_ms, loss_value);
 }
 
 }  // namespace

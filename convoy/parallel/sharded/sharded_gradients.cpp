@@ -11,7 +11,10 @@ namespace {
 // Whole gradients that wait for their sum: more would hold memory that sharding is to save.
 constexpr size_t kMostUnderWay = 2;
 
-at::TensorOptions wide(const at::Tensor& values) { return values.options().dtype(at::kFloat); }
+// fp64 stays what it is.
+at::TensorOptions wide(const at::Tensor& values) {
+  return values.options().dtype(values.scalar_type() == at::kDouble ? at::kDouble : at::kFloat);
+}
 
 }  // namespace
 
