@@ -1,29 +1,52 @@
 # What `cmake --install` puts where, all of it movable:
 #   bin/                     convoy, convoy-worker (LibTorch is found at start, see `convoy --version`)
 #   lib/convoy/              private shared libraries: the Parquet plugin with Arrow
-#   lib/libconvoy_*.a        the layers, and the Rust text library
-#   include/convoy/          their headers
-#   lib/cmake/Convoy/        find_package(Convoy): Convoy::convoy, Convoy::<layer>
+#   lib/libconvoy_*.a        the layers behind the public headers
+#   include/convoy/          the public headers: what CONVOY_PUBLIC_LAYERS offer, and nothing else
+#   lib/cmake/Convoy/        find_package(Convoy): Convoy::library, Convoy::sweep, Convoy::convoy for both
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
-set(_layers "")
-set(_layer_targets "")
+set(CONVOY_PUBLIC_LAYERS sweep)
+if(TARGET convoy_library)
+  list(APPEND CONVOY_PUBLIC_LAYERS library)
+endif()
+
+# The layers that these link, directly or not, in the order of the table.
+set(_needed ${CONVOY_PUBLIC_LAYERS})
+set(_open ${CONVOY_PUBLIC_LAYERS})
+while(_open)
+  list(POP_FRONT _open _layer)
+  foreach(_included IN LISTS CONVOY_LAYER_${_layer}_INCLUDES)
+    if(NOT _included IN_LIST _needed)
+      list(APPEND _needed ${_included})
+      list(APPEND _open ${_included})
+    endif()
+  endforeach()
+endwhile()
 foreach(_layer IN LISTS CONVOY_LAYERS)
-  if(TARGET convoy_${_layer})
-    list(APPEND _layers ${_layer})
+  if(TARGET convoy_${_layer} AND _layer IN_LIST _needed)
     install(TARGETS convoy_${_layer} ARCHIVE DESTINATION lib COMPONENT library)
-    install(DIRECTORY ${CMAKE_SOURCE_DIR}/convoy/${_layer} DESTINATION include/convoy COMPONENT library
-      FILES_MATCHING PATTERN "*.h" PATTERN "test_*.h" EXCLUDE PATTERN "*_test.h" EXCLUDE PATTERN "*_fixture.h" EXCLUDE
-      PATTERN "plugin" EXCLUDE
-      PATTERN "libpq.h" EXCLUDE)  # it needs the development package of PostgreSQL
     string(APPEND CONVOY_LAYER_CALLS
       "_convoy_layer(${_layer} \"${CONVOY_LAYER_${_layer}_INCLUDES}\" ${CONVOY_LAYER_${_layer}_LIBTORCH})\n")
   endif()
 endforeach()
-# The layer `text` has the plain name.
-install(FILES ${_rust_lib} DESTINATION lib RENAME libconvoy_rust_text.a COMPONENT library)
-install(FILES ${_rust_dir}/include/convoy_text.h DESTINATION include COMPONENT library)
+
+# Sweeps over functions: sweep/command/function_sweep.h, sweep/results/summary.h and what these include.
+set(_public_headers base/error.h base/log.h jobs/job_store.h jobs/task.h sweep/command/function_sweep.h sweep/results/cell_result.h
+  sweep/results/summary.h sweep/runner/coordinator.h sweep/runner/planned_cell.h sweep/runner/sweep_store.h sweep/shared_text.h
+  sweep/workload.h telemetry/environment.h)
+# The library: every header of its folder; `internal` is in a folder of its own.
+if(TARGET convoy_library)
+  file(GLOB _library_headers CONFIGURE_DEPENDS RELATIVE ${CMAKE_SOURCE_DIR}/convoy ${CMAKE_SOURCE_DIR}/convoy/library/*.h)
+  list(FILTER _library_headers EXCLUDE REGEX "/test_[a-z_]*\\.h$|/convoy\\.h$")
+  list(APPEND _public_headers ${_library_headers})
+  install(FILES ${CMAKE_SOURCE_DIR}/convoy/library/convoy.h DESTINATION include/convoy COMPONENT library)
+endif()
+foreach(_header IN LISTS _public_headers)
+  get_filename_component(_folder ${_header} DIRECTORY)
+  install(FILES ${CMAKE_SOURCE_DIR}/convoy/${_header} DESTINATION include/convoy/${_folder} COMPONENT library)
+endforeach()
 
 foreach(_program convoy convoy-worker)
   if(TARGET ${_program})
@@ -36,7 +59,6 @@ foreach(_library ${_arrow} ${_parquet})
   install(FILES ${_library} DESTINATION lib/convoy COMPONENT programs)
 endforeach()
 
-set(CONVOY_INSTALLED_LAYERS "${_layers}")
 configure_package_config_file(${CMAKE_SOURCE_DIR}/cmake/ConvoyConfig.cmake.in ${CMAKE_BINARY_DIR}/generated/ConvoyConfig.cmake
   INSTALL_DESTINATION lib/cmake/Convoy NO_CHECK_REQUIRED_COMPONENTS_MACRO)
 write_basic_package_version_file(${CMAKE_BINARY_DIR}/generated/ConvoyConfigVersion.cmake COMPATIBILITY SameMinorVersion)

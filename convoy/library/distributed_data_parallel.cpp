@@ -19,9 +19,9 @@
 namespace convoy::library {
 namespace {
 
-int64_t bucket_bytes_of(const DataParallelOptions& options) {
+int64_t bucket_bytes_of(const DistributedDataParallelOptions& options) {
   CONVOY_CHECK(options.bucket_cap_mb > 0, ConfigError,
-               "DataParallelOptions::bucket_cap_mb must be above 0, found {}",
+               "DistributedDataParallelOptions::bucket_cap_mb must be above 0, found {}",
                options.bucket_cap_mb);
   return static_cast<int64_t>(std::ceil(options.bucket_cap_mb * (1 << 20)));
 }
@@ -34,7 +34,7 @@ int64_t bucket_bytes_of(const DataParallelOptions& options) {
 // layout stays).
 struct Replication::State {
   State(std::shared_ptr<torch::nn::Module> wrapped, std::shared_ptr<ProcessGroup> process_group,
-        const DataParallelOptions& ddp_options)
+        const DistributedDataParallelOptions& ddp_options)
       : module(std::move(wrapped)),
         group(required(std::move(process_group))),
         options(ddp_options),
@@ -142,7 +142,8 @@ struct Replication::State {
     throw ConfigError(
         fmt::format("backward has left {} of {} parameters out: {}{}", count, parameters.size(),
                     fmt::join(names, ", "), count > 5 ? ", ..." : ""),
-        {.hint = "set DataParallelOptions::find_unused_parameters, or let every output of the "
+        {.hint = "set DistributedDataParallelOptions::find_unused_parameters, or let every output "
+                 "of the "
                  "module count in the loss",
          .rank = group->rank()});
   }
@@ -183,7 +184,7 @@ struct Replication::State {
 
   std::shared_ptr<torch::nn::Module> module;
   std::shared_ptr<ProcessGroup> group;
-  DataParallelOptions options;
+  DistributedDataParallelOptions options;
   int64_t bucket_bytes;
   std::vector<nn::NamedTensor> parameters;  // that require grad
   std::vector<nn::NamedTensor> buffers;
@@ -201,7 +202,8 @@ struct Replication::State {
 };
 
 Replication::Replication(std::shared_ptr<torch::nn::Module> module,
-                         std::shared_ptr<ProcessGroup> group, const DataParallelOptions& options)
+                         std::shared_ptr<ProcessGroup> group,
+                         const DistributedDataParallelOptions& options)
     : state_(std::make_unique<State>(std::move(module), std::move(group), options)) {}
 Replication::~Replication() = default;
 

@@ -24,7 +24,7 @@
 
 namespace convoy {
 
-struct DataParallelOptions {
+struct DistributedDataParallelOptions {
   double bucket_cap_mb = 25;  // gradients that travel together, in MiB
   // Before a training forward pass that follows a synchronised one, rank 0's buffers go to all.
   bool broadcast_buffers = true;
@@ -41,7 +41,7 @@ namespace library {
 class Replication : public Sharing {
  public:
   Replication(std::shared_ptr<torch::nn::Module> module, std::shared_ptr<ProcessGroup> group,
-              const DataParallelOptions& options);
+              const DistributedDataParallelOptions& options);
   ~Replication() override;
 
   void before_forward();
@@ -69,7 +69,7 @@ class DistributedDataParallel {
   // Throws when names, shapes or types differ between ranks, or nothing requires grad. Which
   // parameters require grad must not change afterwards.
   DistributedDataParallel(Holder module, std::shared_ptr<ProcessGroup> group,
-                          const DataParallelOptions& options = {})
+                          const DistributedDataParallelOptions& options = {})
       : module_(std::move(module)),
         replication_(std::make_unique<library::Replication>(library::module_pointer(module_),
                                                             std::move(group), options)) {}

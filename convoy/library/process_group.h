@@ -33,7 +33,7 @@ enum class Reduce { Sum, Mean };
 // GPUs of float, bfloat16 or long.
 class ProcessGroup {
  public:
-  ~ProcessGroup();  // Leaves the group: no collective follows. While an error unwinds: abort() first
+  ~ProcessGroup();  // leaves the group; while an exception unwinds it, as abort()
   ProcessGroup(const ProcessGroup&) = delete;
   ProcessGroup& operator=(const ProcessGroup&) = delete;
 

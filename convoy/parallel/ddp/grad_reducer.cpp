@@ -34,7 +34,7 @@ struct GradReducer::Bucket {
 
 GradReducer::GradReducer(comm::Group& group, std::vector<at::Tensor> gradients,
                          const std::vector<size_t>& ready_order, int64_t bucket_bytes,
-                         at::ScalarType wire)
+                         std::optional<at::ScalarType> wire)
     : group_(group), wire_(wire), bucket_of_(gradients.size()), ready_(gradients.size(), false) {
   std::vector<int64_t> bytes;
   for (const at::Tensor& gradient : gradients)
@@ -71,7 +71,7 @@ void GradReducer::mark_ready(size_t index) {
 }
 
 void GradReducer::send(Bucket& bucket) {
-  bucket.sent = bucket.flat.to(wire_);
+  bucket.sent = wire_ ? bucket.flat.to(*wire_) : bucket.flat;
   bucket.work = group_.start_all_reduce_sum(bucket.sent);
 }
 

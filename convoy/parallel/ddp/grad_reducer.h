@@ -14,6 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "convoy/comm/group.h"
@@ -25,10 +26,11 @@ class GradReducer {
   // `gradients`: of the same shapes and types on every rank. Each keeps its values and stays
   // the same tensor, but its storage becomes part of its bucket's. `ready_order`: every index once,
   // the same on every rank; buckets are sent in it.
-  // `wire`: fp32 or bf16, in which buckets are sent and added up. `bucket_bytes` are those of fp32.
+  // `wire`: the type in which buckets are sent and added up; none: their own. `bucket_bytes` are
+  // those of the gradients.
   GradReducer(comm::Group& group, std::vector<at::Tensor> gradients,
               const std::vector<size_t>& ready_order, int64_t bucket_bytes,
-              at::ScalarType wire = at::kFloat);
+              std::optional<at::ScalarType> wire = std::nullopt);
   ~GradReducer();
   GradReducer(const GradReducer&) = delete;
   GradReducer& operator=(const GradReducer&) = delete;
@@ -47,7 +49,7 @@ class GradReducer {
   void send(Bucket& bucket);
 
   comm::Group& group_;
-  const at::ScalarType wire_;
+  const std::optional<at::ScalarType> wire_;
   std::vector<Bucket> buckets_;
   std::vector<size_t> bucket_of_;  // by gradient index
   std::vector<bool> ready_;        // by gradient index

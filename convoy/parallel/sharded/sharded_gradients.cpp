@@ -11,9 +11,10 @@ namespace {
 // Whole gradients that wait for their sum: more would hold memory that sharding is to save.
 constexpr size_t kMostUnderWay = 2;
 
-// On the device that computes, wherever this rank's piece of the values lies.
+// On the device that computes, wherever this rank's piece of the values lies. fp64 stays what it is.
 at::TensorOptions wide(FlatUnit& flat) {
-  return flat.parameters.whole().flat().options().dtype(at::kFloat);
+  const at::TensorOptions options = flat.parameters.whole().flat().options();
+  return options.dtype(options.dtype() == at::kDouble ? at::kDouble : at::kFloat);
 }
 
 }  // namespace

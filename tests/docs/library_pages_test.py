@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The library's reference is what its headers say, and the tutorial quotes programs that are compiled.
+
+  library_pages_test.py SOURCE_FOLDER
+"""
+import pathlib
+import re
+import subprocess
+import sys
+
+source = pathlib.Path(sys.argv[1])
+written = subprocess.run([sys.executable, source / "tools/library_reference.py"], check=True, capture_output=True, text=True).stdout
+if written != (source / "docs/reference/library.md").read_text():
+    sys.exit("docs/reference/library.md is not what the headers say: tools/library_reference.py > docs/reference/library.md")
+public = sorted(path.name for path in (source / "convoy/library").glob("*.h") if not path.name.startswith("test_"))
+described = set(re.findall(r"^## convoy/library/(\S+)$", written, re.M))
+missing = set(public) - described - {"convoy.h", "module_parts.h"}
+if missing:
+    sys.exit(f"public headers that the reference leaves out: {missing}")
+
+programs = [path.read_text() for path in sorted(source.glob("examples/cpp-*/main.cpp"))]
+quotes = re.findall(r"^```cpp\n(.*?)^```$", (source / "docs/tutorial-library.md").read_text(), re.M | re.S)
+for quote in quotes:
+    if not any(quote in program for program in programs):
+        sys.exit(f"docs/tutorial-library.md quotes what no example has:\n{quote}")
+if len(quotes) < 8:
+    sys.exit(f"only {len(quotes)} quotes were found")
+print(f"{len(described)} headers, {len(quotes)} quotes")
