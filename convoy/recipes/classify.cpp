@@ -17,6 +17,7 @@
 #include "convoy/recipes/agreement.h"
 #include "convoy/recipes/classify_report.h"
 #include "convoy/recipes/effective_batch.h"
+#include "convoy/recipes/run_report.h"
 #include "convoy/recipes/signal_data.h"
 #include "convoy/recipes/traced_steps.h"
 #include "convoy/recipes/train_stamp.h"
@@ -288,33 +289,17 @@ void Classify::restore_optimizer() {
 
 void Classify::open_log() {
   if (group_->rank() != 0) return;
-  const auto& backends = settings_.logging.backend.names;
-  const telemetry::TelemetryEnvironment environment = telemetry::read_environment();
-  telemetry::TrainingLogOptions options;
+  telemetry::TrainingLogOptions options = training_log_options(
+      settings_, folder_.logs_folder(), deal_->steps_per_epoch(), start_, log_);
   options.run_folder = folder_.path();
-  if (std::find(backends.begin(), backends.end(), "tensorboard") != backends.end())
-    options.tensorboard_folder = environment.tensorboard_folder.empty()
-                                     ? folder_.logs_folder()
-                                     : environment.tensorboard_folder;
-  options.total_steps = train::total_steps(settings_.train, deal_->steps_per_epoch());
-  options.total_epochs =
-      static_cast<double>(options.total_steps) / static_cast<double>(deal_->steps_per_epoch());
-  options.logging_steps = settings_.train.logging_steps;
-  options.log_interval = settings_.logging.log_interval;
-  options.eval_steps = settings_.train.eval_steps;
-  options.save_steps = settings_.train.save_steps;
   options.world_size = group_->size();
-  options.resume_step = start_.step > 0 ? start_.step : -1;
   options.resume_state = resumed_trainer_state_;
   options.config_yaml = read_file(request_.settings.file);
   options.model_config_json = config_text_;
   options.best_name = settings_.train.larger_is_better() ? "accuracy" : "loss";
   options.greater_is_better = settings_.train.larger_is_better();
   options.counts_tokens = false;
-  options.progress.total = options.total_steps;
-  options.progress.start = start_.step;
   options.progress.color = request_.color;
-  if (log_.level() == LogLevel::Quiet) options.progress.style = telemetry::ProgressStyle::None;
   training_log_.emplace(std::move(options), log_);
 }
 

@@ -19,6 +19,7 @@
 #include "convoy/parallel/strategy.h"
 #include "convoy/parallel/trained_parameters.h"
 #include "convoy/recipes/effective_batch.h"
+#include "convoy/recipes/export_result.h"
 #include "convoy/recipes/fine_tune_rank.h"
 #include "convoy/recipes/loaded_model.h"
 #include "convoy/recipes/memory_plan.h"
@@ -103,8 +104,6 @@ class FineTune {
   void open_log();
   checkpoint::NamedFiles files_alongside() const;
   void use_best(const checkpoint::Progress& progress);
-  void export_result();
-  std::vector<std::unique_ptr<nn::UnitUse>> use_trained_units();
   std::string kind_of_device() const {
     return at::DeviceTypeName(placement_.device.type(), /*lower_case=*/true);
   }
@@ -203,15 +202,8 @@ bool FineTune::may_share_values() const {
 // By now all that decides over memory is known, and weights that can wait are not read yet.
 void FineTune::choose_sharing() {
   settings_.parallel.strategy = parallel::strategy_name(settings_.parallel.strategy);
-  const MemoryQuestion question{
-      .model = *base_->model,
-      .ranks =
-          settings_.parallel.shard_over == "node" ? environment_.local_world : environment_.world,
-      .keep_whole_below = settings_.parallel.keep_whole_below,
-      .micro_batch_tokens = largest_micro_batch_tokens(settings_, splits_.train),
-      .recompute_blocks = settings_.train.gradient_checkpointing,
-      .copies_to_save = settings_.train.async_save,
-      .program_bytes = memory_beside(*base_->model)};
+  const MemoryQuestion question =
+      memory_question(settings_, *base_->model, splits_.train, environment_);
   if (settings_.parallel.strategy == "auto") {
     const int64_t usable_bytes =
         device::usable_rank_memory_bytes(placement_.device, environment_.local_world) +
@@ -345,32 +337,14 @@ void FineTune::restore_optimizer() {
 
 void FineTune::open_log() {
   if (group_->rank() != 0) return;
-  const auto& backends = settings_.logging.backend.names;
-  const bool writes_tensorboard =
-      std::find(backends.begin(), backends.end(), "tensorboard") != backends.end();
-  const telemetry::TelemetryEnvironment environment = telemetry::read_environment();
-  telemetry::TrainingLogOptions options;
+  telemetry::TrainingLogOptions options = training_log_options(
+      settings_, folder_.tensorboard_folder(), plan_->steps_per_epoch(), start_, log_);
   options.run_folder = folder_.path();
-  if (writes_tensorboard)
-    options.tensorboard_folder = environment.tensorboard_folder.empty()
-                                     ? folder_.tensorboard_folder()
-                                     : environment.tensorboard_folder;
-  options.total_steps = train::total_steps(settings_.train, plan_->steps_per_epoch());
-  options.total_epochs =
-      static_cast<double>(options.total_steps) / static_cast<double>(plan_->steps_per_epoch());
-  options.logging_steps = settings_.train.logging_steps;
-  options.log_interval = settings_.logging.log_interval;
-  options.eval_steps = settings_.train.eval_steps;
-  options.save_steps = settings_.train.save_steps;
   options.world_size = group_->size();
-  options.resume_step = start_.step > 0 ? start_.step : -1;
   options.resume_state = resumed_trainer_state_;
   options.config_yaml = read_file(request_.settings.file);
   options.model_config_json = read_file(base_->folder.require("config.json"));
-  options.progress.total = options.total_steps;
-  options.progress.start = start_.step;
   options.progress.color = request_.color;
-  if (log_.level() == LogLevel::Quiet) options.progress.style = telemetry::ProgressStyle::None;
   training_log_.emplace(std::move(options), log_);
 }
 
@@ -405,35 +379,6 @@ void FineTune::use_best(const checkpoint::Progress& progress) {
                         *progress.best_metric));
 }
 
-// Modules that an adapter trains whole are the units that have nothing frozen.
-std::vector<std::unique_ptr<nn::UnitUse>> FineTune::use_trained_units() {
-  std::vector<std::unique_ptr<nn::UnitUse>> uses;
-  const std::vector<nn::Unit> units = base_->model->units();
-  for (size_t index = 0; index < units.size(); ++index)
-    if (!units[index].trained.empty() && units[index].frozen.empty())
-      uses.push_back(std::make_unique<nn::UnitUse>(base_->model->residency(), index));
-  return uses;
-}
-
-// On every rank where the values are not whole: they are gathered as they are written.
-void FineTune::export_result() {
-  const bool writes = group_->rank() == 0;
-  if (base_->lora) {
-    const std::vector<std::unique_ptr<nn::UnitUse>> uses = use_trained_units();
-    if (!writes) return;
-    base_->lora->save(folder_.adapter_folder(), settings_.model.name);
-    log_.info(fmt::format("adapter written to {}", folder_.adapter_folder().string()));
-    log_.info(fmt::format("try it: convoy generate --model {} --adapter {} --interactive",
-                          settings_.model.name, folder_.adapter_folder().string()));
-    return;
-  }
-  models::export_model(*base_->model, base_->folder, folder_.model_folder(),
-                       {.dtype = device::parse_dtype(dtype_), .writes = writes});
-  log_.info(fmt::format("model written to {}", folder_.model_folder().string()));
-  log_.info(fmt::format("try it: convoy generate --model {} --interactive",
-                        folder_.model_folder().string()));
-}
-
 // Collective. What was planned beside what it came to.
 void FineTune::report_memory(nlohmann::json& figures) {
   const std::vector<int64_t> peaks = comm::exchange(
@@ -453,7 +398,12 @@ ExitCode FineTune::finish(const train::LoopResult& result) {
   if (!stopped && (group_->rank() == 0 || !strategy_->values_are_whole())) {
     flight_.set_phase("export");
     use_best(result.progress);
-    export_result();
+    export_result({.loaded = *base_,
+                   .name = settings_.model.name,
+                   .folder = folder_,
+                   .dtype = device::parse_dtype(dtype_),
+                   .writes = group_->rank() == 0},
+                  log_);
   }
   if (group_->rank() == 0) {
     if (!stopped) checkpoints_.settle();

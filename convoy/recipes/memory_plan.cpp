@@ -90,6 +90,15 @@ BlockWidths widths_of(nn::CausalLm& model) {
   return {.kept = kept, .at_work = 3 * ffn + 2 * model.hidden_size()};
 }
 
+// Of the micro-batch of a rank that has most.
+int64_t largest_micro_batch_tokens(const settings::TrainSettings& settings,
+                                   const data::TokenDataset& rows) {
+  if (settings.train.packing) return settings.train.batch_size * settings.model.max_seq_len;
+  std::vector<int64_t> lengths;
+  for (int64_t row = 0; row < rows.num_rows(); ++row) lengths.push_back(rows.length_tokens(row));
+  return sum_of_largest(std::move(lengths), static_cast<size_t>(settings.train.batch_size));
+}
+
 void plan_activations(const MemoryQuestion& question, bool on_cpu, MemoryPlan& plan) {
   nn::CausalLm& model = question.model;
   const at::Tensor& head = model.head().weight();
@@ -151,20 +160,25 @@ nlohmann::ordered_json MemoryPlan::to_json() const {
           {"head_bytes", head_bytes},           {"total_bytes", total_bytes()}};
 }
 
-int64_t largest_micro_batch_tokens(const settings::TrainSettings& settings,
-                                   const data::TokenDataset& rows) {
-  if (settings.train.packing) return settings.train.batch_size * settings.model.max_seq_len;
-  std::vector<int64_t> lengths;
-  for (int64_t row = 0; row < rows.num_rows(); ++row) lengths.push_back(rows.length_tokens(row));
-  return sum_of_largest(std::move(lengths), static_cast<size_t>(settings.train.batch_size));
-}
-
 int64_t memory_beside(nn::CausalLm& model) {
   if (!model.device().is_cpu()) return 0;
   int64_t values_bytes = 0;
   for (const nn::NamedTensor& parameter : model.parameters())
     values_bytes += static_cast<int64_t>(parameter.value.storage().nbytes());
   return std::max<int64_t>(device::process_memory().resident_bytes - values_bytes, 0);
+}
+
+MemoryQuestion memory_question(const settings::TrainSettings& settings, nn::CausalLm& model,
+                               const data::TokenDataset& rows,
+                               const comm::RankEnvironment& environment) {
+  const bool of_node = settings.parallel.shard_over == "node";
+  return {.model = model,
+          .ranks = of_node ? environment.local_world : environment.world,
+          .keep_whole_below = settings.parallel.keep_whole_below,
+          .micro_batch_tokens = largest_micro_batch_tokens(settings, rows),
+          .recompute_blocks = settings.train.gradient_checkpointing,
+          .copies_to_save = settings.train.async_save,
+          .program_bytes = memory_beside(model)};
 }
 
 MemoryPlan plan_memory(const MemoryQuestion& question, const std::string& strategy) {

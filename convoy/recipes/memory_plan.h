@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "convoy/comm/environment.h"
 #include "convoy/data/token_dataset.h"
 #include "convoy/nn/causal_lm.h"
 #include "convoy/settings/train_settings.h"
@@ -42,13 +43,13 @@ struct MemoryQuestion {
   int64_t program_bytes = 0;
 };
 
-// Of the micro-batch of a rank that has most.
-int64_t largest_micro_batch_tokens(const settings::TrainSettings& settings,
-                                   const data::TokenDataset& rows);
-
 // What the process holds by now but for the values of this model; 0 where it does not compute in
 // its own memory.
 int64_t memory_beside(nn::CausalLm& model);
+
+MemoryQuestion memory_question(const settings::TrainSettings& settings, nn::CausalLm& model,
+                               const data::TokenDataset& rows,
+                               const comm::RankEnvironment& environment);
 
 // `strategy`: none, ddp, zero1, zero2 or zero3.
 MemoryPlan plan_memory(const MemoryQuestion& question, const std::string& strategy);

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "convoy/recipes/effective_batch.h"
+#include "convoy/telemetry/environment.h"
 #include "convoy/telemetry/progress.h"
 #include "convoy/train/train_loop.h"
 
@@ -33,6 +34,32 @@ void report_plan(const Log& log, const settings::TrainSettings& settings, const 
                        share_text(trained, total)));
   if (!splits.policy.empty()) log.info(splits.policy);
   report_batch(log, settings.train, plan.deal(), plan.config().packing ? "blocks" : "rows");
+}
+
+telemetry::TrainingLogOptions training_log_options(const settings::TrainSettings& settings,
+                                                   const std::filesystem::path& tensorboard_folder,
+                                                   int64_t steps_per_epoch,
+                                                   const checkpoint::Progress& start,
+                                                   const Log& log) {
+  const auto& backends = settings.logging.backend.names;
+  const telemetry::TelemetryEnvironment environment = telemetry::read_environment();
+  telemetry::TrainingLogOptions options;
+  if (std::find(backends.begin(), backends.end(), "tensorboard") != backends.end())
+    options.tensorboard_folder = environment.tensorboard_folder.empty()
+                                     ? tensorboard_folder
+                                     : environment.tensorboard_folder;
+  options.total_steps = train::total_steps(settings.train, steps_per_epoch);
+  options.total_epochs =
+      static_cast<double>(options.total_steps) / static_cast<double>(steps_per_epoch);
+  options.logging_steps = settings.train.logging_steps;
+  options.log_interval = settings.logging.log_interval;
+  options.eval_steps = settings.train.eval_steps;
+  options.save_steps = settings.train.save_steps;
+  options.resume_step = start.step > 0 ? start.step : -1;
+  options.progress.total = options.total_steps;
+  options.progress.start = start.step;
+  if (log.level() == LogLevel::Quiet) options.progress.style = telemetry::ProgressStyle::None;
+  return options;
 }
 
 telemetry::RunIdentity run_identity(const settings::TrainSettings& settings,

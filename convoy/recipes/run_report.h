@@ -3,6 +3,7 @@
 // What a run says about itself before it starts and when it has ended.
 #pragma once
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "convoy/recipes/loaded_model.h"
 #include "convoy/settings/train_settings.h"
 #include "convoy/telemetry/run_folder.h"
+#include "convoy/telemetry/training_log.h"
 
 namespace convoy::recipes {
 
@@ -21,6 +23,13 @@ namespace convoy::recipes {
 void report_plan(const Log& log, const settings::TrainSettings& settings, const LoadedModel& base,
                  const data::EncodedSplits& splits, const data::BatchPlan& plan,
                  const std::vector<nn::NamedTensor>& trainable, const std::string& dtype);
+
+// What every run's log has in common. `tensorboard_folder`: unless the environment names another.
+telemetry::TrainingLogOptions training_log_options(const settings::TrainSettings& settings,
+                                                   const std::filesystem::path& tensorboard_folder,
+                                                   int64_t steps_per_epoch,
+                                                   const checkpoint::Progress& start,
+                                                   const Log& log);
 
 // run.json of this run. `hosts`: one per node; `device_kind`: what every rank computes on.
 telemetry::RunIdentity run_identity(const settings::TrainSettings& settings,

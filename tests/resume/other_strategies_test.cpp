@@ -6,7 +6,9 @@
 #include <gtest/gtest.h>
 
 #include <csignal>
+#include <filesystem>
 
+#include "convoy/base/files.h"
 #include "resume/train_process.h"
 
 namespace convoy::testing {
@@ -70,6 +72,30 @@ TEST(OtherStrategies, OfAnAdapterToo) {
   // Without dropout, whose masks follow the ranks.
   expect_one_run({"tuning.lora.use_dora=true", "tuning.lora.dropout=0"},
                  {{"zero3", "3"}, {"ddp", "2"}, {"zero1", "4"}, {"none", "1"}});
+}
+
+// The state is copied, so what training does meanwhile is not in the checkpoint; and training does
+// not notice.
+TEST(OtherStrategies, SavingBehindTheTrainingChangesNothing) {
+  const TrainFixture fixture;
+  for (const char* strategy : {"ddp", "zero3"}) {
+    const std::string plain = fmt::format("{}-plain", strategy);
+    const std::string behind = fmt::format("{}-behind", strategy);
+    ASSERT_EQ(fixture.run(plain, with(kFull, {strategy, "2"})).status, 0);
+    Settings settings = with(kFull, {strategy, "2"});
+    settings.insert(settings.end(), "train.async_save=true");
+    const Ended ended = fixture.run(behind, settings);
+    ASSERT_EQ(ended.status, 0) << ended.errors;
+    expect_same_result(fixture, plain, behind);
+    ASSERT_EQ(fixture.checkpoint_steps(behind), fixture.checkpoint_steps(plain));
+    EXPECT_EQ(fixture.num_events(behind, "checkpoint"), fixture.num_events(plain, "checkpoint"));
+    for (const int64_t step : fixture.checkpoint_steps(plain))
+      for (const auto& entry : std::filesystem::directory_iterator(fixture.checkpoint(plain, step)))
+        if (entry.path().extension() == ".safetensors") {
+          const auto other = fixture.checkpoint(behind, step) / entry.path().filename();
+          EXPECT_TRUE(read_file(other) == read_file(entry.path())) << other;
+        }
+  }
 }
 
 // What is exported was on no rank as a whole. Without accumulation: zero2 and zero3 sum over ranks

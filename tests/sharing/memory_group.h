@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A real control group with a limit on memory, for commands that have to live with it.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+
+namespace convoy::testing {
+
+class MemoryGroup {
+ public:
+  explicit MemoryGroup(int64_t limit_bytes);
+  ~MemoryGroup();
+  MemoryGroup(const MemoryGroup&) = delete;
+  MemoryGroup& operator=(const MemoryGroup&) = delete;
+
+  // False where this machine lets nobody make one.
+  bool works() const { return !folder_.empty(); }
+  // A line of the shell that runs `command` and all it starts in the group.
+  std::string around(const std::string& command) const;
+
+ private:
+  std::filesystem::path folder_;
+};
+
+}  // namespace convoy::testing

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Sharding saves what its formula says, measured, and trains what does not fit otherwise.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "convoy/base/files.h"
+#include "convoy/io/model_folder.h"
+#include "files/temporary_folder.h"
+#include "sharing/memory_group.h"
+
+namespace convoy::testing {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+constexpr int64_t kMiB = int64_t{1} << 20;
+
+struct Outcome {
+  int status = -1;
+  std::string output;  // stdout and stderr
+};
+
+Outcome run(const std::string& line) {
+  Outcome outcome;
+  FILE* const pipe = ::popen(("( " + line + " ) 2>&1").c_str(), "r");
+  char piece[4096];
+  while (const size_t count = std::fread(piece, 1, sizeof(piece), pipe))
+    outcome.output.append(piece, count);
+  outcome.status = ::pclose(pipe);
+  return outcome;
+}
+
+std::string convoy() { return fmt::format("'{}/convoy'", std::getenv("CONVOY_BIN_DIR")); }
+
+class Planned : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(Planned, IsWithinFifteenPercentOfThePeak) {
+  const Outcome outcome =
+      run(fmt::format("OMP_NUM_THREADS=1 {} bench train --geometry small --dtype fp32 --mode full "
+                      "--nproc 2 --batch 1 --seq 256 --steps 1 --strategy {}",
+                      convoy(), GetParam()));
+  ASSERT_EQ(outcome.status, 0) << outcome.output;
+  const json result = json::parse(outcome.output.substr(outcome.output.find('{')));
+  const double planned = result["planned_mb"];
+  const double peak = result["peak_rss_mb"];
+  EXPECT_LT(std::abs(peak / planned - 1), 0.15) << outcome.output;
+}
+INSTANTIATE_TEST_SUITE_P(Strategies, Planned, ::testing::Values("ddp", "zero1", "zero2", "zero3"),
+                         [](const auto& one) { return std::string(one.param); });
+
+// tally-3m with wider and more blocks: 57 million parameters of chance.
+class LargerThanARank : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (!group_.works()) GTEST_SKIP() << "this machine lets nobody limit memory";
+    const fs::path tally = fs::path(std::getenv("CONVOY_SOURCE_DIR")) / "examples/tally-3m";
+    fs::create_directory(folder_ / "model");
+    for (const fs::directory_entry& entry : fs::directory_iterator(tally))
+      if (entry.is_regular_file() && entry.path().extension() != ".safetensors")
+        fs::copy_file(entry.path(), folder_ / "model" / entry.path().filename());
+    json config = json::parse(read_file(tally / "config.json"));
+    config["hidden_size"] = kHidden;
+    config["intermediate_size"] = kFfn;
+    config["num_hidden_layers"] = kLayers;
+    config["dtype"] = "float32";
+    config["layer_types"] = std::vector<std::string>(kLayers, "full_attention");
+    std::ofstream(folder_ / "model/config.json") << config.dump(2);
+    io::write_model_weights(folder_ / "model", weights());
+    std::ofstream rows(folder_ / "rows.jsonl");
+    for (int row = 0; row < 24; ++row)
+      rows << json{{"prompt", fmt::format("{} + 1 =", row)}, {"completion", fmt::format(" {}", row + 1)}}
+           << "\n";
+    std::ofstream(folder_ / "run.yaml") << fmt::format(
+        "model: {{name: {0}/model, max_seq_len: 32}}\ntuning: {{mode: full}}\n"
+        "train: {{steps: 2, batch_size: 1, bf16: false, save_steps: 2, eval_strategy: 'no', "
+        "final_eval: false}}\nlogging: {{backend: none}}\n"
+        "data: {{train_path: {0}/rows.jsonl, cache_dir: none}}\n",
+        folder_.path().string());
+  }
+
+  Outcome train(const std::string& arguments) const {
+    return run(group_.around(fmt::format("env OMP_NUM_THREADS=1 {} train {}/run.yaml --nproc 4 "
+                                         "--output-dir {}/run {}",
+                                         convoy(), folder_.path().string(),
+                                         folder_.path().string(), arguments)));
+  }
+
+  static constexpr int64_t kHidden = 640;
+  static constexpr int64_t kFfn = 1792;
+  static constexpr int kLayers = 12;
+  static constexpr int64_t kVocab = 2048;
+
+  TemporaryFolder folder_;
+  // Four ranks of ddp want 4.2 GiB, of zero3 2 GiB.
+  MemoryGroup group_{3000 * kMiB};
+
+ private:
+  static std::vector<io::TensorSource> weights() {
+    std::vector<io::TensorSource> sources;
+    const auto add = [&](const std::string& name, std::vector<int64_t> shape, float scale) {
+      int64_t count = 1;
+      for (const int64_t size : shape) count *= size;
+      sources.push_back({.name = name,
+                         .dtype = io::Dtype::F32,
+                         .shape = std::move(shape),
+                         .produce = [count, scale](const io::ByteSink& sink) {
+                           std::vector<float> values(static_cast<size_t>(count));
+                           uint32_t state = 1;
+                           for (float& value : values) {
+                             state = state * 1664525U + 1013904223U;
+                             const float centred = static_cast<float>(state >> 8) / 8388608.0F - 1;
+                             value = scale == 1.0F ? 1.0F : scale * centred;
+                           }
+                           sink(std::as_bytes(std::span(values)));
+                         }});
+    };
+    add("model.embed_tokens.weight", {kVocab, kHidden}, 0.02F);
+    add("model.norm.weight", {kHidden}, 1.0F);
+    for (int layer = 0; layer < kLayers; ++layer) {
+      const std::string prefix = fmt::format("model.layers.{}.", layer);
+      add(prefix + "input_layernorm.weight", {kHidden}, 1.0F);
+      add(prefix + "post_attention_layernorm.weight", {kHidden}, 1.0F);
+      for (const auto& [name, out] : {std::pair{"q", kHidden}, std::pair{"k", kHidden / 2},
+                                      std::pair{"v", kHidden / 2}}) {
+        add(fmt::format("{}self_attn.{}_proj.weight", prefix, name), {out, kHidden}, 0.02F);
+        add(fmt::format("{}self_attn.{}_proj.bias", prefix, name), {out}, 0.02F);
+      }
+      add(prefix + "self_attn.o_proj.weight", {kHidden, kHidden}, 0.02F);
+      add(prefix + "mlp.gate_proj.weight", {kFfn, kHidden}, 0.02F);
+      add(prefix + "mlp.up_proj.weight", {kFfn, kHidden}, 0.02F);
+      add(prefix + "mlp.down_proj.weight", {kHidden, kFfn}, 0.02F);
+    }
+    return sources;
+  }
+};
+
+TEST_F(LargerThanARank, TrainsResumesAndExportsUnderZero3Only) {
+  const Outcome ddp = train("parallel.strategy=ddp --resume never");
+  EXPECT_NE(ddp.status, 0) << "the limit is too high for this test: " << ddp.output;
+
+  const Outcome chosen = train("--dry-run");
+  EXPECT_EQ(chosen.status, 0) << chosen.output;
+  EXPECT_NE(chosen.output.find("ddp wants"), std::string::npos) << chosen.output;
+
+  const Outcome first = train("parallel.strategy=zero3 --resume never");
+  ASSERT_EQ(first.status, 0) << first.output;
+  const Outcome second = train("parallel.strategy=zero3 train.steps=3");
+  ASSERT_EQ(second.status, 0) << second.output;
+  EXPECT_NE(second.output.find("resuming at step 2"), std::string::npos) << second.output;
+  EXPECT_EQ(fs::file_size(folder_ / "run/model/model.safetensors") >> 20,
+            fs::file_size(folder_ / "model/model.safetensors") >> 20);
+  const Outcome scored =
+      run(group_.around(fmt::format("{} eval --model {}/run/model --data {}/rows.jsonl", convoy(),
+                                    folder_.path().string(), folder_.path().string())));
+  EXPECT_EQ(scored.status, 0) << scored.output;
+}
+
+}  // namespace
+}  // namespace convoy::testing
