@@ -70,7 +70,8 @@ struct Sharding::State {
   }
 
   void add(size_t unit, const std::vector<nn::NamedTensor>& parameters, Flats& flats) {
-    for (auto& flat : units.add(unit, parameters, /*may_travel=*/true, /*smallest_elements=*/0))
+    for (auto& flat : units.add(unit, parameters, /*may_travel=*/true, /*smallest_elements=*/0,
+                                /*values=*/nullptr))
       flats.push_back(std::move(flat));
   }
 

@@ -2,8 +2,10 @@
 #include "convoy/library/process_group.h"
 
 #include <ATen/ATen.h>
+#include <malloc.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 
 #include "convoy/base/error.h"
@@ -33,6 +35,16 @@ int report(Error error, const comm::RankEnvironment& environment) {
   if (environment.error_file.empty() || !launch::write_error_file(environment.error_file, error))
     std::fprintf(stderr, "%s\n", error.sentence().c_str());
   return static_cast<int>(error.code());
+}
+
+// Each backward pass takes the memory of its gradients anew. By default glibc gives what was freed at
+// the top of the heap back to the system, which clears it page by page the next time.
+void keep_freed_memory() {
+  for (const char* own_choice :
+       {"MALLOC_TRIM_THRESHOLD_", "MALLOC_MMAP_THRESHOLD_", "GLIBC_TUNABLES"})
+    if (std::getenv(own_choice) != nullptr) return;
+  mallopt(M_MMAP_THRESHOLD, 32 << 20);
+  mallopt(M_TRIM_THRESHOLD, 512 << 20);
 }
 
 // RANK and its like may be what is wrong.
@@ -92,6 +104,7 @@ std::shared_ptr<ProcessGroup> init(const InitOptions& options) {
                options.timeout.count());
   const comm::RankEnvironment environment = comm::read_rank_environment();
   if (environment.local_world > 1) device::share_cpu_threads(environment.local_world);
+  keep_freed_memory();
   auto internal = std::make_unique<ProcessGroup::Internal>();
   internal->local_rank = environment.local_rank;
   if (options.device != at::kCPU)

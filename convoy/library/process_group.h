@@ -75,7 +75,9 @@ struct InitOptions {
 // Collective. Joins the ranks that the environment names: RANK, WORLD_SIZE, LOCAL_RANK,
 // LOCAL_WORLD_SIZE, MASTER_ADDR and MASTER_PORT, as `convoy launch` and torchrun set them. Without
 // RANK and WORLD_SIZE this process is the only rank. Several ranks on a host share its CPUs: each
-// computes with as many threads as fall to it, or with OMP_NUM_THREADS. Throws when only one of RANK
+// computes with as many threads as fall to it, or with OMP_NUM_THREADS. Freed memory up to 512 MiB
+// stays with the process for the next step, unless MALLOC_TRIM_THRESHOLD_, MALLOC_MMAP_THRESHOLD_ or
+// GLIBC_TUNABLES is set. Throws when only one of RANK
 // and WORLD_SIZE is set, a value is no number, or not all ranks come in time.
 std::shared_ptr<ProcessGroup> init(const InitOptions& options = {});
 
