@@ -109,7 +109,7 @@ TEST_F(ClassifyRuns, TakeEveryFlagOfTheGuide) {
                                          "5",
                                          "--log-interval",
                                          "4"});
-  EXPECT_NE(ended.errors.find("16 rows per rank x 2 ranks x 2 accumulation = 64 a step"),
+  EXPECT_NE(ended.errors.find("16 windows per rank x 2 ranks x 2 accumulation = 64 a step"),
             std::string::npos)
       << ended.errors;
   EXPECT_NE(ended.errors.find("products in fp32"), std::string::npos) << ended.errors;
