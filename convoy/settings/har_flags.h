@@ -37,8 +37,8 @@ struct HarFlags {
   template <class Visitor>
   void fields(Visitor& visit) {
     visit("multi_gpu", multi_gpu,
-          "ddp: a rank on each GPU (CPUs where there is none, or --nproc ranks); dp: one process "
-          "with a replica on each; none: one")
+          "ddp: a rank on each GPU, or as many as --nproc says; dp: one process with a replica on "
+          "each, or parallel.replicas; none: one")
         .one_of({"", "none", "ddp", "dp"});
     visit("local_rank", local_rank, "taken and passed over: the launcher says which rank is which");
     visit("mode", mode, "classify.pooling: flatten, average, first or joint");

@@ -109,7 +109,7 @@ TEST_F(ClassifyRuns, TakeEveryFlagOfTheGuide) {
                                          "5",
                                          "--log-interval",
                                          "4"});
-  EXPECT_NE(ended.errors.find("16 rows per rank x 2 ranks x 2 accumulation = 64 a step"),
+  EXPECT_NE(ended.errors.find("16 windows per rank x 2 ranks x 2 accumulation = 64 a step"),
             std::string::npos)
       << ended.errors;
   EXPECT_NE(ended.errors.find("products in fp32"), std::string::npos) << ended.errors;
@@ -247,6 +247,20 @@ TEST_F(ClassifyRuns, RefuseWhatCanNotBe) {
   const Ended resumed = run("d", {"--epochs", "2", "seed=7"});
   EXPECT_EQ(resumed.status, 2) << resumed.errors;
   EXPECT_NE(resumed.errors.find("seed"), std::string::npos) << resumed.errors;
+}
+
+TEST_F(ClassifyRuns, RefuseSplitsThatDoNotFitEachOther) {
+  const TemporaryFolder folder;
+  const fs::path data = folder / "data";
+  const auto refused = [&] { return run("run", {"--data-dir", data.string()}).errors; };
+  fs::copy(example() / "sample", data, fs::copy_options::recursive);
+  const std::string classes = read_file(data / "test/y_test.txt");
+  write_file_atomic(data / "test/y_test.txt", "7" + classes.substr(1));
+  EXPECT_NE(refused().find("y_test.txt:1: wanted a class of 1 to 6, found 7"), std::string::npos);
+  write_file_atomic(data / "test/y_test.txt", classes);
+  fs::rename(data / "test/Inertial Signals/body_gyro_x_test.txt",
+             data / "test/Inertial Signals/gyro_test.txt");
+  EXPECT_NE(refused().find("wanted the channels of train (body_gyro_x, "), std::string::npos);
 }
 
 }  // namespace

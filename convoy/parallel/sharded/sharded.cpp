@@ -141,6 +141,7 @@ void Sharded::finish_step() {
     for (const FlatPlace& place : flat->parameters.places())
       place.parameter.value.unsafeGetTensorImpl()->bump_version();
   gradients_->reset();
+  buffers_.take_those_of_rank_zero();
 }
 
 }  // namespace convoy::parallel
