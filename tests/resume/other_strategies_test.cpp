@@ -82,9 +82,9 @@ TEST(OtherStrategies, SavingBehindTheTrainingChangesNothing) {
     const std::string plain = fmt::format("{}-plain", strategy);
     const std::string behind = fmt::format("{}-behind", strategy);
     ASSERT_EQ(fixture.run(plain, with(kFull, {strategy, "2"})).status, 0);
-    Settings settings = with(kFull, {strategy, "2"});
-    settings.insert(settings.end(), "train.async_save=true");
-    const Ended ended = fixture.run(behind, settings);
+    const Settings copying = {"tuning.mode=full", "train.learning_rate=1e-3",
+                              "train.async_save=true"};
+    const Ended ended = fixture.run(behind, with(copying, {strategy, "2"}));
     ASSERT_EQ(ended.status, 0) << ended.errors;
     expect_same_result(fixture, plain, behind);
     ASSERT_EQ(fixture.checkpoint_steps(behind), fixture.checkpoint_steps(plain));

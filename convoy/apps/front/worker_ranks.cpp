@@ -59,9 +59,9 @@ int run_worker_on_ranks(const Context& context, const HostRanks& ranks, const st
   launch::ScratchFolder scratch;
   scratch.make();
   launch::JobPlan job = launch::plan_job(request, setup, worker_plan(context), context.log());
-  words.insert(words.begin(), {worker_program(context).string(), command});
-  words.insert(words.end(), {"--ranks-folder", scratch.path().string(), "--color",
-                             context.use_color(STDERR_FILENO) ? "always" : "never"});
+  words.insert(words.begin(), {worker_program(context).string(), command, "--ranks-folder",
+                               scratch.path().string(), "--color",
+                               context.use_color(STDERR_FILENO) ? "always" : "never"});
   job.attempt.program = words;
   return say_how_it_ended(context, launch::run_job(job));
 }

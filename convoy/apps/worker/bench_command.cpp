@@ -196,14 +196,15 @@ int bench_generate(const settings::BenchFlags& flags, const settings::BenchGener
 }  // namespace
 
 int bench_command(const Arguments& arguments) {
-  const std::string name = arguments.empty() ? "" : arguments.front();
   CommonFlags worker;
-  settings::BenchFlags flags;
   settings::RankFlags ranks;
+  const Arguments words =
+      config::parse_flags({config::list_fields(ranks), config::list_fields(worker)}, arguments);
+  const std::string name = words.empty() ? "" : words.front();
+  settings::BenchFlags flags;
   const auto parse = [&](const config::Section& own) {
-    const Arguments left = config::parse_flags(
-        {own, config::list_fields(flags), config::list_fields(ranks), config::list_fields(worker)},
-        {arguments.begin() + 1, arguments.end()});
+    const Arguments left = config::parse_flags({own, config::list_fields(flags)},
+                                               {words.begin() + 1, words.end()});
     if (!left.empty())
       throw ConfigError(fmt::format("`{}` is no flag of bench {}", left.front(), name),
                         {.hint = "see convoy help bench"});
