@@ -29,7 +29,7 @@ struct Outcome {
 
 Outcome run(const std::string& line) {
   Outcome outcome;
-  FILE* const pipe = ::popen(("( " + line + " ) 2>&1").c_str(), "r");
+  FILE* const pipe = ::popen(("{ " + line + "; } 2>&1").c_str(), "r");
   char piece[4096];
   while (const size_t count = std::fread(piece, 1, sizeof(piece), pipe))
     outcome.output.append(piece, count);
@@ -75,7 +75,8 @@ class LargerThanARank : public ::testing::Test {
     io::write_model_weights(folder_ / "model", weights());
     std::ofstream rows(folder_ / "rows.jsonl");
     for (int row = 0; row < 24; ++row)
-      rows << json{{"prompt", fmt::format("{} + 1 =", row)}, {"completion", fmt::format(" {}", row + 1)}}
+      rows << json{{"prompt", fmt::format("{} + 1 =", row)},
+                   {"completion", fmt::format(" {}", row + 1)}}
            << "\n";
     std::ofstream(folder_ / "run.yaml") << fmt::format(
         "model: {{name: {0}/model, max_seq_len: 32}}\ntuning: {{mode: full}}\n"
@@ -86,10 +87,10 @@ class LargerThanARank : public ::testing::Test {
   }
 
   Outcome train(const std::string& arguments) const {
-    return run(group_.around(fmt::format("env OMP_NUM_THREADS=1 {} train {}/run.yaml --nproc 4 "
-                                         "--output-dir {}/run {}",
-                                         convoy(), folder_.path().string(),
-                                         folder_.path().string(), arguments)));
+    return run(group_.around(
+        fmt::format("env OMP_NUM_THREADS=1 {} train {}/run.yaml --nproc 4 "
+                    "--output-dir {}/run {}",
+                    convoy(), folder_.path().string(), folder_.path().string(), arguments)));
   }
 
   static constexpr int64_t kHidden = 640;
@@ -127,8 +128,8 @@ class LargerThanARank : public ::testing::Test {
       const std::string prefix = fmt::format("model.layers.{}.", layer);
       add(prefix + "input_layernorm.weight", {kHidden}, 1.0F);
       add(prefix + "post_attention_layernorm.weight", {kHidden}, 1.0F);
-      for (const auto& [name, out] : {std::pair{"q", kHidden}, std::pair{"k", kHidden / 2},
-                                      std::pair{"v", kHidden / 2}}) {
+      for (const auto& [name, out] :
+           {std::pair{"q", kHidden}, std::pair{"k", kHidden / 2}, std::pair{"v", kHidden / 2}}) {
         add(fmt::format("{}self_attn.{}_proj.weight", prefix, name), {out, kHidden}, 0.02F);
         add(fmt::format("{}self_attn.{}_proj.bias", prefix, name), {out}, 0.02F);
       }

@@ -198,25 +198,30 @@ int bench_generate(const settings::BenchFlags& flags, const settings::BenchGener
 int bench_command(const Arguments& arguments) {
   CommonFlags worker;
   settings::RankFlags ranks;
-  const Arguments words =
-      config::parse_flags({config::list_fields(ranks), config::list_fields(worker)}, arguments);
-  const std::string name = words.empty() ? "" : words.front();
   settings::BenchFlags flags;
-  const auto parse = [&](const config::Section& own) {
-    const Arguments left = config::parse_flags({own, config::list_fields(flags)},
-                                               {words.begin() + 1, words.end()});
-    if (!left.empty())
-      throw ConfigError(fmt::format("`{}` is no flag of bench {}", left.front(), name),
-                        {.hint = "see convoy help bench"});
+  settings::BenchTrainFlags train;
+  settings::BenchGenerateFlags generate;
+  const std::vector<config::Section> common = {
+      config::list_fields(flags), config::list_fields(ranks), config::list_fields(worker)};
+  const auto parse = [&](std::vector<config::Section> own, const Arguments& words) {
+    own.insert(own.end(), common.begin(), common.end());
+    return config::parse_flags(own, words);
   };
+  // The flags of the ranks may stand before the name.
+  const Arguments names =
+      parse({config::list_fields(train), config::list_fields(generate)}, arguments);
+  const std::string name = names.empty() ? "" : names.front();
+  if (names.size() > 1)
+    throw ConfigError(fmt::format("`{}` is no flag of bench {}", names[1], name),
+                      {.hint = "see convoy help bench"});
+  Arguments words = arguments;
+  words.erase(std::remove(words.begin(), words.end(), name), words.end());
   if (name == "train") {
-    settings::BenchTrainFlags train;
-    parse(config::list_fields(train));
+    parse({config::list_fields(train)}, words);
     return bench_train(flags, train, ranks, worker);
   }
   if (name == "generate") {
-    settings::BenchGenerateFlags generate;
-    parse(config::list_fields(generate));
+    parse({config::list_fields(generate)}, words);
     return bench_generate(flags, generate, ranks.devices, worker.json);
   }
   throw ConfigError(name.empty() || name.starts_with("-")
