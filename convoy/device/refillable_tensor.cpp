@@ -3,6 +3,7 @@
 
 #include <ATen/ATen.h>
 #include <c10/core/Allocator.h>
+#include <c10/core/DeviceGuard.h>
 
 namespace convoy::device {
 namespace {
@@ -21,6 +22,7 @@ void take_memory(const at::Tensor& tensor) {
   if (has_memory(tensor)) return;
   c10::StorageImpl& storage = storage_of(tensor);
   const size_t bytes = static_cast<size_t>(tensor.numel()) * tensor.element_size();
+  const c10::DeviceGuard guard(tensor.device());  // an allocator serves the current device
   storage.set_data_ptr_noswap(storage.allocator()->allocate(bytes));
   storage.set_nbytes(bytes);
 }

@@ -8,6 +8,7 @@
 
 #include "convoy/comm/group.h"
 #include "convoy/comm/nccl/nccl_group.h"
+#include "convoy/optim/adamw.h"
 #include "convoy/parallel/strategy.h"
 #include "simulated_device/machine.h"
 #include "simulated_device/simulated_device.h"
@@ -210,6 +211,77 @@ RANK_BODY(Gradients) {
   EXPECT_TRUE(simulated::take_findings().empty());
 }
 
+// Six units, one of them frozen, trained for three steps under a sharded strategy.
+std::vector<at::Tensor> sharded_values(comm::Group& group, at::Device device,
+                                       const settings::ParallelSettings& settings) {
+  std::vector<nn::Unit> units;
+  for (int layer = 0; layer < 6; ++layer) {
+    const at::Tensor weight = at::sin(at::arange(64, at::kFloat).mul(layer + 1))
+                                  .mul(0.3)
+                                  .reshape({8, 8})
+                                  .to(device);
+    nn::Unit unit{.name = fmt::format("layer{}", layer)};
+    if (layer == 2)
+      unit.frozen.push_back({unit.name, weight});
+    else
+      unit.trained.push_back({unit.name, at::Tensor(weight).requires_grad_(true)});
+    units.push_back(std::move(unit));
+  }
+  const auto weight_of = [&](size_t index) {
+    const nn::Unit& unit = units[index];
+    return (unit.trained.empty() ? unit.frozen : unit.trained).front().value;
+  };
+  const auto strategy = parallel::make_strategy(settings, group);
+  strategy->prepare(units);
+  std::vector<optim::OptimizedParameter> optimized;
+  for (const parallel::ParameterShard& shard : strategy->shards())
+    optimized.push_back({.name = shard.name, .value = shard.value, .gradient = shard.gradient});
+  optim::AdamW optimizer({.epsilon = 1e-3}, optimized);
+  for (int step = 0; step < 3; ++step) {
+    for (const auto which : {parallel::MicroBatch::More, parallel::MicroBatch::Last}) {
+      strategy->begin_micro_batch(which);
+      at::Tensor x = at::full({4, 8}, 0.1 * (group.rank() + 1) * (step + 1)).to(device);
+      for (size_t index = 0; index < units.size(); ++index) {
+        const nn::UnitUse use(strategy->residency(), index);
+        x = use.leave(at::tanh(use.enter(x).mm(weight_of(index))));
+      }
+      x.sum().backward();
+    }
+    strategy->finish_gradients();
+    optimizer.step(0.01);
+    strategy->finish_step();
+  }
+  std::vector<at::Tensor> values;
+  const at::NoGradGuard no_grad;
+  for (size_t index = 0; index < units.size(); ++index) {
+    const nn::UnitUse use(strategy->residency(), index);
+    values.push_back(weight_of(index).detach().cpu().clone());
+  }
+  return values;
+}
+
+RANK_BODY(Sharded) {
+  OneRank one;
+  for (const char* strategy : {"zero1", "zero2", "zero3"})
+    for (const char* offload : {"none", "optimizer", "parameters"}) {
+      if (std::string_view(offload) == "parameters" && std::string_view(strategy) != "zero3")
+        continue;
+      settings::ParallelSettings settings;
+      settings.strategy = strategy;
+      settings.keep_whole_below = 0;
+      const std::vector<at::Tensor> wanted = sharded_values(*wire, at::kCPU, settings);
+      settings.offload = offload;
+      const std::vector<at::Tensor> found = sharded_values(one.group(), one.device(), settings);
+      for (size_t index = 0; index < wanted.size(); ++index)
+        EXPECT_TRUE(at::allclose(found[index], wanted[index], 1e-5, 1e-6))
+            << strategy << ", offload " << offload << ", unit " << index;
+    }
+  EXPECT_TRUE(simulated::take_findings().empty());
+}
+
+TEST(RanksOnDevices, ShareWhatTheDevicesHoldAndOffloadIt) {
+  testing::expect_all_well(testing::start_ranks(2, "Sharded"));
+}
 TEST(RanksOnDevices, SumAndSendWhatTheDevicesHold) {
   testing::expect_all_well(testing::start_ranks(2, "Collectives"));
 }
