@@ -93,7 +93,7 @@ class FineTune {
   void choose_parameters();
   bool may_share_values() const;
   void choose_sharing();
-  void report_memory(nlohmann::json& figures);
+  nlohmann::json memory_figures(bool has_trained);
   void find_checkpoint();
   void share_start();
   void plan_steps(int64_t full_world, const checkpoint::Stamp* saved);
@@ -379,20 +379,20 @@ void FineTune::use_best(const checkpoint::Progress& progress) {
                         *progress.best_metric));
 }
 
-// Collective. What was planned beside what it came to.
-void FineTune::report_memory(nlohmann::json& figures) {
-  const std::vector<int64_t> peaks = comm::exchange(
-      *group_, static_cast<int64_t>(device::rank_memory(placement_.device).peak_bytes));
-  figures["planned_memory_bytes"] = memory_plan_.total_bytes();
-  figures["rank_peak_memory_bytes"] = peaks;
+// Collective. What was planned beside what it came to; of a run that had nothing left, nothing: the
+// figures of the one before it stand.
+nlohmann::json FineTune::memory_figures(bool has_trained) {
+  const std::vector<int64_t> peaks =
+      comm::exchange(*group_, device::rank_memory(placement_.device).peak_bytes);
+  if (!has_trained) return nlohmann::json::object();
   log_.info(fmt::format("memory of a rank: {} at the peak, {} planned",
                         telemetry::bytes_text(*std::max_element(peaks.begin(), peaks.end())),
                         telemetry::bytes_text(memory_plan_.total_bytes())));
+  return {{"planned_memory_bytes", memory_plan_.total_bytes()}, {"rank_peak_memory_bytes", peaks}};
 }
 
 ExitCode FineTune::finish(const train::LoopResult& result) {
-  nlohmann::json memory;
-  report_memory(memory);
+  nlohmann::json memory = memory_figures(result.progress.step > start_.step);
   trace_.write(folder_, environment_.rank, log_);
   const bool stopped = result.end == train::LoopEnd::Stopped;
   if (!stopped && (group_->rank() == 0 || !strategy_->values_are_whole())) {
