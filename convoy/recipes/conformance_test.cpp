@@ -134,9 +134,8 @@ class Rank {
     settings.strategy = one.strategy;
     settings.keep_whole_below = 0;
     strategy = parallel::make_strategy(settings, group);
-    optimizer.emplace(
-        optim::AdamWConfig{.epsilon = 1e-3, .weight_decay = 0.1},
-        parallel::prepare_parameters(*strategy, *trained.model, trained.parameters));
+    optimizer.emplace(optim::AdamWConfig{.epsilon = 1e-3, .weight_decay = 0.1},
+                      parallel::prepare_parameters(*strategy, *trained.model, trained.parameters));
   }
 
   double step(int64_t number) {
@@ -224,8 +223,8 @@ double distance(const Outcome& found, const Outcome& wanted, at::ScalarType dtyp
   for (size_t step = 0; step < wanted.losses.size(); ++step)
     largest = std::max(largest, std::abs(found.losses.at(step) - wanted.losses[step]) / tolerance);
   for (const auto& [name, value] : wanted.values)
-    largest = std::max(
-        largest, (found.values.at(name) - value).abs().max().item<double>() / tolerance);
+    largest =
+        std::max(largest, (found.values.at(name) - value).abs().max().item<double>() / tolerance);
   return largest;
 }
 
@@ -306,8 +305,8 @@ TEST_P(Conformance, SavedAtAnyNumberOfRanksLoadsAtAnyOther) {
           const std::vector<parallel::ParameterShard>& shards = rank.strategy->shards();
           restore_shards(shards, {step, "model"});
           rank.strategy->finish_step();
-          rank.optimizer->load_state(
-              kSteps - 1, saved_state({step, "optimizer"}, *rank.optimizer, shards));
+          rank.optimizer->load_state(kSteps - 1,
+                                     saved_state({step, "optimizer"}, *rank.optimizer, shards));
           const double loss = rank.step(kSteps - 1);
           const Values values = rank.values();
           if (group.rank() == 0) found = {{loss}, values};

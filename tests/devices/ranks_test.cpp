@@ -216,10 +216,8 @@ std::vector<at::Tensor> sharded_values(comm::Group& group, at::Device device,
                                        const settings::ParallelSettings& settings) {
   std::vector<nn::Unit> units;
   for (int layer = 0; layer < 6; ++layer) {
-    const at::Tensor weight = at::sin(at::arange(64, at::kFloat).mul(layer + 1))
-                                  .mul(0.3)
-                                  .reshape({8, 8})
-                                  .to(device);
+    const at::Tensor weight =
+        at::sin(at::arange(64, at::kFloat).mul(layer + 1)).mul(0.3).reshape({8, 8}).to(device);
     nn::Unit unit{.name = fmt::format("layer{}", layer)};
     if (layer == 2)
       unit.frozen.push_back({unit.name, weight});
