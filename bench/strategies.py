@@ -12,6 +12,7 @@ go over all lines in turn, so that drift of the machine hits all of them; the me
 """
 import argparse
 import json
+import os
 import statistics
 import subprocess
 import sys
@@ -23,7 +24,8 @@ def run(options, strategy, ranks):
                "--global-batch", str(options.global_batch), "--strategy", strategy]
     if ranks > 1:
         command += ["--nproc", str(ranks)]
-    done = subprocess.run(command, capture_output=True, text=True)
+    environment = dict(os.environ, OMP_NUM_THREADS=str(options.threads))
+    done = subprocess.run(command, capture_output=True, text=True, env=environment)
     if done.returncode != 0:
         sys.exit(f"{' '.join(command)}\n{done.stderr}")
     return json.loads(done.stdout.strip().splitlines()[-1])
@@ -41,6 +43,7 @@ def main():
     parser.add_argument("--seq", type=int, default=256)
     parser.add_argument("--steps", type=int, default=4)
     parser.add_argument("--rounds", type=int, default=1)
+    parser.add_argument("--threads", type=int, default=1, help="of each rank, the lone one too")
     parser.add_argument("--json")
     options = parser.parse_args()
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convoy/library/zero_optimizer.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <numeric>
 
@@ -13,6 +15,7 @@ namespace convoy::library {
 Ownership::Ownership(std::vector<at::Tensor> parameters, std::shared_ptr<ProcessGroup> group)
     : parameters_(std::move(parameters)), group_(required(std::move(group))) {
   CONVOY_CHECK(!parameters_.empty(), ConfigError, "ZeroOptimizer was given no parameters");
+  require_same_shapes();
   by_rank_.resize(static_cast<size_t>(group_->size()));
   std::vector<at::Tensor> largest_first = parameters_;
   std::stable_sort(largest_first.begin(), largest_first.end(),
@@ -26,6 +29,21 @@ Ownership::Ownership(std::vector<at::Tensor> parameters, std::shared_ptr<Process
     by_rank_[least].push_back(parameter);
     bytes[least] += parameter.nbytes();
   }
+}
+
+// Who steps which follows from their sizes: ranks with other parameters would overwrite each other's.
+void Ownership::require_same_shapes() {
+  std::string own;
+  for (const at::Tensor& parameter : parameters_)
+    own += fmt::format("{} [{}]\n", c10::toString(parameter.scalar_type()),
+                       fmt::join(parameter.sizes(), ", "));
+  const std::vector<std::string> all = group_->all_gather_bytes(own);
+  for (size_t rank = 0; rank < all.size(); ++rank)
+    CONVOY_CHECK(all[rank] == all[0], ConfigError,
+                 "ZeroOptimizer wants the same parameters in the same order on all ranks: those of "
+                 "rank {} have other types or shapes than those of rank 0 (parts that "
+                 "FullyShardedDataParallel made are no replicas: give them to an optimizer itself)",
+                 rank);
 }
 
 bool Ownership::is_own(const at::Tensor& parameter) const {

@@ -31,6 +31,7 @@ class Ownership {
   ProcessGroup& group() { return *group_; }
 
  private:
+  void require_same_shapes();  // Collective
   std::vector<torch::Tensor> parameters_;
   std::vector<std::vector<torch::Tensor>> by_rank_;
   std::shared_ptr<ProcessGroup> group_;
@@ -49,7 +50,8 @@ std::vector<torch::optim::OptimizerParamGroup> own_part(
 template <class Optimizer>
 class ZeroOptimizer {
  public:
-  // All ranks give the same parameters in the same order. `options`: what Optimizer takes after its
+  // Collective. All ranks give the same parameters in the same order; what differs in type or shape
+  // throws. `options`: what Optimizer takes after its
   // parameters.
   template <class... Options>
   ZeroOptimizer(std::vector<torch::Tensor> parameters, std::shared_ptr<ProcessGroup> group,

@@ -21,9 +21,9 @@ std::vector<at::Tensor> gradients_of(const std::vector<ParameterShard>& shards) 
 
 namespace {
 
-void refuse(bool asked, const char* key, const char* who) {
+void refuse(bool asked, const char* key, const char* who, const std::string& strategy) {
   if (asked)
-    throw ConfigError(fmt::format("{} only, this run's strategy does not", who),
+    throw ConfigError(fmt::format("this is for {}, and the strategy is {}", who, strategy),
                       {.key = std::string("parallel.") + key,
                        .hint = "leave it out, or choose another parallel.strategy"});
 }
@@ -47,9 +47,10 @@ std::unique_ptr<Strategy> make_strategy(const settings::ParallelSettings& settin
   std::string name = strategy_name(settings.strategy);
   if (name == "auto") name = group.size() > 1 ? "ddp" : "none";
   if (name == "none" || name == "ddp" || name == "dp") {
-    refuse(settings.offload != "none", "offload", "zero1 to zero3 offload");
-    refuse(settings.shard_over != "all", "shard_over", "zero1 to zero3 share");
+    refuse(settings.offload != "none", "offload", "zero1 to zero3", name);
+    refuse(settings.shard_over != "all", "shard_over", "zero1 to zero3", name);
   }
+  refuse(settings.replicas > 0 && name != "dp", "replicas", "dp", name);
   if (name == "none") return std::make_unique<Replicate>(group);
   // dp is ddp whose ranks are threads: parallel/dp/replicas.h.
   if (name == "ddp" || name == "dp")
@@ -59,7 +60,7 @@ std::unique_ptr<Strategy> make_strategy(const settings::ParallelSettings& settin
                                                     {"zero2", ShardLevel::Gradients},
                                                     {"zero3", ShardLevel::Parameters}};
   if (const auto level = levels.find(name); level != levels.end()) {
-    refuse(settings.gradient_dtype != "fp32", "gradient_dtype", "ddp sends gradients as bf16");
+    refuse(settings.gradient_dtype != "fp32", "gradient_dtype", "dp and ddp", name);
     return std::make_unique<Sharded>(
         group,
         ShardedConfig{.level = level->second,

@@ -87,6 +87,7 @@ BenchTrain::BenchTrain(const settings::BenchFlags& common, const settings::Bench
   const MemoryQuestion question{.model = *model_,
                                 .ranks = share.size(),
                                 .keep_whole_below = parallel.keep_whole_below,
+                                .accumulates = grad_accum_ > 1,
                                 .micro_batch_tokens = flags.batch * flags.seq,
                                 .recompute_blocks = flags.recompute,
                                 .program_bytes = memory_beside(*model_)};

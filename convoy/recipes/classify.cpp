@@ -97,7 +97,6 @@ class Classify {
 
  private:
   ExitCode go();
-  void report_learning_rate() const;
   void make_model();
   void find_checkpoint();
   void share_start();
@@ -106,6 +105,7 @@ class Classify {
   void compare_start();
   void prepare_training();
   void restore_optimizer();
+  void refuse_settings_of_language_models() const;
   void open_log();
   train::ClassifyOptions task_options() const;
   void use_best(const checkpoint::Progress& progress);
@@ -345,6 +345,8 @@ void Classify::export_model() {
 ExitCode Classify::finish(const train::LoopResult& result, const train::ClassifyTask& task) {
   trace_.write(folder_, environment_.rank, log_);
   const bool stopped = result.end == train::LoopEnd::Stopped;
+  if (training_log_) training_log_->close_progress();
+  report_early_stop(log_, settings_.train, result);
   if (!stopped) {
     flight_.set_phase("export");
     use_best(result.progress);
@@ -379,14 +381,6 @@ ExitCode Classify::finish(const train::LoopResult& result, const train::Classify
   return stopped ? ExitCode::Stopped : ExitCode::Done;
 }
 
-void Classify::report_learning_rate() const {
-  const int64_t windows = deal_->config().global_batch;
-  const std::string scaled = scaling_sentence(settings_.train, windows);
-  if (!scaled.empty()) log_.info(scaled);
-  const std::string risk = scaling_warning(settings_.train, windows, *schedule_);
-  if (!risk.empty()) log_.warning(risk);
-}
-
 ExitCode Classify::run() {
   try {
     return go();
@@ -398,7 +392,25 @@ ExitCode Classify::run() {
   }
 }
 
+// What shapes language models has no meaning here, and is not passed over.
+void Classify::refuse_settings_of_language_models() const {
+  const std::vector<std::pair<const char*, bool>> asked = {
+      {"model.name", !settings_.model.name.empty()},
+      {"data.train_path", !settings_.data.train_path.empty()},
+      {"data.val_path", !settings_.data.val_path.empty()},
+      {"train.packing", settings_.train.packing},
+      {"train.gradient_checkpointing", settings_.train.gradient_checkpointing}};
+  for (const auto& [key, is_asked] : asked)
+    if (is_asked)
+      throw ConfigError("this is a setting of language models, and the task is classify",
+                        {.key = key, .hint = "leave it out; windows come from classify.data_dir"});
+  if (!settings_.train.bf16 && settings_.model.dtype == "bf16")
+    throw ConfigError("bf16 products are off (train.bf16, --no-amp), and model.dtype asks for them",
+                      {.key = "model.dtype", .hint = "leave out one of the two"});
+}
+
 ExitCode Classify::go() {
+  refuse_settings_of_language_models();
   device::keep_tensor_memory();
   device::share_cpu_threads(environment_.local_world, environment_.replicas);
   flight_.set_phase("data");
@@ -411,7 +423,6 @@ ExitCode Classify::go() {
                                placement_.device);
   prepare_training();
   report_classify_plan(log_, settings_, data_, *model_, *deal_, dtype_);
-  report_learning_rate();
   if (request_.plan_only) return ExitCode::Done;
   if (group_->rank() == 0) {
     telemetry::RunIdentity identity;

@@ -392,9 +392,11 @@ nlohmann::json FineTune::memory_figures(bool has_trained) {
 }
 
 ExitCode FineTune::finish(const train::LoopResult& result) {
+  if (training_log_) training_log_->close_progress();
   nlohmann::json memory = memory_figures(result.progress.step > start_.step);
   trace_.write(folder_, environment_.rank, log_);
   const bool stopped = result.end == train::LoopEnd::Stopped;
+  report_early_stop(log_, settings_.train, result);
   if (!stopped && (group_->rank() == 0 || !strategy_->values_are_whole())) {
     flight_.set_phase("export");
     use_best(result.progress);

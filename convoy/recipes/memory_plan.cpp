@@ -10,6 +10,7 @@
 
 #include "convoy/device/memory.h"
 #include "convoy/nn/linear.h"
+#include "convoy/recipes/effective_batch.h"
 #include "convoy/telemetry/progress.h"
 
 namespace convoy::recipes {
@@ -160,12 +161,12 @@ nlohmann::ordered_json MemoryPlan::to_json() const {
           {"head_bytes", head_bytes},           {"total_bytes", total_bytes()}};
 }
 
-int64_t memory_beside(nn::CausalLm& model) {
+int64_t memory_beside(nn::CausalLm& model, int replicas) {
   if (!model.device().is_cpu()) return 0;
   int64_t values_bytes = 0;
   for (const nn::NamedTensor& parameter : model.parameters())
     values_bytes += static_cast<int64_t>(parameter.value.storage().nbytes());
-  return std::max<int64_t>(device::process_memory().resident_bytes - values_bytes, 0);
+  return std::max<int64_t>(device::process_memory().resident_bytes - replicas * values_bytes, 0);
 }
 
 MemoryQuestion memory_question(const settings::TrainSettings& settings, nn::CausalLm& model,
@@ -175,10 +176,16 @@ MemoryQuestion memory_question(const settings::TrainSettings& settings, nn::Caus
   return {.model = model,
           .ranks = of_node ? environment.local_world : environment.world,
           .keep_whole_below = settings.parallel.keep_whole_below,
+          .bucket_bytes = settings.parallel.bucket_mb << 20,
+          .accumulates = wanted_global_batch(settings.train, environment.world) >
+                         settings.train.batch_size * environment.world,
           .micro_batch_tokens = largest_micro_batch_tokens(settings, rows),
           .recompute_blocks = settings.train.gradient_checkpointing,
           .copies_to_save = settings.train.async_save,
-          .program_bytes = memory_beside(model)};
+          .reshard_after_forward = settings.parallel.reshard_after_forward,
+          .only_sharded = of_node || settings.parallel.offload != "none",
+          .replicas = environment.replicas,
+          .program_bytes = memory_beside(model, environment.replicas)};
 }
 
 MemoryPlan plan_memory(const MemoryQuestion& question, const std::string& strategy) {
@@ -211,14 +218,23 @@ MemoryPlan plan_memory(const MemoryQuestion& question, const std::string& strate
     packed.push_back(on_cpu ? packed_bytes(unit) : 0);
   }
   // The unit in use and the next one; packed copies are those of the unit in use.
-  plan.exchange_bytes += sum_of_largest(gathered, 2);
+  plan.exchange_bytes +=
+      sum_of_largest(gathered, question.reshard_after_forward ? 2 : gathered.size());
   plan.packed_bytes = sum_of_largest(packed, strategy == "zero3" ? 1 : packed.size());
-  if (strategy == "zero1") plan.gradient_bytes += sum_of_largest(whole_gradients, SIZE_MAX);
+  // Gloo sums in a copy of a bucket.
+  if (strategy == "ddp" && question.ranks > 1 && on_cpu)
+    plan.exchange_bytes += std::min(plan.gradient_bytes, question.bucket_bytes);
+  // Whole ones wait for the last micro-batch under zero1.
+  const bool keeps_whole = strategy == "zero1" && question.accumulates;
+  if (keeps_whole) plan.gradient_bytes += sum_of_largest(whole_gradients, SIZE_MAX);
   // Two under way, and the one that backward fills; over Gloo what comes in lies beside.
-  if (cuts_gradients) plan.exchange_bytes += sum_of_largest(whole_gradients, 3);
+  if (cuts_states && !keeps_whole) plan.exchange_bytes += sum_of_largest(whole_gradients, 3);
   if (cuts_states && question.ranks > 1 && on_cpu)
     plan.exchange_bytes += sum_of_largest(whole_gradients, 2);
   plan_activations(question, on_cpu, plan);
+  for (int64_t* part : {&plan.weight_bytes, &plan.packed_bytes, &plan.gradient_bytes,
+                        &plan.optimizer_bytes, &plan.activation_bytes, &plan.head_bytes})
+    *part *= question.replicas;
   return plan;
 }
 
@@ -228,6 +244,7 @@ StrategyChoice choose_strategy(const MemoryQuestion& question, int64_t usable_by
   std::string refused;
   int64_t last_bytes = 0;
   for (const char* strategy : {"ddp", "zero1", "zero2", "zero3"}) {
+    if (question.only_sharded && std::string_view(strategy) == "ddp") continue;
     last_bytes = plan_memory(question, strategy).total_bytes();
     if (usable_bytes > 0 && last_bytes > allowed_bytes) {
       refused += fmt::format("{}{} wants {}", refused.empty() ? "" : ", ", strategy,

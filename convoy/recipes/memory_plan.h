@@ -37,21 +37,26 @@ struct MemoryQuestion {
   nn::CausalLm& model;  // with its adapter; needs no values
   int ranks = 1;
   int64_t keep_whole_below = 0;
-  int64_t micro_batch_tokens = 0;  // of the largest
+  int64_t bucket_bytes = 25 << 20;  // of ddp
+  bool accumulates = false;         // a step has several micro-batches
+  int64_t micro_batch_tokens = 0;   // of the largest
   bool recompute_blocks = false;
   bool copies_to_save = false;
+  bool reshard_after_forward = true;
+  bool only_sharded = false;  // settings ask for what zero1 to zero3 alone have
+  int replicas = 1;           // of the model in this process (dp)
   int64_t program_bytes = 0;
 };
 
-// What the process holds by now but for the values of this model; 0 where it does not compute in
+// What the process holds by now but for the values of this model and its replicas; 0 where it does not compute in
 // its own memory.
-int64_t memory_beside(nn::CausalLm& model);
+int64_t memory_beside(nn::CausalLm& model, int replicas = 1);
 
 MemoryQuestion memory_question(const settings::TrainSettings& settings, nn::CausalLm& model,
                                const data::TokenDataset& rows,
                                const comm::RankEnvironment& environment);
 
-// `strategy`: none, ddp, zero1, zero2 or zero3.
+// `strategy`: none, dp (of the whole process), ddp, zero1, zero2 or zero3.
 MemoryPlan plan_memory(const MemoryQuestion& question, const std::string& strategy);
 
 struct StrategyChoice {

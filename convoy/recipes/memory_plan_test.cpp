@@ -36,7 +36,8 @@ TEST(MemoryPlan, StatesAreCutByTheirStrategy) {
   nn::DeferredValues values;
   const auto model = tiny("bf16", values);
   model->set_requires_grad(true);
-  const MemoryQuestion question{.model = *model, .ranks = 4, .micro_batch_tokens = 100};
+  const MemoryQuestion question{
+      .model = *model, .ranks = 4, .accumulates = true, .micro_batch_tokens = 100};
   const int64_t count = elements(*model);
   const MemoryPlan ddp = plan_memory(question, "ddp");
   EXPECT_EQ(ddp.weight_bytes, 2 * count);
@@ -91,7 +92,8 @@ TEST(ChooseStrategy, TakesTheFirstThatFits) {
   nn::DeferredValues values;
   const auto model = tiny("fp32", values);
   model->set_requires_grad(true);
-  const MemoryQuestion question{.model = *model, .ranks = 4, .micro_batch_tokens = 64};
+  const MemoryQuestion question{
+      .model = *model, .ranks = 4, .accumulates = true, .micro_batch_tokens = 64};
   EXPECT_EQ(choose_strategy(question, 0).strategy, "ddp") << "nobody knows the limit";
   const auto just_enough = [&](const char* strategy) {
     return plan_memory(question, strategy).total_bytes() * 100 / 89;

@@ -62,6 +62,16 @@ telemetry::TrainingLogOptions training_log_options(const settings::TrainSettings
   return options;
 }
 
+void report_early_stop(const Log& log, const settings::TrainingSettings& train,
+                       const train::LoopResult& result) {
+  if (result.end != train::LoopEnd::EarlyStopped) return;
+  const checkpoint::Progress& progress = result.progress;
+  log.info(fmt::format(
+      "stopped early after step {}: {} evaluations without a better {} than that of step {}",
+      progress.step, progress.evaluations_without_improvement, train.metric_for_best_model,
+      progress.best_step));
+}
+
 telemetry::RunIdentity run_identity(const settings::TrainSettings& settings,
                                     const std::string& config_yaml,
                                     const data::EncodedSplits& splits,

@@ -16,6 +16,7 @@
 #include "convoy/settings/train_settings.h"
 #include "convoy/telemetry/run_folder.h"
 #include "convoy/telemetry/training_log.h"
+#include "convoy/train/train_loop.h"
 
 namespace convoy::recipes {
 
@@ -30,6 +31,10 @@ telemetry::TrainingLogOptions training_log_options(const settings::TrainSettings
                                                    int64_t steps_per_epoch,
                                                    const checkpoint::Progress& start,
                                                    const Log& log);
+
+// Says why a run ended before its last step, if it ran out of patience.
+void report_early_stop(const Log& log, const settings::TrainingSettings& train,
+                       const train::LoopResult& result);
 
 // run.json of this run. `hosts`: one per node; `device_kind`: what every rank computes on.
 telemetry::RunIdentity run_identity(const settings::TrainSettings& settings,

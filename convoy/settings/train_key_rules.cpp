@@ -100,7 +100,8 @@ std::vector<KeyRule> train_rules() {
       "evaluation during training measures the loss; `convoy eval --generate` scores answers after "
       "it";
   constexpr auto kDeepSpeed =
-      "DeepSpeed files are not read yet; remove it: ranks average gradients (parallel.strategy)";
+      "DeepSpeed files are not read yet; remove it: parallel.strategy zero1, zero2, zero3 are its "
+      "stages";
   constexpr auto kNoLogits = "evaluation never keeps logits";
   return {
       {"train.fp16", {"false"}, KeyAction::Accept, "", ""},

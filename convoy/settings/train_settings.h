@@ -370,8 +370,9 @@ struct ParallelSettings {
   template <class Visitor>
   void fields(Visitor& visit) {
     visit("strategy", strategy,
-          "auto = ddp with more than one rank; dp: threads of one process; zero1, zero2, zero3 "
-          "share optimizer states, gradients, parameters")
+          "auto = the first of ddp, zero1, zero2, zero3 that fits; dp: threads of one process; "
+          "zero1, "
+          "zero2, zero3 (fsdp) share optimizer states, gradients, parameters")
         .one_of({"auto", "none", "dp", "ddp", "zero1", "zero2", "zero3", "fsdp"});
     visit("bucket_mb", bucket_mb, "gradient megabytes per all-reduce")
         .at_least(1)

@@ -326,7 +326,12 @@ void TrainingLog::end(RunEnd how) {
   ordered_json row = {{"status", end_word(how)}, {"step", state_.global_step}};
   row["figures"] = figures;
   events_.append(EventKind::End, row);
-  // The closing line carries the last evaluation, which came after the last step's line.
+  close_progress();
+}
+
+// The closing line carries the last evaluation, which came after the last step's line.
+void TrainingLog::close_progress() {
+  if (std::exchange(progress_is_closed_, true)) return;
   progress_->update(window_->shown);
   progress_->finish();
 }

@@ -105,6 +105,8 @@ class TrainingLog {
   void failure(const Error& error);
   // One TensorBoard point each, beside those of steps and evaluations.
   void scalars(int64_t step, const std::map<std::string, double>& values);
+  // No step comes any more: the progress line is done, and other lines may follow it. Once.
+  void close_progress();
   // Last figures and the end row; further calls do nothing. Destruction without it leaves the run
   // without an end row.
   void end(RunEnd how);
@@ -133,6 +135,7 @@ class TrainingLog {
   TrainerState state_;
   std::unique_ptr<Window> window_;
   SlowRankWatch slow_rank_;
+  bool progress_is_closed_ = false;
   bool ended_ = false;
 };
 

@@ -14,6 +14,13 @@ double seconds_since(Clock::time_point start) {
 
 }  // namespace
 
+CheckpointSaver::CheckpointSaver(const LoopParts& parts, bool in_background)
+    : parts_(parts), in_background_(in_background) {
+  if (!in_background_ || (!is_shared() && parts_.strategy.rank() != 0)) return;
+  checkpoint::TrainTensors tensors = tensors_to_save();
+  copy(tensors);
+}
+
 bool CheckpointSaver::is_shared() const {
   return parts_.strategy.num_owners() < parts_.strategy.world() ||
          !parts_.strategy.values_are_whole();

@@ -11,23 +11,23 @@ namespace convoy::parallel {
 
 namespace {
 
-bool all_share(const ShardedConfig& config, const comm::Group& group) {
-  return config.ranks_that_share == 0 || config.ranks_that_share == group.size();
+// Ranks of nodes of unlike sizes must not go on, each with a view of its own.
+void require_equal_nodes(const ShardedConfig& config, comm::Group& group) {
+  const std::string own = std::to_string(config.ranks_that_share);
+  for (const std::string& other : group.all_gather_bytes(own))
+    if (other != own || group.size() % config.ranks_that_share != 0)
+      throw ConfigError(
+          fmt::format("{} ranks do not lie on nodes of as many each ({} here)", group.size(), own),
+          {.key = "parallel.shard_over",
+           .hint = "start as many ranks on every node, or shard over all"});
 }
 
+// Collective. Null: all ranks share.
 std::unique_ptr<comm::Group> sharing_ranks(const ShardedConfig& config, comm::Group& group) {
-  if (all_share(config, group)) return nullptr;
-  if (group.size() % config.ranks_that_share != 0)
-    throw ConfigError(fmt::format("{} ranks cannot be cut into nodes of {}", group.size(),
-                                  config.ranks_that_share),
-                      {.key = "parallel.shard_over",
-                       .hint = "start as many ranks on every node, or shard over all"});
+  if (config.ranks_that_share == 0) return nullptr;
+  require_equal_nodes(config, group);
+  if (config.ranks_that_share == group.size()) return nullptr;
   return group.split(group.rank() / config.ranks_that_share, "shard");
-}
-
-std::unique_ptr<comm::Group> replicas(const ShardedConfig& config, comm::Group& group) {
-  if (all_share(config, group)) return nullptr;
-  return group.split(group.rank() % config.ranks_that_share, "replica");
 }
 
 }  // namespace
@@ -36,7 +36,8 @@ Sharded::Sharded(comm::Group& group, const ShardedConfig& config)
     : group_(group),
       config_(config),
       owned_sharing_(sharing_ranks(config, group)),
-      replicas_(replicas(config, group)),
+      replicas_(owned_sharing_ ? group.split(group.rank() % config.ranks_that_share, "replica")
+                               : nullptr),
       sharing_(owned_sharing_ ? *owned_sharing_ : group),
       units_(sharing_, !config.reshard_after_forward, config.offload == Offload::Parameters),
       buffers_(group) {}
