@@ -118,8 +118,9 @@ TEST_F(RandomKills, LeaveAWholeCheckpointAndTheSameBits) {
 
 // A batch that 1 to 4 ranks share: 12 rows, whoever is there. Each step's loss tells its rows.
 TEST_F(RandomKills, WithOtherRanksAndStrategiesLoseAndDoubleNoRow) {
-  const Settings batch = {"train.batch_size=3", "train.grad_accum=4", "train.save_steps=1",
-                          "tuning.mode=full", fmt::format("train.steps={}", kSteps)};
+  const Settings batch = {"train.batch_size=3",         "train.grad_accum=0",
+                          "train.global_batch_size=12", "train.save_steps=1",
+                          "tuning.mode=full",           fmt::format("train.steps={}", kSteps)};
   const auto begin = Clock::now();
   const Ended unbroken = fixture_.run("unbroken", batch);
   ASSERT_EQ(unbroken.status, 0) << unbroken.errors;
