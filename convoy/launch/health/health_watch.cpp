@@ -222,20 +222,27 @@ void HealthWatch::begin_episode(int64_t waited_us, Clock::time_point now,
   }
   // A rank on another host, one that has ended or one that is silent is not slow.
   if (verdict.kind != VerdictKind::Missing) return;
+  bool some_are_quiet = false;
   episode_->collective =
       fmt::format("{} #{} on group {}", verdict.operation, verdict.sequence, verdict.group);
   for (int local_rank = 0; local_rank < pages_.size(); ++local_rank) {
     const Rank& rank = ranks_[static_cast<size_t>(local_rank)];
     const int number = pages_.of(local_rank).rank();
     if (std::find(verdict.ranks.begin(), verdict.ranks.end(), number) == verdict.ranks.end() ||
-        rank.pid <= 0 || rank.quiet >= 2 * options_.interval)
+        rank.pid <= 0)
       continue;
+    if (rank.quiet >= 2 * options_.interval) {
+      some_are_quiet = true;
+      continue;
+    }
     episode_->ranks.push_back(number);
     notices.push_back({.kind = HealthKind::Slow,
                        .rank = number,
                        .sentence = fmt::format("rank {} is slow (it beats{}): {}", number,
                                                use_words(rank.since_wait, now), verdict.text)});
   }
+  // Looked at again: on a busy machine a beat may have been late just now.
+  if (some_are_quiet && episode_->ranks.empty()) episode_.reset();
 }
 
 void HealthWatch::end_episode(std::vector<HealthNotice>& notices) {
