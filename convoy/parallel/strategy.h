@@ -91,6 +91,9 @@ class Strategy {
   // The group behind it, for sums of metrics, stop votes and checkpoints.
   virtual comm::Group& group() = 0;
 
+  // A rank holds parts of the training state only, so every rank saves and loads its own.
+  bool shares_state() { return num_owners() < world() || !values_are_whole(); }
+
   int rank() { return group().rank(); }
   int world() { return group().size(); }
 };

@@ -14,10 +14,10 @@
 #include "convoy/device/threads.h"
 #include "convoy/models/signal_files.h"
 #include "convoy/parallel/trained_parameters.h"
-#include "convoy/recipes/agreement.h"
 #include "convoy/recipes/classify_report.h"
 #include "convoy/recipes/effective_batch.h"
 #include "convoy/recipes/run_report.h"
+#include "convoy/recipes/run_start.h"
 #include "convoy/recipes/signal_data.h"
 #include "convoy/recipes/traced_steps.h"
 #include "convoy/recipes/train_stamp.h"
@@ -44,13 +44,6 @@ nn::SignalClassifierSpec network_of(const settings::ClassifySettings& classify,
           .hidden = classify.hidden_dims,
           .dropout = classify.dropout,
           .num_classes = data.num_classes()};
-}
-
-std::string product_dtype(const settings::TrainSettings& settings,
-                          const device::Placement& placement) {
-  device::require_dtype(placement, settings.model.dtype);
-  if (settings.model.dtype != "auto") return settings.model.dtype;
-  return settings.train.bf16 && placement.has_bf16 ? "bf16" : "fp32";
 }
 
 // The tags of the guide, by epoch.
@@ -87,10 +80,11 @@ class Classify {
         flight_(meeting_->flight()),
         environment_(meeting_->environment()),
         placement_(device::place_rank(request.devices, environment_.local_rank)),
-        dtype_(product_dtype(settings, placement_)),
+        dtype_(compute_dtype(settings, placement_)),
         log_(environment_.rank == 0 ? log : Log(LogLevel::Quiet)),
         folder_(telemetry::RunFolder::attach(request.run_folder)),
         checkpoints_(folder_.checkpoints_folder(), settings_.train.save_total_limit),
+        start_(request_, settings_, *meeting_, checkpoints_, log_),
         trace_(flight_, settings_.logging.trace_steps) {}
 
   ExitCode run();
@@ -98,13 +92,10 @@ class Classify {
  private:
   ExitCode go();
   void make_model();
-  void find_checkpoint();
-  void share_start();
-  void plan_steps(int64_t full_world, const checkpoint::Stamp* saved);
+  void plan_steps();
   checkpoint::Stamp make_stamp() const;
   void compare_start();
   void prepare_training();
-  void restore_optimizer();
   void refuse_settings_of_language_models() const;
   void open_log();
   train::ClassifyOptions task_options() const;
@@ -127,6 +118,7 @@ class Classify {
   Log log_;
   telemetry::RunFolder folder_;
   checkpoint::CheckpointStore checkpoints_;
+  RunStart start_;
   TracedSteps trace_;  // outlives the group
   SignalData data_;
   std::string data_hash_;
@@ -141,12 +133,7 @@ class Classify {
   std::optional<optim::AdamW> optimizer_;
   std::optional<optim::LearningRateSchedule> schedule_;
   checkpoint::Stamp stamp_;
-  std::optional<checkpoint::LoadedCheckpoint> resumed_;  // rank 0's, until its state is taken over
-  checkpoint::Progress start_;
-  fs::path start_folder_;  // of the checkpoint that the run goes on from, as rank 0 sees it
-  std::optional<train::EpochHistory> resumed_history_;
   std::vector<std::string> hosts_;  // one per node
-  std::string resumed_trainer_state_;
   std::optional<telemetry::TrainingLog> training_log_;
 };
 
@@ -165,56 +152,11 @@ void Classify::make_model() {
   parameters_ = model_->trained_parameters();
 }
 
-// Which checkpoint the run goes on from is rank 0's to decide: the others need not have it.
-void Classify::find_checkpoint() {
-  if (environment_.rank != 0 || request_.plan_only) return;
-  const std::string& wish = settings_.train.resume_from_checkpoint;
-  checkpoints_.prepare();
-  if (wish == "auto")
-    resumed_ = checkpoints_.load_newest();
-  else if (wish != "never")
-    resumed_ = checkpoint::load_checkpoint(wish);
-}
-
-// What rank 0 knows of where the run stands, and the plan and stamp that follow from it on every
-// rank.
-void Classify::share_start() {
-  const char* const of_rank_zero = "rank 0";
-  io::Json word = {{"full_world", environment_.full_world}};
-  if (resumed_) {
-    word["progress"] = checkpoint::to_json(resumed_->state.progress);
-    word["stamp"] = resumed_->state.stamp.to_json();
-    word["folder"] = fs::absolute(resumed_->folder).string();
-    word["task"] = resumed_->state.extra.value("task", io::Json::object());
-  }
-  word = io::parse_json(meeting_->word_of_rank_zero(word.dump()), of_rank_zero);
-  std::optional<checkpoint::Stamp> saved;
-  if (word.contains("progress")) {
-    start_ = checkpoint::progress_from_json(word["progress"], of_rank_zero);
-    saved = checkpoint::Stamp::from_json(word["stamp"], of_rank_zero);
-    start_folder_ = word["folder"].get<std::string>();
-    resumed_history_ = train::EpochHistory::from_json(word["task"], start_folder_.string());
-  }
-  plan_steps(word.at("full_world").get<int64_t>(), saved ? &*saved : nullptr);
-  if (!resumed_) return;
-  for (const std::string& sentence : resumed_->notices) log_.warning(sentence);
-  for (const std::string& sentence :
-       checkpoint::require_same_stamp(with_later_settings(*saved, stamp_), stamp_,
-                                      request_.forced_fields, resumed_->folder.string()))
-    log_.warning(sentence);
-  log_.info(fmt::format("resuming at step {} from {}", start_.step, resumed_->folder.string()));
-}
-
-void Classify::plan_steps(int64_t full_world, const checkpoint::Stamp* saved) {
-  std::optional<int64_t> global_batch;
-  if (saved != nullptr) global_batch = kept_global_batch(*saved, settings_, request_.forced_fields);
-  if (!global_batch)
-    global_batch =
-        wanted_global_batch(settings_.train, std::max<int64_t>(full_world, environment_.world));
+void Classify::plan_steps() {
   deal_.emplace(data_.train.num_windows,
                 data::DealConfig{.batch_size = settings_.train.batch_size,
                                  .world_size = environment_.world,
-                                 .global_batch = *global_batch,
+                                 .global_batch = start_.global_batch(),
                                  .shuffle = settings_.data.shuffle,
                                  .seed = static_cast<uint64_t>(settings_.seed)});
   stamp_ = make_stamp();
@@ -246,54 +188,30 @@ void Classify::compare_start() {
                   {"the validation windows", validation_hash_, folder},
                   {"the test windows", data_.test.content_hash(), folder},
                   {"the starting weights", weights_hash_, settings_.classify.encoder_path}};
-  if (settings_.train.resume_from_checkpoint == "auto" && !request_.plan_only)
-    start.newest_checkpoint = checkpoints_.newest_step().value_or(-1);
-  start.checkpoints_folder = folder_.checkpoints_folder().string();
-  hosts_ = agree_on_start(*meeting_, start);
+  hosts_ = start_.agree(std::move(start), folder_.checkpoints_folder());
 }
 
 void Classify::prepare_training() {
-  if (resumed_) {
-    restore_parameters(parameters_, resumed_->group(kModelGroup));
-    restore_parameters(model_->buffers(), resumed_->group(kBuffersGroup));
+  if (const checkpoint::LoadedCheckpoint* const resumed = start_.resumed()) {
+    restore_parameters(parameters_, resumed->group(kModelGroup));
+    restore_parameters(model_->buffers(), resumed->group(kBuffersGroup));
   }
   strategy_ = parallel::make_strategy(settings_.parallel, *group_, environment_.local_world);
-  const settings::OptimizerSettings& constants = settings_.train.optimizer;
-  optimizer_.emplace(optim::AdamWConfig{.beta1 = constants.adam_beta1,
-                                        .beta2 = constants.adam_beta2,
-                                        .epsilon = constants.adam_epsilon,
-                                        .weight_decay = settings_.train.weight_decay},
+  optimizer_.emplace(adamw_config(settings_.train),
                      parallel::prepare_units(*strategy_, model_->units(), parameters_));
   model_->set_residency(strategy_->residency());
-  schedule_.emplace(
-      settings_.train.schedule, scaled_learning_rate(settings_.train, deal_->config().global_batch),
-      train::total_steps(settings_.train, deal_->steps_per_epoch()), deal_->steps_per_epoch());
-  if (start_.step > 0) restore_optimizer();
-  resumed_.reset();
-}
-
-void Classify::restore_optimizer() {
-  const bool shared = strategy_->num_owners() < group_->size();
-  if (resumed_ || shared)
-    optimizer_->load_state(
-        start_.step, saved_state({start_folder_, "optimizer"}, *optimizer_, strategy_->shards()));
-  if (resumed_) {
-    const fs::path trainer_state = resumed_->folder / "trainer_state.json";
-    if (fs::exists(trainer_state)) resumed_trainer_state_ = read_file(trainer_state);
-  }
-  if (shared) return;
-  const std::vector<optim::NamedState> state = optimizer_->state();
-  for (const optim::NamedState& tensor : state) group_->broadcast(tensor.value, 0);
-  optimizer_->load_state(start_.step, state);
+  schedule_ =
+      schedule_of(settings_.train, deal_->config().global_batch, deal_->steps_per_epoch());
+  start_.restore_optimizer(*optimizer_, *strategy_);
 }
 
 void Classify::open_log() {
   if (group_->rank() != 0) return;
   telemetry::TrainingLogOptions options = training_log_options(
-      settings_, folder_.logs_folder(), deal_->steps_per_epoch(), start_, log_);
+      settings_, folder_.logs_folder(), deal_->steps_per_epoch(), start_.progress(), log_);
   options.run_folder = folder_.path();
   options.world_size = group_->size();
-  options.resume_state = resumed_trainer_state_;
+  options.resume_state = start_.trainer_state();
   options.config_yaml = read_file(request_.settings.file);
   options.model_config_json = config_text_;
   options.best_name = settings_.train.larger_is_better() ? "accuracy" : "loss";
@@ -364,10 +282,7 @@ ExitCode Classify::finish(const train::LoopResult& result, const train::Classify
     }
   }
   if (training_log_) {
-    training_log_->end(stopped ? telemetry::RunEnd::Stopped
-                       : result.end == train::LoopEnd::EarlyStopped
-                           ? telemetry::RunEnd::EarlyStopped
-                           : telemetry::RunEnd::Finished);
+    training_log_->end(run_end(result.end));
     nlohmann::json figures = training_log_->final_figures();
     figures["run_name"] = settings_.run_name;
     figures["step"] = result.progress.step;
@@ -416,35 +331,29 @@ ExitCode Classify::go() {
   flight_.set_phase("data");
   make_model();
   flight_.set_phase("prepare");
-  find_checkpoint();
-  share_start();
+  start_.find();
+  plan_steps();
+  start_.check(stamp_);
   compare_start();
   group_ = comm::join_group_at(meeting_, std::chrono::seconds(settings_.parallel.timeout_s),
                                placement_.device);
   prepare_training();
   report_classify_plan(log_, settings_, data_, *model_, *deal_, dtype_);
   if (request_.plan_only) return ExitCode::Done;
-  if (group_->rank() == 0) {
-    telemetry::RunIdentity identity;
-    identity.name = settings_.run_name;
-    identity.task = settings_.task;
-    identity.config_yaml = read_file(request_.settings.file);
-    identity.hosts = hosts_;
-    identity.devices.assign(static_cast<size_t>(group_->size()), kind_of_device());
-    identity.data_hashes = {{"train", data_hash_}, {"val", validation_hash_}};
-    for (const checkpoint::StampField& field : stamp_.fields())
-      identity.stamp[field.name] = field.value;
-    identity.world_size = group_->size();
-    identity.resume_step = start_.step > 0 ? start_.step : -1;
-    folder_.write_identity(identity);
-  }
+  if (group_->rank() == 0)
+    folder_.write_identity(run_identity(
+        settings_, read_file(request_.settings.file),
+        {{"train", data_hash_}, {"val", validation_hash_}}, stamp_, hosts_, group_->size(),
+        kind_of_device(), start_.progress()));
   open_log();
   train::ClassifyTask task(*model_, data_.train, *deal_, data_.validation, task_options(),
                            [this](const train::EpochRecord& record) {
                              if (training_log_)
                                training_log_->scalars(record.epoch, epoch_tags(record));
                            });
-  if (resumed_history_) task.remember(*resumed_history_);
+  if (!start_.folder().empty())
+    task.remember(
+        train::EpochHistory::from_json(start_.task_memory(), start_.folder().string()));
   checkpoint::NamedFiles files;
   if (group_->rank() == 0) files["config.json"] = config_text_;
   const train::LoopParts parts{.task = task,
@@ -460,7 +369,7 @@ ExitCode Classify::go() {
                                .files_alongside = std::move(files),
                                .buffers = model_->buffers(),
                                .stop_requested = stop_requested_};
-  return finish(train::run_training_loop(parts, settings_, start_), task);
+  return finish(train::run_training_loop(parts, settings_, start_.progress()), task);
 }
 
 }  // namespace

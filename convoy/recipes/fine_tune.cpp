@@ -18,13 +18,13 @@
 #include "convoy/models/export.h"
 #include "convoy/parallel/strategy.h"
 #include "convoy/parallel/trained_parameters.h"
-#include "convoy/recipes/effective_batch.h"
 #include "convoy/recipes/export_result.h"
 #include "convoy/recipes/fine_tune_rank.h"
 #include "convoy/recipes/loaded_model.h"
 #include "convoy/recipes/memory_plan.h"
 #include "convoy/recipes/memory_report.h"
 #include "convoy/recipes/run_report.h"
+#include "convoy/recipes/run_start.h"
 #include "convoy/recipes/traced_steps.h"
 #include "convoy/recipes/train_stamp.h"
 #include "convoy/telemetry/flight_record_writer.h"
@@ -38,13 +38,6 @@ namespace convoy::recipes {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::string compute_dtype(const settings::TrainSettings& settings,
-                          const device::Placement& placement) {
-  device::require_dtype(placement, settings.model.dtype);
-  if (settings.model.dtype != "auto") return settings.model.dtype;
-  return settings.train.bf16 && placement.has_bf16 ? "bf16" : "fp32";
-}
 
 data::BatchPlanConfig plan_config(const settings::TrainSettings& settings, int64_t world_size,
                                   int64_t global_batch) {
@@ -82,6 +75,7 @@ class FineTune {
         log_(environment_.rank == 0 ? log : Log(LogLevel::Quiet)),
         folder_(telemetry::RunFolder::attach(request.run_folder)),
         checkpoints_(folder_.checkpoints_folder(), settings_.train.save_total_limit),
+        start_(request_, settings_, *meeting_, checkpoints_, log_),
         trace_(flight_, settings_.logging.trace_steps) {}
 
   ExitCode run();
@@ -94,13 +88,10 @@ class FineTune {
   bool may_share_values() const;
   void choose_sharing();
   nlohmann::json memory_figures(bool has_trained);
-  void find_checkpoint();
-  void share_start();
-  void plan_steps(int64_t full_world, const checkpoint::Stamp* saved);
+  void plan_steps();
   void compare_start();
   void prepare_training();
   void restore_values();
-  void restore_optimizer();
   void open_log();
   checkpoint::NamedFiles files_alongside() const;
   void use_best(const checkpoint::Progress& progress);
@@ -121,6 +112,7 @@ class FineTune {
   Log log_;
   telemetry::RunFolder folder_;
   checkpoint::CheckpointStore checkpoints_;
+  RunStart start_;
   TracedSteps trace_;  // outlives the group
   std::optional<LoadedModel> base_;
   data::EncodedSplits splits_;
@@ -133,11 +125,7 @@ class FineTune {
   std::optional<optim::AdamW> optimizer_;
   std::optional<optim::LearningRateSchedule> schedule_;
   checkpoint::Stamp stamp_;
-  std::optional<checkpoint::LoadedCheckpoint> resumed_;  // rank 0's, until its state is taken over
-  checkpoint::Progress start_;
-  fs::path start_folder_;  // of the checkpoint that the run goes on from, as rank 0 sees it
   std::vector<std::string> hosts_;  // one per node
-  std::string resumed_trainer_state_;
   std::optional<telemetry::TrainingLog> training_log_;
 };
 
@@ -221,52 +209,8 @@ void FineTune::choose_sharing() {
   if (base_->values && !parallel::shards_values(settings_.parallel)) read_values(*base_);
 }
 
-// Which checkpoint the run goes on from is rank 0's to decide: the others need not have it.
-void FineTune::find_checkpoint() {
-  if (environment_.rank != 0 || request_.plan_only) return;
-  const std::string& wish = settings_.train.resume_from_checkpoint;
-  checkpoints_.prepare();
-  if (wish == "auto")
-    resumed_ = checkpoints_.load_newest();
-  else if (wish != "never")
-    resumed_ = checkpoint::load_checkpoint(wish);
-}
-
-// What rank 0 knows of where the run stands, and the plan and stamp that follow from it on every rank.
-void FineTune::share_start() {
-  const char* const of_rank_zero = "rank 0";
-  io::Json word = {{"full_world", environment_.full_world}};
-  if (resumed_) {
-    word["progress"] = checkpoint::to_json(resumed_->state.progress);
-    word["stamp"] = resumed_->state.stamp.to_json();
-    word["folder"] = fs::absolute(resumed_->folder).string();
-  }
-  word = io::parse_json(meeting_->word_of_rank_zero(word.dump()), of_rank_zero);
-  std::optional<checkpoint::Stamp> saved;
-  if (word.contains("progress")) {
-    start_ = checkpoint::progress_from_json(word["progress"], of_rank_zero);
-    saved = checkpoint::Stamp::from_json(word["stamp"], of_rank_zero);
-    start_folder_ = word["folder"].get<std::string>();
-  }
-  plan_steps(word.at("full_world").get<int64_t>(), saved ? &*saved : nullptr);
-  if (!resumed_) return;
-  for (const std::string& sentence : resumed_->notices) log_.warning(sentence);
-  for (const std::string& sentence :
-       checkpoint::require_same_stamp(with_later_settings(*saved, stamp_), stamp_,
-                                      request_.forced_fields, resumed_->folder.string()))
-    log_.warning(sentence);
-  log_.info(fmt::format("resuming at step {} from {}", start_.step, resumed_->folder.string()));
-}
-
-// The global batch is that of the job with all its nodes, so that the numbers do not depend on who is there; of rank 0's word where nodes
-// start unlike numbers of ranks.
-void FineTune::plan_steps(int64_t full_world, const checkpoint::Stamp* saved) {
-  std::optional<int64_t> global_batch;
-  if (saved != nullptr) global_batch = kept_global_batch(*saved, settings_, request_.forced_fields);
-  if (!global_batch)
-    global_batch =
-        wanted_global_batch(settings_.train, std::max<int64_t>(full_world, environment_.world));
-  plan_.emplace(splits_.train, plan_config(settings_, environment_.world, *global_batch));
+void FineTune::plan_steps() {
+  plan_.emplace(splits_.train, plan_config(settings_, environment_.world, start_.global_batch()));
   stamp_ = train_stamp(settings_, *base_, splits_, dtype_, kind_of_device(), plan_->config());
 }
 
@@ -281,67 +225,44 @@ void FineTune::compare_start() {
                   {"the tokens of its tokenizer", base_->tokenizer.content_hash(), model}};
   start.inputs.push_back(rows_of(splits_, "train"));
   start.inputs.push_back(rows_of(splits_, "val"));
-  if (settings_.train.resume_from_checkpoint == "auto" && !request_.plan_only)
-    start.newest_checkpoint = checkpoints_.newest_step().value_or(-1);
-  start.checkpoints_folder = folder_.checkpoints_folder().string();
-  hosts_ = agree_on_start(*meeting_, start);
+  hosts_ = start_.agree(std::move(start), folder_.checkpoints_folder());
 }
 
 void FineTune::prepare_training() {
   restore_values();
   strategy_ = parallel::make_strategy(settings_.parallel, *group_, environment_.local_world);
-  const settings::OptimizerSettings& constants = settings_.train.optimizer;
   optimizer_.emplace(
-      optim::AdamWConfig{.beta1 = constants.adam_beta1,
-                         .beta2 = constants.adam_beta2,
-                         .epsilon = constants.adam_epsilon,
-                         .weight_decay = settings_.train.weight_decay},
+      adamw_config(settings_.train),
       parallel::prepare_parameters(*strategy_, *base_->model, parameters_, base_->values.get()));
   base_->values.reset();
-  schedule_.emplace(
-      settings_.train.schedule, scaled_learning_rate(settings_.train, plan_->config().global_batch),
-      train::total_steps(settings_.train, plan_->steps_per_epoch()), plan_->steps_per_epoch());
-  if (start_.step > 0) restore_optimizer();
-  resumed_.reset();
+  schedule_ =
+      schedule_of(settings_.train, plan_->config().global_batch, plan_->steps_per_epoch());
+  start_.restore_optimizer(*optimizer_, *strategy_);
 }
 
 // What lies in memory rank 0 reads for all; what does not yet every rank reads for itself.
 void FineTune::restore_values() {
-  if (start_folder_.empty()) return;
+  if (start_.folder().empty()) return;
   std::vector<nn::NamedTensor> in_memory = parameters_;
   if (base_->values) {
     defer_to_saved(
         *base_->values, parameters_,
-        std::make_shared<const checkpoint::GroupReader>(start_folder_, parameter_group_));
+        std::make_shared<const checkpoint::GroupReader>(start_.folder(), parameter_group_));
     std::erase_if(in_memory, [this](const nn::NamedTensor& parameter) {
       return base_->values->contains(parameter.value);
     });
   }
-  if (resumed_) restore_parameters(in_memory, resumed_->group(parameter_group_));
-}
-
-void FineTune::restore_optimizer() {
-  const bool shared = strategy_->num_owners() < group_->size() || !strategy_->values_are_whole();
-  if (resumed_ || shared)
-    optimizer_->load_state(
-        start_.step, saved_state({start_folder_, "optimizer"}, *optimizer_, strategy_->shards()));
-  if (resumed_) {
-    const fs::path trainer_state = resumed_->folder / "trainer_state.json";
-    if (fs::exists(trainer_state)) resumed_trainer_state_ = read_file(trainer_state);
-  }
-  if (shared) return;
-  const std::vector<optim::NamedState> state = optimizer_->state();
-  for (const optim::NamedState& tensor : state) group_->broadcast(tensor.value, 0);
-  optimizer_->load_state(start_.step, state);
+  if (const checkpoint::LoadedCheckpoint* const resumed = start_.resumed())
+    restore_parameters(in_memory, resumed->group(parameter_group_));
 }
 
 void FineTune::open_log() {
   if (group_->rank() != 0) return;
   telemetry::TrainingLogOptions options = training_log_options(
-      settings_, folder_.tensorboard_folder(), plan_->steps_per_epoch(), start_, log_);
+      settings_, folder_.tensorboard_folder(), plan_->steps_per_epoch(), start_.progress(), log_);
   options.run_folder = folder_.path();
   options.world_size = group_->size();
-  options.resume_state = resumed_trainer_state_;
+  options.resume_state = start_.trainer_state();
   options.config_yaml = read_file(request_.settings.file);
   options.model_config_json = read_file(base_->folder.require("config.json"));
   options.progress.color = request_.color;
@@ -393,7 +314,7 @@ nlohmann::json FineTune::memory_figures(bool has_trained) {
 
 ExitCode FineTune::finish(const train::LoopResult& result) {
   if (training_log_) training_log_->close_progress();
-  nlohmann::json memory = memory_figures(result.progress.step > start_.step);
+  nlohmann::json memory = memory_figures(result.progress.step > start_.progress().step);
   trace_.write(folder_, environment_.rank, log_);
   const bool stopped = result.end == train::LoopEnd::Stopped;
   report_early_stop(log_, settings_.train, result);
@@ -409,10 +330,7 @@ ExitCode FineTune::finish(const train::LoopResult& result) {
   }
   if (group_->rank() == 0) {
     if (!stopped) checkpoints_.settle();
-    training_log_->end(stopped ? telemetry::RunEnd::Stopped
-                       : result.end == train::LoopEnd::EarlyStopped
-                           ? telemetry::RunEnd::EarlyStopped
-                           : telemetry::RunEnd::Finished);
+    training_log_->end(run_end(result.end));
     nlohmann::json figures =
         final_metrics(training_log_->final_figures(), settings_, *plan_, result.progress);
     figures.update(memory);
@@ -451,8 +369,9 @@ ExitCode FineTune::go() {
   flight_.set_phase("prepare");
   choose_parameters();
   choose_sharing();
-  find_checkpoint();
-  share_start();
+  start_.find();
+  plan_steps();
+  start_.check(stamp_);
   compare_start();
   // From here on every wait has a limit but those for files: all that a rank reads at start it has read.
   group_ = comm::join_group_at(meeting_, std::chrono::seconds(settings_.parallel.timeout_s),
@@ -461,11 +380,12 @@ ExitCode FineTune::go() {
   report_plan(log_, settings_, *base_, splits_, *plan_, parameters_, dtype_);
   if (request_.plan_only) return ExitCode::Done;
   const int64_t total_steps = train::total_steps(settings_.train, plan_->steps_per_epoch());
-  if (start_.step >= total_steps)
-    log_.info(fmt::format("nothing left to train: step {} of {}", start_.step, total_steps));
+  if (start_.progress().step >= total_steps)
+    log_.info(fmt::format("nothing left to train: step {} of {}", start_.progress().step, total_steps));
   if (group_->rank() == 0)
-    folder_.write_identity(run_identity(settings_, read_file(request_.settings.file), splits_,
-                                        stamp_, hosts_, group_->size(), kind_of_device(), start_));
+    folder_.write_identity(run_identity(settings_, read_file(request_.settings.file),
+                                        data_hashes(splits_), stamp_, hosts_, group_->size(),
+                                        kind_of_device(), start_.progress()));
   open_log();
   train::LanguageTask task(*base_->model, *plan_, splits_.val,
                            settings_.train.rows_of_evaluation_batch());
@@ -481,7 +401,7 @@ ExitCode FineTune::go() {
                                .flight = flight_,
                                .files_alongside = files_alongside(),
                                .stop_requested = stop_requested_};
-  return finish(train::run_training_loop(parts, settings_, start_));
+  return finish(train::run_training_loop(parts, settings_, start_.progress()));
 }
 
 // The others are not made to wait for this rank.

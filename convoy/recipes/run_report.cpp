@@ -72,9 +72,21 @@ void report_early_stop(const Log& log, const settings::TrainingSettings& train,
       progress.best_step));
 }
 
+telemetry::RunEnd run_end(train::LoopEnd end) {
+  if (end == train::LoopEnd::Stopped) return telemetry::RunEnd::Stopped;
+  return end == train::LoopEnd::EarlyStopped ? telemetry::RunEnd::EarlyStopped
+                                             : telemetry::RunEnd::Finished;
+}
+
+std::map<std::string, std::string> data_hashes(const data::EncodedSplits& splits) {
+  std::map<std::string, std::string> hashes;
+  for (const data::SplitReport& report : splits.reports) hashes[report.name] = report.content_hash;
+  return hashes;
+}
+
 telemetry::RunIdentity run_identity(const settings::TrainSettings& settings,
                                     const std::string& config_yaml,
-                                    const data::EncodedSplits& splits,
+                                    std::map<std::string, std::string> data_hashes,
                                     const checkpoint::Stamp& stamp, std::vector<std::string> hosts,
                                     int64_t world_size, const std::string& device_kind,
                                     const checkpoint::Progress& start) {
@@ -84,8 +96,7 @@ telemetry::RunIdentity run_identity(const settings::TrainSettings& settings,
   identity.config_yaml = config_yaml;
   identity.hosts = std::move(hosts);
   identity.devices.assign(static_cast<size_t>(world_size), device_kind);
-  for (const data::SplitReport& report : splits.reports)
-    identity.data_hashes[report.name] = report.content_hash;
+  identity.data_hashes = std::move(data_hashes);
   for (const checkpoint::StampField& field : stamp.fields())
     identity.stamp[field.name] = field.value;
   identity.world_size = world_size;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -36,10 +37,14 @@ telemetry::TrainingLogOptions training_log_options(const settings::TrainSettings
 void report_early_stop(const Log& log, const settings::TrainingSettings& train,
                        const train::LoopResult& result);
 
+telemetry::RunEnd run_end(train::LoopEnd end);
+
+std::map<std::string, std::string> data_hashes(const data::EncodedSplits& splits);  // by split
+
 // run.json of this run. `hosts`: one per node; `device_kind`: what every rank computes on.
 telemetry::RunIdentity run_identity(const settings::TrainSettings& settings,
                                     const std::string& config_yaml,
-                                    const data::EncodedSplits& splits,
+                                    std::map<std::string, std::string> data_hashes,
                                     const checkpoint::Stamp& stamp, std::vector<std::string> hosts,
                                     int64_t world_size, const std::string& device_kind,
                                     const checkpoint::Progress& start);

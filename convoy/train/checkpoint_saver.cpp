@@ -16,20 +16,15 @@ double seconds_since(Clock::time_point start) {
 
 CheckpointSaver::CheckpointSaver(const LoopParts& parts, bool in_background)
     : parts_(parts), in_background_(in_background) {
-  if (!in_background_ || (!is_shared() && parts_.strategy.rank() != 0)) return;
+  if (!in_background_ || (!parts_.strategy.shares_state() && parts_.strategy.rank() != 0)) return;
   checkpoint::TrainTensors tensors = tensors_to_save();
   copy(tensors);
-}
-
-bool CheckpointSaver::is_shared() const {
-  return parts_.strategy.num_owners() < parts_.strategy.world() ||
-         !parts_.strategy.values_are_whole();
 }
 
 // Whole where all ranks hold the same, else this rank's pieces.
 checkpoint::TrainTensors CheckpointSaver::tensors_to_save() const {
   const std::vector<parallel::ParameterShard>& shards = parts_.strategy.shards();
-  const bool shared = is_shared();
+  const bool shared = parts_.strategy.shares_state();
   const bool writes = parts_.strategy.writes_shards();
   checkpoint::TrainTensors tensors;
   if (parts_.strategy.values_are_whole()) {
@@ -73,7 +68,7 @@ void CheckpointSaver::copy(checkpoint::TrainTensors& tensors) {
 
 void CheckpointSaver::save(const checkpoint::Progress& progress, bool is_best) {
   finish();
-  if (!is_shared() && parts_.strategy.rank() != 0) return;
+  if (!parts_.strategy.shares_state() && parts_.strategy.rank() != 0) return;
   parts_.flight.set_phase("save");
   begun_ = Clock::now();
   checkpoint::TrainState state;
@@ -85,7 +80,7 @@ void CheckpointSaver::save(const checkpoint::Progress& progress, bool is_best) {
   checkpoint::TrainTensors tensors = tensors_to_save();
   if (in_background_) copy(tensors);
   event_ = {.step = progress.step, .best = is_best};
-  pending_ = is_shared() ? parts_.checkpoints.start_save_together(
+  pending_ = parts_.strategy.shares_state() ? parts_.checkpoints.start_save_together(
                                parts_.strategy.group(), std::move(state), std::move(tensors),
                                is_best, std::move(more_files))
                          : parts_.checkpoints.start_save(std::move(state), std::move(tensors),

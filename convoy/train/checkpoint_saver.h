@@ -28,8 +28,6 @@ class CheckpointSaver {
   void finish();
 
  private:
-  // A rank holds parts of the training state only.
-  bool is_shared() const;
   checkpoint::TrainTensors tensors_to_save() const;
   void copy(checkpoint::TrainTensors& tensors);
   at::Tensor copy_of(const std::string& key, const at::Tensor& value);
