@@ -18,14 +18,6 @@ using torch::optim::AdamOptions;
 using torch::optim::AdamWOptions;
 using torch::optim::SGDOptions;
 
-// Ranks begin with other weights; construction makes them rank 0's.
-Network golden_network(ProcessGroup& group) {
-  torch::manual_seed(static_cast<uint64_t>(group.rank()));
-  Network network;
-  if (group.rank() == 0) Golden().load_into(network);
-  return network;
-}
-
 template <class Optimizer, class Options>
 std::vector<double> train(ProcessGroup& group, DistributedDataParallel<Network>& model,
                           const Options& options, int64_t micro_batches = 1, double clip = 0) {

@@ -27,7 +27,8 @@ namespace convoy {
 struct DistributedSamplerOptions {
   bool shuffle = true;
   uint64_t seed = 0;
-  // Where ranks do not divide the rows: false repeats the first ones, true leaves the last ones out.
+  // Used when the row count is not a multiple of the world size: false repeats the first rows, true
+  // leaves the last rows out.
   bool drop_last = false;
 };
 

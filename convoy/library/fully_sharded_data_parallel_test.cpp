@@ -17,13 +17,6 @@ namespace {
 using torch::optim::AdamWOptions;
 using torch::optim::SGDOptions;
 
-Network golden_network(ProcessGroup& group) {
-  torch::manual_seed(static_cast<uint64_t>(group.rank()));
-  Network network;
-  if (group.rank() == 0) Golden().load_into(network);
-  return network;
-}
-
 template <class Optimizer, class Options>
 std::vector<double> train(ProcessGroup& group, const Options& options, int64_t micro_batches,
                           double clip = 0) {

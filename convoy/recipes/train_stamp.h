@@ -52,7 +52,7 @@ void restore_parameters(const std::vector<nn::NamedTensor>& parameters,
 // From now on the values of those among `parameters` that `values` has are the saved ones.
 void defer_to_saved(nn::DeferredValues& values, const std::vector<nn::NamedTensor>& parameters,
                     std::shared_ptr<const checkpoint::GroupReader> reader);
-// The same into this rank's shards of them.
+// Copies the checkpoint's values into this rank's shards of the parameters.
 void restore_shards(const std::vector<parallel::ParameterShard>& shards,
                     const checkpoint::GroupReader& reader);
 

@@ -4,13 +4,13 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cstring>
 #include <map>
 #include <string>
 #include <vector>
 
 #include "convoy/base/error.h"
 #include "convoy/base/hash.h"
+#include "convoy/comm/exchange.h"
 
 namespace convoy::train {
 namespace {
@@ -46,17 +46,6 @@ struct RankWord {
   }
 };
 static_assert(sizeof(RankWord) == sizeof(int64_t));
-
-std::vector<RankWord> words_of_ranks(comm::Group& group, const RankWord& own) {
-  at::Tensor mine = at::empty({1}, at::kLong);
-  at::Tensor all = at::empty({group.size()}, at::kLong);
-  std::memcpy(mine.mutable_data_ptr<int64_t>(), &own, sizeof(own));
-  group.all_gather(mine, all);
-  std::vector<RankWord> words(static_cast<size_t>(group.size()));
-  std::memcpy(static_cast<void*>(words.data()), all.const_data_ptr<int64_t>(),
-              words.size() * sizeof(RankWord));
-  return words;
-}
 
 // By rank: the rank whose weights it should have. The lowest one of the most that agree.
 std::vector<size_t> right_ranks(const std::vector<RankWord>& words) {
@@ -94,7 +83,7 @@ void check_weights(parallel::Strategy& strategy, int64_t step) {
   RankWord own{.layout = layout_of(shards)};
   for (const parallel::ParameterShard& shard : shards)
     own.weights = checksum_of(shard.value, own.weights);
-  const std::vector<RankWord> words = words_of_ranks(strategy.group(), own);
+  const std::vector<RankWord> words = comm::exchange(strategy.group(), own);
   const std::vector<size_t> right = right_ranks(words);
   std::vector<size_t> drifted;
   for (size_t rank = 0; rank < words.size(); ++rank)

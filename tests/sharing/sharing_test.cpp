@@ -4,13 +4,13 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "convoy/base/files.h"
 #include "convoy/io/model_folder.h"
+#include "files/run_script.h"
 #include "files/temporary_folder.h"
 #include "sharing/memory_group.h"
 
@@ -22,35 +22,22 @@ using nlohmann::json;
 
 constexpr int64_t kMiB = int64_t{1} << 20;
 
-struct Outcome {
-  int status = -1;
-  std::string output;  // stdout and stderr
-};
-
-Outcome run(const std::string& line) {
-  Outcome outcome;
-  FILE* const pipe = ::popen(("{ " + line + "; } 2>&1").c_str(), "r");
-  char piece[4096];
-  while (const size_t count = std::fread(piece, 1, sizeof(piece), pipe))
-    outcome.output.append(piece, count);
-  outcome.status = ::pclose(pipe);
-  return outcome;
-}
-
 std::string convoy() { return fmt::format("'{}/convoy'", std::getenv("CONVOY_BIN_DIR")); }
 
 class Planned : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(Planned, IsWithinFifteenPercentOfThePeak) {
-  const Outcome outcome =
-      run(fmt::format("OMP_NUM_THREADS=1 {} bench train --geometry small --dtype fp32 --mode full "
-                      "--nproc 2 --batch 1 --seq 256 --steps 1 --strategy {}",
-                      convoy(), GetParam()));
-  ASSERT_EQ(outcome.status, 0) << outcome.output;
-  const json result = json::parse(outcome.output.substr(outcome.output.find('{')));
+  const TemporaryFolder folder;
+  const ScriptEnd outcome = run_script(
+      folder.path(),
+      fmt::format("OMP_NUM_THREADS=1 {} bench train --geometry small --dtype fp32 --mode full "
+                  "--nproc 2 --batch 1 --seq 256 --steps 1 --strategy {}",
+                  convoy(), GetParam()));
+  ASSERT_EQ(outcome.code, 0) << outcome.out;
+  const json result = json::parse(outcome.out.substr(outcome.out.find('{')));
   const double planned = result["planned_mb"];
   const double peak = result["peak_rss_mb"];
-  EXPECT_LT(std::abs(peak / planned - 1), 0.15) << outcome.output;
+  EXPECT_LT(std::abs(peak / planned - 1), 0.15) << outcome.out;
 }
 INSTANTIATE_TEST_SUITE_P(Strategies, Planned, ::testing::Values("ddp", "zero1", "zero2", "zero3"),
                          [](const auto& one) { return std::string(one.param); });
@@ -86,11 +73,12 @@ class LargerThanARank : public ::testing::Test {
         folder_.path().string());
   }
 
-  Outcome train(const std::string& arguments) const {
-    return run(group_.around(
-        fmt::format("env OMP_NUM_THREADS=1 {} train {}/run.yaml --nproc 4 "
-                    "--output-dir {}/run {}",
-                    convoy(), folder_.path().string(), folder_.path().string(), arguments)));
+  ScriptEnd train(const std::string& arguments) const {
+    return run_script(folder_.path(),
+                      group_.around(fmt::format(
+                          "env OMP_NUM_THREADS=1 {} train {}/run.yaml --nproc 4 "
+                          "--output-dir {}/run {}",
+                          convoy(), folder_.path().string(), folder_.path().string(), arguments)));
   }
 
   static constexpr int64_t kHidden = 640;
@@ -143,24 +131,25 @@ class LargerThanARank : public ::testing::Test {
 };
 
 TEST_F(LargerThanARank, TrainsResumesAndExportsUnderZero3Only) {
-  const Outcome ddp = train("parallel.strategy=ddp --resume never");
-  EXPECT_NE(ddp.status, 0) << "the limit is too high for this test: " << ddp.output;
+  const ScriptEnd ddp = train("parallel.strategy=ddp --resume never");
+  EXPECT_NE(ddp.code, 0) << "the limit is too high for this test: " << ddp.out;
 
-  const Outcome chosen = train("--dry-run");
-  EXPECT_EQ(chosen.status, 0) << chosen.output;
-  EXPECT_NE(chosen.output.find("ddp wants"), std::string::npos) << chosen.output;
+  const ScriptEnd chosen = train("--dry-run");
+  EXPECT_EQ(chosen.code, 0) << chosen.out;
+  EXPECT_NE(chosen.out.find("ddp wants"), std::string::npos) << chosen.out;
 
-  const Outcome first = train("parallel.strategy=zero3 --resume never");
-  ASSERT_EQ(first.status, 0) << first.output;
-  const Outcome second = train("parallel.strategy=zero3 train.steps=3");
-  ASSERT_EQ(second.status, 0) << second.output;
-  EXPECT_NE(second.output.find("resuming at step 2"), std::string::npos) << second.output;
+  const ScriptEnd first = train("parallel.strategy=zero3 --resume never");
+  ASSERT_EQ(first.code, 0) << first.out;
+  const ScriptEnd second = train("parallel.strategy=zero3 train.steps=3");
+  ASSERT_EQ(second.code, 0) << second.out;
+  EXPECT_NE(second.out.find("resuming at step 2"), std::string::npos) << second.out;
   EXPECT_EQ(fs::file_size(folder_ / "run/model/model.safetensors") >> 20,
             fs::file_size(folder_ / "model/model.safetensors") >> 20);
-  const Outcome scored =
-      run(group_.around(fmt::format("{} eval --model {}/run/model --data {}/rows.jsonl", convoy(),
-                                    folder_.path().string(), folder_.path().string())));
-  EXPECT_EQ(scored.status, 0) << scored.output;
+  const ScriptEnd scored = run_script(
+      folder_.path(),
+      group_.around(fmt::format("{} eval --model {}/run/model --data {}/rows.jsonl", convoy(),
+                                folder_.path().string(), folder_.path().string())));
+  EXPECT_EQ(scored.code, 0) << scored.out;
 }
 
 }  // namespace

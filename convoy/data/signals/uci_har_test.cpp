@@ -186,7 +186,7 @@ TEST(SignalWindows, HashTellsEverythingApart) {
   EXPECT_NE(other.content_hash(), windows.content_hash());
 }
 
-// Where the data set is there: as many numbers, read as the standard library reads them.
+// Runs only beside the real data set. The standard library reads the same file as the reference.
 TEST(UciHarData, IsReadWhole) {
   const fs::path folder = fs::path(std::getenv("CONVOY_SOURCE_DIR")) / "../shared/data/uci-har";
   if (!has_signal_split(folder, "test")) GTEST_SKIP() << "no " << folder;
