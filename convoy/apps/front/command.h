@@ -78,6 +78,7 @@ Command config_command();
 Command help_command();
 Command runs_command();
 Command sweep_command();
+Command store_command();
 Command sweep_worker_command();
 Command tokens_command();
 

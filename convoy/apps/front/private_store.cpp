@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/apps/front/private_store.h"
+
+#include <arpa/inet.h>
+#include <netdb.h>
+#include <poll.h>
+#include <pwd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <thread>
+
+#include "convoy/base/error.h"
+#include "convoy/base/files.h"
+#include "convoy/jobs/job_store.h"
+#include "convoy/rendezvous/job_token.h"
+
+namespace convoy::apps {
+namespace {
+
+namespace fs = std::filesystem;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using std::chrono::steady_clock;
+
+constexpr const char* kUser = "convoy";  // the database's, not the system's
+constexpr seconds kStartLimit{60};
+constexpr seconds kStopLimit{20};
+
+bool is_executable(const fs::path& path) { return ::access(path.c_str(), X_OK) == 0; }
+
+// The folder with initdb and postgres: CONVOY_POSTGRES_PROGRAMS, PATH, where distributions put it.
+fs::path find_programs() {
+  const auto has_both = [](const fs::path& folder) {
+    return is_executable(folder / "initdb") && is_executable(folder / "postgres");
+  };
+  std::vector<fs::path> folders;
+  if (const char* named = std::getenv("CONVOY_POSTGRES_PROGRAMS")) folders.emplace_back(named);
+  if (const char* path = std::getenv("PATH")) {
+    std::string rest = path;
+    for (size_t end = 0; end != std::string::npos;) {
+      end = rest.find(':');
+      folders.emplace_back(rest.substr(0, end));
+      if (end != std::string::npos) rest.erase(0, end + 1);
+    }
+  }
+  for (const char* parent : {"/usr/lib/postgresql", "/usr/pgsql", "/opt/postgresql"}) {
+    std::error_code missing;
+    std::vector<fs::path> versions;
+    for (const auto& entry : fs::directory_iterator(parent, missing))
+      versions.push_back(entry.path() / "bin");
+    std::sort(versions.rbegin(), versions.rend());
+    folders.insert(folders.end(), versions.begin(), versions.end());
+  }
+  for (const fs::path& folder : folders)
+    if (has_both(folder)) return folder;
+  throw ConfigError("the programs of PostgreSQL (initdb, postgres) are not on this machine",
+                    {.hint = "install them (apt install postgresql), name their folder in "
+                             "CONVOY_POSTGRES_PROGRAMS, or use a server that runs elsewhere"});
+}
+
+struct ProgramEnd {
+  int status = -1;
+  std::string errors;
+};
+
+void drain(int descriptor, std::string& text) {
+  char piece[4096];
+  for (ssize_t count; (count = ::read(descriptor, piece, sizeof(piece))) > 0;)
+    text.append(piece, static_cast<size_t>(count));
+}
+
+launch::RankProcess start_program(std::vector<std::string> command) {
+  launch::RankStart start;
+  start.program = std::move(command);
+  ::sigemptyset(&start.signals);
+  return launch::start_rank(start);
+}
+
+ProgramEnd run_to_end(std::vector<std::string> command) {
+  const launch::RankProcess process = start_program(std::move(command));
+  ProgramEnd end;
+  std::string output;
+  for (pollfd exited{process.exited.get(), POLLIN, 0}; ::poll(&exited, 1, 50) <= 0;) {
+    drain(process.output.get(), output);
+    drain(process.errors.get(), end.errors);
+  }
+  drain(process.errors.get(), end.errors);
+  ::waitpid(process.pid, &end.status, 0);
+  return end;
+}
+
+// A port of `host` that nothing uses now.
+int64_t free_port(const std::string& host) {
+  addrinfo wanted{};
+  wanted.ai_socktype = SOCK_STREAM;
+  addrinfo* found = nullptr;
+  if (const int error = ::getaddrinfo(host.c_str(), nullptr, &wanted, &found); error != 0)
+    throw ConfigError(fmt::format("{} is no address: {}", host, ::gai_strerror(error)),
+                      {.key = "--host"});
+  const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> owner(found, &::freeaddrinfo);
+  const Descriptor probe(::socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  if (!probe.open() || ::bind(probe.get(), found->ai_addr, found->ai_addrlen) != 0)
+    throw ConfigError(
+        fmt::format("this machine can not listen on {}: {}", host, std::strerror(errno)),
+        {.key = "--host", .hint = "name an address of this machine"});
+  sockaddr_storage bound{};
+  socklen_t length = sizeof(bound);
+  ::getsockname(probe.get(), reinterpret_cast<sockaddr*>(&bound), &length);
+  return ntohs(bound.ss_family == AF_INET6 ? reinterpret_cast<sockaddr_in6*>(&bound)->sin6_port
+                                           : reinterpret_cast<sockaddr_in*>(&bound)->sin_port);
+}
+
+void write_secret(const fs::path& path, const std::string& text) {
+  const mode_t before = ::umask(0077);
+  write_file_atomic(path, text);
+  ::umask(before);
+}
+
+std::string remembered(const fs::path& path) { return fs::exists(path) ? read_file(path) : ""; }
+
+}  // namespace
+
+PrivateStore::PrivateStore(PrivateStoreOptions options, const Log& log)
+    : options_(std::move(options)), programs_(find_programs()) {
+  options_.folder = fs::absolute(options_.folder);
+  fs::create_directories(options_.folder);
+  if (remembered(options_.folder / "password").empty())
+    write_secret(options_.folder / "password", rendezvous::JobToken::new_secret());
+  if (options_.port == 0) options_.port = std::atoll(remembered(options_.folder / "port").c_str());
+  if (options_.port == 0) options_.port = free_port(options_.host);
+  write_file_atomic(options_.folder / "port", std::to_string(options_.port));
+  if (!fs::exists(options_.folder / "data/PG_VERSION")) {
+    log.detail(fmt::format("making a database in {}", (options_.folder / "data").string()));
+    make_cluster();
+  }
+  const std::string host =
+      options_.host.find(':') == std::string::npos ? options_.host : "[" + options_.host + "]";
+  url_ = fmt::format("postgresql://{}:{}@{}:{}/postgres", kUser,
+                     read_file(options_.folder / "password"), host, options_.port);
+  start();
+  wait_until_it_answers();
+  write_secret(options_.folder / "url", url_);
+}
+
+PrivateStore::~PrivateStore() { stop(); }
+
+std::string PrivateStore::program(const std::string& name) const {
+  return (programs_ / name).string();
+}
+
+std::vector<std::string> PrivateStore::as_user(std::vector<std::string> command) const {
+  std::vector<std::string> whole{"setpriv", "--pdeathsig", "INT"};
+  if (::geteuid() == 0) {
+    for (const std::string& word :
+         {"--reuid=" + options_.user, "--regid=" + options_.user, std::string("--init-groups")})
+      whole.push_back(word);
+  }
+  whole.emplace_back("--");
+  whole.insert(whole.end(), command.begin(), command.end());
+  return whole;
+}
+
+void PrivateStore::make_cluster() {
+  if (::geteuid() == 0) {
+    const passwd* const user = ::getpwnam(options_.user.c_str());
+    if (user == nullptr)
+      throw ConfigError(fmt::format("there is no user {} on this machine", options_.user),
+                        {.key = "--user",
+                         .hint = "PostgreSQL does not run as root: name a user who may own the "
+                                 "store's folder, or start this command as one"});
+    for (const fs::path& path : {options_.folder, options_.folder / "password"})
+      if (::chown(path.c_str(), user->pw_uid, user->pw_gid) != 0)
+        throw IoError(fmt::format("{} can not be given to {}: {}", path.string(), options_.user,
+                                  std::strerror(errno)));
+  }
+  const fs::path data = options_.folder / "data";
+  const ProgramEnd end = run_to_end(
+      as_user({program("initdb"), "--pgdata=" + data.string(), std::string("--username=") + kUser,
+               "--auth=scram-sha-256", "--pwfile=" + (options_.folder / "password").string(),
+               "--encoding=UTF8", "--locale=C"}));
+  if (end.status != 0)
+    throw IoError(
+        fmt::format("initdb could not make a database in {}: {}", data.string(), end.errors),
+        {.hint = "its folder and those above must be open to the server's user"});
+  const std::string access = read_file(data / "pg_hba.conf") +
+                             "host all all 0.0.0.0/0 scram-sha-256\n"
+                             "host all all ::/0 scram-sha-256\n";
+  write_file_atomic(data / "pg_hba.conf", access);
+  if (const passwd* const user = ::getpwnam(options_.user.c_str()); ::geteuid() == 0)
+      [[maybe_unused]]
+    const int given = ::chown((data / "pg_hba.conf").c_str(), user->pw_uid, user->pw_gid);
+}
+
+void PrivateStore::start() {
+  const std::string data = (options_.folder / "data").string();
+  // Through a shell because the server's log goes to a file: nobody reads a pipe while we work.
+  server_ = start_program(
+      as_user({"sh", "-c", "log=$1; shift; exec \"$@\" >>\"$log\" 2>&1", "sh", data + "/server.log",
+               program("postgres"), "-D", data, "-p", std::to_string(options_.port), "-c",
+               "listen_addresses=" + options_.host, "-c", "unix_socket_directories=", "-c",
+               "max_connections=300"}));
+}
+
+void PrivateStore::wait_until_it_answers() {
+  const auto limit = steady_clock::now() + kStartLimit;
+  std::string error;
+  while (steady_clock::now() < limit) {
+    pollfd exited{server_.exited.get(), POLLIN, 0};
+    if (::poll(&exited, 1, 0) > 0) break;
+    try {
+      jobs::open_store(url_, {.server_limit = milliseconds(200)});
+      return;
+    } catch (const Error& failure) {
+      error = failure.what();
+    }
+    std::this_thread::sleep_for(milliseconds(100));
+  }
+  throw IoError(fmt::format("the server does not answer on {}:{}: {}\n{}", options_.host,
+                            options_.port, error, log_tail()),
+                {.hint = "is the port taken? --port 0 in a new folder takes a free one"});
+}
+
+std::string PrivateStore::log_tail() const {
+  constexpr size_t kTailBytes = 2000;
+  const fs::path path = options_.folder / "data/server.log";
+  const std::string text = fs::exists(path) ? read_file(path) : "";
+  return text.size() <= kTailBytes ? text : text.substr(text.size() - kTailBytes);
+}
+
+void PrivateStore::stop() {
+  if (server_.pid < 0) return;
+  pollfd exited{server_.exited.get(), POLLIN, 0};
+  ::kill(server_.pid, SIGINT);  // "fast": clients are disconnected, nothing is lost
+  const auto limit = std::chrono::duration_cast<milliseconds>(kStopLimit);
+  if (::poll(&exited, 1, static_cast<int>(limit.count())) <= 0)
+    launch::signal_group(server_.pid, SIGKILL);
+  ::waitpid(server_.pid, nullptr, 0);
+  server_.pid = -1;
+}
+
+}  // namespace convoy::apps

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A PostgreSQL server of one's own for a job store that several hosts share: no administrator, one folder, one password,
+// gone with its owner. The folder keeps the data; a server started over it again has the same password and port.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+
+#include "convoy/base/log.h"
+#include "convoy/launch/rank_process.h"
+
+namespace convoy::apps {
+
+struct PrivateStoreOptions {
+  std::filesystem::path folder;    // made when missing
+  std::string host = "127.0.0.1";  // the address it listens on, and that the URL names
+  int64_t port = 0;                // 0 = that of the last time, else a free one
+  // Who runs the server when this process is root, which PostgreSQL refuses.
+  std::string user = "postgres";
+};
+
+class PrivateStore {
+ public:
+  // Blocks until the server answers. Throws ConfigError when PostgreSQL's programs are not there or
+  // the user is not, IoError when the server does not start (with what it wrote).
+  PrivateStore(PrivateStoreOptions options, const Log& log);
+  ~PrivateStore();  // as stop()
+  PrivateStore(const PrivateStore&) = delete;
+  PrivateStore& operator=(const PrivateStore&) = delete;
+
+  // With its password, so a secret. Also in `folder`/url, which the owner alone may read.
+  const std::string& url() const { return url_; }
+  // Readable once the server has ended by itself.
+  int exited() const { return server_.exited.get(); }
+  std::string log_tail() const;  // the server's last lines
+  void stop();                   // ends all connections. Blocks until the server is gone
+
+ private:
+  void make_cluster();
+  void start();
+  void wait_until_it_answers();
+  std::string program(const std::string& name) const;
+  // `command` as the user who runs the server.
+  std::vector<std::string> as_user(std::vector<std::string> command) const;
+
+  PrivateStoreOptions options_;
+  std::filesystem::path programs_;
+  std::string url_;
+  launch::RankProcess server_;
+};
+
+}  // namespace convoy::apps

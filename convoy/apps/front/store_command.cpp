@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `convoy store serve`: a PostgreSQL server of one's own for jobs of several hosts.
+#include <fmt/format.h>
+#include <poll.h>
+
+#include <array>
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "convoy/apps/front/command.h"
+#include "convoy/apps/front/private_store.h"
+#include "convoy/base/error.h"
+#include "convoy/launch/signals.h"
+
+namespace convoy::apps {
+namespace {
+
+struct ServeFlags {
+  std::string data_dir = "convoy-store";
+  std::string host = "127.0.0.1";
+  int64_t port = 0;
+  std::string user = "postgres";
+
+  template <class Visitor>
+  void fields(Visitor& visit) {
+    visit("data_dir", data_dir, "folder of the database; kept when the server ends");
+    visit("host", host, "address of this machine that other nodes reach");
+    visit("port", port, "0 = that of the last time, else a free one").at_least(0).at_most(65535);
+    visit("user", user, "system user who runs the server when this command is run as root");
+  }
+};
+
+int serve(Context& context, const ServeFlags& flags) {
+  launch::SignalStream signals(launch::default_stop_signals());
+  PrivateStore store(
+      {.folder = flags.data_dir, .host = flags.host, .port = flags.port, .user = flags.user},
+      context.log());
+  if (context.common.json)
+    std::cout << nlohmann::json{{"url", store.url()}} << std::endl;
+  else
+    std::cout << store.url() << std::endl;
+  context.log().info(
+      "the store serves until Ctrl-C; give its URL to --store on every node (it holds a password)");
+  for (;;) {
+    std::array<pollfd, 2> watched{pollfd{signals.descriptor(), POLLIN, 0},
+                                  pollfd{store.exited(), POLLIN, 0}};
+    if (::poll(watched.data(), watched.size(), -1) < 0) continue;
+    if (watched[1].revents != 0)
+      throw IoError(fmt::format("the server ended by itself:\n{}", store.log_tail()));
+    while (const auto signal = signals.next())
+      if (launch::contains(launch::default_stop_signals(), *signal)) return 0;
+  }
+}
+
+int run(Context& context, const std::vector<std::string>& arguments) {
+  ServeFlags flags;
+  const std::vector<std::string> words = context.parse(flags, arguments);
+  if (words != std::vector<std::string>{"serve"})
+    throw ConfigError("wanted `convoy store serve`", {.hint = "convoy store --help"});
+  return serve(context, flags);
+}
+
+}  // namespace
+
+Command store_command() {
+  return {.name = "store",
+          .summary = "a PostgreSQL server of your own, for jobs of several hosts",
+          .usage = "convoy store serve [--data-dir D] [--host ADDRESS] [--port N]",
+          .examples =
+              "convoy store serve\n"
+              "convoy store serve --host 10.0.0.1 --port 5433 --data-dir /scratch/store",
+          .flag_table = nullptr,
+          .run = run,
+          .actions = {{.name = "serve",
+                       .summary = "starts the server, prints its URL, ends with this command",
+                       .usage = "convoy store serve [flags]",
+                       .flag_table = config::flag_table_of<ServeFlags>}}};
+}
+
+}  // namespace convoy::apps
