@@ -4,7 +4,8 @@
 //   GPU-1 A100 0000:3b:00.0 80000;GPU-2 H100 0001:17:00.0 80000 MIG-a/1/0/10000 -/0/0/0 MIG-b/2/0/20000
 // One GPU per semicolon: UUID, name, PCI address, MiB, then one word per MIG slot: UUID/gpu instance/compute
 // instance/MiB, "-" an empty slot; any slot means that MIG is on. UUID "denied" is a GPU that may not be opened.
-// FAKE_NVML_INIT is what nvmlInit returns.
+// FAKE_NVML_INIT is what nvmlInit returns. What a GPU does is a function of its index: 40 + index degrees, busy for
+// 90 - index percent (memory 50), 1000 + index MiB taken, 300.5 + index watts. A GPU named "Quiet" tells no more than its memory.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -148,5 +149,45 @@ int nvmlDeviceGetGpuInstanceId(void* handle, unsigned* id) {
 
 int nvmlDeviceGetComputeInstanceId(void* handle, unsigned* id) {
   *id = ((Thing*)handle)->compute_instance;
+  return kSuccess;
+}
+
+static unsigned index_of(void* handle) { return (unsigned)((Card*)handle - cards); }
+static int is_quiet(void* handle) { return strcmp(((Thing*)handle)->name, "Quiet") == 0; }
+
+typedef struct {
+  unsigned version;
+  unsigned long long total, reserved, free, used;
+} MemoryInfo2;
+
+int nvmlDeviceGetMemoryInfo_v2(void* handle, MemoryInfo2* info) {
+  if (info->version != (sizeof(MemoryInfo2) | (2U << 24))) return kNotSupported;
+  info->total = ((Thing*)handle)->mib << 20;
+  info->used = (1000ULL + index_of(handle)) << 20;
+  info->reserved = 300ULL << 20;
+  info->free = info->total - info->used - info->reserved;
+  return kSuccess;
+}
+
+typedef struct {
+  unsigned gpu, memory;
+} Utilization;
+
+int nvmlDeviceGetUtilizationRates(void* handle, Utilization* busy) {
+  if (is_quiet(handle)) return kNotSupported;
+  busy->gpu = 90 - index_of(handle);
+  busy->memory = 50;
+  return kSuccess;
+}
+
+int nvmlDeviceGetTemperature(void* handle, int sensor, unsigned* celsius) {
+  if (is_quiet(handle) || sensor != 0) return kNotSupported;
+  *celsius = 40 + index_of(handle);
+  return kSuccess;
+}
+
+int nvmlDeviceGetPowerUsage(void* handle, unsigned* milliwatts) {
+  if (is_quiet(handle)) return kNotSupported;
+  *milliwatts = 300500 + 1000 * index_of(handle);
   return kSuccess;
 }

@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "convoy/base/error.h"
+#include "convoy/launch/place/device_reader.h"
 #include "files/temporary_folder.h"
 
 namespace convoy::launch {
@@ -194,6 +195,27 @@ TEST_F(FakeNvml, ListsGpusInstancesAndNumaNodes) {
   EXPECT_EQ(second.instances[1].compute_instance, 2);
   EXPECT_EQ(second.instances[1].numa_node, 3);
   EXPECT_EQ(second.instances[1].memory_bytes, int64_t{200} << 20);
+}
+
+TEST_F(FakeNvml, ReadsWhatGpusDo) {
+  ::setenv("FAKE_NVML", "GPU-1 A100 0:3B:0 81920;denied X 0:0:0 1;GPU-3 Quiet 0:3c:0 500", 1);
+  const DeviceReader reader({.nvml_library = library_, .sys = sys_.path()});
+  const std::vector<DeviceReading> readings = reader.read();
+  ASSERT_EQ(readings.size(), 2U);
+  EXPECT_EQ(readings[0].index, 0);
+  EXPECT_EQ(readings[0].name, "A100");
+  EXPECT_EQ(readings[0].temperature_celsius, 40);
+  EXPECT_EQ(readings[0].busy_percent, 90);
+  EXPECT_EQ(readings[0].memory_busy_percent, 50);
+  EXPECT_EQ(readings[0].memory_used_mib, 1000);  // without the 300 that the driver keeps
+  EXPECT_EQ(readings[0].memory_total_mib, 81920);
+  EXPECT_EQ(readings[0].power_watts, 300.5);
+  EXPECT_EQ(readings[1].index, 2);
+  EXPECT_EQ(readings[1].temperature_celsius, std::nullopt);
+  EXPECT_EQ(readings[1].busy_percent, std::nullopt);
+  EXPECT_EQ(readings[1].power_watts, std::nullopt);
+  EXPECT_EQ(readings[1].memory_total_mib, 500);
+  EXPECT_TRUE(DeviceReader({.nvml_library = "libno-such.so", .sys = sys_.path()}).read().empty());
 }
 
 TEST_F(FakeNvml, SaysWhyThereIsNone) {

@@ -29,6 +29,22 @@ struct MemoryInfo {
   unsigned long long used;
 };
 
+// Its `used` leaves out what the driver keeps for itself, which the first version counts since R510.
+struct MemoryInfo2 {
+  unsigned version = sizeof(MemoryInfo2) | (2U << 24);
+  unsigned long long total;
+  unsigned long long reserved;
+  unsigned long long free;
+  unsigned long long used;
+};
+
+struct Utilization {
+  unsigned gpu;
+  unsigned memory;
+};
+
+constexpr int kGpuTemperature = 0;  // NVML_TEMPERATURE_GPU
+
 }  // namespace
 
 struct Nvml::Functions {
@@ -41,6 +57,11 @@ struct Nvml::Functions {
   int (*name)(void*, char*, unsigned) = nullptr;
   int (*pci_info)(void*, PciInfo*) = nullptr;
   int (*memory_info)(void*, MemoryInfo*) = nullptr;
+  // What a driver may lack.
+  int (*memory_info_2)(void*, MemoryInfo2*) = nullptr;
+  int (*utilization)(void*, Utilization*) = nullptr;
+  int (*temperature)(void*, int, unsigned*) = nullptr;
+  int (*power_milliwatts)(void*, unsigned*) = nullptr;
   // Absent before driver 450.
   int (*mig_mode)(void*, unsigned*, unsigned*) = nullptr;
   int (*max_mig_devices)(void*, unsigned*) = nullptr;
@@ -64,6 +85,10 @@ struct Nvml::Functions {
     find("nvmlDeviceGetName", name, true);
     find("nvmlDeviceGetPciInfo_v3", pci_info, true);
     find("nvmlDeviceGetMemoryInfo", memory_info, true);
+    find("nvmlDeviceGetMemoryInfo_v2", memory_info_2, false);
+    find("nvmlDeviceGetUtilizationRates", utilization, false);
+    find("nvmlDeviceGetTemperature", temperature, false);
+    find("nvmlDeviceGetPowerUsage", power_milliwatts, false);
     find("nvmlDeviceGetMigMode", mig_mode, false);
     find("nvmlDeviceGetMaxMigDeviceCount", max_mig_devices, false);
     find("nvmlDeviceGetMigDeviceHandleByIndex", mig_handle_by_index, false);
@@ -113,15 +138,49 @@ Nvml::~Nvml() {
   if (library_ != nullptr) ::dlclose(library_);
 }
 
-std::vector<Gpu> Nvml::gpus() const {
-  std::vector<Gpu> found;
+std::vector<std::pair<int, void*>> Nvml::handles() const {
+  std::vector<std::pair<int, void*>> found;
   unsigned count = 0;
   if (!initialised_ || call_->count(&count) != kSuccess) return found;
   for (unsigned index = 0; index < count; ++index) {
     void* handle = nullptr;
     // A container or a job's device cgroup hides GPUs from CUDA this way as well.
-    if (call_->handle_by_index(index, &handle) != kSuccess) continue;
-    found.push_back(read_gpu(handle, static_cast<int>(index)));
+    if (call_->handle_by_index(index, &handle) == kSuccess)
+      found.emplace_back(static_cast<int>(index), handle);
+  }
+  return found;
+}
+
+std::vector<Gpu> Nvml::gpus() const {
+  std::vector<Gpu> found;
+  for (const auto& [index, handle] : handles()) found.push_back(read_gpu(handle, index));
+  return found;
+}
+
+std::vector<DeviceReading> Nvml::readings() const {
+  std::vector<DeviceReading> found;
+  for (const auto& [index, handle] : handles()) {
+    DeviceReading reading{.index = index, .name = call_->text(call_->name, handle)};
+    unsigned value = 0;
+    if (call_->temperature && call_->temperature(handle, kGpuTemperature, &value) == kSuccess)
+      reading.temperature_celsius = value;
+    if (call_->power_milliwatts && call_->power_milliwatts(handle, &value) == kSuccess)
+      reading.power_watts = value / 1000.0;
+    Utilization busy{};
+    if (call_->utilization && call_->utilization(handle, &busy) == kSuccess) {
+      reading.busy_percent = busy.gpu;
+      reading.memory_busy_percent = busy.memory;
+    }
+    MemoryInfo memory{};
+    MemoryInfo2 exact{};
+    if (call_->memory_info_2 && call_->memory_info_2(handle, &exact) == kSuccess) {
+      reading.memory_total_mib = static_cast<int64_t>(exact.total >> 20);
+      reading.memory_used_mib = static_cast<int64_t>(exact.used >> 20);
+    } else if (call_->memory_info(handle, &memory) == kSuccess) {
+      reading.memory_total_mib = static_cast<int64_t>(memory.total >> 20);
+      reading.memory_used_mib = static_cast<int64_t>(memory.used >> 20);
+    }
+    found.push_back(std::move(reading));
   }
   return found;
 }

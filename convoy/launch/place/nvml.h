@@ -7,8 +7,10 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "convoy/launch/place/device_reader.h"
 #include "convoy/launch/place/devices.h"
 
 namespace convoy::launch {
@@ -25,9 +27,11 @@ class Nvml {
   const std::string& problem() const { return problem_; }
   // In the order of PCI addresses, without those that this process may not open.
   std::vector<Gpu> gpus() const;
+  std::vector<DeviceReading> readings() const;  // of the same GPUs
 
  private:
   struct Functions;
+  std::vector<std::pair<int, void*>> handles() const;  // by index, of GPUs that may be opened
   Gpu read_gpu(void* handle, int index) const;
   void read_instances(void* handle, Gpu& gpu) const;
 
