@@ -2,8 +2,6 @@
 #include "convoy/data/byte_reader.h"
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <utility>
 
 #include "convoy/base/error.h"
@@ -16,16 +14,7 @@ constexpr size_t kPieceBytes = size_t{1} << 18;
 }  // namespace
 
 ByteReader::ByteReader(std::filesystem::path path)
-    : path_(std::move(path)), buffer_(kPieceBytes, '\0') {
-  std::error_code code;
-  if (!std::filesystem::is_regular_file(path_, code))
-    throw DataError(
-        code ? fmt::format("cannot read the file: {}", code.message()) : "wanted a regular file",
-        {.file = path_.string()});
-  file_.open(path_, std::ios::binary);
-  if (!file_)
-    throw DataError(fmt::format("cannot read the file: {}", std::strerror(errno)),
-                    {.file = path_.string()});
+    : path_(std::move(path)), stream_(open_bytes(path_)), buffer_(kPieceBytes, '\0') {
   refill();
   if (std::string_view(buffer_.data(), filled_).starts_with("\xef\xbb\xbf")) {
     position_ = 3;
@@ -34,11 +23,14 @@ ByteReader::ByteReader(std::filesystem::path path)
 }
 
 bool ByteReader::refill() {
-  file_.read(buffer_.data(), static_cast<std::streamsize>(buffer_.size()));
-  filled_ = static_cast<size_t>(file_.gcount());
   position_ = 0;
-  if (file_.bad())
-    throw DataError("reading the file failed", {.file = path_.string(), .line = line_});
+  filled_ = 0;
+  try {
+    filled_ = stream_->read(buffer_);
+  } catch (DataError& error) {
+    error.place().line = line_;
+    throw;
+  }
   return filled_ > 0;
 }
 

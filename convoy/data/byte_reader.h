@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A file as a stream of bytes that knows its offset and line. Reads ahead in pieces, so a file never lies whole in memory
-// and one that shrinks meanwhile only ends early.
+// A file, compressed or not, as a stream of bytes that knows its offset and line. Reads ahead in pieces, so a file never
+// lies whole in memory and one that shrinks meanwhile only ends early.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
-#include <fstream>
+#include <memory>
 #include <string>
 #include <string_view>
+
+#include "convoy/data/byte_stream.h"
 
 namespace convoy::data {
 
@@ -28,14 +30,14 @@ class ByteReader {
   // line is skipped. Returns false when it was longer.
   bool read_line(std::string& line, size_t max_bytes);
   int64_t line() const { return line_; }            // 1-based line of the next byte
-  int64_t offset_bytes() const { return offset_; }  // of the next byte
+  int64_t offset_bytes() const { return offset_; }  // of the next byte, uncompressed
   const std::filesystem::path& path() const { return path_; }
 
  private:
   bool refill();
 
   std::filesystem::path path_;
-  std::ifstream file_;
+  std::unique_ptr<ByteStream> stream_;
   std::string buffer_;
   size_t position_ = 0;
   size_t filled_ = 0;

@@ -38,24 +38,37 @@ class JsonLines : public RowSource {
   explicit JsonLines(const std::filesystem::path& path) : reader_(path) {}
 
   std::optional<Row> next() override {
+    row_is_lost_ = false;
     while (reader_.peek() != ByteReader::kEnd) {
       const ErrorPlace place{.file = reader_.path().string(), .line = reader_.line()};
       text_.clear();
       const bool fits = reader_.read_line(text_, kMaxRowBytes);
       if (fits && text_.find_first_not_of(" \t\r") == std::string::npos) continue;
       const int64_t index = index_++;
+      row_is_lost_ = true;
       if (!fits)
         throw DataError(fmt::format("the line is longer than {} MiB", kMaxRowBytes >> 20), place);
       return Row{parse_json_row(text_, place), place.file, place.line, index};
     }
     return std::nullopt;
   }
-  bool row_is_lost() const override { return true; }
+  int64_t skip(int64_t count) override {
+    int64_t skipped = 0;
+    while (skipped < count && reader_.peek() != ByteReader::kEnd) {
+      text_.clear();
+      const bool fits = reader_.read_line(text_, kMaxRowBytes);
+      skipped += !fits || text_.find_first_not_of(" \t\r") != std::string::npos;
+    }
+    index_ += skipped;
+    return skipped;
+  }
+  bool row_is_lost() const override { return row_is_lost_; }
 
  private:
   ByteReader reader_;
   std::string text_;
   int64_t index_ = 0;
+  bool row_is_lost_ = false;
 };
 
 // Finds the elements of the list one by one; each is parsed alone, so memory holds one row.

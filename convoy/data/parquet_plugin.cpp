@@ -53,4 +53,20 @@ std::string parquet_bytes(const std::vector<TableColumn>& columns) {
   return std::move(*bytes);
 }
 
+std::unique_ptr<ParquetWriter> create_parquet(const ColumnType& columns, ByteSink& sink) {
+  return std::unique_ptr<ParquetWriter>(
+      function_of<CreateParquetFunction>(kCreateParquetSymbol)(columns, sink));
+}
+
+std::unique_ptr<ByteStream> open_compressed(const std::filesystem::path& path,
+                                            Compression compression) {
+  return std::unique_ptr<ByteStream>(
+      function_of<OpenCompressedFunction>(kOpenCompressedSymbol)(path, compression));
+}
+
+std::unique_ptr<Compressor> make_compressor(Compression compression) {
+  return std::unique_ptr<Compressor>(
+      function_of<MakeCompressorFunction>(kMakeCompressorSymbol)(compression));
+}
+
 }  // namespace convoy::data

@@ -6,15 +6,14 @@
 #include <cctype>
 
 #include "convoy/data/byte_reader.h"
+#include "convoy/data/byte_stream.h"
 #include "convoy/data/row_formats.h"
-#include "convoy/io/hub_cache.h"
 
 namespace convoy::data {
 namespace {
 
 constexpr int64_t kListedBadRows = 20;
 constexpr int64_t kToleratedBadRows = 100;
-constexpr const char* kFormats = ".jsonl, .json, .csv, .tsv or .parquet";
 
 bool is_blank(std::string_view text) {
   return text.find_first_not_of(" \t\r\n") == std::string_view::npos;
@@ -69,17 +68,10 @@ std::string lower_suffix(const std::filesystem::path& path) {
   return suffix;
 }
 
-bool is_data_suffix(const std::string& suffix) {
+bool is_row_suffix(const std::string& suffix) {
   constexpr std::array<std::string_view, 6> kSuffixes = {".jsonl", ".ndjson", ".json",
                                                          ".csv",   ".tsv",    ".parquet"};
   return std::find(kSuffixes.begin(), kSuffixes.end(), suffix) != kSuffixes.end();
-}
-
-// "org/name" where there is no folder `org`.
-bool may_be_hub_id(const std::filesystem::path& path) {
-  std::error_code ignored;
-  return path.has_parent_path() && !std::filesystem::exists(path.parent_path(), ignored) &&
-         !is_data_suffix(lower_suffix(path)) && io::looks_like_hub_id(path.string());
 }
 
 }  // namespace
@@ -115,36 +107,43 @@ std::string BadRowList::summary() const {
                      listed.empty() ? "" : listed[0].message);
 }
 
-void require_file(const std::filesystem::path& path) {
-  std::error_code ignored;
-  if (std::filesystem::exists(path, ignored)) return;
-  const std::string name = path.string();
-  if (name.find("://") != std::string::npos)
-    throw DataError(
-        "this is an address, and rows are read from files of this machine",
-        {.file = name, .hint = fmt::format("download it, and name the file: {}", kFormats)});
-  if (may_be_hub_id(path))
-    throw DataError(
-        "there is no such file; it looks like the id of a data set on a hub, and rows are read "
-        "from files of this machine",
-        {.file = name,
-         .hint = fmt::format("download it with `{}`, and name a file of it: {}",
-                             io::download_command("datasets/" + name), kFormats)});
-  throw DataError("cannot read the file: No such file or directory", {.file = name});
+int64_t RowSource::skip(int64_t count) {
+  for (int64_t skipped = 0; skipped < count; ++skipped) {
+    try {
+      if (!next()) return skipped;
+    } catch (const DataError&) {
+      if (!row_is_lost()) throw;
+    }
+  }
+  return count;
+}
+
+bool names_rows(const std::filesystem::path& path) {
+  return is_row_suffix(lower_suffix(without_compression(path)));
+}
+
+std::string known_row_formats() {
+  return ".jsonl, .json, .csv, .tsv (all with .gz, .zst or .bz2 behind it too) or .parquet";
 }
 
 std::unique_ptr<RowSource> open_rows(const std::filesystem::path& path) {
-  require_file(path);
-  const std::string suffix = lower_suffix(path);
+  const Compression compression = compression_of(path);
+  const std::string suffix = lower_suffix(without_compression(path));
   if (suffix == ".jsonl" || suffix == ".ndjson") return open_json_lines(path);
   if (suffix == ".json") return open_json(path);
   if (suffix == ".csv") return open_csv(path, ',');
   if (suffix == ".tsv") return open_csv(path, '\t');
-  if (suffix == ".parquet" || has_parquet_magic(path)) return open_parquet(path);
+  if (suffix == ".parquet" || has_parquet_magic(path)) {
+    if (compression != Compression::None)
+      throw DataError(
+          fmt::format("a Parquet file within {} is not read", compression_name(compression)),
+          {.file = path.string(), .hint = "unpack it: its columns are packed anyhow"});
+    return open_parquet(path);
+  }
   const char byte = first_byte(path);
   if (byte == '{' || byte == '[') return open_json(path);
   throw DataError("neither the file's name nor its content says what it is",
-                  {.file = path.string(), .hint = fmt::format("wanted {}", kFormats)});
+                  {.file = path.string(), .hint = fmt::format("wanted {}", known_row_formats())});
 }
 
 }  // namespace convoy::data

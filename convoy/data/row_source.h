@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Rows of a data file as JSON values, streamed: JSON lines, a JSON list or {"data": [...]}, CSV with a header, Parquet.
-// The format follows the suffix, or the content where the suffix says nothing. One thread per source.
+// Rows of a data file as JSON values, streamed: JSON lines, a JSON list or {"data": [...]}, CSV with a header, Parquet; all
+// but Parquet compressed or not. The format follows the suffix, or the content where the suffix says nothing. One thread
+// per source.
 #pragma once
 
 #include <cstdint>
@@ -55,13 +56,18 @@ class RowSource {
   // The next row; nothing at the end of the file. Throws DataError with file and line; after an error that concerns one
   // row only (`row_is_lost()`), the next call goes on behind it.
   virtual std::optional<Row> next() = 0;
+  // Passes over the next `count` rows without looking into them where the format allows it; unreadable ones count. Returns
+  // how many there were: fewer only at the end. Throws DataError.
+  virtual int64_t skip(int64_t count);
   // Whether the last error of next() cost one row, not the rest of the file.
   virtual bool row_is_lost() const { return false; }
 };
 
-// Throws DataError where there is no such file, and says what the name is where it was not meant as
-// one: the id of a data set on the hub, an address.
-void require_file(const std::filesystem::path& path);
+// Whether the name, without a suffix of compression, ends as one of a known format does.
+bool names_rows(const std::filesystem::path& path);
+
+// The formats and the suffixes of compression, for messages.
+std::string known_row_formats();
 
 // Throws DataError when the file cannot be read or its format is unknown.
 std::unique_ptr<RowSource> open_rows(const std::filesystem::path& path);

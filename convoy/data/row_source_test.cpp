@@ -239,24 +239,6 @@ TEST(RowSource, ReadingGoesOnBehindALostRow) {
   }
 }
 
-TEST(RowSource, WhatIsNoFileIsNamedAsWhatItLooksLike) {
-  const DataError hub = error_of("openai/gsm8k");
-  EXPECT_EQ(hub.place().file, "openai/gsm8k");
-  EXPECT_NE(hub.sentence().find("looks like the id of a data set on a hub"), std::string::npos);
-  EXPECT_NE(hub.sentence().find(
-                "`git lfs install && git clone https://huggingface.co/datasets/openai/gsm8k "
-                "openai/gsm8k`, and name a file of it: .jsonl, .json, .csv, .tsv or .parquet"),
-            std::string::npos)
-      << hub.sentence();
-  EXPECT_NE(error_of("https://example.com/rows.jsonl").sentence().find("this is an address"),
-            std::string::npos);
-  const ScratchFolder folder;
-  for (const std::filesystem::path& file :
-       {std::filesystem::path("openai/rows.jsonl"), folder.path() / "rows",
-        std::filesystem::path("rows.jsonl"), std::filesystem::path("/nowhere/rows")})
-    EXPECT_STREQ(error_of(file).what(), "cannot read the file: No such file or directory") << file;
-}
-
 TEST(Utf8, FindsTheFirstIllFormedSequence) {
   EXPECT_FALSE(find_invalid_utf8("a\xc3\xa9\xe2\x82\xac\xf0\x9f\x99\x82"));
   EXPECT_FALSE(find_invalid_utf8("\xed\x9f\xbf\xee\x80\x80\xf4\x8f\xbf\xbf"));

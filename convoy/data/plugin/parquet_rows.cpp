@@ -5,14 +5,18 @@
 #include <arrow/api.h>
 #include <arrow/io/file.h>
 #include <parquet/arrow/reader.h>
+#include <parquet/file_reader.h>
+#include <parquet/metadata.h>
 #include <parquet/properties.h>
 
+#include <algorithm>
 #include <string>
 #include <type_traits>
 #include <utility>
 
 #include "convoy/data/byte_reader.h"
 #include "convoy/data/parquet_plugin.h"
+#include "convoy/data/plugin/arrow_status.h"
 #include "convoy/data/row_formats.h"
 #include "convoy/data/utf8.h"
 
@@ -124,17 +128,36 @@ class ParquetRows : public RowSource {
 
   std::optional<Row> next() override {
     std::optional<Row> row;
+    row_is_lost_ = false;
     guarded([&] {
       if (!batch_ || at_ == batch_->num_rows()) load_batch();
       if (!batch_) return;
-      row = Row{nlohmann::ordered_json::object(), path_.string(), 0, index_};
+      row_is_lost_ = true;
+      const int64_t at = at_++;
+      row = Row{nlohmann::ordered_json::object(), path_.string(), 0, index_++};
       for (int column = 0; column < batch_->num_columns(); ++column)
-        row->value[batch_->column_name(column)] = to_json(*batch_->column(column), at_, 0);
-      ++at_;
-      ++index_;
+        row->value[batch_->column_name(column)] = to_json(*batch_->column(column), at, 0);
     });
     return row;
   }
+
+  int64_t skip(int64_t count) override {
+    int64_t skipped = 0;
+    guarded([&] {
+      if (!batches_) skipped = skip_groups(count);
+      while (skipped < count) {
+        if (!batch_ || at_ == batch_->num_rows()) load_batch();
+        if (!batch_) break;
+        const int64_t step = std::min(count - skipped, batch_->num_rows() - at_);
+        at_ += step;
+        skipped += step;
+      }
+      index_ += skipped;
+    });
+    return skipped;
+  }
+
+  bool row_is_lost() const override { return row_is_lost_; }
 
  private:
   template <class Action>
@@ -142,8 +165,7 @@ class ParquetRows : public RowSource {
     try {
       action();
     } catch (const DataError& error) {
-      throw DataError(fmt::format("row {}: {}", index_ + 1, error.what()),
-                      {.file = path_.string()});
+      throw DataError(fmt::format("row {}: {}", index_, error.what()), {.file = path_.string()});
     } catch (const std::bad_alloc&) {
       throw DataError("the Parquet file asks for more memory than there is",
                       {.file = path_.string()});
@@ -151,37 +173,56 @@ class ParquetRows : public RowSource {
         const std::exception& error) {  // parquet::ParquetException and what its decoders throw
       // The library's reasons may quote bytes of the file.
       const std::string_view reason = find_invalid_utf8(error.what()) ? "unreadable" : error.what();
-      throw DataError(fmt::format("not a valid Parquet file: {}", reason),
+      throw DataError(fmt::format("not a valid Parquet file: {}{}", reason,
+                                  index_ > 0 ? fmt::format(" (behind row {})", index_) : ""),
                       {.file = path_.string()});
     }
   }
-  void check(const arrow::Status& status) const {
-    if (!status.ok()) throw std::runtime_error(status.message());
-  }
-
   void open() {
     auto file = arrow::io::ReadableFile::Open(path_.string());
     check(file.status());
     parquet::ReaderProperties properties = parquet::default_reader_properties();
     properties.set_page_checksum_verification(true);
+    properties.enable_buffered_stream();  // a group may be larger than the memory
+    properties.set_buffer_size(int64_t{1} << 20);
     parquet::ArrowReaderProperties arrow_properties(false);
     arrow_properties.set_batch_size(kBatchRows);
     parquet::arrow::FileReaderBuilder builder;
     check(builder.Open(*file, properties));
     builder.properties(arrow_properties);
     check(builder.Build(&reader_));
-    auto batches = reader_->GetRecordBatchReader();
-    check(batches.status());
-    batches_ = std::move(*batches);
+  }
+
+  // Whole groups are passed over without a look at their pages.
+  int64_t skip_groups(int64_t count) {
+    const auto metadata = reader_->parquet_reader()->metadata();
+    int64_t skipped = 0;
+    while (first_group_ < metadata->num_row_groups()) {
+      const int64_t rows = metadata->RowGroup(first_group_)->num_rows();
+      if (skipped + rows > count) break;
+      skipped += rows;
+      ++first_group_;
+    }
+    return skipped;
   }
 
   void load_batch() {
     batch_.reset();
+    if (!batches_) open_batches();
     do {
       check(batches_->ReadNext(&batch_));
     } while (batch_ && batch_->num_rows() == 0);
     at_ = 0;
     if (batch_) check(batch_->ValidateFull());
+  }
+
+  void open_batches() {
+    std::vector<int> groups;
+    for (int group = first_group_; group < reader_->num_row_groups(); ++group)
+      groups.push_back(group);
+    auto batches = reader_->GetRecordBatchReader(groups);
+    check(batches.status());
+    batches_ = std::move(*batches);
   }
 
   std::filesystem::path path_;
@@ -190,6 +231,8 @@ class ParquetRows : public RowSource {
   std::shared_ptr<arrow::RecordBatch> batch_;
   int64_t at_ = 0;
   int64_t index_ = 0;
+  int first_group_ = 0;
+  bool row_is_lost_ = false;
 };
 
 }  // namespace

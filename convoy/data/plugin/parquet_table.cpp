@@ -2,21 +2,16 @@
 #include <arrow/api.h>
 #include <arrow/io/memory.h>
 #include <parquet/arrow/writer.h>
-#include <parquet/properties.h>
 
 #include <memory>
-#include <stdexcept>
 #include <type_traits>
 
 #include "convoy/base/error.h"
 #include "convoy/data/parquet_plugin.h"
+#include "convoy/data/plugin/arrow_status.h"
 
 namespace convoy::data {
 namespace {
-
-void check(const arrow::Status& status) {
-  if (!status.ok()) throw std::runtime_error(status.message());
-}
 
 template <class Builder, class T>
 std::shared_ptr<arrow::Array> array_of(const Cells<T>& cells) {
@@ -54,11 +49,9 @@ std::string bytes_of(const std::vector<TableColumn>& columns) {
   check(table->ValidateFull());
   auto stream = arrow::io::BufferOutputStream::Create();
   check(stream.status());
-  parquet::WriterProperties::Builder properties;
-  properties.compression(parquet::Compression::ZSTD)->enable_page_checksum();
   constexpr int64_t kRowsPerGroup = 1 << 18;
   check(parquet::arrow::WriteTable(*table, arrow::default_memory_pool(), *stream, kRowsPerGroup,
-                                   properties.build()));
+                                   parquet_properties()));
   const auto buffer = (*stream)->Finish();
   check(buffer.status());
   return (*buffer)->ToString();
