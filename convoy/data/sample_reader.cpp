@@ -3,6 +3,8 @@
 
 #include <utility>
 
+#include "convoy/data/dataset.h"
+
 namespace convoy::data {
 
 SampleReader::SampleReader(std::filesystem::path path, SchemaConfig config, BadRows bad_rows,
@@ -11,7 +13,7 @@ SampleReader::SampleReader(std::filesystem::path path, SchemaConfig config, BadR
       config_(std::move(config)),
       policy_(bad_rows),
       use_(use),
-      rows_(open_rows(path_)) {}
+      rows_(open_dataset(find_dataset({.name = path_.string()}))) {}
 
 std::optional<Sample> SampleReader::next() {
   while (true) {

@@ -21,6 +21,7 @@ enum class RowUse {
 // One thread.
 class SampleReader {
  public:
+  // `path`: any name of a data set (dataset.h).
   SampleReader(std::filesystem::path path, SchemaConfig config, BadRows bad_rows,
                RowUse use = RowUse::Learn);
 

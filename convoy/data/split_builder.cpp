@@ -9,6 +9,8 @@
 
 #include "convoy/base/hash.h"
 #include "convoy/base/usable_cpus.h"
+#include "convoy/data/byte_stream.h"
+#include "convoy/data/dataset.h"
 #include "convoy/data/encode_file.h"
 #include "convoy/data/sample_reader.h"
 #include "convoy/data/seeded_shuffle.h"
@@ -31,10 +33,15 @@ struct Source {
   std::vector<Part> parts;
   bool by_ratio = false;
   std::string file_hash;
+  std::string suffix;  // says how the bytes are read
 };
 
 bool is_wanted(Part part, Splits wanted) {
   return wanted == Splits::All || (wanted == Splits::Test) == (part == Part::Test);
+}
+
+std::string suffix_of(const Dataset& dataset) {
+  return without_compression(dataset.files[0]).extension().string();
 }
 
 class SplitBuilder {
@@ -44,8 +51,9 @@ class SplitBuilder {
 
   EncodedSplits build() {
     for (Source& source : sources()) {
-      require_file(source.path);
-      source.file_hash = sha256_hex_of_file(source.path);
+      const Dataset dataset = find_dataset({.name = source.path.string()});
+      source.file_hash = dataset_hash(dataset);
+      source.suffix = suffix_of(dataset);
       if (!take_from_cache(source)) encode(source);
     }
     return finish();
@@ -60,13 +68,13 @@ class SplitBuilder {
                         {.key = "data.train_path", .hint = "set data.train_path"});
     if (by_ratio) {
       split_bounds(data.split, 0);
-      return {{data.train_path, {Train, Val, Test}, true, {}}};
+      return {{data.train_path, {Train, Val, Test}, true, {}, {}}};
     }
     std::vector<Source> sources;
     const std::array<std::string, 3> paths = {data.train_path, data.val_path, data.test_path};
     for (const Part part : {Train, Val, Test})
       if (!paths[part].empty() && is_wanted(part, wanted_))
-        sources.push_back({paths[part], {part}, false, {}});
+        sources.push_back({paths[part], {part}, false, {}, {}});
     return sources;
   }
 
@@ -76,7 +84,7 @@ class SplitBuilder {
     nlohmann::json words = {{"format", kFormatVersion},
                             {"version", CONVOY_VERSION},
                             {"file", source.file_hash},
-                            {"suffix", source.path.extension().string()},
+                            {"suffix", source.suffix},
                             {"encoder", inputs_.encoder_hash},
                             {"task", inputs_.task},
                             {"schema", data.schema},

@@ -57,9 +57,10 @@ bool looks_like_hub_id(std::string_view name) {
 }
 
 std::optional<HubSnapshot> find_in_hub_cache(const std::string& hub_id, const std::string& revision,
-                                             const fs::path& cache) {
+                                             const fs::path& cache, HubRepository repository) {
   if (!looks_like_hub_id(hub_id) || !is_safe_revision(revision)) return std::nullopt;
-  std::string folder_name = "models--" + hub_id;
+  std::string folder_name =
+      (repository == HubRepository::Model ? "models--" : "datasets--") + hub_id;
   if (const size_t slash = folder_name.find('/'); slash != std::string::npos)
     folder_name.replace(slash, 1, "--");
   const fs::path repo_folder = cache / folder_name;

@@ -3,7 +3,7 @@
 
 #include <filesystem>
 
-#include "convoy/data/row_source.h"
+#include "convoy/data/dataset.h"
 #include "convoy/io/model_folder.h"
 
 namespace convoy::apps {
@@ -42,14 +42,17 @@ std::vector<DataError> missing_train_inputs(const settings::TrainSettings& train
   if (!train.model.name.empty())
     look(missing, "model.name",
          [&] { io::ModelFolder::open(train.model.name, train.model.revision); });
-  const std::pair<const char*, const std::string*> files[] = {
+  const std::pair<const char*, const std::string*> datasets[] = {
       {"data.train_path", &train.data.train_path},
       {"data.val_path", &train.data.val_path},
-      {"data.test_path", &train.data.test_path},
+      {"data.test_path", &train.data.test_path}};
+  for (const auto& [key, name] : datasets)
+    if (!name->empty()) look(missing, key, [&name = name] { data::find_dataset({.name = *name}); });
+  const std::pair<const char*, const std::string*> paths[] = {
       {"data.template_path", &train.data.template_path},
       {"tuning.lora.adapter", &train.tuning.lora.adapter}};
-  for (const auto& [key, path] : files)
-    if (!path->empty()) look(missing, key, [&path = path] { data::require_file(*path); });
+  for (const auto& [key, path] : paths)
+    if (!path->empty()) look(missing, key, [&path = path] { require_there(*path); });
   return missing;
 }
 
