@@ -29,10 +29,11 @@ struct Step {
   TextRequest request;  // `number` is filled in by who submits it
 };
 
-// A text that a row has.
+// A text that a row has. An Error is kept once it can not pass, or did not within the tries that a text has.
 struct KeptStep {
   std::string key;
   TextResult result;
+  int tries = 1;
 };
 
 struct FinishedRow {
