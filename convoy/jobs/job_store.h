@@ -9,7 +9,7 @@
 // it expires. Every row carries a checksum that is verified when the row is read.
 //
 // Durability. What a call returned survives the kill of every process. It survives a power cut too, but for the last
-// results: those become safe with the call that brings the 10th of them, or with the first writing call 2 s after the oldest,
+// results and notes: those become safe with the call that brings the 10th of them, or with the first writing call 2 s after the oldest,
 // or with sync(). A call with 10 or more results is safe when it returns. Call sync() when idle and before exit.
 // That wait is one sync of the disk (1-10 ms), whatever the call brings: give cheap tasks 100 or more to a call.
 // On network file systems (NFS, SMB, Lustre, FUSE ...) SQLite runs without its write-ahead log: every call is safe when
@@ -75,6 +75,18 @@ struct Receipt {
   int64_t units = 0;
 };
 
+struct NewNote {
+  Lease lease;  // of any range of the task
+  std::string key;
+  std::string payload;
+};
+
+struct HandedIn {
+  // By note: false = the lease was taken over or the task is finished; then it was dropped.
+  std::vector<bool> kept;
+  std::vector<Receipt> receipts;  // by completion
+};
+
 struct RangeFailure {
   Lease lease;
   Failure failure;
@@ -116,6 +128,13 @@ class JobStore {
   // A lease that expired and was not taken over still counts.
   virtual std::vector<Receipt> complete(std::span<const Completion> completions,
                                         const Merge& merge) = 0;
+  // Keeps notes and completes ranges in one transaction, notes first. A key that the task has already keeps its first
+  // payload. A task's notes outlive its leases and are dropped with its result, as its parts are: what they led to is in
+  // the result.
+  virtual HandedIn hand_in(std::span<const NewNote> notes, std::span<const Completion> completions,
+                           const Merge& merge) = 0;
+  // Of these tasks, by task and then in the order in which they were kept.
+  virtual std::vector<Note> notes(std::span<const int64_t> tasks) = 0;
   // The range is open again until it failed `max_attempts` times; then its task is Failed with this failure.
   virtual std::vector<FailOutcome> fail(std::span<const RangeFailure> failures,
                                         int max_attempts) = 0;
@@ -127,12 +146,12 @@ class JobStore {
   virtual std::vector<Part> progress(int64_t task) = 0;  // in order of `first`
   // Open tasks that have all their units: what a runner killed before finish() left.
   virtual std::vector<TaskRecord> unfinished_complete(int64_t group) = 0;
-  // False for a task that has its result already; that one stays. Value and Censored drop the task's parts and leases.
+  // False for a task that has its result already; that one stays. Value and Censored drop the task's parts, notes and leases.
   virtual std::vector<bool> finish(std::span<const Finish> results) = 0;
   // Failed tasks are open again, attempts start anew. Finished units stay, but where the task had them all. Returns how
   // many.
   virtual int64_t reopen_failed(int64_t group) = 0;
-  // Those of these tasks that have a result are open again with all their units. Their results are kept as former ones.
+  // Those of these tasks that have a result are open again with all their units, and without notes. Their results are kept as former ones.
   // Returns how many.
   virtual int64_t redo(std::span<const int64_t> tasks) = 0;
   // Oldest first.

@@ -81,6 +81,13 @@ struct Part {
   std::string payload = {};
 };
 
+// Something that a task has so far, under a name of the caller's.
+struct Note {
+  int64_t task = 0;
+  std::string key = {};
+  std::string payload = {};
+};
+
 struct Failure {
   std::string kind = {};  // stable word: "crash", "timeout", "memory", "lost", "error", ...
   std::string message = {};

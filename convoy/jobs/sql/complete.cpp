@@ -12,8 +12,7 @@
 namespace convoy::jobs {
 namespace {
 
-// Indices of `items` by task number. Tasks are locked in this order everywhere, so that two calls can not wait for
-// each other.
+// Indices of `items` by task number, the order in which tasks are locked.
 template <class Items, class TaskOf>
 std::map<int64_t, std::vector<size_t>> by_task(const Items& items, TaskOf task_of) {
   std::map<int64_t, std::vector<size_t>> groups;
@@ -26,12 +25,33 @@ std::map<int64_t, std::vector<size_t>> by_task(const Items& items, TaskOf task_o
 
 std::vector<Receipt> SqlStore::complete(std::span<const Completion> completions,
                                         const Merge& merge) {
-  return write(static_cast<int64_t>(completions.size()), [&] {
-    std::vector<Receipt> receipts(completions.size());
-    for (const auto& [task, which] :
-         by_task(completions, [](const Completion& item) { return item.lease.task; }))
-      complete_task(task, which, completions, merge, receipts);
-    return receipts;
+  return hand_in({}, completions, merge).receipts;
+}
+
+HandedIn SqlStore::hand_in(std::span<const NewNote> notes, std::span<const Completion> completions,
+                           const Merge& merge) {
+  struct Parts {
+    std::vector<size_t> notes, completions;
+  };
+  return write(static_cast<int64_t>(notes.size() + completions.size()), [&] {
+    HandedIn handed{.kept = std::vector<bool>(notes.size(), false),
+                    .receipts = std::vector<Receipt>(completions.size())};
+    // Tasks are locked in this order everywhere, so that two calls can not wait for each other.
+    std::map<int64_t, Parts> tasks;
+    for (size_t index = 0; index < notes.size(); ++index)
+      tasks[notes[index].lease.task].notes.push_back(index);
+    for (size_t index = 0; index < completions.size(); ++index)
+      tasks[completions[index].lease.task].completions.push_back(index);
+    if (!notes.empty() && !has_notes_table()) {
+      make_notes_table(*session_);
+      has_notes_table_ = true;
+    }
+    for (const auto& [task, parts] : tasks) {
+      if (!parts.notes.empty()) keep_notes(task, parts.notes, notes, handed.kept);
+      if (!parts.completions.empty())
+        complete_task(task, parts.completions, completions, merge, handed.receipts);
+    }
+    return handed;
   });
 }
 
@@ -178,7 +198,10 @@ bool SqlStore::finish_task(TaskRow& task, const Result& result, int64_t finished
     session_->run("UPDATE convoy_ranges SET expires = $2, crc = $3 WHERE number = $1",
                   {range.number, kParked, crc_of(range)});
   }
-  if (!failed) session_->run("DELETE FROM convoy_parts WHERE task = $1", {task.number});
+  if (!failed) {
+    session_->run("DELETE FROM convoy_parts WHERE task = $1", {task.number});
+    drop_notes(task.number);
+  }
   return true;
 }
 
@@ -242,6 +265,7 @@ int64_t SqlStore::redo(std::span<const int64_t> tasks) {
       put_result_aside(number);
       session_->run("DELETE FROM convoy_ranges WHERE task = $1", {number});
       session_->run("DELETE FROM convoy_parts WHERE task = $1", {number});
+      drop_notes(number);
       task->next_unit = task->units_done = 0;
       task->state = TaskState::Open;
       update_task(*task);

@@ -62,13 +62,18 @@ bool is_sound_former(const SqlRow& row) {
   return decodes([&] { decode_former(without_first(row), ""); });
 }
 
-constexpr std::array<RecoveredTable, 6> kTables = {{
+bool is_sound_note(const SqlRow& row) {
+  return decodes([&] { decode_note(row, ""); });
+}
+
+constexpr std::array<RecoveredTable, 7> kTables = {{
     {"convoy_groups", "number, name, workload, version, crc", 5, 1, is_sound_group},
     {"convoy_tasks", CONVOY_TASK_COLUMNS, 11, 1, is_sound_task},
     {"convoy_results", "task, kind, payload, failure, crc", 5, 1, is_sound_result},
     {"convoy_parts", "task, first, count, payload, crc", 5, 2, is_sound_part},
     {"convoy_ranges", CONVOY_RANGE_COLUMNS, 8, 1, is_sound_range},
     {"convoy_former", "number, task, kind, payload, failure, replaced, crc", 7, 1, is_sound_former},
+    {"convoy_notes", "number, task, key, payload, crc", 5, 1, is_sound_note},
 }};
 
 // Units [first, first + count) that are finished, or on lease or given back.
@@ -157,9 +162,12 @@ class Settler {
       session_.run(
           fmt::format("DELETE FROM {} WHERE task NOT IN (SELECT number FROM convoy_tasks)", table),
           {});
-    if (session_.has_table("convoy_former"))
-      session_.run("DELETE FROM convoy_former WHERE task NOT IN (SELECT number FROM convoy_tasks)",
-                   {});
+    for (const char* const table : {"convoy_former", "convoy_notes"})
+      if (session_.has_table(table))
+        session_.run(
+            fmt::format("DELETE FROM {} WHERE task NOT IN (SELECT number FROM convoy_tasks)",
+                        table),
+            {});
     // Lists that were added whole may lack tasks by now.
     session_.run("DELETE FROM convoy_meta WHERE key LIKE 'group_list_%'", {});
   }

@@ -299,6 +299,20 @@ Part decode_part(int64_t task, const SqlRow& row, const std::string& store) {
   return part;
 }
 
+int64_t crc_of(const Note& note) {
+  return Checksum().add(note.task).add(note.key).add(note.payload).value();
+}
+
+Note decode_note(const SqlRow& row, const std::string& store) {
+  Reader reader(row, store, 1);
+  Note note;
+  note.task = reader.integer();
+  note.key = reader.text();
+  note.payload = reader.bytes();
+  reader.verify(crc_of(note), "a note of task", note.task);
+  return note;
+}
+
 template <class Row>
 bool read_result(int64_t task, Reader<Row>& reader, const std::string& store, ResultRow& found) {
   const int64_t kind = reader.integer();

@@ -79,6 +79,10 @@ ResultRow decode_result(int64_t task, const SqlRow& row, const std::string& stor
 // Columns: task, kind, payload, failure, replaced, crc.
 FormerResult decode_former(const SqlRow& row, const std::string& store);
 
+// Columns: number, task, key, payload, crc.
+Note decode_note(const SqlRow& row, const std::string& store);
+int64_t crc_of(const Note& note);
+
 // "created_ms last_run_ms checksum" of the group.
 std::string encode_times(const Group& group);
 // task, kind, payload, failure, crc. The column `failure` of a value is the time when it was finished.

@@ -44,6 +44,18 @@ CREATE TABLE convoy_former(
 CREATE INDEX convoy_former_by_task ON convoy_former(task);
 )sql";
 
+constexpr const char* kNotes = R"sql(
+CREATE TABLE convoy_notes(
+  number @KEY@, task @INT@ NOT NULL, key TEXT NOT NULL, payload @BLOB@ NOT NULL, crc @INT@ NOT NULL,
+  UNIQUE(task, key));
+)sql";
+
+void make_table(SqlSession& session, const char* table, const char* script) {
+  if (session.has_table(table)) return;
+  session.lock_schema();
+  if (!session.has_table(table)) session.run_script(script);
+}
+
 constexpr std::array<const char*, 1> kSteps = {kVersion1};
 
 int64_t stored_version(SqlSession& session) {
@@ -72,11 +84,9 @@ void refuse_newer(const SqlSession& session, int64_t found, int64_t wanted) {
 
 std::span<const char* const> schema_steps() { return kSteps; }
 
-void make_former_table(SqlSession& session) {
-  if (session.has_table("convoy_former")) return;
-  session.lock_schema();
-  if (!session.has_table("convoy_former")) session.run_script(kFormer);
-}
+void make_former_table(SqlSession& session) { make_table(session, "convoy_former", kFormer); }
+
+void make_notes_table(SqlSession& session) { make_table(session, "convoy_notes", kNotes); }
 
 void prepare_schema(SqlSession& session, Access access, std::span<const char* const> steps) {
   const int64_t wanted = static_cast<int64_t>(steps.size());

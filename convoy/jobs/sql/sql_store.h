@@ -32,6 +32,9 @@ class SqlStore : public JobStore {
   std::vector<bool> renew(std::span<Lease> leases, std::chrono::milliseconds lease) override;
   std::vector<Receipt> complete(std::span<const Completion> completions,
                                 const Merge& merge) override;
+  HandedIn hand_in(std::span<const NewNote> notes, std::span<const Completion> completions,
+                   const Merge& merge) override;
+  std::vector<Note> notes(std::span<const int64_t> tasks) override;
   std::vector<FailOutcome> fail(std::span<const RangeFailure> failures, int max_attempts) override;
   int64_t release(const std::string& worker) override;
   std::vector<Lease> leases(int64_t group) override;
@@ -114,12 +117,18 @@ class SqlStore : public JobStore {
                      std::vector<Receipt>& receipts);
   void add_part(const TaskRow& task, Part part, const Merge& merge);
 
+  bool has_notes_table();
+  void keep_notes(int64_t task, std::span<const size_t> which, std::span<const NewNote> notes,
+                  std::vector<bool>& kept);
+  void drop_notes(int64_t task);
+
   std::unique_ptr<SqlSession> session_;
   std::chrono::milliseconds busy_limit_;
   std::function<bool(std::chrono::milliseconds)> keep_waiting_;
   std::optional<int64_t> now_ms_;
-  std::map<int64_t, Group> groups_;  // those seen; they never change
-  int64_t results_at_risk_ = 0;      // committed, yet lost by a power cut
+  std::optional<bool> has_notes_table_;  // asked once in a transaction; true for ever
+  std::map<int64_t, Group> groups_;      // those seen; they never change
+  int64_t results_at_risk_ = 0;          // committed, yet lost by a power cut
   std::chrono::steady_clock::time_point oldest_at_risk_{};
 };
 

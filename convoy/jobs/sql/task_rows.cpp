@@ -199,6 +199,11 @@ void SqlStore::verify_all() {
   const std::vector<SqlRow> tasks =
       read([&] { return session_->run("SELECT DISTINCT task FROM convoy_parts", {}); });
   for (const SqlRow& row : tasks) progress(integer_at(row, 0, session_->name()));
+  const std::vector<SqlRow> noted = read([&] {
+    if (!has_notes_table()) return std::vector<SqlRow>();
+    return session_->run("SELECT number, task, key, payload, crc FROM convoy_notes", {});
+  });
+  for (const SqlRow& row : noted) decode_note(row, session_->name());
 }
 
 }  // namespace convoy::jobs

@@ -14,14 +14,17 @@ auto SqlStore::attempt(Begin kind, Body&& body) {
     try {
       session_->begin(kind);
       now_ms_.reset();
+      if (has_notes_table_ == false) has_notes_table_.reset();
       auto result = body();
       session_->commit();
       return result;
     } catch (const RetryTransaction& error) {
       session_->rollback();
+      has_notes_table_.reset();  // this transaction may have made it
       wait_or_give_up(error, deadline);
     } catch (...) {
       session_->rollback();
+      has_notes_table_.reset();
       throw;
     }
   }

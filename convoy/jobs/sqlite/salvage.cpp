@@ -138,6 +138,7 @@ void copy_rows(SqliteSession& source, SqliteSession& target, Recovery& recovery)
   for (const RecoveredTable& table : recovered_tables()) {
     if (!source.has_table(std::string(table.name))) continue;
     if (table.name == "convoy_former") make_former_table(target);
+    if (table.name == "convoy_notes") make_notes_table(target);
     const std::string insert = insert_statement(table) + " ON CONFLICT DO NOTHING";
     for_each_readable_row(source, table, [&](const SqlRow& row) {
       if (table.is_sound(row))
