@@ -17,10 +17,10 @@
 namespace convoy::process {
 
 struct InputRow {
-  int64_t index = 0;                      // place among the rows of the output, from 0
-  int64_t source_index = 0;               // place in the whole data set, from 0
-  std::string hash = {};                  // SHA-256 of `value` as canonical JSON, hexadecimal
-  nlohmann::ordered_json value = {};      // the row as it was read
+  int64_t index = 0;                  // place among the rows of the output, from 0
+  int64_t source_index = 0;           // place in the whole data set, from 0
+  std::string hash = {};              // SHA-256 of `value` as canonical JSON, hexadecimal
+  nlohmann::ordered_json value = {};  // the row as it was read
 };
 
 // One text that a row needs. `key` names it within the row and the configuration: "generate/0", "evaluate/0/1".
@@ -43,7 +43,7 @@ struct FinishedRow {
 };
 
 struct NextSteps {
-  std::vector<Step> steps = {};  // all that can be asked for now and are not kept yet
+  std::vector<Step> steps = {};              // all that can be asked for now and are not kept yet
   std::optional<FinishedRow> finished = {};  // then there are no steps
 };
 

@@ -1,0 +1,342 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/process/row_worker.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <deque>
+#include <map>
+#include <thread>
+#include <unordered_map>
+
+#include "convoy/base/error.h"
+#include "convoy/process/finished_rows.h"
+#include "convoy/process/ledger_record.h"
+#include "convoy/process/segment.h"
+
+namespace convoy::process {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using jobs::Lease;
+
+constexpr size_t kMostUnkept = 256;
+constexpr std::chrono::milliseconds kIdle{50};
+constexpr std::chrono::seconds kTellEvery{1};
+// Rows that went down with two workers run alone: the third shows which of them it is.
+constexpr int kSuspectAttempt = 3;
+
+std::string segment_name(std::string worker) {
+  for (char& letter : worker) {
+    const bool plain = (letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z') ||
+                       (letter >= '0' && letter <= '9') || letter == '.' || letter == '-';
+    if (!plain) letter = '_';
+  }
+  return worker + ".seg";
+}
+
+struct HeldRow {
+  Lease lease;
+  InputRow input;
+  std::vector<KeptStep> kept;
+  std::map<std::string, int64_t> requests;  // in the engine, by step
+  std::map<std::string, int> failed_tries;  // by step
+  std::map<std::string, int> lost_texts;    // by step
+  RowCost cost;
+  bool finished = false;  // handed in with the next keep
+};
+
+class Worker {
+ public:
+  Worker(const RowWorkerOptions& options, const RowRun& run, const RowProgram& program,
+         TextEngine& engine, jobs::JobStore& store)
+      : options_(options),
+        run_(run),
+        program_(program),
+        engine_(engine),
+        store_(store),
+        writer_(run.folder, segment_name(options.name)),
+        reader_(run.folder) {}
+
+  RowWorkerFigures run() {
+    while (!stopping()) {
+      // First, so that no lease that is about to expire is taken from oneself.
+      renew();
+      claim();
+      if (rows_.empty()) {
+        if (all_finished()) break;
+        std::this_thread::sleep_for(kIdle);
+      } else {
+        for (TextResult& result : engine_.step()) take(std::move(result));
+        start_suspect();
+        if (keep_is_due()) keep();
+      }
+      tell();
+    }
+    keep();
+    give_back();
+    return figures_;
+  }
+
+ private:
+  struct Request {
+    int64_t task = 0;
+    std::string key;
+  };
+
+  bool stopping() const { return options_.stop_wanted && options_.stop_wanted(); }
+
+  bool all_finished() { return store_.count_open(run_.group, 1) == 0; }
+
+  int64_t num_held() const { return static_cast<int64_t>(rows_.size()); }
+
+  // How many more rows this worker takes now. No more than its share of what is open, so that the last rows do not all
+  // wait for one worker.
+  int64_t wanted_rows() {
+    const int64_t free = options_.rows_in_flight - num_held();
+    if (free <= 0 || !suspects_.empty() || rows_.contains(alone_)) return 0;
+    const int64_t at_work = options_.rows_in_flight * options_.num_workers;
+    const int64_t least = std::max<int64_t>(1, options_.rows_in_flight / 8);
+    if (free < least && num_open_ > 2 * at_work) return 0;
+    num_open_ = store_.count_open(run_.group, 2 * at_work + 1);
+    const int64_t share = (num_open_ + options_.num_workers - 1) / options_.num_workers;
+    return std::min(free, std::max(share - num_held(), int64_t{num_held() == 0 ? 1 : 0}));
+  }
+
+  void claim() {
+    if (Clock::now() < next_claim_) return;
+    const int64_t wanted = wanted_rows();
+    if (wanted <= 0) return;
+    const std::vector<Lease> leases = store_.claim({.group = run_.group,
+                                                    .worker = options_.name,
+                                                    .max_ranges = wanted,
+                                                    .lease = options_.lease});
+    if (static_cast<int64_t>(leases.size()) < wanted) next_claim_ = Clock::now() + kIdle;
+    if (leases.empty()) return;
+    std::vector<int64_t> tasks;
+    for (const Lease& lease : leases) {
+      give_up(lease.task);
+      HeldRow& row = rows_[lease.task];
+      row.lease = lease;
+      row.input = read_input(reader_, lease.parameters);
+      tasks.push_back(lease.task);
+    }
+    for (const jobs::Note& note : store_.notes(tasks)) read_back(rows_.at(note.task), note);
+    for (const Lease& lease : leases) {
+      if (lease.attempt >= kSuspectAttempt)
+        suspects_.push_back(lease.task);
+      else
+        advance(rows_.at(lease.task));
+    }
+  }
+
+  void start_suspect() {
+    while (!suspects_.empty() && num_held() == static_cast<int64_t>(suspects_.size())) {
+      alone_ = suspects_.front();
+      suspects_.pop_front();
+      advance(rows_.at(alone_));
+    }
+  }
+
+  void read_back(HeldRow& row, const jobs::Note& note) {
+    try {
+      KeptStep step =
+          decode_text(row.input.index, reader_.read(decode_place(note.payload), RecordKind::Text));
+      if (has(row, step.key)) return;
+      ++figures_.texts_read_back;
+      add_text(row, std::move(step));
+    } catch (const DataError&) {
+      // What can not be read is made again, under another name: that of this note is taken.
+      ++row.lost_texts[note.key.substr(0, note.key.find_first_of("!~"))];
+      ++figures_.texts_lost;
+    }
+  }
+
+  static bool has(const HeldRow& row, const std::string& key) {
+    return std::any_of(row.kept.begin(), row.kept.end(),
+                       [&](const KeptStep& step) { return step.key == key; });
+  }
+
+  bool is_final(const KeptStep& step) const {
+    return step.result.finish != TextFinish::Error || !step.result.error_may_pass ||
+           step.tries >= options_.max_tries;
+  }
+
+  void add_text(HeldRow& row, KeptStep step) {
+    ++row.cost.texts;
+    row.cost.prompt_tokens += step.result.prompt_tokens;
+    row.cost.new_tokens += step.result.new_tokens;
+    if (is_final(step))
+      row.kept.push_back(std::move(step));
+    else
+      row.failed_tries[step.key] = std::max(row.failed_tries[step.key], step.tries);
+  }
+
+  void take(TextResult result) {
+    const auto request = requests_.find(result.number);
+    // Its row ended with another text of the same step.
+    if (request == requests_.end()) return;
+    const Request which = std::move(request->second);
+    requests_.erase(request);
+    HeldRow& row = rows_.at(which.task);
+    row.requests.erase(which.key);
+    KeptStep step{.key = which.key, .result = std::move(result)};
+    step.tries = row.failed_tries[step.key] + 1;
+    ++figures_.texts;
+    figures_.prompt_tokens += step.result.prompt_tokens;
+    figures_.new_tokens += step.result.new_tokens;
+    note(row, step);
+    add_text(row, std::move(step));
+    advance(row);
+  }
+
+  void note(const HeldRow& row, const KeptStep& step) {
+    std::string key = step.key;
+    if (!is_final(step)) key += fmt::format("!{}", step.tries);
+    const auto lost = row.lost_texts.find(step.key);
+    if (lost != row.lost_texts.end()) key += fmt::format("~{}", lost->second);
+    const SegmentPlace place = writer_.append(RecordKind::Text, encode_text(row.input.index, step));
+    notes_.push_back({.lease = row.lease, .key = std::move(key), .payload = encode_place(place)});
+  }
+
+  // Everything that the row can have now is asked for, or it is finished.
+  void advance(HeldRow& row) {
+    NextSteps next = program_.next(row.input, row.kept);
+    if (next.finished) {
+      finish(row, std::move(*next.finished));
+      return;
+    }
+    for (Step& step : next.steps) {
+      if (row.requests.contains(step.key)) continue;
+      step.request.number = ++last_number_;
+      row.requests[step.key] = last_number_;
+      requests_[last_number_] = {row.lease.task, step.key};
+      engine_.submit(std::move(step.request));
+    }
+    CONVOY_INVARIANT(!row.requests.empty(), "row {} is not finished and asks for nothing",
+                     row.input.index);
+  }
+
+  void finish(HeldRow& row, FinishedRow finished) {
+    drop_requests(row);
+    const StoredRow stored{.index = row.input.index,
+                           .source_index = row.input.source_index,
+                           .hash = row.input.hash,
+                           .row = std::move(finished),
+                           .cost = row.cost};
+    const SegmentPlace place = writer_.append(RecordKind::Row, encode_row(stored));
+    completions_.push_back({.lease = row.lease,
+                            .payload = {},
+                            .result = jobs::Result{.payload = encode_result(stored, place)}});
+    row.finished = true;
+  }
+
+  bool keep_is_due() {
+    const auto now = Clock::now();
+    const size_t unkept = notes_.size() + completions_.size();
+    if (unkept == 0) last_keep_ = now;
+    return unkept >= kMostUnkept || (unkept > 0 && now - last_keep_ >= options_.keep_within) ||
+           (unkept > 0 && engine_.unfinished() == 0);
+  }
+
+  void keep() {
+    last_keep_ = Clock::now();
+    if (notes_.empty() && completions_.empty()) return;
+    // The texts of a finished row are in its record.
+    std::erase_if(notes_, [&](const jobs::NewNote& one) {
+      return !held(one.lease) || rows_.at(one.lease.task).finished;
+    });
+    writer_.sync_if_due();
+    const jobs::HandedIn handed = store_.hand_in(notes_, completions_, {});
+    for (size_t index = 0; index < completions_.size(); ++index) {
+      ++(handed.receipts[index].counted ? figures_.rows : figures_.rows_given_up);
+      if (held(completions_[index].lease)) rows_.erase(completions_[index].lease.task);
+    }
+    const std::vector<jobs::NewNote> kept = std::exchange(notes_, {});
+    completions_.clear();
+    for (size_t index = 0; index < kept.size(); ++index)
+      if (!handed.kept[index] && held(kept[index].lease)) give_up(kept[index].lease.task);
+  }
+
+  bool held(const Lease& lease) const {
+    const auto row = rows_.find(lease.task);
+    return row != rows_.end() && row->second.lease.number == lease.number;
+  }
+
+  void renew() {
+    if (rows_.empty() || Clock::now() < next_renew_) return;
+    next_renew_ = Clock::now() + options_.lease / 4;
+    std::vector<Lease> leases;
+    for (const auto& [task, row] : rows_) leases.push_back(row.lease);
+    const std::vector<bool> renewed = store_.renew(leases, options_.lease);
+    for (size_t index = 0; index < leases.size(); ++index)
+      if (!renewed[index]) give_up(leases[index].task);
+  }
+
+  // Somebody else has the row. What is written of it is not counted.
+  void give_up(int64_t task) {
+    const auto row = rows_.find(task);
+    if (row == rows_.end()) return;
+    drop_requests(row->second);
+    std::erase(suspects_, task);
+    rows_.erase(row);
+    ++figures_.rows_given_up;
+  }
+
+  void drop_requests(HeldRow& row) {
+    for (const auto& [key, number] : row.requests) {
+      engine_.cancel(number);
+      requests_.erase(number);
+    }
+    row.requests.clear();
+  }
+
+  void give_back() {
+    for (auto& [task, row] : rows_) drop_requests(row);
+    rows_.clear();
+    writer_.sync();
+    store_.release(options_.name);
+    store_.sync();
+    next_tell_ = {};
+    tell();
+  }
+
+  void tell() {
+    if (!options_.tell || Clock::now() < next_tell_) return;
+    next_tell_ = Clock::now() + kTellEvery;
+    figures_.rows_held = num_held();
+    options_.tell(figures_, engine_.figures());
+  }
+
+  const RowWorkerOptions& options_;
+  const RowRun& run_;
+  const RowProgram& program_;
+  TextEngine& engine_;
+  jobs::JobStore& store_;
+  SegmentWriter writer_;
+  SegmentReader reader_;
+  std::unordered_map<int64_t, HeldRow> rows_;      // by task
+  std::unordered_map<int64_t, Request> requests_;  // by number
+  std::deque<int64_t> suspects_;                   // held, and not begun
+  std::vector<jobs::NewNote> notes_;               // written, not in the store
+  std::vector<jobs::Completion> completions_;      // the same
+  RowWorkerFigures figures_;
+  int64_t alone_ = 0;  // the last suspect that was begun
+  int64_t last_number_ = 0;
+  int64_t num_open_ = 0;  // when last asked
+  Clock::time_point last_keep_ = Clock::now();
+  Clock::time_point next_claim_, next_renew_, next_tell_;
+};
+
+}  // namespace
+
+RowWorkerFigures run_row_worker(const RowWorkerOptions& options, const RowRun& run,
+                                const RowProgram& program, TextEngine& engine,
+                                jobs::JobStore& store) {
+  CONVOY_CHECK(options.rows_in_flight > 0 && options.num_workers > 0, ConfigError,
+               "a worker needs a row at least, found {} rows of {} workers", options.rows_in_flight,
+               options.num_workers);
+  return Worker(options, run, program, engine, store).run();
+}
+
+}  // namespace convoy::process
