@@ -4,7 +4,10 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
+#include <string>
 #include <string_view>
+#include <vector>
 
 namespace convoy::answers {
 
@@ -21,5 +24,10 @@ struct CheckLimits {
 // Math-Verify is: what the reference leaves open the prediction may say, not the other way round.
 Verdict check_answer(std::string_view gold, std::string_view prediction,
                      const CheckLimits& limits = {});
+
+// For votes: of every answer the number of its class, from 0 in the order in which classes appear; answers that mean the
+// same, in whatever form, share one. -1: an empty answer, which votes for nothing. Bare answers, as extract_answer() gives.
+std::vector<int> equivalence_classes(std::span<const std::string> answers,
+                                     const CheckLimits& limits = {});
 
 }  // namespace convoy::answers

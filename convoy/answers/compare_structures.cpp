@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <optional>
+
+#include "convoy/answers/comparer.h"
+#include "convoy/answers/matrix.h"
+#include "convoy/answers/real_set.h"
+
+namespace convoy::answers {
+namespace {
+
+bool is_finite(const Node& node) { return node.kind == Kind::List || node.kind == Kind::Set; }
+
+bool is_pair(const Node& node) { return node.kind == Kind::Tuple && node.children.size() == 2; }
+
+// (a, b), which is a point as well as an interval; [a, b) can be no point.
+bool may_be_point(const Node& node) {
+  return node.kind == Kind::Tuple &&
+         (node.children.size() != 2 || (node.open == '(' && node.close == ')'));
+}
+
+bool all_inequalities(const std::vector<Node>& nodes) {
+  return std::all_of(nodes.begin(), nodes.end(), [](const Node& node) {
+    return node.kind == Kind::Relation && !is_equation(node);
+  });
+}
+
+// "x < 1 or x > 2", "x > 1 and x < 2": the word between them is lost, so both are offered.
+std::optional<RealSet> joined_solutions(const Node& list, bool as_union, Steps& steps) {
+  std::optional<RealSet> all;
+  for (const Node& node : list.children) {
+    std::optional<RealSet> part = solution_set(node, steps);
+    if (!part) return std::nullopt;
+    if (!all) {
+      all = std::move(part);
+    } else {
+      all = as_union ? united(*all, *part) : intersected(*all, *part);
+    }
+  }
+  return all;
+}
+
+// Of x = 1, y = 2 the values in their order.
+std::vector<Node> assigned_values(const std::vector<Node>& nodes) {
+  std::vector<Node> values;
+  for (const Node& node : nodes)
+    values.push_back(is_assignment(node) ? node.children.back() : node);
+  return values;
+}
+
+bool all_assignments(const Node& node) {
+  return node.kind == Kind::List &&
+         std::all_of(node.children.begin(), node.children.end(), is_assignment);
+}
+
+}  // namespace
+
+Verdict Comparer::ordered(const std::vector<Node>& gold, const std::vector<Node>& prediction) {
+  if (gold.size() != prediction.size()) return Verdict::No;
+  Verdict all = Verdict::Yes;
+  for (size_t index = 0; index < gold.size() && all != Verdict::No; ++index)
+    all = both(all, equal(gold[index], prediction[index]));
+  return all;
+}
+
+// As sets: each of either side is among the others.
+Verdict Comparer::unordered(const std::vector<Node>& gold, const std::vector<Node>& prediction) {
+  std::vector<bool> used(prediction.size(), false);
+  Verdict all = Verdict::Yes;
+  for (const Node& wanted : gold) {
+    Verdict best = Verdict::No;
+    for (size_t index = 0; index < prediction.size() && best != Verdict::Yes; ++index) {
+      const Verdict verdict = equal(wanted, prediction[index]);
+      if (verdict == Verdict::Yes) used[index] = true;
+      if (verdict != Verdict::No) best = verdict;
+      if (steps_.spent()) return Verdict::Unknown;
+    }
+    all = both(all, best);
+    if (all == Verdict::No) return all;
+  }
+  for (size_t index = 0; index < prediction.size() && all == Verdict::Yes; ++index) {
+    if (used[index]) continue;
+    Verdict best = Verdict::No;
+    for (const Node& wanted : gold) best = either(best, equal(wanted, prediction[index]));
+    all = both(all, best);
+  }
+  return all;
+}
+
+Verdict Comparer::tuples(const Node& gold, const Node& prediction) {
+  if (is_pair(gold) && is_pair(prediction) &&
+      (gold.open != prediction.open || gold.close != prediction.close)) {
+    const std::optional<RealSet> wanted = real_set(gold, steps_);
+    const std::optional<RealSet> found = real_set(prediction, steps_);
+    return wanted && found && same(*wanted, *found) == Same::Yes ? Verdict::Yes : Verdict::No;
+  }
+  return ordered(gold.children, prediction.children);
+}
+
+Verdict Comparer::collections(const Node& gold, const Node& prediction) {
+  if (gold.kind == Kind::Tuple && prediction.kind == Kind::Tuple) return tuples(gold, prediction);
+  if (gold.kind == Kind::List && gold.children.size() > 1 && all_inequalities(gold.children) &&
+      !is_finite(prediction)) {
+    const std::optional<RealSet> found = real_set(prediction, steps_);
+    for (const bool as_union : {true, false}) {
+      const std::optional<RealSet> wanted = joined_solutions(gold, as_union, steps_);
+      if (wanted && found && same(*wanted, *found) == Same::Yes) return Verdict::Yes;
+    }
+    return Verdict::No;
+  }
+  if (is_finite(gold) && is_finite(prediction)) {
+    const Verdict verdict = unordered(gold.children, prediction.children);
+    const bool one_names = all_assignments(gold) != all_assignments(prediction);
+    if (!one_names || gold.children.size() != prediction.children.size()) return verdict;
+    return either(verdict,
+                  unordered(assigned_values(gold.children), assigned_values(prediction.children)));
+  }
+  if (may_be_point(gold) && is_finite(prediction))
+    return ordered(gold.children, assigned_values(prediction.children));
+  if (is_finite(gold) && may_be_point(prediction)) {
+    if (all_assignments(gold)) return ordered(assigned_values(gold.children), prediction.children);
+    const Verdict verdict = unordered(gold.children, prediction.children);
+    if (verdict == Verdict::Yes) return verdict;
+  }
+  // One element is the set of it; a set of one interval is the interval.
+  if (is_finite(gold) && gold.children.size() == 1) return equal(gold.children[0], prediction);
+  if (is_finite(prediction) && prediction.children.size() == 1)
+    return equal(gold, prediction.children[0]);
+  if (gold.kind == Kind::NamedSet && prediction.kind == Kind::NamedSet)
+    return gold.name == prediction.name ? Verdict::Yes : Verdict::No;
+  const std::optional<RealSet> wanted = real_set(gold, steps_);
+  const std::optional<RealSet> found = real_set(prediction, steps_);
+  if (wanted && found) {
+    const Same verdict = same(*wanted, *found);
+    return verdict == Same::Yes  ? Verdict::Yes
+           : verdict == Same::No ? Verdict::No
+                                 : Verdict::Unknown;
+  }
+  if (gold.kind == prediction.kind && gold.kind != Kind::Builder && gold.name == prediction.name)
+    return gold.kind == Kind::Difference ? ordered(gold.children, prediction.children)
+                                         : unordered(gold.children, prediction.children);
+  return wanted.has_value() != found.has_value() && (is_finite(gold) || is_finite(prediction))
+             ? Verdict::No
+             : Verdict::Unknown;
+}
+
+Verdict Comparer::matrices(const Node& gold, const Node& prediction) {
+  std::optional<Node> wanted = matrix_value(gold, steps_);
+  std::optional<Node> found = matrix_value(prediction, steps_);
+  if (!wanted && !found) return Verdict::Unknown;
+  // A vector is written as a matrix of one column or row, or as a tuple.
+  if (!wanted || !found) {
+    const Node& vector = wanted ? *wanted : *found;
+    const Node& other = wanted ? prediction : gold;
+    const bool flat = vector.columns == 1 || vector.columns == vector.children.size();
+    if (vector.children.size() == 1) {
+      return wanted ? equal(vector.children[0], prediction) : equal(gold, vector.children[0]);
+    }
+    if (!flat || !may_be_point(other)) return Verdict::No;
+    return wanted ? ordered(vector.children, other.children)
+                  : ordered(other.children, vector.children);
+  }
+  if (wanted->columns != found->columns) {
+    const bool vectors = (wanted->columns == 1 || wanted->columns == wanted->children.size()) &&
+                         (found->columns == 1 || found->columns == found->children.size());
+    if (!vectors) return Verdict::No;
+  }
+  return ordered(wanted->children, found->children);
+}
+
+Verdict Comparer::equal(const Node& gold, const Node& prediction) {
+  if (!steps_.take()) return Verdict::Unknown;
+  const bool gold_relates = gold.kind == Kind::Relation;
+  const bool prediction_relates = prediction.kind == Kind::Relation;
+  if (is_equation(prediction) && !gold_relates && !all_assignments(gold))
+    return equal(gold, prediction.children.back());
+  if (is_assignment(gold) && !prediction_relates) return equal(gold.children.back(), prediction);
+  // x in (1, 2) is as good as (1, 2).
+  if (gold_relates && !is_equation(gold) && is_equation(prediction) &&
+      is_collection(prediction.children.back()))
+    return equal(gold, prediction.children.back());
+  if (gold_relates && prediction_relates) return relations(gold, prediction);
+  if (gold_relates && !is_equation(gold) && is_collection(prediction)) {
+    if (prediction.kind == Kind::List && all_inequalities(prediction.children)) {
+      const std::optional<RealSet> wanted = solution_set(gold, steps_);
+      for (const bool as_union : {false, true}) {
+        const std::optional<RealSet> found = joined_solutions(prediction, as_union, steps_);
+        if (wanted && found && same(*wanted, *found) == Same::Yes) return Verdict::Yes;
+      }
+      return Verdict::No;
+    }
+    return relation_with_set(gold, prediction);
+  }
+  if (gold_relates || prediction_relates) {
+    if (gold.kind == Kind::List && gold.children.size() > 1 && all_inequalities(gold.children)) {
+      const std::optional<RealSet> found = solution_set(prediction, steps_);
+      for (const bool as_union : {false, true}) {
+        const std::optional<RealSet> wanted = joined_solutions(gold, as_union, steps_);
+        if (wanted && found && same(*wanted, *found) == Same::Yes) return Verdict::Yes;
+      }
+    }
+    return Verdict::No;
+  }
+  if (holds_matrix(gold) || holds_matrix(prediction)) {
+    if (is_finite(gold) && is_finite(prediction)) return collections(gold, prediction);
+    return matrices(gold, prediction);
+  }
+  if (is_collection(gold) || is_collection(prediction)) return collections(gold, prediction);
+  return scalars(gold, prediction);
+}
+
+}  // namespace convoy::answers

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/answers/equivalence.h"
+
+#include <algorithm>
+#include <optional>
+#include <set>
+
+#include "convoy/answers/choice.h"
+#include "convoy/answers/comparer.h"
+#include "convoy/answers/evaluate.h"
+#include "convoy/answers/extraction.h"
+#include "convoy/answers/letters.h"
+#include "convoy/answers/parser.h"
+#include "convoy/answers/phrases.h"
+#include "convoy/answers/tokens.h"
+
+namespace convoy::answers {
+namespace {
+
+constexpr size_t kMostTokens = 2000;  // a longer answer is compared as it stands
+constexpr size_t kShortPhrase = 4;    // words: a name or a verdict, not a proof
+
+// An answer in every way in which it can be read, the likeliest first.
+struct Reading {
+  std::vector<Token> tokens;
+  std::optional<std::string> phrase;
+  std::vector<Node> nodes;
+};
+
+void add_readings(std::string_view text, const Spelling& spelling, std::vector<Node>& nodes,
+                  Steps& steps) {
+  const Tokens tokens = tokenize(text, spelling, steps);
+  Parsed parsed = parse_answer(tokens.list, false, steps);
+  if (parsed.node) nodes.push_back(std::move(*parsed.node));
+  if (parsed.divides_product) {
+    parsed = parse_answer(tokens.list, true, steps);
+    if (parsed.node) nodes.push_back(std::move(*parsed.node));
+  }
+}
+
+// "25m^2", which is as often an area as a product.
+bool ends_in_loose_unit(const std::vector<Token>& tokens) {
+  return tokens.size() >= 2 && tokens[0].type == TokenType::Number &&
+         tokens[1].type == TokenType::Letter && unit_named(tokens[1].text) &&
+         std::all_of(tokens.begin() + 2, tokens.end(), [](const Token& token) {
+           return token.text == "^" || token.text == "2" || token.text == "3" ||
+                  token.text == "^2" || token.text == "^3" || token.text == "{" ||
+                  token.text == "}";
+         });
+}
+
+Reading read(std::string_view text, Steps& steps) {
+  Reading reading;
+  Tokens tokens = tokenize(text, {}, steps);
+  reading.tokens = std::move(tokens.list);
+  if (reading.tokens.size() > kMostTokens) return reading;
+  reading.phrase = phrase_of(reading.tokens);
+  if (reading.phrase)
+    if (std::optional<Node> node = phrase_node(*reading.phrase)) reading.nodes.push_back(*node);
+  add_readings(text, {}, reading.nodes, steps);
+  if (tokens.has_grouping_comma)
+    add_readings(text, {.commas_group_digits = false}, reading.nodes, steps);
+  if (tokens.may_have_comma_point)
+    add_readings(text, {.comma_is_point = true}, reading.nodes, steps);
+  if (ends_in_loose_unit(reading.tokens)) {
+    std::vector<Token> upright = reading.tokens;
+    for (Token& token : upright)
+      if (token.type == TokenType::Letter) token.from_text = true;
+    if (Parsed parsed = parse_answer(std::move(upright), false, steps); parsed.node)
+      reading.nodes.push_back(std::move(*parsed.node));
+  }
+  return reading;
+}
+
+Node lowered_symbols(Node node) {
+  if (node.kind == Kind::Symbol) node.name = lowered(node.name);
+  for (Node& child : node.children) child = lowered_symbols(std::move(child));
+  return node;
+}
+
+// x and X are one symbol where nothing in either answer sets them apart.
+bool may_ignore_case(const Node& a, const Node& b) {
+  std::set<std::string> symbols;
+  collect_symbols(a, symbols);
+  collect_symbols(b, symbols);
+  std::set<std::string> in_one;
+  collect_symbols(a, in_one);
+  const auto collides = [](const std::set<std::string>& names) {
+    std::set<std::string> low;
+    for (const std::string& name : names)
+      if (!low.insert(lowered(name)).second) return true;
+    return false;
+  };
+  std::set<std::string> in_other;
+  collect_symbols(b, in_other);
+  return collides(symbols) && !collides(in_one) && !collides(in_other);
+}
+
+Verdict compare_nodes(const Node& gold, const Node& prediction, const CheckLimits& limits,
+                      Steps& steps) {
+  const Verdict verdict = Comparer(limits, steps).equal(gold, prediction);
+  if (verdict == Verdict::Yes || !may_ignore_case(gold, prediction)) return verdict;
+  return either(verdict,
+                Comparer(limits, steps).equal(lowered_symbols(gold), lowered_symbols(prediction)));
+}
+
+Verdict compare_phrases(const Reading& gold, const Reading& prediction) {
+  const auto is_short = [](const Reading& side) {
+    return side.phrase && words_in(*side.phrase) <= kShortPhrase;
+  };
+  if (gold.phrase && prediction.phrase &&
+      canonical_phrase(*gold.phrase) == canonical_phrase(*prediction.phrase))
+    return Verdict::Yes;
+  const bool gold_is_clear = is_short(gold) || !gold.nodes.empty();
+  const bool prediction_is_clear = is_short(prediction) || !prediction.nodes.empty();
+  return gold_is_clear && prediction_is_clear ? Verdict::No : Verdict::Unknown;
+}
+
+Verdict compare(const Reading& gold, const Reading& prediction, const CheckLimits& limits,
+                Steps& steps) {
+  if (gold.tokens.empty() || prediction.tokens.empty()) return Verdict::Unknown;
+  if (gold.tokens == prediction.tokens) return Verdict::Yes;
+  if (const std::optional<Verdict> verdict = compare_choices(gold.tokens, prediction.tokens))
+    return *verdict;
+  std::optional<Verdict> found;
+  for (const Node& wanted : gold.nodes)
+    for (const Node& told : prediction.nodes) {
+      const Verdict verdict = compare_nodes(wanted, told, limits, steps);
+      if (verdict == Verdict::Yes) return verdict;
+      if (!found) found = verdict;  // of the likeliest reading
+    }
+  const Verdict phrases = compare_phrases(gold, prediction);
+  if (phrases == Verdict::Yes || !found) return steps.spent() ? Verdict::Unknown : phrases;
+  return steps.spent() ? Verdict::Unknown : *found;
+}
+
+// "(B) 42" may be meant by its letter or by its text.
+Verdict compare_texts(std::string_view gold, std::string_view prediction,
+                      const CheckLimits& limits) {
+  Steps steps(limits.steps);
+  const Reading wanted = read(gold, steps);
+  const Reading told = read(prediction, steps);
+  Verdict verdict = compare(wanted, told, limits, steps);
+  if (verdict == Verdict::Yes || steps.spent()) return verdict;
+  const auto against_rest = [&](const Reading& labelled, const Reading& other,
+                                bool labelled_is_gold) {
+    const std::vector<Token> rest = text_of_choice(labelled.tokens);
+    if (rest.empty()) return;
+    Reading bare;
+    bare.tokens = rest;
+    bare.phrase = phrase_of(rest);
+    if (Parsed parsed = parse_answer(rest, false, steps); parsed.node)
+      bare.nodes.push_back(std::move(*parsed.node));
+    verdict = either(verdict, labelled_is_gold ? compare(bare, other, limits, steps)
+                                               : compare(other, bare, limits, steps));
+  };
+  if (text_of_choice(told.tokens).empty()) against_rest(wanted, told, true);
+  if (text_of_choice(wanted.tokens).empty()) against_rest(told, wanted, false);
+  return verdict;
+}
+
+}  // namespace
+
+std::string_view verdict_name(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::Yes:
+      return "yes";
+    case Verdict::No:
+      return "no";
+    case Verdict::Unknown:
+      break;
+  }
+  return "unknown";
+}
+
+Verdict check_answer(std::string_view gold, std::string_view prediction,
+                     const CheckLimits& limits) {
+  return compare_texts(extract_answer(gold, Author::Reference),
+                       extract_answer(prediction, Author::Model), limits);
+}
+
+std::vector<int> equivalence_classes(std::span<const std::string> answers,
+                                     const CheckLimits& limits) {
+  std::vector<int> classes;
+  std::vector<size_t> firsts;  // of each class the answer that founded it
+  for (size_t index = 0; index < answers.size(); ++index) {
+    int found = -1;
+    if (!trimmed(answers[index]).empty()) {
+      for (size_t candidate = 0; candidate < firsts.size() && found < 0; ++candidate) {
+        const std::string& first = answers[firsts[candidate]];
+        if (first == answers[index] ||
+            compare_texts(first, answers[index], limits) == Verdict::Yes ||
+            compare_texts(answers[index], first, limits) == Verdict::Yes)
+          found = static_cast<int>(candidate);
+      }
+      if (found < 0) {
+        found = static_cast<int>(firsts.size());
+        firsts.push_back(index);
+      }
+    }
+    classes.push_back(found);
+  }
+  return classes;
+}
+
+}  // namespace convoy::answers

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/answers/evaluate.h"
+
+#include <limits>
+#include <numbers>
+#include <vector>
+
+namespace convoy::answers {
+namespace {
+
+constexpr Real kEpsilon = std::numeric_limits<Real>::epsilon();
+
+// Steele, Lea, Flood: "Fast splittable pseudorandom number generators", 2014.
+uint64_t scattered(uint64_t value) {
+  value += 0x9e3779b97f4a7c15ULL;
+  value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9ULL;
+  value = (value ^ (value >> 27)) * 0x94d049bb133111ebULL;
+  return value ^ (value >> 31);
+}
+
+Number constant(const std::string& name) {
+  if (name == "pi") {
+    const Real pi = std::numbers::pi_v<Real>;
+    return approximation(pi, kEpsilon * pi);
+  }
+  if (name == "e") {
+    const Real e = std::numbers::e_v<Real>;
+    return approximation(e, kEpsilon * e);
+  }
+  if (name == "i") return approximation({0, 1}, 0);
+  return unbounded(true);
+}
+
+// In an argument degrees are an angle; elsewhere a unit does not change the number.
+Number in_radians(const Node& node, const Point& point, Steps& steps) {
+  const Number value = evaluate(node, point, steps);
+  if (node.kind != Kind::Quantity || node.unit.powers[4] != 1) return value;
+  return multiply(value, divide(constant("pi"), integer(180)));
+}
+
+Number based_number(const Node& node, const Point& point, Steps& steps) {
+  const Number base = evaluate(node.children[0], point, steps);
+  if (!base.small || base.small->below != 1) return parse_digits(node.name);
+  return parse_in_base(node.name, base.small->above).value_or(undefined_number());
+}
+
+}  // namespace
+
+Number evaluate(const Node& node, const Point& point, Steps& steps) {
+  if (!steps.take()) return undefined_number();
+  const auto child = [&](size_t index) { return evaluate(node.children[index], point, steps); };
+  switch (node.kind) {
+    case Kind::Number:
+      return parse_digits(node.name);
+    case Kind::BaseNumber:
+      return based_number(node, point, steps);
+    case Kind::Symbol: {
+      const auto found = point.find(node.name);
+      return found == point.end() ? undefined_number() : found->second;
+    }
+    case Kind::Constant:
+      return constant(node.name);
+    case Kind::Sum: {
+      Number sum = child(0);
+      for (size_t index = 1; index < node.children.size(); ++index) sum = add(sum, child(index));
+      return sum;
+    }
+    case Kind::Product: {
+      Number product = child(0);
+      for (size_t index = 1; index < node.children.size(); ++index)
+        product = multiply(product, child(index));
+      return product;
+    }
+    case Kind::Quotient:
+      return divide(child(0), child(1));
+    case Kind::Ratio:
+      return node.children.size() == 2 ? divide(child(0), child(1)) : undefined_number();
+    case Kind::Power: {
+      const Node& base = node.children[0];
+      if (base.kind == Kind::Constant && base.name == "e") {
+        const Number exponent = child(1);
+        if (exponent.defined && exponent.is_real()) return apply("exp", {&exponent, 1}, steps);
+      }
+      return raise(child(0), child(1));
+    }
+    case Kind::Negation:
+      return negate(child(0));
+    case Kind::Percent:
+      return divide(child(0), integer(100));
+    case Kind::Quantity:
+      return child(0);
+    case Kind::Call: {
+      std::vector<Number> arguments;
+      for (const Node& argument : node.children)
+        arguments.push_back(in_radians(argument, point, steps));
+      return apply(node.name, arguments, steps);
+    }
+    default:
+      return undefined_number();
+  }
+}
+
+void collect_symbols(const Node& node, std::set<std::string>& into) {
+  if (node.kind == Kind::Symbol) into.insert(node.name);
+  if (node.kind == Kind::BaseNumber) return;
+  for (const Node& child : node.children) collect_symbols(child, into);
+}
+
+bool contains_constant(const Node& node, std::string_view name) {
+  if (node.kind == Kind::Constant && node.name == name) return true;
+  for (const Node& child : node.children)
+    if (contains_constant(child, name)) return true;
+  return false;
+}
+
+Point sample_point(const std::set<std::string>& symbols, int index) {
+  static constexpr int64_t kWhole[] = {5, 3, 7, 2, 11, 4, 13, 6};
+  Point point;
+  uint64_t place = 0;
+  for (const std::string& symbol : symbols) {
+    const uint64_t draw = scattered(place * 16 + static_cast<uint64_t>(index));
+    if (index >= 6) {
+      point[symbol] =
+          integer(kWhole[place % 8] + static_cast<int64_t>(place / 8) * 16 + (index - 6) * 9);
+    } else {
+      Real value =
+          Real(0.3) + Real(2.5) * static_cast<Real>(draw >> 11) / static_cast<Real>(1ULL << 53);
+      if (index >= 4 && (place + static_cast<uint64_t>(index)) % 2 == 0) value = -value;
+      point[symbol] = sample({scattered(draw), scattered(draw + 1)}, value);
+    }
+    ++place;
+  }
+  return point;
+}
+
+}  // namespace convoy::answers

@@ -1,0 +1,481 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "convoy/answers/letters.h"
+#include "convoy/answers/parser_state.h"
+
+namespace convoy::answers {
+namespace {
+
+bool is_integer(const Node& node) {
+  return node.kind == Kind::Number && std::all_of(node.name.begin(), node.name.end(), is_digit);
+}
+
+// \frac{1}{2} behind a whole number is added to it, not multiplied.
+bool is_proper_fraction(const Node& node) {
+  return node.kind == Kind::Quotient && is_integer(node.children[0]) &&
+         is_integer(node.children[1]);
+}
+
+Node power_of(Node base, std::string_view exponent) {
+  return make_node(Kind::Power, {std::move(base), make_leaf(Kind::Number, std::string(exponent))});
+}
+
+}  // namespace
+
+// "2 hours 30 minutes", "5 feet and 3 inches"
+bool Parser::joins_quantity() const {
+  const size_t skip = is_word("and") || is(",") ? 1 : 0;
+  if (token(skip).type != TokenType::Number) return false;
+  size_t at = at_ + skip + 1;
+  const std::optional<Unit> unit = read_unit(tokens_, at);
+  return unit && unit->known;
+}
+
+Node Parser::sum() {
+  const Deeper deeper(*this);
+  Node left = product();
+  std::vector<Node> terms;
+  const auto add = [&](Node term) {
+    if (terms.empty()) terms.push_back(std::move(left));
+    terms.push_back(std::move(term));
+  };
+  while (!failed_) {
+    if (take("+")) {
+      add(product());
+    } else if (take("-")) {
+      add(make_node(Kind::Negation, {product()}));
+    } else if (is("pm") || is("mp")) {
+      Node both = make_node(Kind::PlusMinus, {});
+      both.name = token().text;
+      ++at_;
+      both.children.push_back(terms.empty() ? std::move(left)
+                                            : make_node(Kind::Sum, std::move(terms)));
+      both.children.push_back(product());
+      terms.clear();
+      left = std::move(both);
+    } else if (const Node& last = terms.empty() ? left : terms.back();
+               last.kind == Kind::Quantity && last.unit.known && joins_quantity()) {
+      if (token().type != TokenType::Number) ++at_;
+      Node next = product();
+      if (next.kind == Kind::Quantity && !next.unit.same_dimension(last.unit)) return fail();
+      add(std::move(next));
+    } else {
+      break;
+    }
+  }
+  return terms.empty() ? std::move(left) : make_node(Kind::Sum, std::move(terms));
+}
+
+bool Parser::at_unit() const {
+  size_t at = at_;
+  return !at_end() && read_unit(tokens_, at).has_value();
+}
+
+bool Parser::starts_factor() const {
+  if (at_end()) return false;
+  switch (token().type) {
+    case TokenType::Letter:
+    case TokenType::Function:
+      return true;
+    case TokenType::Word:
+      return !is_word("and") && !is_word("or");
+    case TokenType::Number:
+      return false;
+    case TokenType::Unknown:
+      return true;  // and fails there
+    case TokenType::Sign:
+      break;
+  }
+  static constexpr std::string_view kOpening[] = {
+      "(",     "[",      "{", "frac", "sqrt",          "binom",         "lfloor",
+      "lceil", "langle", "$", "\\{",  "begin pmatrix", "begin bmatrix", "begin matrix"};
+  if (token().text.starts_with("frac ")) return true;
+  if (is("|")) return bars_open_ == 0;
+  return std::find(std::begin(kOpening), std::end(kOpening), token().text) != std::end(kOpening);
+}
+
+// "2 1/2"
+bool Parser::starts_plain_mixed(const std::vector<Node>& factors) const {
+  return factors.size() == 1 && is_integer(factors.back()) && token().type == TokenType::Number &&
+         token().space_before && is("/", 1) && token(2).type == TokenType::Number;
+}
+
+Node Parser::product() {
+  const Deeper deeper(*this);
+  if (take("-")) return make_node(Kind::Negation, {product()});
+  if (take("+")) return product();
+  if (is("pm") || is("mp")) {
+    Node both = make_node(Kind::PlusMinus, {});
+    both.name = token().text;
+    ++at_;
+    both.children.push_back(product());
+    return both;
+  }
+  std::vector<Node> factors;
+  factors.push_back(factor());
+  const auto whole = [&] {
+    if (factors.size() == 1) return std::move(factors.front());
+    return make_node(Kind::Product, std::move(factors));
+  };
+  while (!failed_ && steps_.take()) {
+    if (take("*")) {
+      factors.push_back(factor());
+    } else if (take("/")) {
+      Node below = factor();
+      if (starts_factor() && !at_unit()) {
+        divides_product_ = true;
+        if (wide_divisor_) {
+          std::vector<Node> divisors;
+          divisors.push_back(std::move(below));
+          while (starts_factor() && !at_unit() && !failed_) divisors.push_back(power());
+          below = make_node(Kind::Product, std::move(divisors));
+        }
+      }
+      Node above = whole();
+      factors.clear();
+      factors.push_back(make_node(Kind::Quotient, {std::move(above), std::move(below)}));
+    } else if (at_unit()) {
+      Node quantity = make_node(Kind::Quantity, {});
+      quantity.children.push_back(whole());
+      quantity.unit = *read_unit(tokens_, at_);
+      return quantity;
+    } else if (starts_plain_mixed(factors)) {
+      Node above = number();
+      ++at_;
+      Node part = make_node(Kind::Quotient, {std::move(above), number()});
+      factors = {make_node(Kind::Sum, {std::move(factors.front()), std::move(part)})};
+    } else if (starts_factor()) {
+      Node next = power();
+      if (is_integer(factors.back()) && is_proper_fraction(next)) {
+        Node mixed = make_node(Kind::Sum, {std::move(factors.back()), std::move(next)});
+        factors.back() = std::move(mixed);
+      } else {
+        factors.push_back(std::move(next));
+      }
+    } else {
+      break;
+    }
+  }
+  if (steps_.spent()) return fail();
+  return whole();
+}
+
+Node Parser::factor() {
+  if (take("-")) return make_node(Kind::Negation, {factor()});
+  if (take("+")) return factor();
+  return power();
+}
+
+Node Parser::exponent() {
+  static constexpr std::string_view kOrdinals[] = {"st", "nd", "rd", "th"};
+  const bool braced = take("{");
+  // 5^{th}, 30^{\circ}
+  if (is("degree") ||
+      (token().type == TokenType::Word && std::find(std::begin(kOrdinals), std::end(kOrdinals),
+                                                    token().text) != std::end(kOrdinals))) {
+    Node mark = make_leaf(Kind::Symbol, is("degree") ? "degree" : "ordinal");
+    ++at_;
+    if (braced) expect("}");
+    return mark;
+  }
+  if (braced) {
+    Node node = relation();
+    expect("}");
+    return node;
+  }
+  if (take("-")) return make_node(Kind::Negation, {exponent()});
+  if (take("+") || take("*")) return exponent();
+  Node node = atom();
+  if (take("^")) node = make_node(Kind::Power, {std::move(node), exponent()});
+  return node;
+}
+
+Node Parser::power() {
+  const Deeper deeper(*this);
+  Node base = postfix(atom());
+  while (!failed_ && steps_.take() && (is("^") || is("^2") || is("^3"))) {
+    if (!take("^")) {
+      base = power_of(std::move(base), token().text.substr(1));
+      ++at_;
+    } else {
+      Node raised = exponent();
+      const bool is_mark = raised.kind == Kind::Symbol;
+      if (is_mark && raised.name == "degree") {
+        Node degrees = make_node(Kind::Quantity, {std::move(base)});
+        degrees.unit = *unit_named("degree");
+        base = std::move(degrees);
+      } else if (is_mark && raised.name == "ordinal") {
+        continue;
+      } else if (is_mark && raised.name == "T" &&
+                 (base.kind == Kind::Matrix || base.kind == Kind::Tuple)) {
+        continue;  // a vector is the same lying or standing
+      } else {
+        base = make_node(Kind::Power, {std::move(base), std::move(raised)});
+      }
+    }
+    base = postfix(std::move(base));
+  }
+  return base;
+}
+
+Node Parser::postfix(Node base) {
+  while (!failed_) {
+    if (take("!")) {
+      base = make_node(Kind::Call, {std::move(base)});
+      base.name = "factorial";
+    } else if (take("%")) {
+      base = make_node(Kind::Percent, {std::move(base)});
+    } else if (take("degree")) {
+      Node degrees = make_node(Kind::Quantity, {std::move(base)});
+      degrees.unit = *unit_named("degree");
+      base = std::move(degrees);
+    } else if (base.kind == Kind::Number && take("$")) {
+      Node dollars = make_node(Kind::Quantity, {std::move(base)});
+      dollars.unit = *unit_named("dollar");
+      base = std::move(dollars);
+    } else if (base.kind == Kind::Quantity && token().type == TokenType::Letter &&
+               (token().text == "C" || token().text == "F")) {
+      base.unit = *unit_named(token().text);  // 20 degrees Celsius are no angle
+      ++at_;
+    } else {
+      break;
+    }
+  }
+  return base;
+}
+
+void Parser::split_word() {
+  const Token word = tokens_[at_];
+  std::vector<Token> letters;
+  for (const char letter : word.text)
+    letters.push_back({TokenType::Letter, std::string(1, letter),
+                       letters.empty() && word.space_before, word.from_text});
+  tokens_.erase(tokens_.begin() + static_cast<std::ptrdiff_t>(at_));
+  tokens_.insert(tokens_.begin() + static_cast<std::ptrdiff_t>(at_), letters.begin(),
+                 letters.end());
+}
+
+Node Parser::atom() {
+  const Deeper deeper(*this);
+  constexpr size_t kLongestProduct = 12;  // letters; a longer run is a word
+  if (!steps_.take()) return fail();
+  switch (token().type) {
+    case TokenType::Number:
+      return number();
+    case TokenType::Word:
+      if (!token().from_text && token().text.size() <= kLongestProduct &&
+          std::all_of(token().text.begin(), token().text.end(), is_letter))
+        split_word();
+      return symbol();
+    case TokenType::Letter:
+      return symbol();
+    case TokenType::Function:
+      return call();
+    case TokenType::Sign:
+      return sign_atom();
+    case TokenType::Unknown:
+      break;
+  }
+  return fail();
+}
+
+Node Parser::number() {
+  if (token().type != TokenType::Number) return fail();
+  Node node = make_leaf(Kind::Number, token().text);
+  ++at_;
+  if (!take("_")) return node;
+  node.kind = Kind::BaseNumber;
+  node.children.push_back(braced_or_single());
+  return node;
+}
+
+Node Parser::symbol() {
+  static constexpr std::string_view kConstants[] = {"pi", "e", "i", "infinity"};
+  Node node = make_leaf(Kind::Symbol, token().text);
+  const bool word = token().type == TokenType::Word;
+  ++at_;
+  if (word) node.name = lowered(node.name);
+  if (take("_")) {
+    node.name += '_';
+    if (take("{")) {
+      while (!at_end() && !is("}")) node.name += tokens_[at_++].text;
+      expect("}");
+    } else if (!at_end()) {
+      node.name += tokens_[at_++].text;
+    }
+  } else if (std::find(std::begin(kConstants), std::end(kConstants), node.name) !=
+             std::end(kConstants)) {
+    node.kind = Kind::Constant;
+  }
+  while (take("'")) node.name += '\'';
+  return node;
+}
+
+// "\sin 2x": everything up to the next sign or function.
+Node Parser::call_argument() {
+  std::vector<Node> factors;
+  factors.push_back(take("-") ? make_node(Kind::Negation, {power()}) : power());
+  while (!failed_ && starts_factor() && token().type != TokenType::Function && !is("(") &&
+         !at_unit())
+    factors.push_back(power());
+  Node argument = factors.size() == 1 ? std::move(factors.front())
+                                      : make_node(Kind::Product, std::move(factors));
+  if (!is("/")) return argument;
+  divides_product_ = true;
+  if (!wide_divisor_) return argument;
+  ++at_;
+  return make_node(Kind::Quotient, {std::move(argument), power()});
+}
+
+Node Parser::call() {
+  const Deeper deeper(*this);
+  Node node = make_node(Kind::Call, {});
+  node.name = token().text;
+  ++at_;
+  std::vector<Node> base;
+  std::vector<Node> raised;
+  for (int round = 0; round < 2; ++round) {
+    if (base.empty() && take("_")) base.push_back(braced_or_single());
+    if (raised.empty() && take("^")) raised.push_back(exponent());
+  }
+  if (node.name == "log" && base.empty() && token().type == TokenType::Number && is("(", 1) &&
+      !token().space_before)
+    base.push_back(number());  // log2(8)
+  if (take("(")) {
+    node.children = elements(true);
+    if (!take(")")) expect("]");
+  } else {
+    node.children.push_back(call_argument());
+  }
+  std::move(base.begin(), base.end(), std::back_inserter(node.children));
+  if (raised.empty()) return node;
+  const bool inverse = raised[0].kind == Kind::Negation && is_integer(raised[0].children[0]) &&
+                       raised[0].children[0].name == "1";
+  if (inverse && (node.name == "sin" || node.name == "cos" || node.name == "tan")) {
+    node.name = "arc" + node.name;
+    return node;
+  }
+  return make_node(Kind::Power, {std::move(node), std::move(raised[0])});
+}
+
+// What \frac and its kin take: a group, or one token; of "12" one digit.
+Node Parser::braced_or_single() {
+  const Deeper deeper(*this);
+  if (take("{")) {
+    Node node = relation();
+    if (is(",")) {
+      std::vector<Node> all;
+      all.push_back(std::move(node));
+      bool semicolon = false;
+      while (take_separator(semicolon) && !failed_) all.push_back(relation());
+      node = make_node(Kind::List, std::move(all));
+    }
+    expect("}");
+    return node;
+  }
+  return atom();
+}
+
+Node Parser::fraction() {
+  const auto part = [&]() -> Node {
+    if (token().type == TokenType::Number && token().text.size() > 1 &&
+        std::all_of(token().text.begin(), token().text.end(), is_digit)) {
+      Node digit = make_leaf(Kind::Number, token().text.substr(0, 1));
+      tokens_[at_].text.erase(0, 1);
+      return digit;
+    }
+    return braced_or_single();
+  };
+  Node above = part();
+  // \frac1{23}, \frac{1}23: only the first of two loose digits belongs to the fraction.
+  Node below = part();
+  return make_node(Kind::Quotient, {std::move(above), std::move(below)});
+}
+
+Node Parser::root() {
+  Node degree = make_leaf(Kind::Number, "2");
+  if (take("[")) {
+    degree = relation();
+    expect("]");
+  }
+  Node under;
+  if (take("(")) {
+    under = relation();
+    expect(")");
+  } else {
+    under = braced_or_single();
+  }
+  Node node = make_node(Kind::Call, {std::move(under), std::move(degree)});
+  node.name = "root";
+  return node;
+}
+
+Node Parser::between(std::string_view close, std::string_view function) {
+  Node node = make_node(Kind::Call, {});
+  node.name = function;
+  node.children.push_back(relation());
+  expect(close);
+  return node;
+}
+
+Node Parser::sign_atom() {
+  if (take("(")) return brackets('(');
+  if (take("[")) return brackets('[');
+  if (take("]")) return brackets(']');
+  if (take("\\{")) return braces();
+  if (take("{")) {
+    Node node = braces();
+    if (node.kind == Kind::Set && node.children.size() == 1) {
+      Node only = std::move(node.children.front());
+      return only;
+    }
+    if (node.kind == Kind::NamedSet) return fail();
+    return node;
+  }
+  if (take("|")) {
+    ++bars_open_;
+    const bool norm = take("|");
+    Node node = between("|", "abs");
+    if (norm) expect("|");
+    --bars_open_;
+    return node;
+  }
+  if (take("langle")) {
+    Node node = make_node(Kind::Tuple, elements(true));
+    expect("rangle");
+    return node;
+  }
+  if (take("lfloor")) return between("rfloor", "floor");
+  if (take("lceil")) return between("rceil", "ceil");
+  if (take("frac")) return fraction();
+  if (take("sqrt")) return root();
+  if (take("binom")) {
+    Node above = braced_or_single();
+    Node node = make_node(Kind::Call, {std::move(above), braced_or_single()});
+    node.name = "binom";
+    return node;
+  }
+  if (take("$")) {
+    Node node = make_node(Kind::Quantity, {number()});
+    node.unit = *unit_named("dollar");
+    size_t behind = at_;
+    if (read_unit(tokens_, behind)) at_ = behind;  // "$5 dollars"
+    return node;
+  }
+  if (is("emptyset") || is("mathbb") || token().text.starts_with("set ")) return named_set();
+  if (token().text.starts_with("begin ")) {
+    const std::string name = token().text.substr(6);
+    ++at_;
+    return environment(name);
+  }
+  if (token().text.starts_with("frac ")) {  // one character that is a fraction
+    const std::string digits = token().text.substr(5);
+    ++at_;
+    return make_node(Kind::Quotient, {make_leaf(Kind::Number, digits.substr(0, 1)),
+                                      make_leaf(Kind::Number, digits.substr(2))});
+  }
+  return fail();
+}
+
+}  // namespace convoy::answers

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Sums, products and multiples of matrices, carried out entry by entry.
+#pragma once
+
+#include <optional>
+
+#include "convoy/answers/node.h"
+#include "convoy/answers/steps.h"
+
+namespace convoy::answers {
+
+bool holds_matrix(const Node& node);
+
+// Nothing where the node is no matrix, or shapes do not fit.
+std::optional<Node> matrix_value(const Node& node, Steps& steps);
+
+}  // namespace convoy::answers
