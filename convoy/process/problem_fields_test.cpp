@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/process/problem_fields.h"
+
+#include <gtest/gtest.h>
+
+#include "convoy/base/error.h"
+
+namespace convoy::process {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+RowFields read(const char* row, const ProblemFields& fields = ProblemFields()) {
+  return fields.read(Json::parse(row));
+}
+
+void expect_fields(const RowFields& found, const std::string& problem,
+                   const std::optional<std::string>& solution,
+                   const std::optional<std::string>& answer) {
+  EXPECT_EQ(found.problem, problem);
+  EXPECT_EQ(found.solution, solution);
+  EXPECT_EQ(found.answer, answer);
+}
+
+std::string refusal(const char* row, const ProblemFields& fields = ProblemFields()) {
+  try {
+    read(row, fields);
+  } catch (const DataError& error) {
+    return error.sentence();
+  }
+  ADD_FAILURE() << row << " was read without an error";
+  return {};
+}
+
+TEST(ProblemFields, SchemasAreReadByTheirKeys) {
+  expect_fields(read(R"({"source": "s", "problem": "p", "solution": "so", "messages": []})"), "p",
+                "so", {});
+  expect_fields(
+      read(R"({"problem": "p", "solution": "so", "answer": "\\frac12", "synthetic": false})"), "p",
+      "so", "\\frac12");
+  expect_fields(read(R"({"question": "q", "answer": "1+1=2\n#### 2"})"), "q", "1+1=2\n#### 2", {});
+  expect_fields(read(R"({"question": "q", "answer": "2"})"), "q", {}, "2");
+  expect_fields(read(R"({"question": "q", "answer": 2})"), "q", {}, "2");
+  expect_fields(
+      read(R"({"Problem": "p", "Rationale": "r", "options": "a ) 1 , b ) 2", "correct": "a"})"),
+      "p\nOptions:\na ) 1 , b ) 2", "r", "a");
+  expect_fields(
+      read(R"({"question": "q", "options": ["A)1", "B)2"], "rationale": "r", "correct": "B"})"),
+      "q\nOptions:\nA)1\nB)2", "r", "B");
+  expect_fields(
+      read(R"row({"body": "There are 3.", "question": "How many?", "answer": "3 (apples)"})row"),
+      "There are 3. How many?", {}, "3 (apples)");
+  expect_fields(
+      read(R"({"messages": [{"role": "system", "content": "x"}, {"role": "user", "content": "u"},
+                         {"role": "assistant", "content": "first"}, {"role": "assistant", "content": "a"}]})"),
+      "u", "a", {});
+}
+
+TEST(ProblemFields, WhatStandsForNoAnswerIsNone) {
+  for (const char* answer : {"\"proof\"", "\"notfound\"", "\"\"", "\" \"", "null"}) {
+    const std::string row =
+        fmt::format(R"({{"problem": "p", "solution": "s", "answer": {}}})", answer);
+    expect_fields(read(row.c_str()), "p", "s", {});
+  }
+  expect_fields(read(R"({"problem": "p", "solution": ""})"), "p", {}, {});
+}
+
+TEST(ProblemFields, NamesComeBeforeTheCatalogAndTheKeys) {
+  const auto* const gsm8k = data::find_known_dataset("gsm8k");
+  const auto* const asdiv = data::find_known_dataset("mawic/asdiv");
+  ASSERT_NE(gsm8k, nullptr);
+  ASSERT_NE(asdiv, nullptr);
+  const char* row = R"({"task": "t", "question": "q", "problem": "p", "answer": "a", "body": "b"})";
+  expect_fields(read(row), "p", {}, "a");
+  expect_fields(read(row, ProblemFields(gsm8k)), "q", "a", {});
+  expect_fields(read(row, ProblemFields(asdiv)), "b q", {}, "a");
+  expect_fields(
+      read(row, ProblemFields(gsm8k, {.problem = "task", .solution = "p", .answer = "body"})), "t",
+      {}, "b");
+  // Files of one's own under a name of the catalog.
+  expect_fields(read(R"({"problem": "p", "solution": "s"})", ProblemFields(gsm8k)), "p", "s", {});
+}
+
+TEST(ProblemFields, ARowWithoutAProblemSaysWhatItHas) {
+  EXPECT_NE(refusal(R"({"text": "t", "label": 1})").find("its keys are `text`, `label`"),
+            std::string::npos);
+  EXPECT_NE(refusal("{}").find("--problem-field"), std::string::npos);
+  for (const char* row : {R"({"problem": null})", R"({"problem": " \n"})", R"({"messages": []})",
+                          R"({"problem": ["a"]})", R"({"problem": true})", "[1]", "3",
+                          R"({"problem": "p", "answer": {"a": 1}})"})
+    EXPECT_FALSE(refusal(row).empty()) << row;
+  EXPECT_FALSE(refusal(R"({"problem": "p"})", ProblemFields(nullptr, {.problem = "task"})).empty());
+}
+
+TEST(ProblemFields, NamedFieldsMustBeInTheFirstRow) {
+  const ProblemFields fields(nullptr, {.problem = "task", .answer = "reslt"});
+  EXPECT_NO_THROW(fields.require_named_fields(Json::parse(R"({"task": 1, "reslt": null})")));
+  try {
+    fields.require_named_fields(Json::parse(R"({"task": "t", "result": "r"})"));
+    FAIL() << "wanted an error";
+  } catch (const DataError& error) {
+    EXPECT_NE(error.sentence().find("no `reslt`, did you mean `result`?"), std::string::npos);
+    EXPECT_NE(error.sentence().find("--answer-field"), std::string::npos);
+  }
+}
+
+}  // namespace
+}  // namespace convoy::process
