@@ -92,60 +92,50 @@ void require_one_format(const std::vector<fs::path>& files, const fs::path& fold
                                            folder.string(), suffix_of(files[0]).string())});
 }
 
-void use_folder(Dataset& dataset, const DatasetRequest& request, const fs::path& folder) {
-  const std::vector<DatasetConfig> configs = dataset_layout(folder);
-  if (configs.empty())
-    throw DataError("the folder holds no file of rows",
-                    {.file = folder.string(), .hint = "wanted " + known_row_formats()});
-  const DatasetConfig& config = choose_config(configs, dataset, request.config, folder);
-  const DatasetSplit& split = choose_split(config, request.split, folder);
-  if (split.files.empty())
-    throw DataError(
-        fmt::format("the card names files for the split `{}` that are not here", split.name),
-        {.file = (folder / "README.md").string(), .hint = "the download is not whole"});
-  require_one_format(split.files, folder);
-  dataset.config = config.name;
-  dataset.split = split.name;
-  dataset.files = split.files;
-}
-
-std::string hub_download_hint(const std::string& hub_id, const std::string& revision) {
-  const std::string at = revision == "main" ? "" : fmt::format(" --revision {}", revision);
-  return fmt::format("fetch it with `hf download --repo-type dataset {}{}`, or with `{}`", hub_id,
-                     at, io::download_command("datasets/" + hub_id, revision));
-}
-
 // Files of the cache are links to blobs beside the snapshot; one that leads elsewhere was not put there by a download.
-void require_whole_snapshot(const Dataset& dataset, const io::HubSnapshot& snapshot,
+void require_whole_snapshot(const std::vector<fs::path>& files, const DatasetFolder& folder,
                             const std::string& revision) {
-  const std::string root = fs::weakly_canonical(snapshot.repo_folder).string() + "/";
-  for (const fs::path& file : dataset.files) {
+  const std::string root = fs::weakly_canonical(folder.repository).string() + "/";
+  for (const fs::path& file : files) {
     std::error_code ignored;
     if (!fs::is_regular_file(file, ignored))
-      throw DataError("the file is not in the cache: its download is not whole",
-                      {.file = file.string(), .hint = hub_download_hint(dataset.hub_id, revision)});
+      throw DataError(
+          "the file is not in the cache: its download is not whole",
+          {.file = file.string(), .hint = dataset_download_hint(folder.hub_id, revision)});
     if (!fs::weakly_canonical(file).string().starts_with(root))
       throw DataError("the link leaves the folder of its data set", {.file = file.string()});
   }
 }
 
-bool use_hub_cache(Dataset& dataset, const DatasetRequest& request, const std::string& hub_id) {
-  const auto snapshot = io::find_in_hub_cache(hub_id, request.revision, io::hub_cache_folder(),
-                                              io::HubRepository::Dataset);
-  if (!snapshot) return false;
-  dataset.hub_id = hub_id;
-  dataset.commit = snapshot->commit;
-  use_folder(dataset, request, snapshot->folder);
-  require_whole_snapshot(dataset, *snapshot, request.revision);
-  return true;
+void use_folder(Dataset& dataset, const DatasetRequest& request, const DatasetFolder& folder) {
+  const std::vector<DatasetConfig> configs = dataset_layout(folder.path);
+  if (configs.empty())
+    throw DataError("the folder holds no file of rows",
+                    {.file = folder.path.string(), .hint = "wanted " + known_row_formats()});
+  const DatasetConfig& config = choose_config(configs, dataset, request.config, folder.path);
+  const DatasetSplit& split = choose_split(config, request.split, folder.path);
+  if (split.files.empty())
+    throw DataError(
+        fmt::format("the card names files for the split `{}` that are not here", split.name),
+        {.file = (folder.path / "README.md").string(), .hint = "the download is not whole"});
+  require_one_format(split.files, folder.path);
+  if (!folder.commit.empty()) require_whole_snapshot(split.files, folder, request.revision);
+  dataset.hub_id = folder.hub_id;
+  dataset.commit = folder.commit;
+  dataset.config = config.name;
+  dataset.split = split.name;
+  dataset.files = split.files;
 }
 
-// A clone beside the work, as io::download_command() makes one.
-bool use_clone(Dataset& dataset, const DatasetRequest& request, const std::string& hub_id) {
-  if (hub_id.find('/') == std::string::npos || !is_folder(hub_id)) return false;
-  dataset.hub_id = hub_id;
-  use_folder(dataset, request, hub_id);
-  return true;
+std::optional<DatasetFolder> find_by_id(const std::string& hub_id, const std::string& revision) {
+  const auto snapshot =
+      io::find_in_hub_cache(hub_id, revision, io::hub_cache_folder(), io::HubRepository::Dataset);
+  if (snapshot)
+    return DatasetFolder{snapshot->folder, hub_id, snapshot->commit, snapshot->repo_folder};
+  // A clone beside the work, as io::download_command() makes one.
+  if (hub_id.find('/') != std::string::npos && is_folder(hub_id))
+    return DatasetFolder{hub_id, hub_id, {}, {}};
+  return std::nullopt;
 }
 
 [[noreturn]] void refuse_absent(const DatasetRequest& request, const KnownDataset* known) {
@@ -168,7 +158,7 @@ bool use_clone(Dataset& dataset, const DatasetRequest& request, const std::strin
                   "cache {}",
                   did_you_mean(name, keys), hub_id, request.revision,
                   io::hub_cache_folder().string()),
-      {.file = name, .hint = hub_download_hint(hub_id, request.revision)});
+      {.file = name, .hint = dataset_download_hint(hub_id, request.revision)});
 }
 
 std::vector<fs::path> matching_files(const std::string& pattern) {
@@ -201,6 +191,10 @@ std::vector<std::string> listed(const std::string& name) {
     }
   }
   return parts;
+}
+
+bool names_files(const std::string& name) {
+  return is_there(name) || is_pattern(name) || name.find(',') != std::string::npos;
 }
 
 void use_files(Dataset& dataset, const DatasetRequest& request) {
@@ -299,27 +293,30 @@ class ShardedRows : public RowSource {
 
 }  // namespace
 
+std::optional<DatasetFolder> find_dataset_folder(const DatasetRequest& request) {
+  if (is_folder(request.name)) return DatasetFolder{request.name, {}, {}, {}};
+  if (is_there(request.name)) return std::nullopt;
+  if (const auto folder = find_by_id(request.name, request.revision)) return folder;
+  if (const KnownDataset* const known = find_known_dataset(request.name))
+    for (const char* const hub_id : known->hub_ids)
+      if (const auto folder = find_by_id(hub_id, request.revision)) return folder;
+  return std::nullopt;
+}
+
 Dataset find_dataset(const DatasetRequest& request) {
-  Dataset dataset;
-  dataset.name = request.name;
-  dataset.known = find_known_dataset(request.name);
   if (request.name.empty())
     throw DataError("no data set is named",
                     {.hint = "name a file, a folder, or one of --list-datasets"});
-  if (is_folder(request.name)) {
-    use_folder(dataset, request, request.name);
-  } else if (is_there(request.name) || is_pattern(request.name) ||
-             request.name.find(',') != std::string::npos) {
+  Dataset dataset;
+  dataset.name = request.name;
+  dataset.known = find_known_dataset(request.name);
+  if (const auto folder = find_dataset_folder(request)) {
+    use_folder(dataset, request, *folder);
+  } else if (names_files(request.name)) {
     refuse_parts_of_files(request);
     use_files(dataset, request);
   } else {
-    std::vector<std::string> ids = {request.name};
-    if (dataset.known != nullptr)
-      ids.insert(ids.end(), dataset.known->hub_ids.begin(), dataset.known->hub_ids.end());
-    const auto is_found = [&](const std::string& id) {
-      return use_hub_cache(dataset, request, id) || use_clone(dataset, request, id);
-    };
-    if (std::none_of(ids.begin(), ids.end(), is_found)) refuse_absent(request, dataset.known);
+    refuse_absent(request, dataset.known);
   }
   require_regular(dataset.files);
   return dataset;
@@ -328,6 +325,12 @@ Dataset find_dataset(const DatasetRequest& request) {
 std::unique_ptr<RowSource> open_dataset(const Dataset& dataset, RowRange range) {
   CONVOY_CHECK(range.first >= 0, ConfigError, "the first row is {}, wanted 0 or more", range.first);
   return std::make_unique<ShardedRows>(dataset.files, range);
+}
+
+std::string dataset_download_hint(const std::string& hub_id, const std::string& revision) {
+  const std::string at = revision == "main" ? "" : fmt::format(" --revision {}", revision);
+  return fmt::format("fetch it with `hf download --repo-type dataset {}{}`, or with `{}`", hub_id,
+                     at, io::download_command("datasets/" + hub_id, revision));
 }
 
 std::string dataset_hash(const Dataset& dataset) {

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -38,6 +39,17 @@ struct Dataset {
   std::vector<std::filesystem::path> files;  // in the order of their rows; at least one, all there
 };
 
+// A folder of this machine that holds a data set in configs and splits.
+struct DatasetFolder {
+  std::filesystem::path path;
+  std::string hub_id;                // empty for a folder named by its path
+  std::string commit;                // of a snapshot in the hub cache, else empty
+  std::filesystem::path repository;  // of a snapshot: what its links may not leave; else empty
+};
+
+// Nothing where the name is of files, or of what is not here. Throws DataError.
+std::optional<DatasetFolder> find_dataset_folder(const DatasetRequest& request);
+
 // Throws DataError: what is there instead, and what to do.
 Dataset find_dataset(const DatasetRequest& request);
 
@@ -49,6 +61,9 @@ struct RowRange {
 // Reads one file after the other. `index` of a row counts over all files from 0, wherever the range begins. Throws
 // DataError; next() does where the set ends before `first`.
 std::unique_ptr<RowSource> open_dataset(const Dataset& dataset, RowRange range = {});
+
+// How a data set of the hub comes into the cache: `hf download ...`, or a clone.
+std::string dataset_download_hint(const std::string& hub_id, const std::string& revision);
 
 // One word for the bytes of all files in their order; of one file its SHA-256. Throws DataError.
 std::string dataset_hash(const Dataset& dataset);
