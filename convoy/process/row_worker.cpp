@@ -252,6 +252,8 @@ class Worker {
       ++(handed.receipts[index].counted ? figures_.rows : figures_.rows_given_up);
       if (held(completions_[index].lease)) rows_.erase(completions_[index].lease.task);
     }
+    // The coordinator knows by this that a worker that then dies had begun.
+    if (!std::exchange(kept_any_, true)) next_tell_ = {};
     const std::vector<jobs::NewNote> kept = std::exchange(notes_, {});
     completions_.clear();
     for (size_t index = 0; index < kept.size(); ++index)
@@ -321,6 +323,7 @@ class Worker {
   std::vector<jobs::NewNote> notes_;               // written, not in the store
   std::vector<jobs::Completion> completions_;      // the same
   RowWorkerFigures figures_;
+  bool kept_any_ = false;
   int64_t alone_ = 0;  // the last suspect that was begun
   int64_t last_number_ = 0;
   int64_t num_open_ = 0;  // when last asked

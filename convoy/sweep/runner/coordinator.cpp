@@ -77,12 +77,12 @@ class Coordinator {
     const int64_t workers = worker_count(options);
     if (options.starts_programs) programs_ = std::make_unique<ProgramWatch>();
     pool_ = std::make_unique<WorkerPool>(
-        PoolOptions{.command = worker_command(plan, workload, options, sweep_, workers),
-                    .workers = workers,
-                    .environment = environments(workers),
-                    .cpus = worker_cores(options, workers),
-                    .signals = signals_.mask_for_ranks(),
-                    .log_folder = options.log_folder});
+        launch::PoolOptions{.command = worker_command(plan, workload, options, sweep_, workers),
+                            .workers = workers,
+                            .environment = environments(workers),
+                            .cpus = worker_cores(options, workers),
+                            .signals = signals_.mask_for_ranks(),
+                            .log_folder = options.log_folder});
     const SlowNotice notice(options_.log, fmt::format("reading what is done of {}", num_cells));
     progress_ = std::make_unique<SweepProgress>(plan, workload, *store_, sweep_, options.color,
                                                 options.log.level());
@@ -166,7 +166,8 @@ class Coordinator {
       pool_->replace(worker);
     }
     if (options_.timeout_seconds > 0)
-      for (const size_t worker : pool_->silent_for(std::chrono::duration<double>(silence_limit())))
+      for (const size_t worker :
+           pool_->silent_at_work(std::chrono::duration<double>(silence_limit())))
         pool_->kill(worker);
     progress_->show();
   }
@@ -178,7 +179,7 @@ class Coordinator {
   }
 
   void listen(milliseconds limit) {
-    const PoolNews news = pool_->wait(limit, signals_.descriptor());
+    const PoolNews news = pool_->listen(limit, signals_.descriptor());
     for (const PoolNews::Message& one : news.messages) {
       if (one.message.kind == WorkerMessage::Kind::Note)
         progress_->message(fmt::format("[worker {}] {}", one.worker, one.message.text));
@@ -186,7 +187,7 @@ class Coordinator {
       if (one.message.kind == WorkerMessage::Kind::Begin) idle_deaths_ = 0;
     }
     if (options_.log.level() == LogLevel::Verbose)
-      for (const PoolNews::Line& line : news.lines)
+      for (const launch::ProcessNews::Line& line : news.lines)
         progress_->message(fmt::format("[worker {}] {}", line.worker, line.text));
     for (const WorkerDeath& death : news.deaths) {
       on_death(death);
@@ -244,7 +245,7 @@ class Coordinator {
     const bool memory = memory_.happened();
     const bool harmless = death.signal == 0 && death.exit_code == 0;
     if (!harmless) {
-      if (const auto error = own_error(death)) throw *error;
+      if (const auto error = launch::own_error(death)) throw *error;
     }
     std::vector<jobs::RangeFailure> failures;
     for (const jobs::Group& group : sweep_.groups)

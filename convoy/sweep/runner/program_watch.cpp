@@ -6,7 +6,7 @@
 #include <chrono>
 #include <cstdlib>
 
-#include "convoy/sweep/runner/worker.h"
+#include "convoy/launch/process_name.h"
 
 namespace convoy::sweep {
 namespace {
@@ -17,7 +17,7 @@ constexpr const char* kMark = "CONVOY_SWEEP_RUNNER";
 
 }  // namespace
 
-ProgramWatch::ProgramWatch() : guard_(scratch_.path(), kMark + ("=" + worker_name(::getpid()))) {
+ProgramWatch::ProgramWatch() : guard_(scratch_.path(), kMark + ("=" + launch::process_name(::getpid()))) {
   keeper_.leave_alone(guard_.pid());
 }
 
@@ -30,12 +30,12 @@ int ProgramWatch::kill_leftovers() {
   const char* const outer = std::getenv(kMark);
   const std::string own = outer == nullptr ? "" : outer;
   return launch::kill_marked(
-      kMark, [&](const std::string& runner) { return runner != own && is_gone(runner); },
+      kMark, [&](const std::string& runner) { return runner != own && launch::is_gone(runner); },
       kLeftoverLimit);
 }
 
 std::map<std::string, std::string> ProgramWatch::environment() {
-  return {{kMark, worker_name(::getpid())}};
+  return {{kMark, launch::process_name(::getpid())}};
 }
 
 }  // namespace convoy::sweep

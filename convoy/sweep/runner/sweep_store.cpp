@@ -5,6 +5,7 @@
 
 #include "convoy/base/error.h"
 #include "convoy/base/suggest.h"
+#include "convoy/launch/process_name.h"
 #include "convoy/sweep/runner/cell_outcome.h"
 #include "convoy/sweep/runner/range_tally.h"
 #include "convoy/sweep/runner/worker.h"
@@ -169,12 +170,8 @@ StoredSweep store_plan(jobs::JobStore& store, const SweepPlan& plan) {
 
 int64_t release_gone_workers(jobs::JobStore& store, const StoredSweep& sweep) {
   int64_t released = 0;
-  std::vector<std::string> asked;
-  for (const jobs::Lease& lease : all_leases(store, sweep)) {
-    if (std::find(asked.begin(), asked.end(), lease.worker) != asked.end()) continue;
-    asked.push_back(lease.worker);
-    if (is_gone(lease.worker)) released += store.release(lease.worker);
-  }
+  for (const Group& group : sweep.groups)
+    released += jobs::release_leases_of(store, group.number, launch::is_gone);
   return released;
 }
 

@@ -4,8 +4,6 @@
 // core. Knows nothing of other workers; any number may work on one store, on one host or many.
 #pragma once
 
-#include <sys/types.h>
-
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -41,10 +39,5 @@ struct WorkerOptions {
 // the rest is given back. What a cell's computation throws fails its range, not the worker; but after a DeviceError it
 // returns, since only another process may use the device again. Throws what the store throws. Blocks.
 void run_worker(const WorkerOptions& options, const Workload& workload, jobs::JobStore& store);
-
-// "HOST.BOOT.NAMESPACE:PID:START": no other process has the name, ever.
-std::string worker_name(pid_t process);
-// The process of that name ran on this host and is gone.
-bool is_gone(const std::string& worker);
 
 }  // namespace convoy::sweep

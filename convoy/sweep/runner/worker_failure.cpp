@@ -4,9 +4,6 @@
 #include <fmt/format.h>
 #include <signal.h>
 
-#include <nlohmann/json.hpp>
-
-#include "convoy/base/json_member.h"
 #include "convoy/launch/signals.h"
 
 namespace convoy::sweep {
@@ -15,22 +12,6 @@ namespace {
 constexpr int kMostLosses = 20;  // of one range to kills from outside
 
 }  // namespace
-
-std::optional<Error> own_error(const WorkerDeath& death) {
-  const size_t end = death.stderr_tail.find_last_not_of('\n');
-  if (death.signal != 0 || end == std::string::npos) return std::nullopt;
-  const size_t before = death.stderr_tail.rfind('\n', end);
-  const size_t begin = before == std::string::npos ? 0 : before + 1;
-  const auto line =
-      nlohmann::json::parse(death.stderr_tail.substr(begin, end + 1 - begin), nullptr, false);
-  if (!line.is_object() || member_or(line, "code", int64_t{0}) != death.exit_code)
-    return std::nullopt;
-  ErrorPlace place;
-  place.file = member_or(line, "file", std::string());
-  place.hint = member_or(line, "hint", std::string());
-  return Error(static_cast<ExitCode>(death.exit_code), member_or(line, "kind", std::string("bug")),
-               member_or(line, "message", std::string("a worker failed")), place);
-}
 
 bool BlameForDeaths::is_its_fault(const WorkerDeath& death, bool memory, const jobs::Lease& lease) {
   if (death.signal == SIGTERM || death.signal == SIGINT || death.signal == SIGHUP) return false;

@@ -5,17 +5,12 @@
 
 #include <cstdint>
 #include <map>
-#include <optional>
 #include <utility>
 
-#include "convoy/base/error.h"
 #include "convoy/jobs/task.h"
 #include "convoy/sweep/runner/worker_pool.h"
 
 namespace convoy::sweep {
-
-// A worker that can not use the store says so in its last line, as every command does.
-std::optional<Error> own_error(const WorkerDeath& death);
 
 // `memory`: the kernel killed a process for its memory since the last death.
 jobs::Failure failure_of(const WorkerDeath& death, bool memory, double timeout_seconds);

@@ -12,6 +12,7 @@
 #include <random>
 #include <thread>
 
+#include "convoy/launch/process_name.h"
 #include "convoy/sweep/runner/counting_workload_test.h"
 #include "convoy/sweep/runner/sweep_store.h"
 #include "convoy/sweep/runner/worker.h"
@@ -64,7 +65,7 @@ class SlowWorkload : public CountingWorkload {
 void work(const std::string& path, int64_t group, const SharedDiary& diary) {
   const auto store = jobs::open_store(path);
   WorkerOptions options;
-  options.name = worker_name(::getpid());
+  options.name = launch::process_name(::getpid());
   options.groups = {{group, 1}};
   options.first_range_guesses = 10'000;
   options.stop_wanted = [] { return false; };

@@ -1,214 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convoy/sweep/runner/worker_pool.h"
 
-#include <fmt/format.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <cerrno>
-#include <fstream>
 #include <utility>
 
-#include "convoy/sweep/runner/worker.h"
-
 namespace convoy::sweep {
-namespace {
 
-using Clock = std::chrono::steady_clock;
-constexpr size_t kTailBytes = 2048;
-constexpr size_t kLongestLineBytes = 64 << 10;
+WorkerPool::WorkerPool(launch::PoolOptions options)
+    : ProcessPool(options), work_(static_cast<size_t>(options.workers)) {}
 
-// What can be read now; of a writer that does not stop, one MiB.
-std::string read_available(int descriptor) {
-  constexpr size_t kMostBytes = 1 << 20;
-  std::string text;
-  char buffer[16384];
-  while (text.size() < kMostBytes) {
-    const ssize_t received = ::read(descriptor, buffer, sizeof(buffer));
-    if (received > 0) text.append(buffer, static_cast<size_t>(received));
-    if (received < 0 && errno == EINTR) continue;
-    if (received <= 0) break;
-  }
-  return text;
-}
-
-// Cuts whole lines off the front of `text`.
-std::vector<std::string> take_lines(std::string& text) {
-  std::vector<std::string> lines;
-  size_t begin = 0;
-  for (size_t end = text.find('\n'); end != std::string::npos; end = text.find('\n', begin)) {
-    lines.push_back(text.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  text.erase(0, begin);
-  return lines;
-}
-
-bool is_stopped(pid_t pid) {
-  std::ifstream file(fmt::format("/proc/{}/stat", pid));
-  std::string line;
-  std::getline(file, line);
-  const size_t name_end = line.rfind(") ");
-  return name_end != std::string::npos && line.compare(name_end + 2, 1, "T") == 0;
-}
-
-}  // namespace
-
-WorkerPool::WorkerPool(PoolOptions options)
-    : options_(std::move(options)), workers_(static_cast<size_t>(options_.workers)) {}
-
-WorkerPool::~WorkerPool() {
-  kill_all();
-  for (const auto& worker : workers_)
-    while (worker && ::waitpid(worker->process.pid, nullptr, 0) < 0 && errno == EINTR) {
-    }
-}
-
-void WorkerPool::start_missing(int64_t most) {
-  for (size_t number = 0; number < workers_.size() && running() < most; ++number) {
-    if (workers_[number]) continue;
-    launch::RankStart start;
-    start.program = options_.command;
-    if (number < options_.environment.size()) start.environment = options_.environment[number];
-    start.signals = options_.signals;
-    if (number < options_.cpus.size()) start.cpus = options_.cpus[number];
-    Worker worker;
-    worker.process = launch::start_rank(start);
-    worker.name = worker_name(worker.process.pid);
-    worker.last_sign = Clock::now();
-    workers_[number] = std::move(worker);
-  }
-}
-
-PoolNews WorkerPool::wait(std::chrono::milliseconds limit, int other) {
-  std::vector<pollfd> polled = {{.fd = other, .events = POLLIN, .revents = 0}};
-  for (const auto& worker : workers_)
-    for (const Descriptor* one :
-         {worker ? &worker->process.exited : nullptr, worker ? &worker->process.output : nullptr,
-          worker ? &worker->process.errors : nullptr})
-      polled.push_back({.fd = one == nullptr ? -1 : one->get(), .events = POLLIN, .revents = 0});
+PoolNews WorkerPool::listen(std::chrono::milliseconds limit, int other) {
+  launch::ProcessNews heard = wait(limit, other);
   PoolNews news;
-  if (::poll(polled.data(), polled.size(), static_cast<int>(limit.count())) <= 0) return news;
-  for (size_t number = 0; number < workers_.size(); ++number) {
-    if (!workers_[number]) continue;
-    const bool exited = polled[1 + 3 * number].revents != 0;
-    if (exited || polled[2 + 3 * number].revents != 0) read_output(number, news);
-    if (exited || polled[3 + 3 * number].revents != 0) read_errors(number, news);
-    if (exited) reap(number, news);
+  news.lines = std::move(heard.errors);
+  for (const launch::ProcessNews::Line& line : heard.output) {
+    std::optional<WorkerMessage> message = WorkerMessage::parse(line.text);
+    if (!message) continue;
+    Work& work = work_[line.worker];
+    if (message->kind == WorkerMessage::Kind::Begin) work = {message->leases, true};
+    if (message->kind == WorkerMessage::Kind::Idle) work.leases.clear();
+    news.messages.push_back({line.worker, std::move(*message)});
+  }
+  for (launch::ProcessDeath& death : heard.deaths) {
+    Work work = std::exchange(work_[death.worker], {});
+    news.deaths.push_back({std::move(death), std::move(work.leases), work.begun});
   }
   return news;
 }
 
-void WorkerPool::read_output(size_t number, PoolNews& news) {
-  Worker& worker = *workers_[number];
-  const std::string text = read_available(worker.process.output.get());
-  if (text.empty()) worker.process.output.reset();
-  worker.output += text;
-  for (const std::string& line : take_lines(worker.output)) {
-    std::optional<WorkerMessage> message = WorkerMessage::parse(line);
-    if (!message) continue;
-    worker.last_sign = Clock::now();
-    if (message->kind == WorkerMessage::Kind::Begin) {
-      worker.leases = message->leases;
-      worker.worked = true;
-    }
-    if (message->kind == WorkerMessage::Kind::Idle) worker.leases.clear();
-    news.messages.push_back({number, std::move(*message)});
-  }
-}
-
-void WorkerPool::read_errors(size_t number, PoolNews& news) {
-  Worker& worker = *workers_[number];
-  const std::string text = read_available(worker.process.errors.get());
-  if (text.empty()) {
-    worker.process.errors.reset();
-    return;
-  }
-  if (!options_.log_folder.empty())
-    std::ofstream(fmt::format("{}/worker-{}.log", options_.log_folder, number), std::ios::app)
-        << text;
-  worker.stderr_tail += text;
-  if (worker.stderr_tail.size() > kTailBytes)
-    worker.stderr_tail.erase(0, worker.stderr_tail.size() - kTailBytes);
-  worker.errors += text;
-  for (std::string& line : take_lines(worker.errors))
-    news.lines.push_back({number, std::move(line)});
-  // Of a line that does not end its pieces are lines, so that it is neither kept whole nor searched again and again.
-  if (worker.errors.size() > kLongestLineBytes)
-    news.lines.push_back({number, std::exchange(worker.errors, {})});
-}
-
-void WorkerPool::reap(size_t number, PoolNews& news) {
-  Worker& worker = *workers_[number];
-  int status = 0;
-  while (::waitpid(worker.process.pid, &status, 0) < 0 && errno == EINTR) {
-  }
-  news.deaths.push_back({.worker = number,
-                         .name = worker.name,
-                         .exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 0,
-                         .signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0,
-                         .timed_out = worker.timed_out,
-                         .leases = worker.leases,
-                         .stderr_tail = worker.stderr_tail,
-                         .worked = worker.worked});
-  workers_[number].reset();
-}
-
-void WorkerPool::tell_stop() {
-  for (const auto& worker : workers_)
-    if (worker) ::kill(worker->process.pid, SIGTERM);
-}
-
-void WorkerPool::kill_all() {
-  for (const auto& worker : workers_)
-    if (worker) launch::signal_group(worker->process.pid, SIGKILL);
-}
-
-void WorkerPool::kill(size_t worker) {
-  workers_[worker]->timed_out = true;
-  launch::signal_group(workers_[worker]->process.pid, SIGKILL);
-}
-
-void WorkerPool::replace(size_t worker) {
-  launch::signal_group(workers_[worker]->process.pid, SIGKILL);
-}
-
-int64_t WorkerPool::running() const {
-  int64_t count = 0;
-  for (const auto& worker : workers_) count += worker ? 1 : 0;
-  return count;
-}
-
-std::vector<pid_t> WorkerPool::pids() const {
-  std::vector<pid_t> pids;
-  for (const auto& worker : workers_)
-    if (worker) pids.push_back(worker->process.pid);
-  return pids;
-}
-
-std::vector<std::string> WorkerPool::names() const {
-  std::vector<std::string> names;
-  for (const auto& worker : workers_)
-    if (worker) names.push_back(worker->name);
-  return names;
-}
-
-std::vector<size_t> WorkerPool::silent_for(std::chrono::duration<double> limit) const {
-  std::vector<size_t> silent;
-  for (size_t number = 0; number < workers_.size(); ++number)
-    if (workers_[number] && !workers_[number]->leases.empty() && !workers_[number]->timed_out &&
-        Clock::now() - workers_[number]->last_sign > limit)
-      silent.push_back(number);
+std::vector<size_t> WorkerPool::silent_at_work(std::chrono::duration<double> limit) const {
+  std::vector<size_t> silent = silent_for(limit);
+  std::erase_if(silent, [&](size_t worker) { return work_[worker].leases.empty(); });
   return silent;
-}
-
-std::vector<size_t> WorkerPool::stopped_for(std::chrono::duration<double> limit) const {
-  std::vector<size_t> stopped;
-  for (size_t number = 0; number < workers_.size(); ++number)
-    if (workers_[number] && Clock::now() - workers_[number]->last_sign > limit &&
-        is_stopped(workers_[number]->process.pid))
-      stopped.push_back(number);
-  return stopped;
 }
 
 }  // namespace convoy::sweep

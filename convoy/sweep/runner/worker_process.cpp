@@ -9,6 +9,7 @@
 
 #include "convoy/base/error.h"
 #include "convoy/base/milliseconds.h"
+#include "convoy/launch/process_name.h"
 #include "convoy/launch/signals.h"
 #include "convoy/sweep/runner/cell_outcome.h"
 #include "convoy/sweep/runner/server_wait.h"
@@ -47,7 +48,7 @@ void run_worker_process(const WorkerFlags& flags, const std::function<WorkerEqui
       store_url, {.server_limit = kServerLimit,
                   .keep_waiting = [&](std::chrono::milliseconds) { return !stop_wanted(); }});
   WorkerOptions options;
-  options.name = worker_name(::getpid());
+  options.name = launch::process_name(::getpid());
   for (size_t at = 0; at < flags.groups.size(); ++at)
     options.groups.push_back({flags.groups[at], flags.cells_per_claim[at]});
   options.first_range_guesses = flags.first_range;

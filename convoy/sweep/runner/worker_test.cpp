@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include "convoy/launch/process_name.h"
 #include "convoy/sweep/runner/counting_workload_test.h"
 #include "convoy/sweep/runner/sweep_store.h"
 #include "files/temporary_folder.h"
@@ -40,7 +41,7 @@ class SweepWorker : public ::testing::Test {
   SweepResults work(const SweepPlan& plan, int64_t turns = 1 << 30) {
     sweep_ = store_plan(*store_, plan);
     WorkerOptions options;
-    options.name = worker_name(::getpid());
+    options.name = launch::process_name(::getpid());
     for (const jobs::Group& group : sweep_.groups) options.groups.push_back({group.number, 8});
     options.first_range_guesses = 10'000;
     options.tell = [&](const WorkerMessage& message) { messages_.push_back(message); };
@@ -112,11 +113,11 @@ TEST_F(SweepWorker, ACellEndsAtItsRuleWhoeverComputedIt) {
 }
 
 TEST(WorkerNames, TellAGoneProcessFromALivingOne) {
-  const std::string own = worker_name(::getpid());
-  EXPECT_FALSE(is_gone(own));
-  EXPECT_TRUE(is_gone(own + "0"));
-  EXPECT_FALSE(is_gone("other.host.1:1:1"));
-  EXPECT_FALSE(is_gone(""));
+  const std::string own = launch::process_name(::getpid());
+  EXPECT_FALSE(launch::is_gone(own));
+  EXPECT_TRUE(launch::is_gone(own + "0"));
+  EXPECT_FALSE(launch::is_gone("other.host.1:1:1"));
+  EXPECT_FALSE(launch::is_gone(""));
 }
 
 TEST(WorkerMessages, ReadBack) {

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "convoy/launch/process_name.h"
+
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -6,9 +8,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "convoy/sweep/runner/worker.h"
-
-namespace convoy::sweep {
+namespace convoy::launch {
 namespace {
 
 std::string first_line(const std::string& path) {
@@ -55,13 +55,13 @@ std::string this_place() { return fmt::format("{}.{}", this_boot(), process_name
 
 }  // namespace
 
-std::string worker_name(pid_t process) {
+std::string process_name(pid_t process) {
   const std::string pid = std::to_string(process);
   return fmt::format("{}:{}:{}", this_place(), pid, start_of(pid));
 }
 
-bool is_gone(const std::string& worker) {
-  std::istringstream parts(worker);
+bool is_gone(const std::string& process) {
+  std::istringstream parts(process);
   std::string place, pid, start;
   std::getline(parts, place, ':');
   std::getline(parts, pid, ':');
@@ -70,4 +70,4 @@ bool is_gone(const std::string& worker) {
   return start_of(pid) != start;
 }
 
-}  // namespace convoy::sweep
+}  // namespace convoy::launch

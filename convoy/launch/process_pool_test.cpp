@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "convoy/sweep/runner/worker_pool.h"
+#include "convoy/launch/process_pool.h"
 
 #include <gtest/gtest.h>
 
-namespace convoy::sweep {
+namespace convoy::launch {
 namespace {
 
 using std::chrono::milliseconds;
@@ -16,15 +16,15 @@ PoolOptions shell(const std::string& script) {
   return options;
 }
 
-TEST(WorkerPool, LineWithoutAnEndComesInPieces) {
+TEST(ProcessPool, LineWithoutAnEndComesInPieces) {
   constexpr size_t kBytes = 4'000'000;
-  WorkerPool pool(shell("head -c 4000000 /dev/zero >&2; exec sleep 60"));
+  ProcessPool pool(shell("head -c 4000000 /dev/zero >&2; exec sleep 60"));
   pool.start_missing(1);
   size_t seen_bytes = 0;
   const auto until = std::chrono::steady_clock::now() + seconds(30);
   // What is no longer than a line may wait for its end.
   while (seen_bytes + (64 << 10) < kBytes && std::chrono::steady_clock::now() < until)
-    for (const PoolNews::Line& line : pool.wait(milliseconds(100), -1).lines) {
+    for (const ProcessNews::Line& line : pool.wait(milliseconds(100), -1).errors) {
       EXPECT_LE(line.text.size(), size_t{2 << 20});
       seen_bytes += line.text.size();
     }
@@ -33,4 +33,4 @@ TEST(WorkerPool, LineWithoutAnEndComesInPieces) {
 }
 
 }  // namespace
-}  // namespace convoy::sweep
+}  // namespace convoy::launch

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Drives row_probe as a shell would: starts it, kills it and its workers, reads what it left. One thread.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <sys/types.h>
+
+#include <chrono>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "files/temporary_folder.h"
+
+namespace convoy::testing {
+
+struct ProbeEnd {
+  int status = -1;  // as a shell sees it: 128 + n for signal n
+  std::string output = {};
+  std::string errors = {};
+  nlohmann::json report() const { return nlohmann::json::parse(output); }
+};
+
+// `row_probe coordinate` with these words. Killed with its object.
+class ProbeRun {
+ public:
+  ProbeRun(const std::vector<std::string>& words, const std::filesystem::path& scratch);
+  ~ProbeRun();
+  ProbeRun(const ProbeRun&) = delete;
+  ProbeRun& operator=(const ProbeRun&) = delete;
+
+  pid_t pid() const { return pid_; }
+  bool running();
+  std::vector<pid_t> workers() const;
+  ProbeEnd wait();
+
+ private:
+  pid_t pid_ = -1;
+  std::optional<int> status_;
+  std::filesystem::path output_, errors_;
+};
+
+// Folders of runs, and the store of each: "sqlite", or "postgres" (the server at $CONVOY_TEST_POSTGRES, one group each).
+class ProbeTest : public ::testing::Test {
+ protected:
+  std::vector<std::string> words(const std::string& folder, int64_t workers,
+                                 const std::vector<std::string>& more) const;
+  ProbeEnd run(const std::vector<std::string>& words);
+  std::unique_ptr<ProbeRun> start(const std::vector<std::string>& words);
+  std::string output(const std::string& folder) const;
+  int64_t tokens_made(const std::string& folder) const;
+
+  TemporaryFolder scratch_;
+  int started_ = 0;
+};
+
+}  // namespace convoy::testing
