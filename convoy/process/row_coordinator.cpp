@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <utility>
 
 #include "convoy/base/counted.h"
 #include "convoy/base/error.h"
@@ -77,21 +78,20 @@ class Coordinator {
                              .signals = signals_.mask_for_ranks(),
                              .log_folder = options.log_folder};
     for (size_t worker = 0; worker < slots_.size(); ++worker) {
-      auto& environment = pool.environment.emplace_back(
-          worker < options.environment.size() ? options.environment[worker]
-                                              : std::map<std::string, std::string>());
+      auto& environment = pool.environment.emplace_back(worker < options.environment.size()
+                                                            ? options.environment[worker]
+                                                            : std::map<std::string, std::string>());
       environment.merge(task.environment());
     }
     pool_ = std::make_unique<launch::ProcessPool>(std::move(pool));
-    progress_ = std::make_unique<telemetry::Progress>(
-        telemetry::ProgressOptions{.label = options.label,
-                                   .unit = "row",
-                                   .total = task.run.rows,
-                                   .start = task.run.rows - open_,
-                                   .style = options.log.level() == LogLevel::Quiet
-                                                ? telemetry::ProgressStyle::None
-                                                : telemetry::ProgressStyle::Auto,
-                                   .color = options.color});
+    progress_ = std::make_unique<telemetry::Progress>(telemetry::ProgressOptions{
+        .label = options.label,
+        .unit = "row",
+        .total = task.run.rows,
+        .start = task.run.rows - open_,
+        .style = options.log.level() == LogLevel::Quiet ? telemetry::ProgressStyle::None
+                                                        : telemetry::ProgressStyle::Auto,
+        .color = options.color});
   }
 
   RowCoordinatorReport run() {
@@ -157,10 +157,9 @@ class Coordinator {
 
   void on_death(const launch::ProcessDeath& death) {
     Slot& slot = slots_[death.worker];
-    const bool worked = slot.last.worker.texts > 0 || slot.last.worker.rows > 0;
     slot.ended = slot.total();
     slot.ended.rows_held = 0;
-    slot.last = {};
+    const WorkerSign last = std::exchange(slot.last, {});
     // Asked once for every death: the counter is of all processes together.
     const bool memory = memory_.happened();
     const bool asked_to_end = ending_ || (death.signal == 0 && death.exit_code == 0);
@@ -168,18 +167,23 @@ class Coordinator {
       ++report_.deaths;
       progress_->message(fmt::format("[worker {}] ended by {}; what it had not kept is made again",
                                      death.worker, end_text(death)));
-      blame(death, memory);
+      blame(death, memory, last.worker.not_begun);
     }
     store_.release(death.name);
+    next_count_open_ = {};
+    const bool worked = last.worker.texts > 0 || last.worker.rows > 0;
     if (!worked && !ending_ && any_open()) on_idle_death(slot, death);
   }
 
   // Rows that a worker held when it went down may be why. Each is tried so often.
-  void blame(const launch::ProcessDeath& death, bool memory) {
+  void blame(const launch::ProcessDeath& death, bool memory,
+             const std::vector<int64_t>& not_begun) {
     if (is_of_its_surroundings(death) || (death.signal == SIGKILL && !memory)) return;
     std::vector<jobs::RangeFailure> failures;
     for (const jobs::Lease& lease : store_.leases(task_.run.group)) {
-      if (lease.worker != death.name) continue;
+      if (lease.worker != death.name ||
+          std::find(not_begun.begin(), not_begun.end(), lease.task) != not_begun.end())
+        continue;
       failures.push_back(
           {.lease = lease,
            .failure = {.kind = memory ? "memory" : "crash",
@@ -208,9 +212,9 @@ class Coordinator {
       return;
     }
     if (const auto error = launch::own_error(death)) throw *error;
-    throw StateError(fmt::format("no worker could be kept alive; the last ended by {}",
-                                 end_text(death)),
-                     {.hint = death.stderr_tail});
+    throw StateError(
+        fmt::format("no worker could be kept alive; the last ended by {}", end_text(death)),
+        {.hint = death.stderr_tail});
   }
 
   bool any_open() { return store_.count_open(task_.run.group, 1) > 0; }

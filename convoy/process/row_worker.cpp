@@ -122,18 +122,18 @@ class Worker {
       tasks.push_back(lease.task);
     }
     for (const jobs::Note& note : store_.notes(tasks)) read_back(rows_.at(note.task), note);
-    for (const Lease& lease : leases) {
-      if (lease.attempt >= kSuspectAttempt)
-        suspects_.push_back(lease.task);
-      else
-        advance(rows_.at(lease.task));
-    }
+    for (const Lease& lease : leases)
+      if (lease.attempt >= kSuspectAttempt) suspects_.push_back(lease.task);
+    if (!suspects_.empty()) tell_now();
+    for (const Lease& lease : leases)
+      if (lease.attempt < kSuspectAttempt) advance(rows_.at(lease.task));
   }
 
   void start_suspect() {
     while (!suspects_.empty() && num_held() == static_cast<int64_t>(suspects_.size())) {
       alone_ = suspects_.front();
       suspects_.pop_front();
+      tell_now();
       advance(rows_.at(alone_));
     }
   }
@@ -253,7 +253,7 @@ class Worker {
       if (held(completions_[index].lease)) rows_.erase(completions_[index].lease.task);
     }
     // The coordinator knows by this that a worker that then dies had begun.
-    if (!std::exchange(kept_any_, true)) next_tell_ = {};
+    if (!std::exchange(kept_any_, true)) tell_now();
     const std::vector<jobs::NewNote> kept = std::exchange(notes_, {});
     completions_.clear();
     for (size_t index = 0; index < kept.size(); ++index)
@@ -299,6 +299,10 @@ class Worker {
     writer_.sync();
     store_.release(options_.name);
     store_.sync();
+    tell_now();
+  }
+
+  void tell_now() {
     next_tell_ = {};
     tell();
   }
@@ -307,6 +311,7 @@ class Worker {
     if (!options_.tell || Clock::now() < next_tell_) return;
     next_tell_ = Clock::now() + kTellEvery;
     figures_.rows_held = num_held();
+    figures_.not_begun.assign(suspects_.begin(), suspects_.end());
     options_.tell(figures_, engine_.figures());
   }
 

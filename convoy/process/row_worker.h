@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "convoy/jobs/job_store.h"
 #include "convoy/process/ledger_plan.h"
@@ -27,6 +28,8 @@ struct RowWorkerFigures {
   int64_t texts_lost = 0;       // kept, but not to be read: made again
   int64_t rows_given_up = 0;    // the lease was lost, somebody else has them
   int64_t rows_held = 0;        // now
+  // Tasks of rows that are held and not begun: no fault of theirs when the worker goes down. Told as soon as it changes.
+  std::vector<int64_t> not_begun = {};
 };
 
 struct RowWorkerOptions {

@@ -50,6 +50,7 @@ void visit_figures(Sign& sign, Visit&& visit) {
   visit("texts_lost", sign.worker.texts_lost);
   visit("rows_given_up", sign.worker.rows_given_up);
   visit("rows_held", sign.worker.rows_held);
+  visit("not_begun", sign.worker.not_begun);
   visit("running", sign.engine.running);
   visit("waiting", sign.engine.waiting);
   visit("kv_use", sign.engine.kv_use);
@@ -64,12 +65,9 @@ void visit_figures(Sign& sign, Visit&& visit) {
 }  // namespace
 
 std::map<std::string, std::string> WorkerTask::environment() const {
-  const json task = {{"group", run.group},
-                     {"folder", run.folder.string()},
-                     {"rows", run.rows},
-                     {"rows_in_flight", rows_in_flight},
-                     {"num_workers", num_workers},
-                     {"lease_ms", lease_ms},
+  const json task = {{"group", run.group},         {"folder", run.folder.string()},
+                     {"rows", run.rows},           {"rows_in_flight", rows_in_flight},
+                     {"num_workers", num_workers}, {"lease_ms", lease_ms},
                      {"max_tries", max_tries}};
   return {{kStoreVariable, store}, {kTaskVariable, task.dump()}};
 }
@@ -126,8 +124,7 @@ std::string WorkerSign::line() const {
 
 std::optional<WorkerSign> WorkerSign::parse(const std::string& line) {
   if (!line.starts_with(kSign)) return std::nullopt;
-  const json figures =
-      json::parse(line.substr(std::string_view(kSign).size()), nullptr, false);
+  const json figures = json::parse(line.substr(std::string_view(kSign).size()), nullptr, false);
   if (!figures.is_object()) return std::nullopt;
   WorkerSign sign;
   try {

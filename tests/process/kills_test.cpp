@@ -118,10 +118,11 @@ TEST_P(RowRandomKills, OutputIsThatOfAnUnbrokenRun) {
     ASSERT_EQ(last.status, 0) << last.errors;
   }
   check(folder, ended);
-  fmt::print("{} kills in {:.1f} s over {} coordinators, {} runs; an unbroken run took {:.1f} s; "
-             "{} tokens made again for {} workers ended at most, {} in a run\n",
-             kills_, Seconds(Clock::now() - begin).count(), starts, whole + 1, unbroken_seconds,
-             again_, ended_, wanted_tokens_);
+  fmt::print(
+      "{} kills in {:.1f} s over {} coordinators, {} runs; an unbroken run took {:.1f} s; "
+      "{} tokens made again for {} workers ended at most, {} in a run\n",
+      kills_, Seconds(Clock::now() - begin).count(), starts, whole + 1, unbroken_seconds, again_,
+      ended_, wanted_tokens_);
 }
 
 INSTANTIATE_TEST_SUITE_P(Stores, RowRandomKills, ::testing::Values("sqlite", "postgres"),

@@ -19,9 +19,8 @@ namespace convoy::testing {
 ProbeRun::ProbeRun(const std::vector<std::string>& words, const std::filesystem::path& scratch)
     : output_(scratch.string() + ".out"), errors_(scratch.string() + ".err") {
   const char* const folder = std::getenv("CONVOY_BIN_DIR");
-  std::vector<std::string> all = {std::string(folder == nullptr ? "build/bin" : folder) +
-                                      "/row_probe",
-                                  "coordinate"};
+  std::vector<std::string> all = {
+      std::string(folder == nullptr ? "build/bin" : folder) + "/row_probe", "coordinate"};
   all.insert(all.end(), words.begin(), words.end());
   std::vector<char*> arguments;
   for (std::string& word : all) arguments.push_back(word.data());

@@ -51,9 +51,10 @@ struct Words {
 
 SourceRow row_at(const Words& words, int64_t index) {
   const auto padding = static_cast<size_t>(words.number("row_bytes", 0));
-  return {.source_index = index,
-          .value = {{"problem", fmt::format("problem {}{}", index % 1'000, std::string(padding, '.'))},
-                    {"cost", index % 17}}};
+  return {
+      .source_index = index,
+      .value = {{"problem", fmt::format("problem {}{}", index % 1'000, std::string(padding, '.'))},
+                {"cost", index % 17}}};
 }
 
 NoopProgram program_of(const Words& words) {
@@ -65,14 +66,14 @@ NoopProgram program_of(const Words& words) {
 class ProbeEngine : public NoopEngine {
  public:
   ProbeEngine(const Words& words, int64_t worker)
-      : NoopEngine({.batch = words.number("batch", 16),
-                    .step_time = std::chrono::microseconds(
-                        words.number("step_us", 0) *
-                        (worker == words.number("slow_worker", -1) ? words.number("slow_factor", 4)
-                                                                   : 1)),
-                    .tokens_per_step = words.number("tokens_per_step", 1),
-                    .min_tokens = words.number("min_tokens", 1),
-                    .max_tokens = words.number("max_tokens", 9)}),
+      : NoopEngine(
+            {.batch = words.number("batch", 16),
+             .step_time = std::chrono::microseconds(
+                 words.number("step_us", 0) *
+                 (worker == words.number("slow_worker", -1) ? words.number("slow_factor", 4) : 1)),
+             .tokens_per_step = words.number("tokens_per_step", 1),
+             .min_tokens = words.number("min_tokens", 1),
+             .max_tokens = words.number("max_tokens", 9)}),
         poison_(words.number("poison", -1)) {
     const int file =
         ::open((words.folder() / "tokens").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
@@ -135,7 +136,8 @@ RowRun planned(jobs::JobStore& store, const Words& words) {
   const int64_t count = words.number("rows", 0);
   request.run.data_hash = std::to_string(count);
   if (words.number("node_rank", 0) > 0)
-    return wait_for_plan(store, request.run, std::chrono::seconds(60), [] { return true; }, Log());
+    return wait_for_plan(
+        store, request.run, std::chrono::seconds(60), [] { return true; }, Log());
   request.rows = [&, next = int64_t{0}, count]() mutable -> std::optional<SourceRow> {
     if (next == count) return std::nullopt;
     return row_at(words, next++);

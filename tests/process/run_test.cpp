@@ -61,8 +61,7 @@ TEST_F(RowRuns, ARowThatTakesItsWorkersDownIsMarkedAndTheOthersFinish) {
   std::istringstream lines(output("poisoned"));
   int64_t index = 0;
   for (std::string line; std::getline(lines, line); ++index)
-    EXPECT_TRUE(line.starts_with(
-        fmt::format("{} {} ", index, index == 21 ? "engine_error" : "ok")))
+    EXPECT_TRUE(line.starts_with(fmt::format("{} {} ", index, index == 21 ? "engine_error" : "ok")))
         << line;
   EXPECT_EQ(index, 60);
 }
@@ -94,9 +93,9 @@ TEST_F(RowRuns, ASlowWorkerIsGivenLess) {
 }
 
 TEST_F(RowRuns, FiftyThousandRowsKeepTheirOrderInBoundedMemory) {
-  const ProbeEnd end = run(words(
-      "many", 2, {"rows=50000", "samples=1", "judges=0", "rows_in_flight=512", "batch=512",
-                  "max_tokens=1", "row_bytes=400"}));
+  const ProbeEnd end = run(words("many", 2,
+                                 {"rows=50000", "samples=1", "judges=0", "rows_in_flight=512",
+                                  "batch=512", "max_tokens=1", "row_bytes=400"}));
   ASSERT_EQ(end.status, 0) << end.errors;
   const nlohmann::json report = end.report();
   fmt::print("{}\n", report.dump());
@@ -105,8 +104,8 @@ TEST_F(RowRuns, FiftyThousandRowsKeepTheirOrderInBoundedMemory) {
   std::istringstream lines(output("many"));
   int64_t index = 0;
   for (std::string line; std::getline(lines, line); ++index)
-    ASSERT_TRUE(line.starts_with(fmt::format("{} ok {{\"problem\":\"problem {}.", index,
-                                             index % 1'000)));
+    ASSERT_TRUE(
+        line.starts_with(fmt::format("{} ok {{\"problem\":\"problem {}.", index, index % 1'000)));
   EXPECT_EQ(index, 50'000);
 }
 
