@@ -26,6 +26,7 @@ constexpr milliseconds kCountOpenEvery{250};  // whether any row is open
 constexpr milliseconds kShowEvery{1'000};
 constexpr std::chrono::seconds kCountAllEvery{15};  // other hosts' rows count too
 constexpr std::chrono::seconds kRateWindow{20};
+constexpr std::chrono::seconds kSayWaitingEvery{60};
 constexpr milliseconds kStopGrace{10'000};  // a step of the engine, and then it keeps what it has
 // In a row, of a worker that kept no text meanwhile. One that somebody kills is likelier to live on.
 constexpr int kMostIdleDeaths = 5;
@@ -62,13 +63,16 @@ bool is_of_its_surroundings(const launch::ProcessDeath& death) {
 
 class Coordinator {
  public:
-  Coordinator(const RowCoordinatorOptions& options, const WorkerTask& task, jobs::JobStore& store)
+  Coordinator(const RowCoordinatorOptions& options, const WorkerTask& task)
       : options_(options),
         task_(task),
-        store_(store),
         signals_(launch::default_stop_signals()),
+        store_(jobs::open_store(task.store, {.server_limit = kServerLimit,
+                                             .keep_waiting = [this](milliseconds left) {
+                                               return keep_waiting(left);
+                                             }})),
         slots_(static_cast<size_t>(options.workers)) {
-    jobs::release_leases_of(store_, task_.run.group, launch::is_gone);
+    jobs::release_leases_of(*store_, task_.run.group, launch::is_gone);
     count_all();
     if (open_ == 0) return;
     launch::PoolOptions pool{.command = options.worker_command,
@@ -124,18 +128,34 @@ class Coordinator {
     progress_->finish();
   }
 
+  void note_stop() {
+    while (const auto signal = signals_.next())
+      if (launch::contains(launch::default_stop_signals(), *signal)) report_.stop_signal = *signal;
+  }
+
+  // A server that went away may come back; workers wait for it too, and then keep what they have.
+  bool keep_waiting(milliseconds left) {
+    if (Clock::now() >= next_say_waiting_) {
+      next_say_waiting_ = Clock::now() + kSayWaitingEvery;
+      options_.log.warning(fmt::format(
+          "the store can not be reached; waiting for it, {} s more at most",
+          std::chrono::duration_cast<std::chrono::seconds>(left).count()));
+    }
+    note_stop();
+    return report_.stop_signal == 0;
+  }
+
   void turn() {
     if (Clock::now() >= next_start_) pool_->start_missing(std::min(options_.workers, open_));
     listen();
-    while (const auto signal = signals_.next())
-      if (launch::contains(launch::default_stop_signals(), *signal)) report_.stop_signal = *signal;
+    note_stop();
     for (const size_t worker : pool_->stopped_for(milliseconds(task_.lease_ms) / 4)) {
       progress_->message(fmt::format("[worker {}] was stopped; another takes its place", worker));
       pool_->replace(worker);
     }
     if (Clock::now() < next_show_) return;
     next_show_ = Clock::now() + kShowEvery;
-    jobs::release_leases_of(store_, task_.run.group, launch::is_gone);
+    jobs::release_leases_of(*store_, task_.run.group, launch::is_gone);
     show();
     tell();
   }
@@ -169,7 +189,7 @@ class Coordinator {
                                      death.worker, end_text(death)));
       blame(death, memory, last.worker.not_begun);
     }
-    store_.release(death.name);
+    store_->release(death.name);
     next_count_open_ = {};
     const bool worked = last.worker.texts > 0 || last.worker.rows > 0;
     if (!worked && !ending_ && any_open()) on_idle_death(slot, death);
@@ -180,7 +200,7 @@ class Coordinator {
              const std::vector<int64_t>& not_begun) {
     if (is_of_its_surroundings(death) || (death.signal == SIGKILL && !memory)) return;
     std::vector<jobs::RangeFailure> failures;
-    for (const jobs::Lease& lease : store_.leases(task_.run.group)) {
+    for (const jobs::Lease& lease : store_->leases(task_.run.group)) {
       if (lease.worker != death.name ||
           std::find(not_begun.begin(), not_begun.end(), lease.task) != not_begun.end())
         continue;
@@ -193,7 +213,7 @@ class Coordinator {
                        .signal = death.signal,
                        .stderr_tail = death.stderr_tail}});
     }
-    if (!failures.empty()) store_.fail(failures, options_.max_crashes);
+    if (!failures.empty()) store_->fail(failures, options_.max_crashes);
   }
 
   void on_idle_death(Slot& slot, const launch::ProcessDeath& death) {
@@ -217,7 +237,7 @@ class Coordinator {
         {.hint = death.stderr_tail});
   }
 
-  bool any_open() { return store_.count_open(task_.run.group, 1) > 0; }
+  bool any_open() { return store_->count_open(task_.run.group, 1) > 0; }
 
   bool all_finished() {
     if (Clock::now() < next_count_open_) return false;
@@ -227,7 +247,7 @@ class Coordinator {
 
   void count_all() {
     next_count_all_ = Clock::now() + kCountAllEvery;
-    open_ = store_.counts(task_.run.group).open;
+    open_ = store_->counts(task_.run.group).open;
     rows_when_counted_ = all_work().rows;
   }
 
@@ -284,8 +304,8 @@ class Coordinator {
 
   const RowCoordinatorOptions& options_;
   const WorkerTask& task_;
-  jobs::JobStore& store_;
   launch::SignalStream signals_;
+  std::unique_ptr<jobs::JobStore> store_;
   launch::MemoryKills memory_;
   std::vector<Slot> slots_;
   std::unique_ptr<launch::ProcessPool> pool_;
@@ -295,16 +315,15 @@ class Coordinator {
   int64_t open_ = 0;               // rows, when last counted
   int64_t rows_when_counted_ = 0;  // finished here by then
   bool ending_ = false;
-  Clock::time_point next_start_, next_show_, next_count_open_, next_count_all_;
+  Clock::time_point next_start_, next_show_, next_count_open_, next_count_all_, next_say_waiting_;
 };
 
 }  // namespace
 
-RowCoordinatorReport run_rows(const RowCoordinatorOptions& options, const WorkerTask& task,
-                              jobs::JobStore& store) {
+RowCoordinatorReport run_rows(const RowCoordinatorOptions& options, const WorkerTask& task) {
   CONVOY_CHECK(options.workers > 0, ConfigError, "a run wants a worker at least, found {}",
                options.workers);
-  return Coordinator(options, task, store).run();
+  return Coordinator(options, task).run();
 }
 
 }  // namespace convoy::process

@@ -39,10 +39,9 @@ struct RowCoordinatorReport {
   std::map<size_t, RowWorkerFigures> each;  // by worker, its replacements included
 };
 
-// `task`: its run, in the store that is `store` too. Owns the stop signals while it runs: one call at a time per process.
+// Opens the task's store. Owns the stop signals while it runs: one call at a time per process.
 // The first asks the workers to keep what they have and end, the second kills them. Throws what the store throws,
 // StateError with the last words of a worker when none can be kept alive, and the error that such words say. Blocks.
-RowCoordinatorReport run_rows(const RowCoordinatorOptions& options, const WorkerTask& task,
-                              jobs::JobStore& store);
+RowCoordinatorReport run_rows(const RowCoordinatorOptions& options, const WorkerTask& task);
 
 }  // namespace convoy::process

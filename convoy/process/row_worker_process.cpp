@@ -17,8 +17,6 @@ using nlohmann::json;
 
 constexpr const char* kStoreVariable = "CONVOY_PROCESS_STORE";
 constexpr const char* kTaskVariable = "CONVOY_PROCESS_TASK";
-// A server that is gone for longer ends the run; what was finished is kept, and the same command goes on.
-constexpr std::chrono::minutes kServerLimit{10};
 constexpr const char* kSign = "figures ";
 
 std::string taken(const char* variable) {

@@ -15,6 +15,9 @@
 
 namespace convoy::process {
 
+// A server that is gone for longer ends the run; what was finished is kept, and the same command goes on.
+inline constexpr std::chrono::minutes kServerLimit{10};
+
 // What a worker works on. Where its rows come from and go to; not what is made of them.
 struct WorkerTask {
   std::string store = {};  // URL, maybe with a password: not for command lines

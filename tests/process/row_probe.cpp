@@ -170,7 +170,7 @@ int coordinate(const Words& words, const std::string& self) {
   double publish_seconds = 0;
   json report;
   for (;;) {
-    const RowCoordinatorReport end = run_rows(options, task, *store);
+    const RowCoordinatorReport end = run_rows(options, task);
     if (end.stop_signal != 0) return static_cast<int>(ExitCode::Stopped);
     report["seconds"] = end.seconds;
     report["rows"] = end.work.rows;

@@ -2,10 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sweeps of several hosts over one PostgreSQL store: two network namespaces, a real server in one of them.
 Usage: nodes_test.py BIN_FOLDER. Exit code 77 = skipped, with the reason."""
-import glob
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -14,57 +12,11 @@ import time
 
 sys.dont_write_bytecode = True
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../hosts"))
-from two_hosts import V4, Hosts, run, skip, skip_without
+from postgres_server import PASSWORD, Server, skip_without_server
+from two_hosts import Hosts, skip_without
 
 BIN = os.path.abspath(sys.argv[1])
 CONVOY = os.path.join(BIN, "convoy")
-PASSWORD = "s3cret"
-
-
-def binary_folder():
-    folders = sorted(glob.glob("/usr/lib/postgresql/*/bin"), key=lambda path: int(path.split("/")[4]))
-    if folders:
-        return folders[-1]
-    found = shutil.which("initdb")
-    return os.path.dirname(found) if found else None
-
-
-class Server:
-    """PostgreSQL on host a, for both hosts, with a password."""
-
-    def __init__(self, hosts, binaries, folder):
-        self.hosts, self.binaries, self.folder = hosts, binaries, folder
-        self.data = os.path.join(folder, "data")
-        with open(os.path.join(folder, "password"), "w") as file:
-            file.write(PASSWORD)
-        shutil.chown(folder, "postgres")
-        shutil.chown(os.path.join(folder, "password"), "postgres")
-        self.as_postgres("initdb", "-D", self.data, "-A", "scram-sha-256", "-U", "ann", "-N",
-                         f"--pwfile={folder}/password")
-        with open(os.path.join(self.data, "postgresql.conf"), "a") as file:
-            file.write(f"listen_addresses = '*'\nunix_socket_directories = '{folder}'\nfsync = off\n"
-                       "max_connections = 40\nshared_buffers = 32MB\n")
-        with open(os.path.join(self.data, "pg_hba.conf"), "a") as file:
-            file.write("host all all 10.77.0.0/24 scram-sha-256\n")
-        self.control("start")
-
-    def as_postgres(self, program, *arguments):
-        run(*self.hosts.inside("a", ["runuser", "-u", "postgres", "--", f"{self.binaries}/{program}",
-                                     *arguments]))
-
-    def control(self, action):
-        arguments = ["-D", self.data, "-w", "-t", "60", "-m", "fast"]
-        if action == "start":
-            arguments += ["-l", os.path.join(self.folder, "server.log")]
-        self.as_postgres("pg_ctl", *arguments, action)
-
-    def url(self, database, password=PASSWORD, port=5432):
-        return f"postgresql://ann:{password}@{V4['a']}:{port}/{database}"
-
-    def make(self, database):
-        run(*self.hosts.inside("a", ["env", f"PGPASSWORD={PASSWORD}", f"{self.binaries}/createdb", "-h",
-                                     V4["a"], "-U", "ann", database]))
-        return self.url(database)
 
 
 class Node:
@@ -225,16 +177,12 @@ def wrong_stores_are_said_in_a_line(sweeps):
 
 def main():
     skip_without("runuser")
-    binaries = binary_folder()
-    if not binaries:
-        skip("there is no PostgreSQL server (package postgresql)")
-    if subprocess.run(["id", "postgres"], capture_output=True).returncode != 0:
-        skip("there is no user postgres")
+    skip_without_server()
     with Hosts(v6=False) as hosts, tempfile.TemporaryDirectory(prefix="convoy-nodes-") as folder:
         os.chmod(folder, 0o755)
         home = os.path.join(folder, "server")
         os.mkdir(home)
-        server = Server(hosts, binaries, home)
+        server = Server(hosts, home)
         try:
             sweeps = Sweeps(hosts, server, folder)
             for scenario in (wrong_stores_are_said_in_a_line, a_lost_host_is_replaced,

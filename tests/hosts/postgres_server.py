@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A real PostgreSQL server on one of two hosts, for tests of programs that meet in its database."""
+import glob
+import os
+import shutil
+import subprocess
+
+from two_hosts import V4, run, skip
+
+PASSWORD = "s3cret"
+
+
+def binary_folder():
+    folders = sorted(glob.glob("/usr/lib/postgresql/*/bin"), key=lambda path: int(path.split("/")[4]))
+    if folders:
+        return folders[-1]
+    found = shutil.which("initdb")
+    return os.path.dirname(found) if found else None
+
+
+def skip_without_server():
+    if not binary_folder():
+        skip("there is no PostgreSQL server (package postgresql)")
+    if subprocess.run(["id", "postgres"], capture_output=True).returncode != 0:
+        skip("there is no user postgres")
+
+
+class Server:
+    """PostgreSQL on host a, for both hosts, with a password."""
+
+    def __init__(self, hosts, folder):
+        self.hosts, self.binaries, self.folder = hosts, binary_folder(), folder
+        self.data = os.path.join(folder, "data")
+        with open(os.path.join(folder, "password"), "w") as file:
+            file.write(PASSWORD)
+        shutil.chown(folder, "postgres")
+        shutil.chown(os.path.join(folder, "password"), "postgres")
+        self.as_postgres("initdb", "-D", self.data, "-A", "scram-sha-256", "-U", "ann", "-N",
+                         f"--pwfile={folder}/password")
+        with open(os.path.join(self.data, "postgresql.conf"), "a") as file:
+            file.write(f"listen_addresses = '*'\nunix_socket_directories = '{folder}'\nfsync = off\n"
+                       "max_connections = 40\nshared_buffers = 32MB\n")
+        with open(os.path.join(self.data, "pg_hba.conf"), "a") as file:
+            file.write("host all all 10.77.0.0/24 scram-sha-256\n")
+        self.control("start")
+
+    def as_postgres(self, program, *arguments):
+        run(*self.hosts.inside("a", ["runuser", "-u", "postgres", "--", f"{self.binaries}/{program}",
+                                     *arguments]))
+
+    def control(self, action):
+        arguments = ["-D", self.data, "-w", "-t", "60", "-m", "fast"]
+        if action == "start":
+            arguments += ["-l", os.path.join(self.folder, "server.log")]
+        self.as_postgres("pg_ctl", *arguments, action)
+
+    def url(self, database, password=PASSWORD, port=5432):
+        return f"postgresql://ann:{password}@{V4['a']}:{port}/{database}"
+
+    def make(self, database):
+        run(*self.hosts.inside("a", ["env", f"PGPASSWORD={PASSWORD}", f"{self.binaries}/createdb", "-h",
+                                     V4["a"], "-U", "ann", database]))
+        return self.url(database)
