@@ -16,4 +16,7 @@ extern const std::string_view kTorchFolder;  // where LibTorch was when this was
 // Name -> YAML text of presets/*.yaml.
 std::map<std::string, std::string> preset_texts();
 
+// Name -> text of presets/prompts/*.txt.
+std::map<std::string, std::string> prompt_texts();
+
 }  // namespace convoy::apps

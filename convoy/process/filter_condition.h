@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One condition of the filter: `score >= 0.8`, `verified == yes`. Thread-safe.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+
+namespace convoy::process {
+
+class FilterCondition {
+ public:
+  // Throws ConfigError: an unknown name or comparison, a value of another kind.
+  explicit FilterCondition(const std::string& text);
+
+  // `figures`: by name; see filter_names(). A figure that is null is unequal to
+  // everything, and neither less nor more.
+  bool holds(const nlohmann::ordered_json& figures) const;
+  const std::string& text() const { return text_; }
+
+ private:
+  std::string text_;
+  std::string name_;
+  std::string comparison_;
+  std::string word_;   // of names that have words
+  double number_ = 0;  // of the others
+  bool is_number_ = false;
+};
+
+// "score, verified, ...": what conditions may ask for.
+std::string filter_names();
+
+}  // namespace convoy::process

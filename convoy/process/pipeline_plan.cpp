@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/process/pipeline_plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "convoy/base/error.h"
+#include "convoy/base/files.h"
+#include "convoy/config/describe.h"
+#include "convoy/process/stages/stage.h"
+
+namespace convoy::process {
+namespace {
+
+// Counted up when the same settings make other rows.
+constexpr int kPipelineVersion = 1;
+
+constexpr int64_t kMaxPromptBytes = int64_t{1} << 20;
+
+const std::map<std::string, std::vector<std::string>>& known_names() {
+  static const std::map<std::string, std::vector<std::string>> names = {
+      {"generate", {"problem"}},
+      {"evaluate", {"problem", "reasoning", "solution"}},
+      {"improve", {"problem", "current_solution", "feedback"}}};
+  return names;
+}
+
+PromptTemplate prompt_of(const std::string& stage, const settings::PromptSettings& prompts,
+                         const PromptTexts& texts) {
+  const std::string& file = stage == "generate"   ? prompts.generate
+                            : stage == "evaluate" ? prompts.evaluate
+                                                  : prompts.improve;
+  return {texts.at(stage), file.empty() ? fmt::format("the shipped prompt {}", stage) : file,
+          known_names().at(stage)};
+}
+
+void check_weights(const settings::EvaluateSettings& evaluate) {
+  double sum = 0;
+  for (const auto& [criterion, weight] : evaluate.weights) sum += weight;
+  if (evaluate.weights.empty() || std::abs(sum - 1) > 1e-6)
+    throw ConfigError(
+        fmt::format("evaluate.weights: wanted weights that sum to 1, found {:.7g}", sum),
+        {.key = "evaluate.weights"});
+}
+
+std::vector<FilterCondition> conditions_of(const settings::FilterSettings& filter,
+                                           const std::vector<std::string>& stages) {
+  std::vector<FilterCondition> conditions;
+  for (const std::string& text : filter.keep.names) conditions.emplace_back(text);
+  if (!conditions.empty() && std::find(stages.begin(), stages.end(), "filter") == stages.end())
+    throw ConfigError("filter.keep is set, but stages has no filter",
+                      {.key = "filter.keep", .hint = "add filter to stages"});
+  return conditions;
+}
+
+}  // namespace
+
+PromptTexts read_prompt_texts(const settings::PromptSettings& prompts, const PromptTexts& shipped) {
+  PromptTexts texts = shipped;
+  const std::pair<const char*, const std::string*> files[] = {{"generate", &prompts.generate},
+                                                              {"evaluate", &prompts.evaluate},
+                                                              {"improve", &prompts.improve}};
+  for (const auto& [stage, file] : files) {
+    if (file->empty()) continue;
+    try {
+      texts[stage] = read_file(*file, kMaxPromptBytes);
+    } catch (const DataError& error) {
+      ErrorPlace place = error.place();
+      place.key = fmt::format("prompts.{}", stage);
+      throw ConfigError(error.what(), place);
+    }
+  }
+  return texts;
+}
+
+PipelinePlan::PipelinePlan(settings::ProcessSettings given, const PromptTexts& prompts,
+                           bool opens_think)
+    : settings(std::move(given)),
+      generate(prompt_of("generate", settings.prompts, prompts)),
+      evaluate(prompt_of("evaluate", settings.prompts, prompts)),
+      improve(prompt_of("improve", settings.prompts, prompts)),
+      conditions(conditions_of(settings.filter, settings.stages)),
+      chat_opens_think(opens_think) {
+  stages_named(settings.stages);
+  check_weights(settings.evaluate);
+}
+
+bool PipelinePlan::has_stage(const std::string& name) const {
+  return std::find(settings.stages.begin(), settings.stages.end(), name) != settings.stages.end();
+}
+
+Prompt PipelinePlan::prompt(const std::string& text) const {
+  if (!chats()) return {.text = text};
+  Prompt prompt{.messages = nlohmann::ordered_json::array()};
+  if (!settings.prompts.system.empty())
+    prompt.messages.push_back({{"role", "system"}, {"content", settings.prompts.system}});
+  prompt.messages.push_back({{"role", "user"}, {"content", text}});
+  return prompt;
+}
+
+bool PipelinePlan::opens_think(const std::string& text) const {
+  return chats() ? chat_opens_think : process::opens_think(text);
+}
+
+nlohmann::json PipelinePlan::content(const std::string& model) const {
+  settings::ProcessSettings listed = settings;
+  nlohmann::json content = config::dump_json(config::list_fields(listed));
+  // Which rows, by whom, and where to: none of it changes what a row becomes.
+  for (const char* section : {"workers", "output", "run_name", "run_dir", "task"})
+    content.erase(section);
+  for (const char* key : {"dataset", "dataset_name", "config", "split", "num_examples",
+                          "start_from", "force_download", "bad_rows"})
+    content["data"].erase(key);
+  // The files' texts decide, not their names.
+  content["prompts"]["generate"] = generate.text();
+  content["prompts"]["evaluate"] = evaluate.text();
+  content["prompts"]["improve"] = improve.text();
+  content["prompts"]["opens_think"] = chat_opens_think;
+  content["model"].erase("name");
+  content["model"].erase("revision");
+  content["model"].erase("adapter");
+  content["model"].erase("template_path");
+  content["model"]["identity"] = model;
+  for (const char* key : {"kv_blocks", "prefill_chunk", "low_memory", "memory_gib"})
+    content["engine"].erase(key);
+  content["pipeline_version"] = kPipelineVersion;
+  return content;
+}
+
+}  // namespace convoy::process

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the stages of a run are told: its settings, the prompts as text, and what is known of the
+// model's template. Everything that decides a row's texts is here, so its hash keys them.
+#pragma once
+
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "convoy/process/filter_condition.h"
+#include "convoy/process/prompt_template.h"
+#include "convoy/process/text_engine.h"
+#include "convoy/settings/process_settings.h"
+
+namespace convoy::process {
+
+// The texts of the three prompts, by stage: "generate", "evaluate", "improve".
+using PromptTexts = std::map<std::string, std::string>;
+
+// Reads those that the settings name and takes the others from `shipped`. Throws ConfigError.
+PromptTexts read_prompt_texts(const settings::PromptSettings& prompts, const PromptTexts& shipped);
+
+struct PipelinePlan {
+  // Throws ConfigError: stages, prompts or conditions that can not be.
+  PipelinePlan(settings::ProcessSettings settings, const PromptTexts& prompts,
+               bool chat_opens_think);
+
+  settings::ProcessSettings settings;  // prompts.chat is "on" or "off"
+  PromptTemplate generate;
+  PromptTemplate evaluate;
+  PromptTemplate improve;
+  std::vector<FilterCondition> conditions;
+  // Whether the model's template itself begins a thought behind a user's turn.
+  bool chat_opens_think = false;
+
+  bool has_stage(const std::string& name) const;
+  bool chats() const { return settings.prompts.chat == "on"; }
+
+  // A prompt of one text, as chat or plain.
+  Prompt prompt(const std::string& text) const;
+  bool opens_think(const std::string& text) const;
+
+  // All that decides what is written into a row: the version of a run's ledger. `model`: the identity
+  // of the weights.
+  nlohmann::json content(const std::string& model) const;
+};
+
+}  // namespace convoy::process

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What is known of a row on its way through the stages. Made anew from the row and its kept texts
+// each time, and never stored. Plain data.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "convoy/answers/equivalence.h"
+#include "convoy/process/judge_scores.h"
+#include "convoy/process/row_program.h"
+#include "convoy/process/think_text.h"
+
+namespace convoy::process {
+
+// What the stages read of a row, whatever its schema.
+struct RowFields {
+  std::string problem = {};
+  std::optional<std::string> solution = {};  // the reference's
+  std::optional<std::string> answer = {};    // the reference's, from its own column
+};
+
+// A judge's reply.
+struct Judgement {
+  JudgeScores scores = {};
+  std::string text = {};  // what it said, thoughts aside
+  TextFinish finish = TextFinish::Stop;
+};
+
+// One text of a sample, and what the stages found out about it.
+struct Version {
+  ThinkText text = {};
+  std::optional<std::string> answer = {};  // as it stands in the text
+  TextFinish finish = TextFinish::Stop;
+  std::string error = {};  // of TextFinish::Error
+  int64_t new_tokens = 0;
+  std::optional<answers::Verdict> verdict = {};  // none: not verified, or there is no reference
+  std::optional<Judgement> judgement = {};
+
+  std::optional<double> score() const {
+    return judgement ? judgement->scores.score : std::nullopt;
+  }
+  // What a reader of the text judges: what was said, or the thoughts where nothing was.
+  const std::string& shown() const { return text.said.empty() ? text.think : text.said; }
+};
+
+struct SampleState {
+  int64_t number = 0;
+  std::vector<Version> versions = {};  // as they came
+  size_t kept = 0;                     // which of them stands
+  bool waiting = false;                // for a text that was asked for
+
+  const Version& best() const { return versions[kept]; }
+};
+
+struct Vote {
+  std::vector<int> classes = {};  // by sample; equal answers have one number, -1 = without answer
+  int64_t votes = 0;              // of the winner's class
+  int64_t voters = 0;             // samples with an answer
+};
+
+struct RowState {
+  const InputRow* input = nullptr;
+  RowFields fields = {};
+  std::optional<std::string> gold = {};  // the reference's answer
+  std::vector<SampleState> samples = {};
+  std::optional<size_t> chosen = {};  // by a stage that chose: later ones look at that sample alone
+  std::optional<Vote> vote = {};
+  std::vector<std::string> failed_conditions = {};  // of the filter
+};
+
+}  // namespace convoy::process

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A row's state as others read it: values for prompts, figures for conditions, the row of the output.
+// Thread-safe.
+#pragma once
+
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "convoy/process/pipeline_plan.h"
+#include "convoy/process/row_state.h"
+
+namespace convoy::process {
+
+// "problem", and "row.COLUMN" for each column that has a value.
+std::map<std::string, std::string> row_values(const RowState& row);
+
+// By name, as filter_names() lists them; null = unknown.
+nlohmann::ordered_json filter_figures(const RowState& row);
+
+// The sample that stands for the row: the one that a stage chose, or the verified one with the best
+// score, or the best scored, or the first that has a text. Null: no sample has one.
+const SampleState* chosen_sample(const RowState& row);
+
+// "ok", "truncated", "engine_error" or "rejected".
+std::string row_state_name(const RowState& row);
+
+// The row of the output, without "timestamp". `kept`: for the row's cost in tokens.
+nlohmann::ordered_json output_value(const PipelinePlan& plan, const RowState& row,
+                                    std::span<const KeptStep> kept);
+// That of a row without a problem.
+nlohmann::ordered_json bad_input_value(const InputRow& input, const std::string& reason);
+
+}  // namespace convoy::process

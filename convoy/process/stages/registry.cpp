@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "convoy/base/error.h"
+#include "convoy/base/suggest.h"
+#include "convoy/process/stages/stage.h"
+
+namespace convoy::process {
+
+// The one registry of stages.
+const std::vector<Stage>& all_stages() {
+  static const std::vector<Stage> list = {
+      {"generate", "writes n solutions", generate_demand, nullptr, generate},
+      {"verify", "compares answers with the reference's", nullptr, verify, nullptr},
+      {"evaluate", "lets the model judge each solution", evaluate_demand, evaluate, nullptr},
+      {"improve", "lets the model improve weak solutions", improve_demand, improve, nullptr},
+      {"vote", "chooses the answer that most samples agree on", nullptr, nullptr, vote},
+      {"filter", "rejects rows that miss a condition", nullptr, nullptr, filter},
+  };
+  return list;
+}
+
+std::vector<const Stage*> stages_named(const std::vector<std::string>& names) {
+  std::vector<std::string> known;
+  for (const Stage& stage : all_stages()) known.emplace_back(stage.name);
+  std::vector<const Stage*> chosen;
+  for (const std::string& name : names) {
+    const auto stage = std::find_if(all_stages().begin(), all_stages().end(),
+                                    [&](const Stage& one) { return one.name == name; });
+    if (stage == all_stages().end())
+      throw ConfigError(
+          fmt::format("stages: unknown stage `{}`{}", name, did_you_mean(name, known)),
+          {.key = "stages", .hint = fmt::format("there are {}", fmt::join(known, ", "))});
+    if (std::find(chosen.begin(), chosen.end(), &*stage) != chosen.end())
+      throw ConfigError(fmt::format("stages: {} is there twice", name), {.key = "stages"});
+    if (name == "generate" && !chosen.empty())
+      throw ConfigError(fmt::format("stages: generate must come first, found {} before it",
+                                    chosen.front()->name),
+                        {.key = "stages"});
+    chosen.push_back(&*stage);
+  }
+  CONVOY_CHECK(!chosen.empty(), ConfigError, "stages: wanted at least one, found none");
+  return chosen;
+}
+
+}  // namespace convoy::process

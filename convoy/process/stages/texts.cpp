@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What several stages need of a text: its place among the row's draws, and its parts.
+#include "convoy/answers/extract.h"
+#include "convoy/process/stages/stage.h"
+
+namespace convoy::process {
+
+DrawSource draw_source(const PipelinePlan& plan, const RowState& row, TextKind kind, int64_t sample,
+                       int64_t version) {
+  // The row's place in the whole data set: a run over a part of it draws the same.
+  return {.seed = static_cast<uint64_t>(plan.settings.seed),
+          .row = row.input->source_index,
+          .sample = static_cast<uint64_t>(kind) << 48 | static_cast<uint64_t>(version) << 32 |
+                    static_cast<uint64_t>(sample)};
+}
+
+Version read_version(const TextResult& result, bool prompt_opens_think) {
+  Version version;
+  version.finish = result.finish;
+  version.error = result.error;
+  version.new_tokens = result.new_tokens;
+  if (result.finish == TextFinish::Error) return version;
+  version.text = split_think(result.text, prompt_opens_think);
+  // Thoughts hold many numbers and no answer.
+  if (!version.text.said.empty()) version.answer = answers::extract_answer(version.text.said);
+  return version;
+}
+
+}  // namespace convoy::process

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A model's text as what it thought and what it said: "<think>...</think>answer". Thread-safe.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace convoy::process {
+
+struct ThinkText {
+  std::string think = {};  // without the tags; empty = none
+  std::string said = {};   // what follows the last </think>
+  bool is_open = false;    // the text ends inside its thoughts
+};
+
+// `prompt_opens_think`: the prompt ended in "<think>", so the text begins inside. A text that closes
+// what it never opened began inside, too, whatever the prompt was.
+ThinkText split_think(std::string_view text, bool prompt_opens_think);
+
+// Whether a rendered prompt leaves a thought open: it ends in "<think>", blanks aside.
+bool opens_think(std::string_view rendered_prompt);
+
+}  // namespace convoy::process

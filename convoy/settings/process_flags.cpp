@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/settings/process_flags.h"
+
+#include <map>
+
+namespace convoy::settings {
+namespace {
+
+// Where the plain name of a setting is not its own: what the guide calls it, or what tells two apart.
+// Empty: no flag.
+const std::map<std::string, std::string>& names_of_their_own() {
+  static const std::map<std::string, std::string> names = {
+      {"task", ""},
+      {"model.name", "model"},
+      {"prompts.system", "system_prompt"},
+      {"prompts.generate", "generate_prompt"},
+      {"prompts.evaluate", "evaluate_prompt"},
+      {"prompts.improve", "improve_prompt"},
+      {"evaluate.temperature", "evaluate_temperature"},
+      {"evaluate.top_p", "evaluate_top_p"},
+      {"evaluate.max_tokens", "evaluate_max_tokens"},
+      {"evaluate.weights", ""},
+      {"improve.temperature", "improve_temperature"},
+      {"improve.top_p", "improve_top_p"},
+      {"improve.max_tokens", "improve_max_tokens"},
+      {"output.path", "output"},
+  };
+  return names;
+}
+
+void add_flags(const config::Section& list, const std::string& prefix, config::Section& flags) {
+  for (config::Field field : list.fields) {
+    const auto own = names_of_their_own().find(prefix + field.name);
+    if (own != names_of_their_own().end()) field.name = own->second;
+    if (!field.name.empty()) flags.fields.push_back(std::move(field));
+  }
+  for (const config::Section& section : list.sections)
+    add_flags(section, prefix + section.name + ".", flags);
+}
+
+}  // namespace
+
+config::Section process_flag_list(ProcessSettings& settings) {
+  config::Section flags;
+  add_flags(config::list_fields(settings), "", flags);
+  return flags;
+}
+
+std::vector<std::string> ProcessCommandFlags::notices() const {
+  std::vector<std::string> lines;
+  if (force_download)
+    lines.emplace_back(
+        "--force-download: the data set's files are read anew; Convoy never downloads, `hf download "
+        "--repo-type dataset` does");
+  if (optimize_gpu)
+    lines.emplace_back("--optimize-gpu has no effect: the fast path is always on");
+  if (!cleanup_delay.is_auto())
+    lines.emplace_back("--cleanup-delay has no effect: nothing sleeps between rows");
+  return lines;
+}
+
+}  // namespace convoy::settings
