@@ -76,14 +76,12 @@ PromptTexts read_prompt_texts(const settings::PromptSettings& prompts, const Pro
   return texts;
 }
 
-PipelinePlan::PipelinePlan(settings::ProcessSettings given, const PromptTexts& prompts,
-                           bool opens_think)
+PipelinePlan::PipelinePlan(settings::ProcessSettings given, const PromptTexts& prompts)
     : settings(std::move(given)),
       generate(prompt_of("generate", settings.prompts, prompts)),
       evaluate(prompt_of("evaluate", settings.prompts, prompts)),
       improve(prompt_of("improve", settings.prompts, prompts)),
-      conditions(conditions_of(settings.filter, settings.stages)),
-      chat_opens_think(opens_think) {
+      conditions(conditions_of(settings.filter, settings.stages)) {
   stages_named(settings.stages);
   check_weights(settings.evaluate);
 }
@@ -102,7 +100,7 @@ Prompt PipelinePlan::prompt(const std::string& text) const {
 }
 
 bool PipelinePlan::opens_think(const std::string& text) const {
-  return chats() ? chat_opens_think : process::opens_think(text);
+  return chats() ? settings.prompts.opens_think == "yes" : process::opens_think(text);
 }
 
 nlohmann::json PipelinePlan::content(const std::string& model) const {
@@ -118,7 +116,6 @@ nlohmann::json PipelinePlan::content(const std::string& model) const {
   content["prompts"]["generate"] = generate.text();
   content["prompts"]["evaluate"] = evaluate.text();
   content["prompts"]["improve"] = improve.text();
-  content["prompts"]["opens_think"] = chat_opens_think;
   content["model"].erase("name");
   content["model"].erase("revision");
   content["model"].erase("adapter");

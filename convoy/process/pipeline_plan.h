@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the stages of a run are told: its settings, the prompts as text, and what is known of the
-// model's template. Everything that decides a row's texts is here, so its hash keys them.
+// What the stages of a run are told: its settings, and the prompts as text. Everything that decides a
+// row's texts is here, so its content keys them.
 #pragma once
 
 #include <map>
@@ -24,16 +24,13 @@ PromptTexts read_prompt_texts(const settings::PromptSettings& prompts, const Pro
 
 struct PipelinePlan {
   // Throws ConfigError: stages, prompts or conditions that can not be.
-  PipelinePlan(settings::ProcessSettings settings, const PromptTexts& prompts,
-               bool chat_opens_think);
+  PipelinePlan(settings::ProcessSettings settings, const PromptTexts& prompts);
 
-  settings::ProcessSettings settings;  // prompts.chat is "on" or "off"
+  settings::ProcessSettings settings;  // nothing of `prompts` is "auto"
   PromptTemplate generate;
   PromptTemplate evaluate;
   PromptTemplate improve;
   std::vector<FilterCondition> conditions;
-  // Whether the model's template itself begins a thought behind a user's turn.
-  bool chat_opens_think = false;
 
   bool has_stage(const std::string& name) const;
   bool chats() const { return settings.prompts.chat == "on"; }

@@ -28,7 +28,7 @@ void take_given_solution(RowState& row) {
   CONVOY_CHECK(row.fields.solution && !row.fields.solution->empty(), DataError,
                "the row has no solution, and there is no stage that generates one");
   SampleState sample;
-  sample.versions.push_back(read_version({.text = *row.fields.solution}, false));
+  sample.versions.push_back(read_version({.key = {}, .result = {.text = *row.fields.solution}}, false));
   row.samples.push_back(std::move(sample));
 }
 

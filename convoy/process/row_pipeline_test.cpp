@@ -30,7 +30,8 @@ RowFields fields_of(const Json& row) {
 
 RowPipeline pipeline_of(settings::ProcessSettings settings, bool chat_opens_think = false) {
   settings.prompts.chat = "on";
-  return {PipelinePlan(std::move(settings), kPrompts, chat_opens_think), fields_of};
+  settings.prompts.opens_think = chat_opens_think ? "yes" : "no";
+  return {PipelinePlan(std::move(settings), kPrompts), fields_of};
 }
 
 std::string judged(double score) {
@@ -66,8 +67,12 @@ Way run(const RowPipeline& pipeline, const InputRow& input, const Answer& answer
     std::string error;
     if (text.starts_with("CUT ")) finish = TextFinish::Length;
     if (text.starts_with("FAIL ")) finish = TextFinish::Error, error = text, text = "";
-    kept.push_back({step.key,
-                    {.finish = finish, .text = text, .error = error, .prompt_tokens = 5, .new_tokens = 7}});
+    kept.push_back({.key = step.key,
+                    .result = {.finish = finish,
+                               .text = text,
+                               .error = error,
+                               .prompt_tokens = 5,
+                               .new_tokens = 7}});
   }
   ADD_FAILURE() << "the row did not end";
   return result;
@@ -124,7 +129,7 @@ TEST(RowPipeline, RequestsAreAsTheSettingsSay) {
 TEST(RowPipeline, PlainPromptsHaveNoTurns) {
   settings::ProcessSettings settings;
   settings.prompts.chat = "off";
-  const RowPipeline pipeline(PipelinePlan(settings, kPrompts, false), fields_of);
+  const RowPipeline pipeline(PipelinePlan(settings, kPrompts), fields_of);
   const NextSteps next = pipeline.next(input_of(kRow), {});
   EXPECT_TRUE(next.steps.at(0).request.prompt.messages.is_null());
   EXPECT_EQ(next.steps.at(0).request.prompt.text, "Q: 6*7");
@@ -359,7 +364,8 @@ TEST(RowPipeline, TheOrderOfKeptTextsIsNothing) {
   const RowPipeline pipeline = pipeline_of(settings);
   std::vector<KeptStep> kept;
   for (const char* key : {"generate/2", "evaluate/0/0", "generate/0", "evaluate/2/0"})
-    kept.push_back({key, {.text = std::string(key).starts_with("e") ? judged(0.9) : "\\boxed{1}"}});
+    kept.push_back({.key = key,
+                    .result = {.text = std::string(key).starts_with("e") ? judged(0.9) : "\\boxed{1}"}});
   const NextSteps forward = pipeline.next(input_of(kRow), kept);
   std::reverse(kept.begin(), kept.end());
   const NextSteps backward = pipeline.next(input_of(kRow), kept);
@@ -373,7 +379,7 @@ TEST(PipelinePlan, RefusesStagesThatCanNotBe) {
        {std::vector<std::string>{}, {"generate", "generate"}, {"verify", "generate"}, {"genrate"}}) {
     settings::ProcessSettings settings;
     settings.stages = stages;
-    EXPECT_THROW(PipelinePlan(settings, kPrompts, false), ConfigError);
+    EXPECT_THROW(PipelinePlan(settings, kPrompts), ConfigError);
   }
 }
 
@@ -382,7 +388,7 @@ TEST(PipelinePlan, ContentIsWhatDecidesRowsAndNothingElse) {
                           PromptTexts prompts = kPrompts, const char* model = "m") {
     settings::ProcessSettings settings;
     change(settings);
-    return PipelinePlan(settings, prompts, false).content(model).dump();
+    return PipelinePlan(settings, prompts).content(model).dump();
   };
   const std::string base = content([](auto&) {});
   EXPECT_EQ(base, content([](auto& settings) {

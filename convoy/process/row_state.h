@@ -37,6 +37,7 @@ struct Version {
   std::optional<std::string> answer = {};  // as it stands in the text
   TextFinish finish = TextFinish::Stop;
   std::string error = {};  // of TextFinish::Error
+  int tries = 1;
   int64_t new_tokens = 0;
   std::optional<answers::Verdict> verdict = {};  // none: not verified, or there is no reference
   std::optional<Judgement> judgement = {};

@@ -4,11 +4,11 @@
 namespace convoy::process {
 
 RowTexts::RowTexts(std::span<const KeptStep> kept) {
-  for (const KeptStep& step : kept) kept_.emplace(step.key, &step.result);
+  for (const KeptStep& step : kept) kept_.emplace(step.key, &step);
 }
 
-const TextResult* RowTexts::find_or_ask(const std::string& key,
-                                        const std::function<TextRequest()>& request) {
+const KeptStep* RowTexts::find_or_ask(const std::string& key,
+                                      const std::function<TextRequest()>& request) {
   const auto found = kept_.find(key);
   if (found != kept_.end()) return found->second;
   asked_.push_back({.key = key, .request = request()});

@@ -20,13 +20,13 @@ class RowTexts {
   explicit RowTexts(std::span<const KeptStep> kept);
 
   // The text of `key`. Null where the row does not have it: then it is asked for as `request` says.
-  const TextResult* find_or_ask(const std::string& key,
-                                const std::function<TextRequest()>& request);
+  const KeptStep* find_or_ask(const std::string& key,
+                              const std::function<TextRequest()>& request);
 
   std::vector<Step> take_asked() { return std::move(asked_); }
 
  private:
-  std::map<std::string_view, const TextResult*> kept_;
+  std::map<std::string_view, const KeptStep*> kept_;
   std::vector<Step> asked_;
 };
 

@@ -149,10 +149,14 @@ Json vote_share(const RowState& row) {
   return static_cast<double>(row.vote->votes) / static_cast<double>(row.samples.size());
 }
 
-std::string first_error(const RowState& row) {
-  for (const SampleState& sample : row.samples)
-    if (!sample.versions.empty() && !sample.best().error.empty()) return sample.best().error;
-  return {};
+// Of a row that has no text.
+void add_error(const RowState& row, Json& metadata) {
+  for (const SampleState& sample : row.samples) {
+    if (sample.versions.empty() || sample.best().error.empty()) continue;
+    metadata["error"] = sample.best().error;
+    metadata["tries"] = sample.best().tries;
+    return;
+  }
 }
 
 }  // namespace
@@ -214,7 +218,7 @@ Json output_value(const PipelinePlan& plan, const RowState& row, std::span<const
                 {"metadata", {{"original_data", row.input->value}}}};
   if (sample != nullptr)
     value["metadata"]["previous_version"] = previous_version_json(*sample);
-  if (sample == nullptr) value["metadata"]["error"] = first_error(row);
+  if (sample == nullptr) add_error(row, value["metadata"]);
   value["index"] = row.input->index;
   value["source_index"] = row.input->source_index;
   value["state"] = row_state_name(row);

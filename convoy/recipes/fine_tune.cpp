@@ -15,6 +15,7 @@
 #include "convoy/device/placement.h"
 #include "convoy/device/tensor_memory.h"
 #include "convoy/device/threads.h"
+#include "convoy/io/model_fingerprint.h"
 #include "convoy/models/export.h"
 #include "convoy/parallel/strategy.h"
 #include "convoy/parallel/trained_parameters.h"
@@ -221,7 +222,7 @@ void FineTune::compare_start() {
   const bool speaks = environment_.local_rank == 0 && !environment_.one_host();
   const std::string model = base_->folder.path().string();
   start.inputs = {{"the weights", speaks ? weights_checksum(*base_) : "", model},
-                  {"the model's files", model_fingerprint(base_->folder), model},
+                  {"the model's files", io::model_fingerprint(base_->folder), model},
                   {"the tokens of its tokenizer", base_->tokenizer.content_hash(), model}};
   start.inputs.push_back(rows_of(splits_, "train"));
   start.inputs.push_back(rows_of(splits_, "val"));

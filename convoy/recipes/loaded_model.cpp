@@ -1,32 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convoy/recipes/loaded_model.h"
 
-#include <algorithm>
-#include <fstream>
-
 #include "convoy/base/error.h"
-#include "convoy/base/files.h"
 #include "convoy/base/hash.h"
 #include "convoy/device/dtype.h"
 #include "convoy/device/refillable_tensor.h"
 #include "convoy/models/registry.h"
 
 namespace convoy::recipes {
-namespace {
-
-std::string file_ends(const std::filesystem::path& path) {
-  constexpr int64_t kEndBytes = 1 << 20;
-  std::ifstream file(path, std::ios::binary);
-  const auto size_bytes = static_cast<int64_t>(std::filesystem::file_size(path));
-  std::string bytes(static_cast<size_t>(std::min(size_bytes, kEndBytes)), '\0');
-  file.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-  std::string tail = bytes;
-  file.seekg(size_bytes - static_cast<int64_t>(tail.size()));
-  file.read(tail.data(), static_cast<std::streamsize>(tail.size()));
-  return bytes + tail;
-}
-
-}  // namespace
 
 LoadedModel load_model(const ModelRequest& request, const Log& log) {
   if (request.name.empty())
@@ -79,18 +60,6 @@ ModelRequest model_request(const settings::ModelFlags& flags, const std::string&
                                          : "fp32",
           .template_path = template_path,
           .device = placement.device};
-}
-
-std::string model_fingerprint(const io::ModelFolder& folder) {
-  if (!folder.commit().empty()) return folder.commit();
-  Sha256 hash;
-  hash.update(read_file(folder.require("config.json")));
-  for (const std::string& name : folder.weight_file_names()) {
-    const std::filesystem::path path = folder.require(name);
-    hash.update(fmt::format("{}:{}\n", name, std::filesystem::file_size(path)));
-    hash.update(file_ends(path));
-  }
-  return hash.hex();
 }
 
 std::string weights_checksum(const LoadedModel& loaded) {

@@ -52,11 +52,7 @@ void read_values(LoadedModel& loaded);
 ModelRequest model_request(const settings::ModelFlags& flags, const std::string& template_path,
                            const device::Placement& placement);
 
-// Identity of the weights for the stamp: the hub commit, or a hash over configuration, file names, sizes and the first
-// and last MiB of each weight file, so that a start costs the same for any model size.
-std::string model_fingerprint(const io::ModelFolder& folder);
-
-// Of every value of the model: tells weights apart whose files look alike to model_fingerprint().
+// Of every value of the model: tells weights apart whose files look alike to io::model_fingerprint().
 std::string weights_checksum(const LoadedModel& loaded);
 
 }  // namespace convoy::recipes

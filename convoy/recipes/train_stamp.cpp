@@ -9,6 +9,7 @@
 #include "convoy/base/error.h"
 #include "convoy/base/hash.h"
 #include "convoy/config/describe.h"
+#include "convoy/io/model_fingerprint.h"
 #include "convoy/recipes/agreement.h"
 
 namespace convoy::recipes {
@@ -67,7 +68,7 @@ checkpoint::Stamp train_stamp(const settings::TrainSettings& settings, const Loa
   stamp.set("data", splits.train.content_hash());
   stamp.set("shuffle", settings.data.shuffle ? "on" : "off");
   stamp.set("seed", settings.seed);
-  stamp.set("model", model_fingerprint(base.folder));
+  stamp.set("model", io::model_fingerprint(base.folder));
   stamp.set("tokenizer", base.tokenizer.content_hash());
   stamp.set("global_batch", batch.global_batch);
   // The weights go on from the checkpoint, so that another adapter to start from would be passed over in silence.

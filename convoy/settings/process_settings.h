@@ -69,6 +69,7 @@ struct ProcessDataSettings {
 struct PromptSettings {
   std::string chat = "auto";
   std::string system;
+  std::string opens_think = "auto";
   std::string generate;
   std::string evaluate;
   std::string improve;
@@ -80,6 +81,9 @@ struct PromptSettings {
           "where the model has a template")
         .one_of({"auto", "on", "off"});
     visit("system", system, "system turn of chat prompts; empty = none");
+    visit("opens_think", opens_think,
+          "whether chat prompts end inside <think>; auto = as the model's template does")
+        .one_of({"auto", "yes", "no"});
     visit("generate", generate,
           "file of the first prompt; empty = the shipped one (`convoy config prompts`)");
     visit("evaluate", evaluate, "file of the judge's prompt");

@@ -15,7 +15,7 @@ bool evaluate_version(const StageInputs& inputs, const RowState& row, const Samp
   values["solution"] = version.answer.value_or("");
   const std::string text = inputs.plan.evaluate.render(values);
   const std::string key = fmt::format("evaluate/{}/{}", sample.number, number);
-  const TextResult* result = inputs.texts.find_or_ask(key, [&] {
+  const KeptStep* step = inputs.texts.find_or_ask(key, [&] {
     return TextRequest{.prompt = inputs.plan.prompt(text),
                        .sampling = {.temperature = judge.temperature,
                                     .top_p = judge.top_p,
@@ -23,11 +23,12 @@ bool evaluate_version(const StageInputs& inputs, const RowState& row, const Samp
                        .draw = draw_source(inputs.plan, row, TextKind::Judgement, sample.number,
                                            static_cast<int64_t>(number))};
   });
-  if (result == nullptr) return false;
-  const ThinkText reply = split_think(result->text, inputs.plan.opens_think(text));
+  if (step == nullptr) return false;
+  const TextResult& result = step->result;
+  const ThinkText reply = split_think(result.text, inputs.plan.opens_think(text));
   version.judgement = Judgement{.scores = read_judge_scores(reply.said, judge.weights),
                                 .text = reply.said,
-                                .finish = result->finish};
+                                .finish = result.finish};
   return true;
 }
 

@@ -90,14 +90,14 @@ void improve(const StageInputs& inputs, const RowState& row, SampleState& sample
     // The same prompt gives the same text again where nothing is drawn.
     if (settings.improve.temperature == 0 && number > 1 && sample.kept + 1 != number) return;
     const std::string text = improvement_text(inputs, row, current);
-    const TextResult* result =
+    const KeptStep* step =
         inputs.texts.find_or_ask(fmt::format("improve/{}/{}", sample.number, number),
                                  [&] { return improvement(inputs, row, sample, text); });
-    if (result == nullptr) {
+    if (step == nullptr) {
       sample.waiting = true;
       return;
     }
-    Version next = read_version(*result, inputs.plan.opens_think(text));
+    Version next = read_version(*step, inputs.plan.opens_think(text));
     if (inputs.plan.has_stage("verify")) verify_version(row, next);
     if (inputs.plan.has_stage("evaluate") &&
         !evaluate_version(inputs, row, sample, number, next)) {

@@ -48,8 +48,8 @@ enum class TextKind : uint64_t { Solution = 0, Judgement = 1, Improvement = 2 };
 DrawSource draw_source(const PipelinePlan& plan, const RowState& row, TextKind kind, int64_t sample,
                        int64_t version);
 
-// What a result of the engine says, as a version of a sample.
-Version read_version(const TextResult& result, bool prompt_opens_think);
+// What a text says, as a version of a sample.
+Version read_version(const KeptStep& step, bool prompt_opens_think);
 
 void generate(const StageInputs& inputs, RowState& row);
 TextDemand generate_demand(const settings::ProcessSettings& settings);

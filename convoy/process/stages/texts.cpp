@@ -15,8 +15,10 @@ DrawSource draw_source(const PipelinePlan& plan, const RowState& row, TextKind k
                     static_cast<uint64_t>(sample)};
 }
 
-Version read_version(const TextResult& result, bool prompt_opens_think) {
+Version read_version(const KeptStep& step, bool prompt_opens_think) {
+  const TextResult& result = step.result;
   Version version;
+  version.tries = step.tries;
   version.finish = result.finish;
   version.error = result.error;
   version.new_tokens = result.new_tokens;
