@@ -39,7 +39,7 @@ struct ProcessDataSettings {
   std::string dataset;
   std::string dataset_name;
   std::string config;
-  std::string split = "train";
+  std::string split;
   int64_t num_examples = -1;
   int64_t start_from = 0;
   std::string problem_field;
@@ -54,7 +54,7 @@ struct ProcessDataSettings {
           "folder");
     visit("dataset_name", dataset_name, "hub name that replaces the one of the key");
     visit("config", config, "configuration of the data set; empty = the key's own, or the default");
-    visit("split", split, "split of the data set");
+    visit("split", split, "split of the data set; empty = train, or the only one");
     visit("num_examples", num_examples, "rows to process; -1 = all").at_least(-1);
     visit("start_from", start_from, "first row, counted over the whole data set").at_least(0);
     visit("problem_field", problem_field, "column of the problem; empty = by the schema");

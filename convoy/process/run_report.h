@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a run has come to: counted while its rows are published, shown at its end and kept in
+// metrics.json. One thread.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+namespace convoy::process {
+
+// What this start of the run took; a run that was stopped has had others.
+struct StartFigures {
+  double seconds = 0;
+  int64_t workers = 0;
+  int64_t rows = 0;  // finished by this start
+  int64_t new_tokens = 0;
+  int64_t prompt_tokens = 0;
+  int64_t workers_lost = 0;
+};
+
+// What was expected before the start.
+struct RunEstimate {
+  int64_t rows = 0;
+  int64_t requests = 0;    // at most
+  int64_t new_tokens = 0;  // at most
+};
+
+class RunReport {
+ public:
+  // One row of the output, rejected ones too.
+  void add(const nlohmann::ordered_json& row);
+
+  nlohmann::ordered_json json(const StartFigures& start, const RunEstimate& estimate) const;
+  nlohmann::ordered_json rows_by_state() const;
+  nlohmann::ordered_json cost() const;  // in tokens
+
+ private:
+  // Answers against the reference's, of rows that have one.
+  struct Tally {
+    int64_t yes = 0;
+    int64_t no = 0;
+    int64_t unknown = 0;
+
+    void add(const nlohmann::ordered_json& verdict);
+    int64_t all() const { return yes + no + unknown; }
+    nlohmann::ordered_json share() const;
+  };
+
+  void add_samples(const nlohmann::ordered_json& row);
+
+  int64_t rows_ = 0;
+  std::map<std::string, int64_t> states_;
+  Tally rows_verified_;
+  Tally samples_;         // as they stand
+  Tally first_versions_;  // as they were written first
+  int64_t rows_with_any_yes_ = 0;
+  int64_t judged_ = 0;
+  int64_t unread_judgements_ = 0;
+  int64_t accepted_ = 0;
+  int64_t improved_ = 0;
+  double score_sum_ = 0;
+  int64_t scored_ = 0;
+  int64_t prompt_tokens_ = 0;
+  int64_t new_tokens_ = 0;
+  std::map<std::string, int64_t> tokens_by_stage_;
+};
+
+// The report as lines for people; empty figures are left out.
+std::vector<std::string> report_lines(const nlohmann::ordered_json& report);
+
+}  // namespace convoy::process
