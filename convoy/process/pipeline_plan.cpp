@@ -76,6 +76,20 @@ PromptTexts read_prompt_texts(const settings::PromptSettings& prompts, const Pro
   return texts;
 }
 
+namespace {
+
+const data::KnownDataset* known_dataset(const settings::ProcessDataSettings& data) {
+  return data::find_known_dataset(data.dataset_name.empty() ? data.dataset : data.dataset_name);
+}
+
+}  // namespace
+
+ProblemFields problem_fields(const settings::ProcessDataSettings& data) {
+  return ProblemFields(known_dataset(data), {.problem = data.problem_field,
+                                                        .solution = data.solution_field,
+                                                        .answer = data.answer_field});
+}
+
 PipelinePlan::PipelinePlan(settings::ProcessSettings given, const PromptTexts& prompts)
     : settings(std::move(given)),
       generate(prompt_of("generate", settings.prompts, prompts)),
@@ -112,6 +126,8 @@ nlohmann::json PipelinePlan::content(const std::string& model) const {
   for (const char* key : {"dataset", "dataset_name", "config", "split", "num_examples",
                           "start_from", "force_download", "bad_rows"})
     content["data"].erase(key);
+  const data::KnownDataset* known = known_dataset(settings.data);
+  content["data"]["schema"] = known == nullptr ? "" : known->key;
   // The files' texts decide, not their names.
   content["prompts"]["generate"] = generate.text();
   content["prompts"]["evaluate"] = evaluate.text();

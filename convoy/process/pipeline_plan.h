@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "convoy/process/filter_condition.h"
+#include "convoy/process/problem_fields.h"
 #include "convoy/process/prompt_template.h"
 #include "convoy/process/text_engine.h"
 #include "convoy/settings/process_settings.h"
@@ -21,6 +22,9 @@ using PromptTexts = std::map<std::string, std::string>;
 
 // Reads those that the settings name and takes the others from `shipped`. Throws ConfigError.
 PromptTexts read_prompt_texts(const settings::PromptSettings& prompts, const PromptTexts& shipped);
+
+// How rows of this data set are read: by the fields that the settings name, then as the catalog knows.
+ProblemFields problem_fields(const settings::ProcessDataSettings& data);
 
 struct PipelinePlan {
   // Throws ConfigError: stages, prompts or conditions that can not be.

@@ -34,9 +34,9 @@ void take_given_solution(RowState& row) {
 
 }  // namespace
 
-RowPipeline::RowPipeline(PipelinePlan plan, ReadFields read_fields)
+RowPipeline::RowPipeline(PipelinePlan plan)
     : plan_(std::move(plan)),
-      read_fields_(std::move(read_fields)),
+      fields_(problem_fields(plan_.settings.data)),
       stages_(stages_named(plan_.settings.stages)) {}
 
 void RowPipeline::run_stage(const Stage& stage, const StageInputs& inputs, RowState& row) const {
@@ -61,12 +61,12 @@ NextSteps RowPipeline::next(const InputRow& input, std::span<const KeptStep> kep
   RowState row{.input = &input};
   RowTexts texts(kept);
   try {
-    row.fields = read_fields_(input.value);
+    row.fields = fields_.read(input.value);
     row.gold = gold_of(row.fields);
     run_stages(row, texts);
   } catch (const DataError& error) {
     return {.finished = FinishedRow{.state = "bad_input",
-                                    .value = bad_input_value(input, error.sentence())}};
+                                    .value = input_only_value(input, "bad_input", error.what())}};
   }
   NextSteps next{.steps = texts.take_asked()};
   if (!next.steps.empty() || waits(row)) return next;

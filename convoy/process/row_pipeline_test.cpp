@@ -19,19 +19,10 @@ const PromptTexts kPrompts = {{"generate", "Q: {{ problem }}"},
                               {"evaluate", "Judge {{ reasoning }} ({{ solution }})"},
                               {"improve", "Improve {{ current_solution }} by {{ feedback }}"}};
 
-RowFields fields_of(const Json& row) {
-  RowFields fields;
-  CONVOY_CHECK(row.contains("problem"), DataError, "the row has no problem");
-  fields.problem = row.at("problem");
-  if (row.contains("solution")) fields.solution = row.at("solution").get<std::string>();
-  if (row.contains("answer")) fields.answer = row.at("answer").get<std::string>();
-  return fields;
-}
-
 RowPipeline pipeline_of(settings::ProcessSettings settings, bool chat_opens_think = false) {
   settings.prompts.chat = "on";
   settings.prompts.opens_think = chat_opens_think ? "yes" : "no";
-  return {PipelinePlan(std::move(settings), kPrompts), fields_of};
+  return RowPipeline(PipelinePlan(std::move(settings), kPrompts));
 }
 
 std::string judged(double score) {
@@ -129,7 +120,7 @@ TEST(RowPipeline, RequestsAreAsTheSettingsSay) {
 TEST(RowPipeline, PlainPromptsHaveNoTurns) {
   settings::ProcessSettings settings;
   settings.prompts.chat = "off";
-  const RowPipeline pipeline(PipelinePlan(settings, kPrompts), fields_of);
+  const RowPipeline pipeline{PipelinePlan(settings, kPrompts)};
   const NextSteps next = pipeline.next(input_of(kRow), {});
   EXPECT_TRUE(next.steps.at(0).request.prompt.messages.is_null());
   EXPECT_EQ(next.steps.at(0).request.prompt.text, "Q: 6*7");

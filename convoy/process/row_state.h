@@ -12,17 +12,11 @@
 
 #include "convoy/answers/equivalence.h"
 #include "convoy/process/judge_scores.h"
+#include "convoy/process/row_fields.h"
 #include "convoy/process/row_program.h"
 #include "convoy/process/think_text.h"
 
 namespace convoy::process {
-
-// What the stages read of a row, whatever its schema.
-struct RowFields {
-  std::string problem = {};
-  std::optional<std::string> solution = {};  // the reference's
-  std::optional<std::string> answer = {};    // the reference's, from its own column
-};
 
 // A judge's reply.
 struct Judgement {

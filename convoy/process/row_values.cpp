@@ -243,14 +243,14 @@ Json output_value(const PipelinePlan& plan, const RowState& row, std::span<const
   return value;
 }
 
-Json bad_input_value(const InputRow& input, const std::string& reason) {
+Json input_only_value(const InputRow& input, const std::string& state, const std::string& reason) {
   Json value = Json::object();
   for (const char* name : {"problem", "solution", "reasoning", "quality_score"})
     value[name] = nullptr;
   value["metadata"] = {{"original_data", input.value}, {"error", reason}};
   value["index"] = input.index;
   value["source_index"] = input.source_index;
-  value["state"] = "bad_input";
+  value["state"] = state;
   for (const char* name : {"finish", "think", "answer", "gold", "verified", "accepted", "scores",
                            "evaluation", "votes", "vote_share", "sample", "version"})
     value[name] = nullptr;

@@ -29,7 +29,8 @@ std::string row_state_name(const RowState& row);
 // The row of the output, without "timestamp". `kept`: for the row's cost in tokens.
 nlohmann::ordered_json output_value(const PipelinePlan& plan, const RowState& row,
                                     std::span<const KeptStep> kept);
-// That of a row without a problem.
-nlohmann::ordered_json bad_input_value(const InputRow& input, const std::string& reason);
+// That of a row that got no further than being read: its `state` says why, `reason` in words.
+nlohmann::ordered_json input_only_value(const InputRow& input, const std::string& state,
+                                        const std::string& reason);
 
 }  // namespace convoy::process

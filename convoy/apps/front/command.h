@@ -73,6 +73,7 @@ Command eval_command();  // eval to bench: worker_commands.cpp
 Command score_command();
 Command generate_command();
 Command merge_command();
+Command process_command();
 Command bench_command();
 Command config_command();
 Command help_command();

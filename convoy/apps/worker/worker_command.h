@@ -20,5 +20,6 @@ int score_command(const Arguments& arguments);
 int generate_command(const Arguments& arguments);
 int merge_command(const Arguments& arguments);
 int bench_command(const Arguments& arguments);
+int process_command(const Arguments& arguments);
 
 }  // namespace convoy::apps

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/apps/front/process_config.h"
+
+#include <fmt/format.h>
+
+#include "convoy/apps/front/build_facts.h"
+#include "convoy/base/error.h"
+
+namespace convoy::apps {
+
+config::Sources process_sources(const std::vector<std::string>& words, const std::string& preset) {
+  config::Sources sources;
+  for (const std::string& word : words) {
+    if (word.find('=') != std::string::npos) {
+      sources.overrides.push_back(word);
+    } else if (sources.file.empty()) {
+      sources.file = word;
+    } else {
+      throw ConfigError(
+          fmt::format("one config file is wanted, found {} and {}", sources.file.string(), word),
+          {.hint = "settings are written key=value; files are merged by include:"});
+    }
+  }
+  sources.preset = preset;
+  sources.presets = preset_texts();
+  sources.environment = config::process_environment();
+  return sources;
+}
+
+void read_process_config(Context& context, const std::vector<std::string>& arguments,
+                         ProcessConfig& config) {
+  settings::ProcessSettings scratch;  // what flags alone say is read again over the sources
+  const std::vector<std::string> words = config::parse_flags(
+      {settings::process_flag_list(scratch), config::list_fields(config.flags),
+       config::list_fields(context.common)},
+      arguments);
+  std::vector<std::string> flags = arguments;
+  if (config.flags.plain) flags.insert(flags.begin(), {"--chat", "off"});
+  settings::ProcessCommandFlags again;
+  CommonFlags common;
+  config.resolved = settings::resolve_process(
+      config.settings, process_sources(words, config.flags.preset), flags,
+      {config::list_fields(again), config::list_fields(common)});
+  if (config.flags.debug) context.common.verbose = true;
+}
+
+std::string process_flag_table() {
+  settings::ProcessSettings settings;
+  return config::flag_table(settings::process_flag_list(settings)) +
+         config::flag_table_of<settings::ProcessCommandFlags>();
+}
+
+}  // namespace convoy::apps

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What `convoy process` was asked: configuration and flags, as one.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "convoy/apps/front/command.h"
+#include "convoy/settings/resolve_process.h"
+
+namespace convoy::apps {
+
+struct ProcessConfig {
+  settings::ProcessSettings settings;
+  settings::ProcessCommandFlags flags;
+  // Points into `settings`.
+  config::Resolved resolved{{}, {}, {}, true};
+};
+
+// `arguments`: at most one file, key=value, and flags. `context.common` is set, too. Throws ConfigError.
+void read_process_config(Context& context, const std::vector<std::string>& arguments,
+                         ProcessConfig& config);
+
+// CONFIG.yaml [key=value ...] as `convoy config` takes it.
+config::Sources process_sources(const std::vector<std::string>& words, const std::string& preset);
+
+std::string process_flag_table();
+
+}  // namespace convoy::apps

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What `convoy process` shows before it works: its plan, and the first prompt as the model reads it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "convoy/process/model_facts.h"
+#include "convoy/process/pipeline_plan.h"
+#include "convoy/process/run_report.h"
+
+namespace convoy::apps {
+
+// The texts that the stages ask of `rows` rows at most.
+process::RunEstimate estimate_run(const process::PipelinePlan& plan, int64_t rows);
+
+struct ProcessPreview {
+  std::string dataset;  // name, and where it lies
+  int64_t rows = 0;
+  std::string workers;
+  process::RunEstimate estimate = {};
+  std::optional<std::string> first_prompt;  // none: there is no usable row
+  std::string memory = {};
+};
+
+// The first prompt of the first rows that has one.
+std::optional<std::string> first_prompt(const process::PipelinePlan& plan,
+                                        const process::ModelFacts& facts,
+                                        const nlohmann::ordered_json& row);
+
+std::string preview_text(const process::PipelinePlan& plan, const ProcessPreview& preview);
+nlohmann::ordered_json preview_json(const process::PipelinePlan& plan,
+                                    const ProcessPreview& preview);
+
+}  // namespace convoy::apps

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The rows that a run is to process, from the data set that its settings name.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "convoy/base/log.h"
+#include "convoy/data/dataset.h"
+#include "convoy/process/ledger_plan.h"
+#include "convoy/settings/process_settings.h"
+
+namespace convoy::apps {
+
+// Throws ConfigError where none is named; DataError.
+data::Dataset named_dataset(const settings::ProcessDataSettings& data);
+
+// The selected rows. One that can not be read becomes a row that says so, or ends the stream with its
+// DataError, as data.bad_rows wants.
+process::RowStream selected_rows(const data::Dataset& dataset,
+                                 const settings::ProcessDataSettings& data);
+
+int64_t count_rows(const process::RowStream& rows);
+
+std::string dataset_text(const data::Dataset& dataset);
+
+}  // namespace convoy::apps

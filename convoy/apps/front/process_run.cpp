@@ -1,0 +1,337 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/apps/front/process_run.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "convoy/apps/front/build_facts.h"
+#include "convoy/apps/front/process_nodes.h"
+#include "convoy/apps/front/process_preview.h"
+#include "convoy/apps/front/process_rows_source.h"
+#include "convoy/apps/front/process_workers.h"
+#include "convoy/apps/front/worker_program.h"
+#include "convoy/base/counted.h"
+#include "convoy/base/error.h"
+#include "convoy/base/hash.h"
+#include "convoy/launch/signals.h"
+#include "convoy/process/publish_rows.h"
+#include "convoy/process/row_coordinator.h"
+#include "convoy/process/row_pipeline.h"
+#include "convoy/process/run_files.h"
+#include "convoy/process/run_usage.h"
+#include "convoy/telemetry/event_log.h"
+#include "convoy/telemetry/run_folder.h"
+
+namespace convoy::apps {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+// Each of the same output goes on where the last one stopped.
+std::string run_name(const settings::ProcessSettings& settings) {
+  if (!settings.run_name.empty()) return settings.run_name;
+  const fs::path output = fs::absolute(settings.output.path).lexically_normal();
+  return fmt::format("{}-{}", output.stem().string(), sha256_hex(output.string()).substr(0, 8));
+}
+
+fs::path run_dir(const settings::ProcessSettings& settings,
+                 const settings::ProcessCommandFlags& flags) {
+  if (flags.resume != "auto" && flags.resume != "never") {
+    if (!fs::is_directory(flags.resume))
+      throw ConfigError(fmt::format("--resume: there is no run folder {}", flags.resume),
+                        {.key = "--resume", .hint = "auto, never, or a run folder"});
+    return flags.resume;
+  }
+  if (!settings.run_dir.empty()) return settings.run_dir;
+  if (flags.resume == "never") return {};  // a name of its own, by the time
+  return fs::path("runs") / run_name(settings);
+}
+
+telemetry::RunFolder open_folder(const ProcessConfig& config) {
+  const fs::path folder = run_dir(config.settings, config.flags);
+  const std::string name = run_name(config.settings);
+  if (config.flags.resume == "never" && !folder.empty() && fs::exists(folder / "config.yaml"))
+    throw ConfigError(fmt::format("--resume never, but {} holds a run", folder.string()),
+                      {.key = "--run-dir", .hint = "name another folder"});
+  if (config.settings.workers.node_rank > 0)
+    return telemetry::RunFolder::take_part(folder, name);
+  return telemetry::RunFolder::create(folder, name);
+}
+
+// The one run that this process looks after.
+class Processing {
+ public:
+  Processing(Context& context, ProcessConfig& config)
+      : context_(context),
+        config_(config),
+        log_(context.log()),
+        facts_(settled_facts(config)),
+        plan_(config.settings, process::read_prompt_texts(config.settings.prompts, prompt_texts())),
+        workers_(find_process_workers(context, config.settings.workers)),
+        pipeline_(plan_) {
+    for (const std::string& note : workers_.notes) warn(note);
+  }
+
+  int preview() {
+    const data::Dataset dataset = named_dataset(settings().data);
+    const int64_t rows = count_rows(selected_rows(dataset, settings().data));
+    const ProcessPreview preview = preview_of(dataset, rows);
+    if (context_.common.json)
+      fmt::print("{}\n", preview_json(plan_, preview).dump(2));
+    else
+      fmt::print("{}", preview_text(plan_, preview));
+    return 0;
+  }
+
+  int run() {
+    const telemetry::RunFolder folder = open_folder(config_);
+    log_.info(fmt::format("run folder {}", folder.path().string()));
+    ProcessNodes nodes(settings().workers, folder.path(), log_);
+    const auto store = jobs::open_store(store_of(nodes));
+    const process::RowRun run = planned(nodes, folder, *store);
+    return nodes.publishes() ? work_and_publish(folder, *store, run)
+                             : take_part(folder, *store, run);
+  }
+
+ private:
+  static process::ModelFacts settled_facts(ProcessConfig& config) {
+    process::ModelFacts facts = process::read_model_facts(config.settings.model);
+    process::settle_prompts(config.settings, facts);
+    return facts;
+  }
+
+  const settings::ProcessSettings& settings() const { return plan_.settings; }
+
+  void warn(const std::string& text) const {
+    if (!config_.flags.no_warnings) log_.warning(text);
+  }
+
+  std::string store_of(const ProcessNodes& nodes) {
+    if (nodes.publishes()) {
+      store_ = nodes.store();
+      return store_;
+    }
+    shared_ = nodes.wait_for_share(plan_.content(facts_.identity));
+    store_ = shared_->store;
+    return store_;
+  }
+
+  process::RunIdentity identity(const telemetry::RunFolder& folder,
+                                const std::string& data_hash) const {
+    return {.name = run_name(settings()),
+            .folder = folder.path() / "rows",
+            .configuration = plan_.content(facts_.identity),
+            .data_hash = data_hash};
+  }
+
+  process::RowRun planned(const ProcessNodes& nodes, const telemetry::RunFolder& folder,
+                          jobs::JobStore& store) {
+    if (shared_)
+      return process::wait_for_plan(store, identity(folder, shared_->data_hash),
+                                    std::chrono::minutes(10), [] { return true; }, log_);
+    const data::Dataset dataset = named_dataset(settings().data);
+    // Other rows of the same files are another run.
+    const std::string data_hash =
+        fmt::format("{}+{}+{}", data::dataset_hash(dataset), settings().data.start_from,
+                    settings().data.num_examples);
+    const process::RowRun run = process::plan_rows(
+        store, {.run = identity(folder, data_hash),
+                .rows = selected_rows(dataset, settings().data),
+                .expected_cost = [&](const process::InputRow& row) {
+                  return pipeline_.expected_cost(row);
+                },
+                .keep_apart = config_.flags.keep_apart});
+    if (run.rows == 0)
+      throw DataError("no row is selected",
+                      {.file = dataset.files.front().string(),
+                       .key = "data.start_from",
+                       .hint = "lower --start-from, or raise --num-examples"});
+    write_run_files(folder, dataset);
+    nodes.share({store_, plan_.content(facts_.identity), data_hash});
+    const ProcessPreview preview = preview_of(dataset, run.rows);
+    estimate_ = preview.estimate;
+    if (preview.first_prompt) log_.info("first prompt:\n" + *preview.first_prompt);
+    return run;
+  }
+
+  void write_run_files(const telemetry::RunFolder& folder, const data::Dataset& dataset) {
+    std::map<std::string, std::string> origins;
+    for (const config::ResolvedValue& value : config_.resolved.values())
+      origins[value.path] = value.origin;
+    process::write_prompts(folder.path(), plan_);
+    folder.write_config(config_.resolved.yaml(), config_.resolved.json(), origins);
+    telemetry::RunIdentity record{.name = run_name(settings()), .task = "process"};
+    record.config_yaml = config_.resolved.yaml();
+    record.config_json = config_.resolved.json().dump();
+    record.origins = origins;
+    record.hosts = {telemetry::host_name()};
+    record.devices.assign(static_cast<size_t>(workers_.count), workers_.devices);
+    record.world_size = workers_.count;
+    record.data_hashes = {{dataset_text(dataset), data::dataset_hash(dataset)}};
+    folder.write_identity(record);
+  }
+
+  ProcessPreview preview_of(const data::Dataset& dataset, int64_t rows) const {
+    ProcessPreview preview{.dataset = dataset_text(dataset),
+                           .rows = rows,
+                           .workers = workers_.text(),
+                           .estimate = estimate_run(plan_, rows)};
+    const process::RowStream stream = selected_rows(dataset, settings().data);
+    // The first rows may be bad ones.
+    for (int tries = 0; tries < 100 && !preview.first_prompt; ++tries) {
+      const auto row = stream();
+      if (!row) break;
+      preview.first_prompt = first_prompt(plan_, facts_, row->value);
+    }
+    return preview;
+  }
+
+  process::RowCoordinatorReport work(const telemetry::RunFolder& folder, jobs::JobStore& store,
+                                     const process::RowRun& run) {
+    const settings::WorkerSettings& wanted = settings().workers;
+    process::RunUsage usage(folder.path() / usage_file(), wanted.telemetry_interval_s);
+    std::optional<telemetry::EventLog> events;
+    if (wanted.node_rank == 0) events.emplace(folder.events_path(), log_);
+    if (events)
+      events->append(telemetry::EventKind::Start,
+                     {{"task", "process"}, {"total_steps", run.rows}, {"workers", workers_.count}});
+    const process::RowCoordinatorOptions options{
+        .worker_command = worker_command(folder),
+        .workers = workers_.count,
+        .environment = workers_.environment,
+        .log_folder = folder.logs_folder().string(),
+        .label = "process",
+        .color = telemetry::color_choice(context_.common.color),
+        .log = log_,
+        .tell = [&](const std::map<size_t, process::WorkerSign>& signs) { usage.add(signs); }};
+    const process::WorkerTask task{
+        .store = store_,
+        .run = run,
+        .rows_in_flight = wanted.batch_size.value.value_or(kRowsInFlight),
+        .num_workers = workers_.count * wanted.num_nodes,
+        .lease_ms = 1000 * wanted.lease_s,
+        .max_tries = wanted.max_tries};
+    try {
+      process::RowCoordinatorReport report = process::run_rows(options, task, store);
+      if (events)
+        events->append(telemetry::EventKind::Step,
+                       {{"step", run.rows - store.counts(run.group).open},
+                        {"tokens_per_second", report.work.new_tokens / std::max(1e-3, report.seconds)}});
+      if (events && report.stop_signal != 0)
+        events->append(telemetry::EventKind::End, {{"status", "stopped"}});
+      return report;
+    } catch (const Error& error) {
+      if (events) events->append(telemetry::EventKind::Failure, {{"message", error.sentence()}});
+      throw;
+    }
+  }
+
+  std::string usage_file() const {
+    const int64_t node = settings().workers.node_rank;
+    return node == 0 ? "devices.csv" : fmt::format("devices-{}.csv", node);
+  }
+
+  std::vector<std::string> worker_command(const telemetry::RunFolder& folder) const {
+    std::vector<std::string> words = {worker_program(context_).string(),
+                                      "process",
+                                      "--run-folder",
+                                      folder.path().string(),
+                                      "--devices",
+                                      workers_.devices,
+                                      "--workers-on-host",
+                                      std::to_string(workers_.count)};
+    if (!context_.common.verbose) words.emplace_back("--quiet");
+    return words;
+  }
+
+  void refuse_stopped(const process::RowCoordinatorReport& report, jobs::JobStore& store,
+                      const process::RowRun& run) const {
+    if (report.stop_signal == 0) return;
+    const int64_t open = store.counts(run.group).open;
+    throw StopRequest(fmt::format("stopped by {}: {} of {} done, all finished texts are kept",
+                                  launch::signal_name(report.stop_signal), run.rows - open,
+                                  counted(run.rows, "row")),
+                      {.hint = "the same command goes on"});
+  }
+
+  int take_part(const telemetry::RunFolder& folder, jobs::JobStore& store,
+                const process::RowRun& run) {
+    const process::RowCoordinatorReport report = work(folder, store, run);
+    refuse_stopped(report, store, run);
+    log_.info(fmt::format("no row is open; this node finished {}; node 0 publishes",
+                          counted(report.work.rows, "row")));
+    return 0;
+  }
+
+  int work_and_publish(const telemetry::RunFolder& folder, jobs::JobStore& store,
+                       const process::RowRun& run) {
+    process::StartFigures start{.workers = workers_.count};
+    for (;;) {
+      const process::RowCoordinatorReport report = work(folder, store, run);
+      refuse_stopped(report, store, run);
+      start.seconds += report.seconds;
+      start.rows += report.work.rows;
+      start.new_tokens += report.work.new_tokens;
+      start.prompt_tokens += report.work.prompt_tokens;
+      start.workers_lost += report.deaths;
+      const process::Publication done = process::publish_rows(store, run, settings());
+      if (done.reopened == 0) return conclude(folder, done, start);
+      warn(fmt::format("{} of the ledger can not be read; they are computed again",
+                       counted(done.reopened, "row")));
+    }
+  }
+
+  int conclude(const telemetry::RunFolder& folder, const process::Publication& done,
+               const process::StartFigures& start) {
+    const Json report = done.report.json(start, estimate_);
+    data::Manifest manifest{.outputs = done.files,
+                            .rows_by_state = done.report.rows_by_state(),
+                            .configuration = plan_.content(facts_.identity),
+                            .cost = done.report.cost()};
+    const data::Dataset dataset = named_dataset(settings().data);
+    for (const fs::path& file : dataset.files)
+      manifest.inputs.push_back(data::record_of_file(file));
+    const fs::path manifest_file = data::publish_manifest(settings().output.path, manifest);
+    folder.write_metrics({{"process", report}});
+    telemetry::EventLog(folder.events_path(), log_)
+        .append(telemetry::EventKind::End, {{"status", "finished"}});
+    for (const data::FileRecord& file : done.files)
+      log_.info(fmt::format("wrote {} ({})", file.path, counted(file.rows, "row")));
+    log_.info(fmt::format("wrote {}", manifest_file.string()));
+    if (context_.common.json)
+      fmt::print("{}\n", report.dump(2));
+    else
+      for (const std::string& line : process::report_lines(report)) fmt::print("{}\n", line);
+    return 0;
+  }
+
+  static constexpr int64_t kRowsInFlight = 64;
+
+  Context& context_;
+  ProcessConfig& config_;
+  Log log_;
+  process::ModelFacts facts_;
+  process::PipelinePlan plan_;
+  ProcessWorkers workers_;
+  process::RowPipeline pipeline_;
+  process::RunEstimate estimate_;
+  std::string store_;
+  std::optional<SharedRun> shared_;
+};
+
+}  // namespace
+
+int run_processing(Context& context, ProcessConfig& config) {
+  for (const std::string& notice : config.resolved.notices()) context.log().info(notice);
+  for (const std::string& notice : config.flags.notices()) context.log().info(notice);
+  if (config.settings.workers.node_rank == 0) process::require_outputs(config.settings.output);
+  Processing processing(context, config);
+  return config.flags.dry_run ? processing.preview() : processing.run();
+}
+
+}  // namespace convoy::apps

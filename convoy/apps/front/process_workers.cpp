@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/apps/front/process_workers.h"
+
+#include <fmt/format.h>
+
+#include "convoy/apps/front/libtorch_folder.h"
+#include "convoy/apps/front/worker_program.h"
+#include "convoy/base/counted.h"
+#include "convoy/base/error.h"
+#include "convoy/launch/place/devices.h"
+#include "convoy/launch/worker_environment.h"
+
+namespace convoy::apps {
+namespace {
+
+// The GPUs that workers may have; empty: they compute on CPUs. `why` says why there are none.
+launch::DeviceSelection gpus_of(const Context& context, const std::string& wanted,
+                                std::string& why) {
+  const auto environment = config::process_environment();
+  const launch::GpuList list = launch::list_gpus(launch::device_sources(environment));
+  why = list.why_none;
+  if (list.gpus.empty()) return {};
+  launch::DeviceSelection selection =
+      launch::select_devices(list.gpus, launch::selection_request(environment, ""));
+  if (selection.devices.empty()) why = "CUDA_VISIBLE_DEVICES leaves no GPU";
+  const std::string no_cuda = why_no_cuda(context.program);
+  if (no_cuda.empty() || selection.devices.empty()) return selection;
+  why = no_cuda;
+  if (wanted == "auto") selection.notes.push_back("GPUs stay idle: " + no_cuda);
+  selection.devices.clear();
+  return selection;
+}
+
+}  // namespace
+
+std::string ProcessWorkers::text() const {
+  return fmt::format("{} on {}", counted(count, "worker"), devices);
+}
+
+ProcessWorkers find_process_workers(const Context& context,
+                                    const settings::WorkerSettings& settings) {
+  ProcessWorkers workers{.devices = "cpu"};
+  std::string why_none;
+  if (settings.devices != "cpu") {
+    const launch::DeviceSelection gpus = gpus_of(context, settings.devices, why_none);
+    workers.notes = gpus.notes;
+    if (settings.devices == "cuda" && gpus.devices.empty())
+      throw DeviceError(fmt::format("--devices cuda: {}", why_none), {.key = "workers.devices"});
+    if (!gpus.devices.empty()) {
+      workers.devices = "cuda";
+      const auto num_gpus = static_cast<int64_t>(gpus.tokens.size());
+      workers.count = settings.world_size > 0 ? settings.world_size : num_gpus;
+      if (workers.count > num_gpus)
+        throw ConfigError(fmt::format("workers.world_size: wanted {} workers on {}", workers.count,
+                                      counted(num_gpus, "GPU")),
+                          {.key = "workers.world_size",
+                           .hint = "one worker for each GPU: one batch fills it"});
+      for (int64_t worker = 0; worker < workers.count; ++worker)
+        workers.environment.push_back(
+            {{"CUDA_VISIBLE_DEVICES", gpus.tokens[static_cast<size_t>(worker)]}});
+    }
+  }
+  if (workers.devices == "cpu") {
+    workers.count = settings.world_size > 0 ? settings.world_size : 1;
+    workers.environment.resize(static_cast<size_t>(workers.count));
+  }
+  for (auto& environment : workers.environment) environment.merge(worker_environment(context));
+  return workers;
+}
+
+}  // namespace convoy::apps

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The workers of one host of `convoy process`: how many, on what, started how.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "convoy/apps/front/command.h"
+#include "convoy/settings/process_settings.h"
+
+namespace convoy::apps {
+
+struct ProcessWorkers {
+  std::string devices;  // "cpu" or "cuda"
+  int64_t count = 1;
+  std::vector<std::map<std::string, std::string>> environment = {};  // by worker
+  std::vector<std::string> notes = {};
+
+  std::string text() const;  // "2 workers on cuda"
+};
+
+// Read-only. Throws ConfigError, DeviceError.
+ProcessWorkers find_process_workers(const Context& context,
+                                    const settings::WorkerSettings& settings);
+
+}  // namespace convoy::apps

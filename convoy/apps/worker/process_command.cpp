@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `convoy-worker process --run-folder D`: one worker of `convoy process`, whose task is in its environment.
+#include "convoy/apps/worker/worker_command.h"
+#include "convoy/base/error.h"
+#include "convoy/recipes/process_rows.h"
+
+namespace convoy::apps {
+namespace {
+
+struct ProcessFlags {
+  std::string run_folder;
+  std::string devices = "cpu";
+  int64_t workers_on_host = 1;
+
+  template <class Visitor>
+  void fields(Visitor& visit) {
+    visit("run_folder", run_folder, "run folder");
+    visit("devices", devices, "cpu or cuda");
+    visit("workers_on_host", workers_on_host, "workers that share this host's CPUs").at_least(1);
+  }
+};
+
+}  // namespace
+
+int process_command(const Arguments& arguments) {
+  CommonFlags worker;
+  ProcessFlags flags;
+  config::parse_flags({config::list_fields(flags), config::list_fields(worker)}, arguments);
+  CONVOY_CHECK(!flags.run_folder.empty(), ConfigError, "wanted --run-folder FOLDER");
+  recipes::process_rows({.run_folder = flags.run_folder,
+                         .devices = flags.devices,
+                         .workers_on_host = flags.workers_on_host},
+                        worker.log());
+  return 0;
+}
+
+}  // namespace convoy::apps

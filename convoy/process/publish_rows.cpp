@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/process/publish_rows.h"
+
+#include <fmt/format.h>
+
+#include <ctime>
+#include <memory>
+
+#include "convoy/data/row_writer.h"
+#include "convoy/process/row_values.h"
+
+namespace convoy::process {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string utc_time() {
+  const std::time_t now = std::time(nullptr);
+  std::tm parts{};
+  ::gmtime_r(&now, &parts);
+  char text[32];
+  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
+  return text;
+}
+
+// In the reference's place, behind the score.
+Json with_timestamp(Json value, const Json& timestamp) {
+  Json row = Json::object();
+  for (auto& [name, column] : value.items()) {
+    row[name] = std::move(column);
+    if (name == "quality_score") row["timestamp"] = timestamp;
+  }
+  return row;
+}
+
+Json value_of(PublishedRow& row) {
+  if (!row.input) return std::move(row.stored.row.value);
+  Json value = input_only_value(*row.input, "engine_error", row.failure);
+  value["metadata"]["tries"] = row.tries;
+  return value;
+}
+
+}  // namespace
+
+std::vector<std::filesystem::path> output_files(const settings::ProcessOutputSettings& output) {
+  std::filesystem::path path = output.path;
+  std::vector<std::filesystem::path> files = {path};
+  if (output.csv && path.extension() == ".json") files.push_back(path.replace_extension(".csv"));
+  return files;
+}
+
+void require_outputs(const settings::ProcessOutputSettings& output) {
+  for (const std::filesystem::path& file : output_files(output)) data::require_row_output(file);
+}
+
+Publication publish_rows(jobs::JobStore& store, const RowRun& run,
+                         const settings::ProcessSettings& settings) {
+  std::vector<std::unique_ptr<data::RowWriter>> writers;
+  for (const std::filesystem::path& file : output_files(settings.output))
+    writers.push_back(data::create_rows(file));
+  // Two runs of the same rows are to have the same bytes.
+  const Json timestamp = settings.engine.deterministic ? Json(nullptr) : Json(utc_time());
+  Publication publication;
+  publication.reopened =
+      for_each_finished(store, run, [&](PublishedRow& row) {
+        const Json value = with_timestamp(value_of(row), timestamp);
+        publication.report.add(value);
+        if (value.at("state") == "rejected") return;
+        for (const auto& writer : writers) writer->write(value);
+      }).reopened;
+  if (publication.reopened > 0) return publication;
+  for (const auto& writer : writers)
+    publication.files.push_back(data::record_of(writer->finish()));
+  return publication;
+}
+
+}  // namespace convoy::process

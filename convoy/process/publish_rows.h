@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The finished rows of a run as its output: in the order of the data set, in bounded memory, each file
+// whole or not there.
+#pragma once
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "convoy/data/manifest.h"
+#include "convoy/jobs/job_store.h"
+#include "convoy/process/finished_rows.h"
+#include "convoy/process/run_report.h"
+#include "convoy/settings/process_settings.h"
+
+namespace convoy::process {
+
+// What is written for these settings: the output, and the CSV file beside a .json.
+std::vector<std::filesystem::path> output_files(const settings::ProcessOutputSettings& output);
+
+// Throws where one of them could not be written, before the work whose rows they are to hold.
+void require_outputs(const settings::ProcessOutputSettings& output);
+
+struct Publication {
+  std::vector<data::FileRecord> files = {};
+  RunReport report = {};
+  int64_t reopened = 0;  // rows that can not be read and are open again: then nothing was published
+};
+
+// Rejected rows are in the report and in no file. Throws as for_each_finished() and data::RowWriter.
+Publication publish_rows(jobs::JobStore& store, const RowRun& run,
+                         const settings::ProcessSettings& settings);
+
+}  // namespace convoy::process
