@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "convoy/answers/extract.h"
+#include "convoy/answers/extraction.h"
 #include "convoy/base/error.h"
 #include "convoy/process/row_values.h"
 
@@ -16,11 +16,12 @@ bool waits(const RowState& row) {
                      [](const SampleState& sample) { return sample.waiting; });
 }
 
-// Only what a solution marks as its answer: a number at its end may be anything.
 std::optional<std::string> gold_of(const RowFields& fields) {
   if (fields.answer) return fields.answer;
   if (!fields.solution) return std::nullopt;
-  return answers::marked_answer(*fields.solution);
+  std::string answer = answers::extract_answer(*fields.solution, answers::Author::Reference);
+  if (answer.empty()) return std::nullopt;
+  return answer;
 }
 
 // A run without `generate` judges and improves the solutions that the data set has.

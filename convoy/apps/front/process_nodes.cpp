@@ -83,7 +83,7 @@ SharedRun ProcessNodes::wait_for_share(const nlohmann::json& configuration) cons
       const nlohmann::json shared = nlohmann::json::parse(read_file(shared_file()));
       differs = shared.at("configuration") != configuration;
       if (!differs)
-        return {.store = workers_.store.empty() ? shared.at("store") : workers_.store,
+        return {.store = workers_.store.empty() ? shared.at("store").get<std::string>() : workers_.store,
                 .configuration = shared.at("configuration"),
                 .data_hash = shared.at("data_hash")};
     }

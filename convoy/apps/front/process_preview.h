@@ -17,11 +17,11 @@ namespace convoy::apps {
 process::RunEstimate estimate_run(const process::PipelinePlan& plan, int64_t rows);
 
 struct ProcessPreview {
-  std::string dataset;  // name, and where it lies
+  std::string dataset = {};  // name, and where it lies
   int64_t rows = 0;
-  std::string workers;
+  std::string workers = {};
   process::RunEstimate estimate = {};
-  std::optional<std::string> first_prompt;  // none: there is no usable row
+  std::optional<std::string> first_prompt = {};  // none: there is no usable row
   std::string memory = {};
 };
 

@@ -221,7 +221,8 @@ class Processing {
       if (events)
         events->append(telemetry::EventKind::Step,
                        {{"step", run.rows - store.counts(run.group).open},
-                        {"tokens_per_second", report.work.new_tokens / std::max(1e-3, report.seconds)}});
+                        {"tokens_per_second", static_cast<double>(report.work.new_tokens) /
+                                                  std::max(1e-3, report.seconds)}});
       if (events && report.stop_signal != 0)
         events->append(telemetry::EventKind::End, {{"status", "stopped"}});
       return report;

@@ -8,7 +8,7 @@
 #include "convoy/base/counted.h"
 #include "convoy/base/error.h"
 #include "convoy/launch/place/devices.h"
-#include "convoy/launch/worker_environment.h"
+#include "convoy/launch/place/environment_resolver.h"
 
 namespace convoy::apps {
 namespace {
@@ -16,7 +16,7 @@ namespace {
 // The GPUs that workers may have; empty: they compute on CPUs. `why` says why there are none.
 launch::DeviceSelection gpus_of(const Context& context, const std::string& wanted,
                                 std::string& why) {
-  const auto environment = config::process_environment();
+  const auto environment = launch::process_environment();
   const launch::GpuList list = launch::list_gpus(launch::device_sources(environment));
   why = list.why_none;
   if (list.gpus.empty()) return {};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What several stages need of a text: its place among the row's draws, and its parts.
-#include "convoy/answers/extract.h"
+#include "convoy/answers/extraction.h"
 #include "convoy/process/stages/stage.h"
 
 namespace convoy::process {
@@ -25,7 +25,8 @@ Version read_version(const KeptStep& step, bool prompt_opens_think) {
   if (result.finish == TextFinish::Error) return version;
   version.text = split_think(result.text, prompt_opens_think);
   // Thoughts hold many numbers and no answer.
-  if (!version.text.said.empty()) version.answer = answers::extract_answer(version.text.said);
+  if (std::string answer = answers::extract_answer(version.text.said); !answer.empty())
+    version.answer = std::move(answer);
   return version;
 }
 

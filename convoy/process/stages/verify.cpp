@@ -5,14 +5,8 @@ namespace convoy::process {
 
 void verify_version(const RowState& row, Version& version) {
   if (!row.gold || version.finish == TextFinish::Error) return;
-  // A text without an answer in it is not known to be wrong, unless it was written to its end.
-  if (!version.answer) {
-    version.verdict = version.finish == TextFinish::Stop && !version.text.is_open
-                          ? answers::Verdict::No
-                          : answers::Verdict::Unknown;
-    return;
-  }
-  version.verdict = answers::check_answer(*row.gold, *version.answer);
+  // By the whole text, as `convoy process verify` does: it knows best where the answer is.
+  version.verdict = answers::check_answer(*row.gold, version.text.said);
 }
 
 void verify(const StageInputs&, const RowState& row, SampleState& sample) {

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <map>
 
-#include "convoy/answers/classes.h"
+#include "convoy/answers/equivalence.h"
 #include "convoy/process/stages/stage.h"
 
 namespace convoy::process {
