@@ -228,7 +228,8 @@ TEST(RowPipeline, MostSamplesDecide) {
   settings::ProcessSettings settings;
   settings.generate.n = 5;
   settings.stages = {"generate", "verify", "vote"};
-  const std::vector<std::string> answers = {"\\boxed{7}", "\\boxed{42}", "no idea", "\\boxed{42}",
+  const std::vector<std::string> answers = {"\\boxed{7}", "\\boxed{42}",
+                                            "I tried for long. It did not work.", "\\boxed{42}",
                                             "\\boxed{8}"};
   const Way got = run(pipeline_of(settings), input_of(kRow), [&](const std::string& key, const auto&) {
     return answers.at(static_cast<size_t>(key.back() - '0'));
