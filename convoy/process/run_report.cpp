@@ -55,6 +55,20 @@ std::string time_text(const Json& seconds_by_stage) {
   return text;
 }
 
+void add_start_lines(const Json& start, std::vector<std::string>& lines) {
+  lines.push_back(fmt::format("speed      {} tokens/s, {:.2f} rows/s in {} with {}",
+                              telemetry::count_text(start.at("tokens_per_second").get<double>()),
+                              start.at("rows_per_second").get<double>(),
+                              telemetry::duration_text(start.at("seconds").get<double>()),
+                              counted(start.at("workers").get<int64_t>(), "worker")));
+  if (!start.at("seconds_by_stage").empty())
+    lines.push_back("time       " + time_text(start.at("seconds_by_stage")) +
+                    " (by shares of new tokens)");
+  if (start.at("workers_lost").get<int64_t>() > 0)
+    lines.push_back(fmt::format("lost       {} died; their rows went to others",
+                                counted(start.at("workers_lost").get<int64_t>(), "worker")));
+}
+
 }  // namespace
 
 void RunReport::Tally::add(const Json& verdict) {
@@ -109,6 +123,23 @@ Json RunReport::cost() const {
   return {{"prompt", prompt_tokens_}, {"new", new_tokens_}, {"by_stage", tokens_by_stage_}};
 }
 
+Json RunReport::start_json(const StartFigures& start) const {
+  Json by_stage = Json::object();
+  for (const auto& [stage, tokens] : tokens_by_stage_)
+    if (new_tokens_ > 0)
+      by_stage[stage] =
+          start.seconds * static_cast<double>(tokens) / static_cast<double>(new_tokens_);
+  return {{"seconds", start.seconds},
+          {"workers", start.workers},
+          {"workers_lost", start.workers_lost},
+          {"rows", start.rows},
+          {"new_tokens", start.new_tokens},
+          {"prompt_tokens", start.prompt_tokens},
+          {"tokens_per_second", ratio(static_cast<double>(start.new_tokens), start.seconds)},
+          {"rows_per_second", ratio(static_cast<double>(start.rows), start.seconds)},
+          {"seconds_by_stage", by_stage}};
+}
+
 Json RunReport::json(const StartFigures& start, const RunEstimate& estimate) const {
   const bool several = samples_.all() > rows_verified_.all();
   const Json accuracy_of_rows = rows_verified_.share();
@@ -123,11 +154,6 @@ Json RunReport::json(const StartFigures& start, const RunEstimate& estimate) con
       {"choice_gain", several && !accuracy_of_rows.is_null()
                           ? Json(accuracy_of_rows.get<double>() - samples_.share().get<double>())
                           : Json(nullptr)}};
-  Json by_stage = Json::object();
-  for (const auto& [stage, tokens] : tokens_by_stage_)
-    by_stage[stage] = new_tokens_ == 0 ? 0.0
-                                       : start.seconds * static_cast<double>(tokens) /
-                                             static_cast<double>(new_tokens_);
   return {
       {"rows", rows_},
       {"rows_by_state", rows_by_state()},
@@ -139,16 +165,7 @@ Json RunReport::json(const StartFigures& start, const RunEstimate& estimate) con
         {"improved", improved_},
         {"mean_score", ratio(score_sum_, static_cast<double>(scored_))}}},
       {"tokens", cost()},
-      {"this_start",
-       {{"seconds", start.seconds},
-        {"workers", start.workers},
-        {"workers_lost", start.workers_lost},
-        {"rows", start.rows},
-        {"new_tokens", start.new_tokens},
-        {"prompt_tokens", start.prompt_tokens},
-        {"tokens_per_second", ratio(static_cast<double>(start.new_tokens), start.seconds)},
-        {"rows_per_second", ratio(static_cast<double>(start.rows), start.seconds)},
-        {"seconds_by_stage", start.new_tokens > 0 ? by_stage : Json::object()}}},
+      {"last_start", start.rows == 0 ? Json(nullptr) : start_json(start)},
       {"estimate",
        {{"requests_at_most", estimate.requests},
         {"new_tokens_at_most", estimate.new_tokens},
@@ -175,21 +192,8 @@ std::vector<std::string> report_lines(const Json& report) {
         mean.is_null() ? "" : fmt::format(", mean score {:.2f}", mean.get<double>())));
   }
   lines.push_back("tokens     " + tokens_text(report.at("tokens")));
-  const Json& start = report.at("this_start");
-  if (start.at("rows").get<int64_t>() > 0) {
-    lines.push_back(fmt::format(
-        "speed      {} tokens/s, {:.2f} rows/s in {} with {}",
-        telemetry::count_text(start.at("tokens_per_second").get<double>()),
-        start.at("rows_per_second").get<double>(),
-        telemetry::duration_text(start.at("seconds").get<double>()),
-        counted(start.at("workers").get<int64_t>(), "worker")));
-    if (!start.at("seconds_by_stage").empty())
-      lines.push_back("time       " + time_text(start.at("seconds_by_stage")) +
-                      " (by shares of new tokens)");
-  }
-  if (start.at("workers_lost").get<int64_t>() > 0)
-    lines.push_back(fmt::format("lost       {} died; their rows went to others",
-                                counted(start.at("workers_lost").get<int64_t>(), "worker")));
+  const Json& start = report.at("last_start");
+  if (!start.is_null()) add_start_lines(start, lines);
   const Json& estimate = report.at("estimate");
   if (!estimate.at("share_used").is_null())
     lines.push_back(fmt::format(

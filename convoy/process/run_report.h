@@ -12,7 +12,7 @@
 
 namespace convoy::process {
 
-// What this start of the run took; a run that was stopped has had others.
+// What one start of the run took; a run that was stopped has had others.
 struct StartFigures {
   double seconds = 0;
   int64_t workers = 0;
@@ -34,6 +34,7 @@ class RunReport {
   // One row of the output, rejected ones too.
   void add(const nlohmann::ordered_json& row);
 
+  // "last_start" is null where `start` had nothing left to do.
   nlohmann::ordered_json json(const StartFigures& start, const RunEstimate& estimate) const;
   nlohmann::ordered_json rows_by_state() const;
   nlohmann::ordered_json cost() const;  // in tokens
@@ -50,6 +51,7 @@ class RunReport {
     nlohmann::ordered_json share() const;
   };
 
+  nlohmann::ordered_json start_json(const StartFigures& start) const;
   void add_samples(const nlohmann::ordered_json& row);
 
   int64_t rows_ = 0;

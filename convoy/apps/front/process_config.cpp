@@ -5,6 +5,7 @@
 
 #include "convoy/apps/front/build_facts.h"
 #include "convoy/base/error.h"
+#include "convoy/config/describe.h"
 
 namespace convoy::apps {
 
@@ -48,6 +49,14 @@ std::string process_flag_table() {
   settings::ProcessSettings settings;
   return config::flag_table(settings::process_flag_list(settings)) +
          config::flag_table_of<settings::ProcessCommandFlags>();
+}
+
+std::string process_config_markdown() {
+  settings::ProcessSettings settings;
+  return "\n# Configuration of `convoy process`\n\n"
+         "A file of its own, told by `task: process`. Sources rank as above; each setting is a flag, too "
+         "(`convoy help process`).\n" +
+         config::reference_markdown(config::list_fields(settings));
 }
 
 }  // namespace convoy::apps

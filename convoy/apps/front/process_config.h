@@ -27,4 +27,7 @@ config::Sources process_sources(const std::vector<std::string>& words, const std
 
 std::string process_flag_table();
 
+// The part of docs/reference/config.md on these settings.
+std::string process_config_markdown();
+
 }  // namespace convoy::apps

@@ -16,6 +16,7 @@
 #include "convoy/apps/front/worker_program.h"
 #include "convoy/base/counted.h"
 #include "convoy/base/error.h"
+#include "convoy/base/files.h"
 #include "convoy/base/hash.h"
 #include "convoy/launch/signals.h"
 #include "convoy/process/publish_rows.h"
@@ -61,6 +62,14 @@ telemetry::RunFolder open_folder(const ProcessConfig& config) {
   if (config.settings.workers.node_rank > 0)
     return telemetry::RunFolder::take_part(folder, name);
   return telemetry::RunFolder::create(folder, name);
+}
+
+// Of the report that an earlier start left; null: there is none.
+Json last_start(const telemetry::RunFolder& folder) {
+  if (!fs::exists(folder.metrics_path())) return nullptr;
+  const Json metrics = Json::parse(read_file(folder.metrics_path()), nullptr, false);
+  if (!metrics.is_object() || !metrics.contains("process")) return nullptr;
+  return metrics["process"].value("last_start", Json(nullptr));
 }
 
 // The one run that this process looks after.
@@ -289,7 +298,9 @@ class Processing {
 
   int conclude(const telemetry::RunFolder& folder, const process::Publication& done,
                const process::StartFigures& start) {
-    const Json report = done.report.json(start, estimate_);
+    Json report = done.report.json(start, estimate_);
+    // A start that found nothing to do says nothing about speed.
+    if (report["last_start"].is_null()) report["last_start"] = last_start(folder);
     data::Manifest manifest{.outputs = done.files,
                             .rows_by_state = done.report.rows_by_state(),
                             .configuration = plan_.content(facts_.identity),

@@ -18,6 +18,7 @@
 #include "convoy/base/error.h"
 #include "convoy/base/files.h"
 #include "convoy/base/suggest.h"
+#include "convoy/process/run_report.h"
 #include "convoy/telemetry/event_tail.h"
 #include "convoy/telemetry/plot.h"
 #include "convoy/telemetry/progress.h"
@@ -201,8 +202,13 @@ int show(const Context& context, const RunsFlags& flags, const std::string& word
       if (identity.contains(key) && !identity[key].empty()) line(key, scalar_text(identity[key]));
   if (metrics.is_object() && !metrics.empty()) {
     fmt::print("\n");
-    for (const auto& [name, value] : metrics.items())
-      fmt::print("{:<28}{}\n", name, scalar_text(value));
+    for (const auto& [name, value] : metrics.items()) {
+      if (name != "process") {
+        fmt::print("{:<28}{}\n", name, scalar_text(value));
+        continue;
+      }
+      for (const std::string& text : process::report_lines(value)) fmt::print("{}\n", text);
+    }
   }
   return 0;
 }

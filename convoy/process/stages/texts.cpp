@@ -5,6 +5,19 @@
 #include "convoy/process/stages/stage.h"
 
 namespace convoy::process {
+namespace {
+
+// Thoughts hold many numbers and no answer. A text that was cut has come to an answer only where it says so: its last
+// number may be anything.
+std::optional<std::string> answer_of(const Version& version) {
+  const bool whole = version.finish == TextFinish::Stop;
+  std::string answer = answers::extract_answer(
+      version.text.said, whole ? answers::Author::Model : answers::Author::Reference);
+  if (answer.empty()) return std::nullopt;
+  return answer;
+}
+
+}  // namespace
 
 DrawSource draw_source(const PipelinePlan& plan, const RowState& row, TextKind kind, int64_t sample,
                        int64_t version) {
@@ -24,9 +37,7 @@ Version read_version(const KeptStep& step, bool prompt_opens_think) {
   version.new_tokens = result.new_tokens;
   if (result.finish == TextFinish::Error) return version;
   version.text = split_think(result.text, prompt_opens_think);
-  // Thoughts hold many numbers and no answer.
-  if (std::string answer = answers::extract_answer(version.text.said); !answer.empty())
-    version.answer = std::move(answer);
+  version.answer = answer_of(version);
   return version;
 }
 

@@ -5,8 +5,8 @@ namespace convoy::process {
 
 void verify_version(const RowState& row, Version& version) {
   if (!row.gold || version.finish == TextFinish::Error) return;
-  // By the whole text, as `convoy process verify` does: it knows best where the answer is.
-  version.verdict = answers::check_answer(*row.gold, version.text.said);
+  version.verdict = version.answer ? answers::check_answer(*row.gold, *version.answer)
+                                   : answers::Verdict::Unknown;
 }
 
 void verify(const StageInputs&, const RowState& row, SampleState& sample) {
