@@ -106,7 +106,7 @@ std::string help_text(const Command& command, const std::vector<std::string>& wo
     text += "\nFlags:\n" + action->flag_table();
   else if (command.flag_table != nullptr)
     text += "\nFlags:\n" + command.flag_table();
-  else if (!command.actions.empty())
+  if (action == nullptr && !command.actions.empty())
     text += fmt::format("\nWith their own flags and `convoy {} NAME --help`:\n{}", command.name,
                         action_list(command));
   text += "\nCommon flags:\n" + common_flag_table();

@@ -6,6 +6,7 @@
 #include "convoy/apps/front/command.h"
 #include "convoy/apps/front/process_config.h"
 #include "convoy/apps/front/process_run.h"
+#include "convoy/apps/front/process_verify.h"
 #include "convoy/data/dataset_info.h"
 
 namespace convoy::apps {
@@ -32,6 +33,8 @@ int show_dataset(const Context& context, const ProcessConfig& config) {
 }
 
 int run_process(Context& context, const std::vector<std::string>& arguments) {
+  if (!arguments.empty() && arguments.front() == "verify")
+    return run_process_verify(context, {arguments.begin() + 1, arguments.end()});
   ProcessConfig config;
   read_process_config(context, arguments, config);
   if (config.flags.list_datasets) return list_datasets(context);
@@ -47,6 +50,7 @@ Command process_command() {
           .usage =
               "convoy process [CONFIG.yaml] [key=value ...] --dataset KEY|NAME|PATH --model D "
               "[--output F]\n"
+              "convoy process verify --data F --output O [flags]\n"
               "convoy process --list-datasets\n"
               "convoy process --dataset-info KEY",
           .examples =
@@ -54,9 +58,12 @@ Command process_command() {
               "--batch-size 4 --dry-run\n"
               "convoy process --dataset examples/sums/test.jsonl --model examples/tally-3m "
               "--num-examples 8 --output sums.json\n"
-              "convoy process --preset process-low-memory --world-size 2",
+              "convoy process --preset process-low-memory --world-size 2\n"
+              "convoy process verify --data answers.jsonl --output verified.jsonl "
+              "--gold-field answer --prediction-field generated",
           .flag_table = process_flag_table,
-          .run = run_process};
+          .run = run_process,
+          .actions = {process_verify_action()}};
 }
 
 }  // namespace convoy::apps

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/apps/front/process_verify.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "convoy/base/counted.h"
+#include "convoy/base/error.h"
+#include "convoy/base/files.h"
+#include "convoy/process/verify_rows.h"
+#include "convoy/settings/command_flags.h"
+
+namespace convoy::apps {
+namespace {
+
+using nlohmann::ordered_json;
+
+struct ProcessVerifyFlags {
+  std::string data;
+  std::string output;
+  process::VerifyFields fields_of_rows = {};
+  std::string bad_rows = "error";
+
+  template <class Visitor>
+  void fields(Visitor& visit) {
+    visit("data", data, "the rows: JSONL, JSON, CSV or Parquet");
+    visit("output", output, "the same rows with their verdicts: .jsonl").alias("o");
+    visit("gold_field", fields_of_rows.gold, "field of the reference, or of a solution around it");
+    visit("prediction_field", fields_of_rows.prediction, "field of the text that answers");
+    visit("bad_rows", bad_rows, settings::kBadRowsHelp).one_of({"error", "skip"});
+  }
+};
+
+ordered_json summary(const process::VerifyCounts& counts, const std::string& output) {
+  return {{"rows", counts.rows},
+          {"yes", counts.yes},
+          {"no", counts.no},
+          {"unknown", counts.unknown},
+          {"skipped", counts.bad_rows.count()},
+          {"output", output}};
+}
+
+}  // namespace
+
+int run_process_verify(Context& context, const std::vector<std::string>& arguments) {
+  ProcessVerifyFlags flags;
+  const std::vector<std::string> rest = context.parse(flags, arguments);
+  CONVOY_CHECK(rest.empty(), ConfigError, "`convoy process verify` takes flags only, found `{}`",
+               rest.front());
+  CONVOY_CHECK(!flags.data.empty(), ConfigError, "which rows? name their file with --data");
+  CONVOY_CHECK(!flags.output.empty(), ConfigError,
+               "where to? name the file of the verified rows with --output");
+  AtomicFile file(flags.output);
+  const process::VerifyCounts counts = process::verify_rows(
+      flags.data, flags.fields_of_rows, data::bad_rows_named(flags.bad_rows),
+      [&](const ordered_json& row) {
+        file.write(row.dump(-1, ' ', false, ordered_json::error_handler_t::replace) + "\n");
+      });
+  file.commit();
+  if (counts.bad_rows.count() > 0) context.log().warning(counts.bad_rows.summary());
+  context.log().info(fmt::format("{}: {} yes, {} no, {} unknown; {}", counted(counts.rows, "row"),
+                                 counts.yes, counts.no, counts.unknown, flags.output));
+  if (context.common.json) fmt::print("{}\n", summary(counts, flags.output).dump());
+  return 0;
+}
+
+Action process_verify_action() {
+  return {.name = "verify",
+          .summary = "compares answers with references, without a model",
+          .usage =
+              "convoy process verify --data F --output O [--gold-field gold] [--prediction-field "
+              "prediction]",
+          .flag_table = config::flag_table_of<ProcessVerifyFlags>};
+}
+
+}  // namespace convoy::apps
