@@ -61,4 +61,17 @@ bool ByteReader::read_line(std::string& line, size_t max_bytes) {
   return fits;
 }
 
+void ByteReader::read_until(const ByteSet& stops, std::string& into, size_t max_bytes) {
+  while (into.size() < max_bytes && peek() != kEnd && !stops[static_cast<uint8_t>(peek())]) {
+    const size_t room = std::min(filled_ - position_, max_bytes - into.size());
+    const auto begin = buffer_.begin() + static_cast<std::ptrdiff_t>(position_);
+    const auto end = std::find_if(begin, begin + static_cast<std::ptrdiff_t>(room),
+                                  [&](char byte) { return stops[static_cast<uint8_t>(byte)]; });
+    into.append(begin, end);
+    line_ += std::count(begin, end, '\n');
+    position_ += static_cast<size_t>(end - begin);
+    offset_ += end - begin;
+  }
+}
+
 }  // namespace convoy::data

@@ -4,6 +4,7 @@
 // lies whole in memory and one that shrinks meanwhile only ends early.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -14,6 +15,14 @@
 #include "convoy/data/byte_stream.h"
 
 namespace convoy::data {
+
+using ByteSet = std::array<bool, 256>;
+
+constexpr ByteSet byte_set(std::string_view bytes) {
+  ByteSet set{};
+  for (const char byte : bytes) set[static_cast<uint8_t>(byte)] = true;
+  return set;
+}
 
 class ByteReader {
  public:
@@ -29,6 +38,8 @@ class ByteReader {
   // Appends the bytes up to the next '\n' (consumed, not appended) to `line`, at most `max_bytes`; the rest of a longer
   // line is skipped. Returns false when it was longer.
   bool read_line(std::string& line, size_t max_bytes);
+  // Appends the bytes before the next one of `stops`, or before the end of the file, to `into`, until that holds `max_bytes`.
+  void read_until(const ByteSet& stops, std::string& into, size_t max_bytes);
   int64_t line() const { return line_; }            // 1-based line of the next byte
   int64_t offset_bytes() const { return offset_; }  // of the next byte, uncompressed
   const std::filesystem::path& path() const { return path_; }

@@ -16,7 +16,7 @@ namespace {
 class CsvRows : public RowSource {
  public:
   CsvRows(const std::filesystem::path& path, char separator)
-      : reader_(path), separator_(separator) {
+      : reader_(path), separator_(separator), ends_(byte_set(std::string("\r\n") + separator)) {
     line_ = reader_.line();
     if (!read_record(header_))
       throw DataError("wanted a header line, found an empty file", place());
@@ -71,7 +71,7 @@ class CsvRows : public RowSource {
       if (reader_.peek() == '"') {
         read_quoted(field);
       } else {
-        read_plain(field);
+        take_until(ends_, field);
       }
       more = reader_.peek() == separator_;
       if (more) reader_.get();
@@ -80,33 +80,34 @@ class CsvRows : public RowSource {
     return true;
   }
 
-  void take(std::string& field) {
-    if (++record_bytes_ > kMaxRowBytes)
+  // Moves the reader to one of `stops` or to the end.
+  void take_until(const ByteSet& stops, std::string& field) {
+    const size_t before = field.size();
+    reader_.read_until(stops, field, before + kMaxRowBytes + 1 - record_bytes_);
+    count_bytes(field.size() - before);
+  }
+
+  void count_bytes(size_t bytes) {
+    record_bytes_ += bytes;
+    if (record_bytes_ > kMaxRowBytes)
       throw DataError(
           fmt::format("the row is longer than {} MiB; is a quote left open?", kMaxRowBytes >> 20),
           place());
-    field.push_back(static_cast<char>(reader_.get()));
-  }
-
-  void read_plain(std::string& field) {
-    for (int byte = reader_.peek();
-         byte != ByteReader::kEnd && byte != separator_ && byte != '\n' && byte != '\r';
-         byte = reader_.peek())
-      take(field);
   }
 
   void read_quoted(std::string& field) {
+    static constexpr ByteSet kQuote = byte_set("\"");
     const int64_t opened_line = reader_.line();
     reader_.get();
     while (true) {
+      take_until(kQuote, field);
       if (reader_.peek() == ByteReader::kEnd)
         throw DataError("a quote opened on this line is never closed",
                         {.file = reader_.path().string(), .line = opened_line});
-      if (reader_.peek() == '"') {
-        reader_.get();
-        if (reader_.peek() != '"') return;
-      }
-      take(field);
+      reader_.get();
+      if (reader_.peek() != '"') return;
+      count_bytes(1);
+      field.push_back(static_cast<char>(reader_.get()));
     }
   }
 
@@ -128,6 +129,7 @@ class CsvRows : public RowSource {
 
   ByteReader reader_;
   int separator_;
+  ByteSet ends_;  // of a field that is not quoted
   std::vector<std::string> header_;
   int64_t line_ = 0;
   int64_t index_ = 0;

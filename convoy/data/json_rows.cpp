@@ -155,7 +155,10 @@ class JsonList : public RowSource {
   }
   void read_string() {
     take();
-    while (reader_.peek() != '"') {
+    while (true) {
+      static constexpr ByteSet kStops = byte_set("\"\\");
+      reader_.read_until(kStops, text_, kMaxRowBytes);
+      if (reader_.peek() == '"') break;
       if (reader_.peek() == '\\') take();
       if (reader_.peek() == ByteReader::kEnd) fail("wanted the end of a string");
       take();

@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <fstream>
+#include <random>
+
 #include "convoy/base/files.h"
 #include "convoy/base/hash.h"
 #include "convoy/data/row_source.h"
@@ -133,6 +136,57 @@ TEST(RowWriter, WhatCannotBeWrittenIsSaidBeforeTheWork) {
     EXPECT_NE(std::string(error.what()).find("row 2 cannot be written"), std::string::npos);
   }
   EXPECT_THROW(create_rows(folder.path() / "a.csv")->write(Json::array()), DataError);
+}
+
+// Of this process, in bytes: "VmRSS" now, "VmHWM" at most since it was reset.
+int64_t memory_bytes(const std::string& field) {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);)
+    if (line.starts_with(field + ":")) return std::stoll(line.substr(field.size() + 1)) * 1024;
+  return 0;
+}
+
+// How much more memory than before `work` takes at its peak.
+template <class Work>
+int64_t peak_growth_bytes(const Work& work) {
+  std::ofstream("/proc/self/clear_refs") << "5";  // the peak is what is there now
+  const int64_t before = memory_bytes("VmRSS");
+  work();
+  return memory_bytes("VmHWM") - before;
+}
+
+TEST(RowWriter, MemoryDoesNotGrowWithTheFile) {
+#ifdef __SANITIZE_ADDRESS__
+  GTEST_SKIP() << "freed memory is kept";
+#endif
+  constexpr int kRows = 640;
+  constexpr size_t kTextBytes = size_t{1} << 19;
+  const ScratchFolder folder;
+  std::mt19937_64 random(3);
+  const auto text_of_row = [&] {  // packs little, so that the file is large too
+    std::string text;
+    while (text.size() < kTextBytes) text += fmt::format("{:016x}", random());
+    return text;
+  };
+  for (const char* name : {"big.parquet", "big.json"}) {
+    SCOPED_TRACE(name);
+    const auto path = folder.path() / name;
+    const int64_t writing = peak_growth_bytes([&] {
+      const auto writer = create_rows(path);
+      for (int number = 0; number < kRows; ++number)
+        writer->write({{"number", number}, {"text", text_of_row()}});
+      writer->finish();
+    });
+    const int64_t reading = peak_growth_bytes([&] {
+      const auto rows = open_rows(path);
+      for (int number = 0; number < kRows; ++number)
+        ASSERT_EQ(rows->next()->value["number"], number);
+      EXPECT_FALSE(rows->next());
+    });
+    constexpr int64_t kBound = int64_t{160} << 20;  // of 320 MiB of rows
+    EXPECT_LT(writing, kBound);
+    EXPECT_LT(reading, kBound);
+  }
 }
 
 }  // namespace

@@ -86,6 +86,26 @@ std::set<int64_t> sources_of(const TokenDataset& dataset) {
   return sources;
 }
 
+TEST(SplitBuilder, ShardsAreOneFile) {
+  Fixture whole;
+  whole.data.train_path = whole.folder.write("rows.jsonl", numbered_rows(20)).string();
+  const std::string wanted = whole.build(Splits::All).train.content_hash();
+  const std::string rows = numbered_rows(20);
+  const size_t cut = rows.find("{\"prompt\":\"p9\"");
+
+  Fixture shards;
+  shards.data.cache_dir = whole.data.cache_dir;
+  std::filesystem::create_directory(shards.folder.path() / "set");
+  shards.folder.write("set/part-2.jsonl", rows.substr(0, cut));
+  shards.folder.write("set/part-10.jsonl", rows.substr(cut));
+  shards.data.train_path = (shards.folder.path() / "set").string();
+  EXPECT_EQ(shards.build(Splits::All).train.content_hash(), wanted);
+  EXPECT_EQ(shards.encoded, 20);  // another key of the cache
+  EXPECT_TRUE(shards.build(Splits::All).reports[0].from_cache);
+  shards.folder.write("set/part-10.jsonl", rows.substr(cut) + numbered_rows(1));
+  EXPECT_FALSE(shards.build(Splits::All).reports[0].from_cache);
+}
+
 TEST(TruncateRow, KeepsTheSideAskedFor) {
   const EncodedRow whole{{1, 10, 11, 12, 13}, {0, 0, 1, 1, 1}, 0};
   EncodedRow row = whole;

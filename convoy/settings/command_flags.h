@@ -93,7 +93,10 @@ struct ScoreFlags {
 
   template <class Visitor>
   void fields(Visitor& visit) {
-    visit("data", data, "rows: .jsonl, .json, .csv or .parquet");
+    visit(
+        "data", data,
+        "rows: a .jsonl, .json, .csv or .parquet file, a folder or pattern of them, a data set of "
+        "the local hub cache");
     visit("output", output, "file for one JSON row per input row; empty = stdout");
     visit("supervise", supervise, "chat rows: every assistant turn, only the last, or all tokens")
         .one_of({"auto", "assistant", "last", "all"});

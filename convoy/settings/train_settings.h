@@ -286,7 +286,11 @@ struct DataSettings {
 
   template <class Visitor>
   void fields(Visitor& visit) {
-    visit("train_path", train_path, "training rows: .jsonl, .json, .csv or .parquet").alias("path");
+    visit("train_path", train_path,
+          "training rows: a .jsonl, .json, .csv or .parquet file, a folder or pattern of them, a "
+          "data "
+          "set of the local hub cache")
+        .alias("path");
     visit("val_path", val_path, "evaluation rows; empty and no val share: none");
     visit("test_path", test_path, "test rows for `convoy eval`");
     visit("split", split,

@@ -41,7 +41,7 @@ struct TokensFlags {
   void fields(Visitor& visit) {
     visit("model", model, "model folder, or a hub id found in the local hub cache");
     visit("text", text, "the text to show; with --render it is a user's message");
-    visit("data", data, "the data file to show: JSONL, JSON, CSV or Parquet");
+    visit("data", data, "the rows to show: a JSONL, JSON, CSV or Parquet file, or any data set");
     visit("render", render, "show the text that the chat template makes, not tokens");
     visit("add_generation_prompt", add_generation_prompt,
           "end with the header of the assistant's turn, as for generation");

@@ -187,6 +187,7 @@ class ParquetRows : public RowSource {
     properties.set_buffer_size(int64_t{1} << 20);
     parquet::ArrowReaderProperties arrow_properties(false);
     arrow_properties.set_batch_size(kBatchRows);
+    arrow_properties.set_pre_buffer(false);
     parquet::arrow::FileReaderBuilder builder;
     check(builder.Open(*file, properties));
     builder.properties(arrow_properties);
