@@ -113,8 +113,15 @@ bool is_two_digits(const Node& node) {
          is_digit(node.name[1]);
 }
 
+// Only where something says so: am, pm, or a minute below ten as in 12:00. Else 1:20 is a ratio.
 bool is_time(const Node& node) {
-  return node.kind == Kind::Ratio && node.children.size() == 2 && is_two_digits(node.children[1]);
+  return node.kind == Kind::Ratio && node.children.size() == 2 &&
+         is_two_digits(node.children[1]) &&
+         (!node.name.empty() || node.children[1].name[0] == '0');
+}
+
+bool may_be_time(const Node& node) {
+  return node.children.size() == 2 && is_two_digits(node.children[1]);
 }
 
 }  // namespace
@@ -122,7 +129,7 @@ bool is_time(const Node& node) {
 // Ratios agree up to a factor, times of day do not.
 Verdict Comparer::ratios(const Node& gold, const Node& prediction) {
   if (gold.children.size() != prediction.children.size()) return Verdict::No;
-  if (is_time(gold) && is_time(prediction)) {
+  if ((is_time(gold) && may_be_time(prediction)) || (is_time(prediction) && may_be_time(gold))) {
     const auto minutes = [&](const Node& time) {
       Number hour = evaluate(time.children[0], {}, steps_);
       if (!time.name.empty() && hour.small && hour.small->above == 12) hour = integer(0);

@@ -48,6 +48,23 @@ std::vector<Node> assigned_values(const std::vector<Node>& nodes) {
   return values;
 }
 
+// (x, y) = (1, 2) as x = 1, y = 2; nothing of anything else.
+std::optional<Node> one_by_one(const Node& node) {
+  if (!is_assignment(node)) return std::nullopt;
+  const Node& names = node.children.front();
+  const Node& values = node.children.back();
+  if (names.kind != Kind::Tuple || values.kind != Kind::Tuple ||
+      names.children.size() != values.children.size())
+    return std::nullopt;
+  Node list = make_node(Kind::List, {});
+  for (size_t index = 0; index < names.children.size(); ++index) {
+    list.children.push_back(
+        make_node(Kind::Relation, {names.children[index], values.children[index]}));
+    list.children.back().relations = {Comparison::Equal};
+  }
+  return list;
+}
+
 bool all_assignments(const Node& node) {
   return node.kind == Kind::List &&
          std::all_of(node.children.begin(), node.children.end(), is_assignment);
@@ -128,6 +145,12 @@ Verdict Comparer::collections(const Node& gold, const Node& prediction) {
     return equal(gold, prediction.children[0]);
   if (gold.kind == Kind::NamedSet && prediction.kind == Kind::NamedSet)
     return gold.name == prediction.name ? Verdict::Yes : Verdict::No;
+  const auto is_nothing = [](const Node& node) {
+    return node.kind == Kind::NamedSet && node.name.empty();
+  };
+  if ((is_nothing(gold) && !is_collection(prediction)) ||
+      (is_nothing(prediction) && !is_collection(gold)))
+    return Verdict::No;
   const std::optional<RealSet> wanted = real_set(gold, steps_);
   const std::optional<RealSet> found = real_set(prediction, steps_);
   if (wanted && found) {
@@ -172,6 +195,10 @@ Verdict Comparer::equal(const Node& gold, const Node& prediction) {
   if (!steps_.take()) return Verdict::Unknown;
   const bool gold_relates = gold.kind == Kind::Relation;
   const bool prediction_relates = prediction.kind == Kind::Relation;
+  if (all_assignments(gold))
+    if (const std::optional<Node> list = one_by_one(prediction)) return collections(gold, *list);
+  if (all_assignments(prediction))
+    if (const std::optional<Node> list = one_by_one(gold)) return collections(*list, prediction);
   if (is_equation(prediction) && !gold_relates && !all_assignments(gold))
     return equal(gold, prediction.children.back());
   if (is_assignment(gold) && !prediction_relates) return equal(gold.children.back(), prediction);

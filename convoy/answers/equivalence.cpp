@@ -130,7 +130,8 @@ Verdict compare(const Reading& gold, const Reading& prediction, const CheckLimit
       if (!found) found = verdict;  // of the likeliest reading
     }
   const Verdict phrases = compare_phrases(gold, prediction);
-  if (phrases == Verdict::Yes || !found) return steps.spent() ? Verdict::Unknown : phrases;
+  if (phrases == Verdict::Yes || !found || (gold.phrase && prediction.phrase && *found == Verdict::Unknown))
+    return steps.spent() ? Verdict::Unknown : phrases;
   return steps.spent() ? Verdict::Unknown : *found;
 }
 
@@ -151,8 +152,9 @@ Verdict compare_texts(std::string_view gold, std::string_view prediction,
     bare.phrase = phrase_of(rest);
     if (Parsed parsed = parse_answer(rest, false, steps); parsed.node)
       bare.nodes.push_back(std::move(*parsed.node));
-    verdict = either(verdict, labelled_is_gold ? compare(bare, other, limits, steps)
-                                               : compare(other, bare, limits, steps));
+    const Verdict by_text = labelled_is_gold ? compare(bare, other, limits, steps)
+                                             : compare(other, bare, limits, steps);
+    if (by_text == Verdict::Yes || verdict == Verdict::Unknown) verdict = by_text;
   };
   if (text_of_choice(told.tokens).empty()) against_rest(wanted, told, true);
   if (text_of_choice(wanted.tokens).empty()) against_rest(told, wanted, false);

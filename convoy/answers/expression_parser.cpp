@@ -147,7 +147,12 @@ Node Parser::product() {
       factors = {make_node(Kind::Sum, {std::move(factors.front()), std::move(part)})};
     } else if (starts_factor()) {
       Node next = power();
-      if (is_integer(factors.back()) && is_proper_fraction(next)) {
+      if (is_integer(factors.back()) && next.kind == Kind::Percent &&
+          is_proper_fraction(next.children[0])) {  // 33 1/3 %
+        next.children[0] =
+            make_node(Kind::Sum, {std::move(factors.back()), std::move(next.children[0])});
+        factors.back() = std::move(next);
+      } else if (is_integer(factors.back()) && is_proper_fraction(next)) {
         Node mixed = make_node(Kind::Sum, {std::move(factors.back()), std::move(next)});
         factors.back() = std::move(mixed);
       } else {
@@ -264,6 +269,7 @@ Node Parser::atom() {
     case TokenType::Number:
       return number();
     case TokenType::Word:
+      if (is_currency(token().text)) return money();
       if (!token().from_text && token().text.size() <= kLongestProduct &&
           std::all_of(token().text.begin(), token().text.end(), is_letter))
         split_word();
@@ -280,6 +286,16 @@ Node Parser::atom() {
   return fail();
 }
 
+// "Rs. 50"
+Node Parser::money() {
+  Node node = make_node(Kind::Quantity, {});
+  node.unit = unit_named(token().text).value_or(Unit{});
+  ++at_;
+  take(".");
+  node.children.push_back(number());
+  return node;
+}
+
 Node Parser::number() {
   if (token().type != TokenType::Number) return fail();
   Node node = make_leaf(Kind::Number, token().text);
@@ -290,7 +306,25 @@ Node Parser::number() {
   return node;
 }
 
+// f(2) and g(x): whatever the function is, it is no product.
+bool Parser::starts_application() const {
+  static constexpr std::string_view kFunctions[] = {"f", "g", "h", "F", "G"};
+  if (token().type != TokenType::Letter || !is("(", 1) ||
+      std::find(std::begin(kFunctions), std::end(kFunctions), token().text) ==
+          std::end(kFunctions))
+    return false;
+  const size_t argument = is("-", 2) ? 3 : 2;
+  return (token(argument).type == TokenType::Number || token(argument).type == TokenType::Letter) &&
+         is(")", argument + 1);
+}
+
 Node Parser::symbol() {
+  if (starts_application()) {
+    Node applied = make_leaf(Kind::Symbol, "");
+    while (!is(")")) applied.name += tokens_[at_++].text;
+    applied.name += tokens_[at_++].text;
+    return applied;
+  }
   static constexpr std::string_view kConstants[] = {"pi", "e", "i", "infinity"};
   Node node = make_leaf(Kind::Symbol, token().text);
   const bool word = token().type == TokenType::Word;

@@ -175,7 +175,8 @@ std::string_view sentence(std::string_view text) {
     } else if (text[at] == '\n' && !in_formula) {
       return text.substr(0, at);
     } else if (text[at] == '.' && !in_formula && braces <= 0 &&
-               (at + 1 == text.size() || is_space(text[at + 1]))) {
+               (at + 1 == text.size() || is_space(text[at + 1])) &&
+               !(at == 1 && is_upper(text[0]))) {  // "B. 42" is an option
       return text.substr(0, at);
     }
   }
@@ -237,8 +238,11 @@ size_t plain_words(std::string_view text) {
   for (size_t at = 0; at < text.size();) {
     if (text[at] == '\\') {
       ++at;
+      const size_t name = at;
       while (at < text.size() && is_letter(text[at])) ++at;
-      if (at < text.size() && !is_letter(text[at - 1])) ++at;
+      const std::string_view command = text.substr(name, at - name);
+      if (command == "begin" || command == "end") at = std::min(text.find('}', at), text.size());
+      if (at < text.size() && command.empty()) ++at;
     } else if (is_letter(text[at])) {
       const size_t begin = at;
       while (at < text.size() && is_letter(text[at])) ++at;

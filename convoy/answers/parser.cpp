@@ -169,12 +169,23 @@ Node Parser::relation() {
   return chain.children.empty() ? std::move(left) : std::move(chain);
 }
 
+// "am", "PM", "p.m." behind a time of day.
+std::string Parser::half_of_day() {
+  if (is_word("am") || is_word("pm")) return lowered(tokens_[at_++].text);
+  const std::string half = lowered(token().text);
+  if ((half != "a" && half != "p") || !is(".", 1) || lowered(token(2).text) != "m") return {};
+  at_ += 3;
+  take(".");
+  return half + "m";
+}
+
 Node Parser::ratio() {
   Node first = set_expression();
   if (!is(":")) return first;
   Node node = make_node(Kind::Ratio, {});
   node.children.push_back(std::move(first));
   while (take(":")) node.children.push_back(set_expression());
+  node.name = half_of_day();
   return node;
 }
 

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -31,6 +32,7 @@ class Parser {
   void element(std::vector<Node>& into);
   Node relation();
   Node ratio();
+  std::string half_of_day();
   Node set_expression();
   Node tuple(char open);
   Node brackets(char open);
@@ -50,6 +52,7 @@ class Parser {
   Node atom();
   Node sign_atom();
   Node number();
+  Node money();
   Node symbol();
   Node call();
   Node call_argument();
@@ -62,6 +65,7 @@ class Parser {
   bool starts_factor() const;
   bool starts_plain_mixed(const std::vector<Node>& factors) const;
   bool at_unit() const;
+  bool starts_application() const;
   void split_word();
 
   // Tokens.

@@ -305,7 +305,7 @@ constexpr Entry kCharacters[] = {
     {"\xe2\x80\x8b", nothing()},
     {"\xef\xbb\xbf", nothing()},
     {"€", word("euros")},
-    {"£", word("pounds sterling")},
+    {"£", word("sterling")},
     {"¥", word("yuan")},
     {"₹", word("rupees")},
     {"²", sign("^2")},

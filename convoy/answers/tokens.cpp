@@ -266,7 +266,8 @@ class Tokenizer {
         }
         break;
       case '|':
-        push(TokenType::Sign, "|");
+      case '-':
+        push(TokenType::Sign, std::string(1, letter));
         break;
       default:
         space_ = true;  // "\,", "\;", "\!", "\(", "\ ": spaces and delimiters

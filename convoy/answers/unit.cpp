@@ -56,7 +56,7 @@ constexpr UnitEntry kUnits[] = {
 
 // Each is a kind of its own.
 constexpr std::string_view kOther =
-    " yuan rupee rs euro eur rmb yen ruble rouble peso franc shekel radian rad year yr month "
+    " sterling yuan rupee rs euro eur rmb yen ruble rouble peso franc shekel radian rad year yr month "
     "gallon "
     "gal quart pint cup acre hectare ton tonne newton joule watt volt ampere ohm pascal hertz hz "
     "kelvin mole n j w v k c f pa ";
@@ -83,7 +83,7 @@ bool is_noun(const Token& token) {
   static constexpr std::string_view kOrdinals = " st nd rd th ";
   if (token.type != TokenType::Word) return false;
   const std::string low = lowered(token.text);
-  if (listed(" and or where for if when union ", low)) return false;
+  if (listed(" and or where for if when union am pm ", low)) return false;
   return token.from_text || listed(kOrdinals, low) || (token.space_before && low.size() >= 3);
 }
 
@@ -177,6 +177,11 @@ std::optional<Unit> unit_named(std::string_view word) {
   if (low.size() >= 3 && low.back() == 's')
     return listed_unit(std::string_view(low).substr(0, low.size() - 1));
   return std::nullopt;
+}
+
+bool is_currency(std::string_view word) {
+  const std::string low = lowered(word);
+  return listed(" usd sterling yuan rupees rupee rs euros euro eur rmb yen rubles ", low);
 }
 
 std::optional<Unit> read_unit(std::span<const Token> tokens, size_t& at) {

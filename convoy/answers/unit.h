@@ -30,6 +30,9 @@ struct Unit {
 // The unit of which `word` is a name, plural or not.
 std::optional<Unit> unit_named(std::string_view word);
 
+// A currency that is written before the number, as a word or by its sign: "Rs 50", "USD 5".
+bool is_currency(std::string_view word);
+
 // Reads the unit or noun at `at`, which moves behind it. Nothing where there is none.
 std::optional<Unit> read_unit(std::span<const Token> tokens, size_t& at);
 

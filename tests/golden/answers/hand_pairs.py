@@ -1,0 +1,715 @@
+# Pairs written by hand: (kind, reference, prediction, label).
+# y yes, n no, u unknown.
+PAIRS = r"""
+integer | 42 | 42 | y
+integer | 42 | 42. | y
+integer | 42 | 42.0 | y
+integer | 42 | 42.00 | y
+integer | 42 | +42 | y
+integer | 42 | 43 | n
+integer | 42 | -42 | n
+integer | 42 | 4 2/1 | n
+integer | 42 | 24 | n
+integer | 42 | 420 | n
+integer | 42 | 42.5 | n
+integer | -7 | \-7 | y
+integer | -7 | −7 | y
+integer | -7 | -7.0 | y
+integer | -7 | 7 | n
+integer | 007 | 7 | y
+integer | 0 | -0 | y
+integer | 0 | 0.0 | y
+integer | 10 | 6+4 | y
+integer | 10 | 2 \cdot 5 | y
+integer | 10 | 5\times2 | y
+integer | 10 | \frac{20}{2} | y
+integer | 10 | \sqrt{100} | y
+integer | 10 | 2^3+2 | y
+integer | 10 | ten | y
+integer | 12 | twelve | y
+integer | 12 | twenty | n
+integer | 1 | 0.999999 | n
+integer | 1 | 0.\overline{9} | y
+integer | 123456789012345678901234567890 | 123456789012345678901234567890 | y
+integer | 123456789012345678901234567890 | 123456789012345678901234567891 | n
+integer | 123456789012345678901234567890 | 123,456,789,012,345,678,901,234,567,890 | y
+integer | 2^{100} | 1267650600228229401496703205376 | y
+integer | 2^{100} | 1267650600228229401496703205377 | n
+integer | 5^{1000000000} | 5^{1000000000} | y
+integer | 5^{1000000000} | 5^{999999999}\cdot 5 | y
+integer | 5^{1000000000} | 5^{1000000001} | n
+integer | 2004! | 2004! | y
+integer | \frac{1}{2004!} | \frac{1}{2006!} | n
+integer | \frac{1}{2^{99}} | \frac{1}{2^{98}} | n
+integer | 10! | 3628800 | y
+integer | 10! | 3628801 | n
+integer | 2^{10}-1 | 1023 | y
+integer | 3^{2^3} | 6561 | y
+integer | 3^{2^3} | 729 | n
+integer | \binom{10}{3} | 120 | y
+integer | \dbinom{10}{3} | \binom{10}{7} | y
+thousands | 1000 | 1,000 | y
+thousands | 1000 | 1{,}000 | y
+thousands | 1000 | 1\,000 | y
+thousands | 1000 | 1 000 | y
+thousands | 1000 | 1,\!000 | y
+thousands | 1000 | 1,00 | n
+thousands | 1000000 | 1,000,000 | y
+thousands | 1,234.5 | 1234.5 | y
+thousands | 1,234.50 | 1234.5 | y
+thousands | 12,345 | 12.345 | n
+thousands | 14916 | 14{,}916 | y
+thousands | 32349 | 32, 349 | n
+thousands | 1000 | 10,000 | n
+decimal | 0.5 | .5 | y
+decimal | 0.5 | 0.50 | y
+decimal | 0.5 | 1/2 | y
+decimal | 0.5 | \frac12 | y
+decimal | 0.5 | 0,5 | y
+decimal | 0.5 | 0.51 | n
+decimal | 0.5 | 5 | n
+decimal | \frac{1}{3} | 0.333333 | y
+decimal | \frac{1}{3} | 0.33333333333 | y
+decimal | \frac{1}{3} | 0.33 | n
+decimal | \frac{1}{3} | 0.3 | n
+decimal | \frac{2}{3} | 0.666667 | y
+decimal | \frac{2}{3} | 0.67 | n
+decimal | 0.3333333 | \frac{1}{3} | y
+decimal | \frac{1}{3} | 0.\overline{3} | y
+decimal | \frac{1}{6} | 0.1\overline{6} | y
+decimal | \frac{41}{333} | 0.\overline{123} | y
+decimal | \frac{1}{7} | 0.142857 | y
+decimal | \frac{1}{7} | 0.\overline{142857} | y
+decimal | \sqrt{2} | 1.41421356 | y
+decimal | \sqrt{2} | 1.414 | n
+decimal | \sqrt{2} | 1.5 | n
+decimal | \pi | 3.14159265 | y
+decimal | \pi | 3.14 | n
+decimal | \pi | \frac{22}{7} | n
+decimal | 3.14 | \pi | n
+decimal | 1.5 | 1.50000000001 | y
+decimal | 2.74 | 2,74 | y
+decimal | 1000.99 | 1,000.99 | y
+decimal | 1000.99 | 1000.98 | n
+decimal | 7.78 | \frac{70}{9} | n
+decimal | 0.001 | 0.002 | n
+decimal | 0.0000001 | 0.0000002 | n
+decimal | 1000000.5 | 1000000.6 | n
+decimal | 2.718281828 | e | y
+decimal | e | 2.72 | n
+fraction | \frac{1}{2} | 1/2 | y
+fraction | \frac{1}{2} | \frac12 | y
+fraction | \frac{1}{2} | \frac 1 2 | y
+fraction | \frac{1}{2} | \frac{1}2 | y
+fraction | \frac{1}{2} | \frac1{2} | y
+fraction | \frac{1}{2} | \dfrac{1}{2} | y
+fraction | \frac{1}{2} | \tfrac{1}{2} | y
+fraction | \frac{1}{2} | \cfrac{1}{2} | y
+fraction | \frac{1}{2} | \left(\frac{1}{2}\right) | y
+fraction | \frac{1}{2} | ½ | y
+fraction | \frac{1}{2} | 2/4 | y
+fraction | \frac{1}{2} | \frac{2}{4} | y
+fraction | \frac{1}{2} | 1 / 2 | y
+fraction | \frac{1}{2} | 1÷2 | y
+fraction | \frac{1}{2} | 2^{-1} | y
+fraction | \frac{1}{2} | 2 | n
+fraction | \frac{1}{2} | \frac{2}{1} | n
+fraction | \frac{1}{2} | -\frac{1}{2} | n
+fraction | -\frac{3}{4} | \frac{-3}{4} | y
+fraction | -\frac{3}{4} | \frac{3}{-4} | y
+fraction | -\frac{3}{4} | -3/4 | y
+fraction | -\frac{3}{4} | -0.75 | y
+fraction | -\frac{3}{4} | \frac{3}{4} | n
+fraction | \frac{14}{3} | \frac{-14}{-3} | y
+fraction | \frac{270}{7}\text{ degrees} | 270/7 | y
+fraction | \frac{3}{56} | \frac{\frac{3}{8}}{7} | y
+fraction | \frac{11}{7} | 1\frac{4}{7} | y
+fraction | \frac{\frac{1}{2}}{3} | \frac{1}{6} | y
+fraction | \frac{123}{456} | \frac{41}{152} | y
+fraction | \frac{10}{9} | 10/9 | y
+fraction | \frac{1001}{1000} | 1.001 | y
+mixed | 2\frac{1}{2} | 2.5 | y
+mixed | 2\frac{1}{2} | \frac{5}{2} | y
+mixed | 2\frac{1}{2} | 2 1/2 | y
+mixed | 2\frac{1}{2} | 2 \frac{1}{2} | y
+mixed | 2\frac12 | 5/2 | y
+mixed | 2\frac{1}{2} | 1 | n
+mixed | -1\frac{3}{4} | -1.75 | y
+mixed | -1\frac{3}{4} | -\frac{7}{4} | y
+mixed | -1\frac{3}{4} | -\frac{1}{4} | n
+mixed | 3\frac{2}{7} | \frac{23}{7} | y
+mixed | 3\frac{2}{7} | \frac{6}{7} | n
+mixed | 1 3/4 | 1.75 | y
+percent | 50\% | 50% | y
+percent | 50\% | 50 | y
+percent | 50\% | 0.5 | y
+percent | 50\% | \frac{1}{2} | y
+percent | 50\% | 50 percent | y
+percent | 50\% | 50 \% | y
+percent | 50\% | 50 \text{ percent} | y
+percent | 50\% | 51% | n
+percent | 50\% | 5 | n
+percent | 50\% | 0.05 | n
+percent | 0.5 | 50\% | y
+percent | 50 | 50\% | y
+percent | 12.5\% | 0.125 | y
+percent | 12.5\% | 12.5 | y
+percent | 33\frac{1}{3}\% | \frac{1}{3} | y
+percent | 33\frac{1}{3}\% | 33.333333\% | y
+percent | 100\% | 1 | y
+percent | 28\% | $\boxed{28}$ percent | y
+percent | 28\% | \boxed{28 percent} | y
+percent | 20\% | 80\% | n
+units | 10 cm | 10 | y
+units | 10 | 10 cm | y
+units | 10\text{ cm} | 10 \mathrm{~cm} | y
+units | 10\text{ cm} | 10cm | y
+units | 10\text{ cm} | 10 centimeters | y
+units | 10\text{ cm} | 0.1\text{ m} | y
+units | 10\text{ cm} | 10\text{ m} | n
+units | 10\text{ cm} | 10\text{ kg} | n
+units | 15\mbox{ cm}^2 | 15 | y
+units | 15\mbox{ cm}^2 | 15\text{ square centimeters} | y
+units | 15\mbox{ cm}^2 | 15 cm² | y
+units | 15\text{ square units} | 15 | y
+units | 15\text{ units}^2 | 15 | y
+units | 5\text{ km} | 5000\text{ m} | y
+units | 5\text{ km} | 5000 | n
+units | 90\text{ minutes} | 1.5\text{ hours} | y
+units | 2\text{ hours }30\text{ minutes} | 150\text{ minutes} | y
+units | 2\text{ hours }30\text{ minutes} | 2.5\text{ hours} | y
+units | 5\text{ feet }3\text{ inches} | 63\text{ inches} | y
+units | 60\text{ km/h} | 60 | y
+units | 60\text{ km/h} | 60\text{ kilometers per hour} | y
+units | 60\text{ mph} | 60\text{ miles per hour} | y
+units | 9.8\text{ m/s}^2 | 9.8 | y
+units | 9.8\text{ m/s}^2 | 9.8\ \mathrm{m/s^2} | y
+units | 3\text{ kg} | 3000\text{ g} | y
+units | 2\text{ L} | 2000\text{ mL} | y
+units | 12\text{ apples} | 12 | y
+units | 12 apples | 12 | y
+units | 12 | 12 apples | y
+units | 12 apples | 13 apples | n
+units | 125\text{ miles} | $125\textnormal{ miles}$ | y
+units | 7\text{ students} | 7\text{ people} | y
+units | 0.06 \text{ yuan} | \boxed{0.06 \text{ yuan}} | y
+units | 1000.99 | 1,000.99m² | y
+units | 20\text{ dollars} | 20\text{ apples} | y
+units | 3 \text{ inches} | 3 \text{ in} | y
+units | 5^{\text{th}} | 5 | y
+units | 42nd | 42 | y
+money | \$5 | 5 | y
+money | \$5 | $5 | y
+money | \$5 | 5 dollars | y
+money | \$5 | \$5.00 | y
+money | \$18.90 | 18.90 | y
+money | \$18.90 | 18.9 | y
+money | \$18.90 | \$18.95 | n
+money | \$1,234 | 1234 | y
+money | \$5 | 500 cents | y
+money | \$5 | 5 cents | n
+money | 5 | $5.00 | y
+money | 5 | €5 | y
+money | 32 | \$32 | y
+money | 1000.99 | 1,000.99€ | y
+money | \$10{,}000 | \$10,000.00 | y
+set | \{1,2,3\} | \{3,2,1\} | y
+set | \{1,2,3\} | 1,2,3 | y
+set | \{1,2,3\} | 1, 2, and 3 | y
+set | \{1,2,3\} | 3,1,2 | y
+set | \{1,2,3\} | \{1,2\} | n
+set | \{1,2,3\} | \{1,2,4\} | n
+set | \{1,2,3\} | \{1,2,3,4\} | n
+set | 1,2,3 | {1,2,3} | y
+set | 1,-2 | -2,1 | y
+set | -2,1 | \boxed{-2}, \boxed{1} | y
+set | 1,-2 | 1,2 | n
+set | \{0.5, 1\} | \{1, \frac{1}{2}\} | y
+set | \{1\pm\sqrt{5},-2\} | -2, 1+\sqrt5, 1-\sqrt5 | y
+set | \{1\pm\sqrt{5},-2\} | -2, 1+\sqrt5, 1+\sqrt5 | n
+set | 6 \text{ and } 8 | 6,8 | y
+set | 6 \text{ or } 8 | 8, 6 | y
+set | 12 \text{ and } 13 | 13 \text{ and } 12 | y
+set | 19, 46, and 82 | 19, 46, \text{ and } 82 | y
+set | 19, 46, and 82 | 21, 36, and 82 | n
+set | -12;-11;-10 | \{-12,-11,-10\} | y
+set | \{5\} | 5 | y
+set | 5 | \{5\} | y
+set | 1,1,2 | 1,2 | y
+set | \emptyset | \varnothing | y
+set | \emptyset | \{\} | y
+set | \emptyset | no solution | y
+set | \emptyset | \{0\} | n
+set | \emptyset | 0 | n
+set | \text{no solution} | \text{No solutions} | y
+set | \text{no real solutions} | \emptyset | y
+set | \{(1,2),(3,4)\} | (3,4),(1,2) | y
+set | (1,2),(3,4) | \{(3,4),(1,2)\} | y
+set | (1,2),(3,4) | (2,1),(3,4) | n
+set | (1,2),(3,4) | (1,2) | n
+set | (0;0;0),(0;-2;0) | (0,-2,0),(0,0,0) | y
+set | \{x,y\} | \{y,x\} | y
+set | \{a,b\} | \{a,c\} | n
+set | \mathbb{R} | (-\infty,\infty) | y
+set | \mathbb{R} | \text{all real numbers} | y
+set | \mathbb{Z} | \mathbb{Z} | y
+set | \mathbb{Z} | \mathbb{R} | n
+tuple | (1,2) | (1, 2) | y
+tuple | (1,2) | \left(1,2\right) | y
+tuple | (1,2) | (2,1) | n
+tuple | (2,1) | (1,2) | n
+tuple | (3,1) | {1,3} | n
+tuple | (1,3) | {1,3} | y
+tuple | (1,3) | 1,3 | y
+tuple | (1,2,3) | (1,3,2) | n
+tuple | (1,2,3) | (1,2) | n
+tuple | (6,31,-1) | (6, 31, -1) | y
+tuple | (3,\frac{\pi}{2}) | \left( 3, \frac{\pi}{2} \right) | y
+tuple | (1,\frac{9}{2}) | (1,4.5) | y
+tuple | (p,q)=(3,2) | (3,2) | y
+tuple | (3,2) | (p,q)=(3,2) | y
+tuple | (3,2) | (x,y)=(2,3) | n
+tuple | (7,6) | x=7, y=6 | y
+tuple | (7,6) | x=6, y=7 | n
+tuple | (5, 8), (8, 5) | (x, y) = (5, 8) \quad \text{and} \quad (8, 5) | y
+tuple | \langle 1,2,3\rangle | (1,2,3) | y
+tuple | (-1,0,1) | (-1, 0, 1, 2) | n
+tuple | (\sqrt{2}, 1) | (2^{1/2}, 1) | y
+tuple | (a,b) | (a, b) | y
+tuple | (a,b) | (b, a) | n
+tuple | (3, 7) | (3, 7] | n
+tuple | (x, y, z) = (1, 2, 3) | x = 1, y = 2, z = 3 | y
+tuple | (2,12) | (2,13) | n
+interval | [0,1) | [0, 1) | y
+interval | [0,1) | (0,1) | n
+interval | [0,1) | [0,1] | n
+interval | [0,9) | [0,1) | n
+interval | (0,9) | [0,9) | n
+interval | [-4,0] | \left[-4,0\right] | y
+interval | [-4,0] | x \in [-4,0] | y
+interval | x \in [-2,7] | [-2,7] | y
+interval | [-2,7] | -2 \le x \le 7 | n
+interval | x \in [-2,7] | -2 \le x \le 7 | n
+interval | -2 \le x \le 7 | [-2,7] | y
+interval | -2 \le x \le 7 | x \in [-2,7] | y
+interval | -2 \le x \le 7 | (-2,7) | n
+interval | -2 < x < 7 | (-2,7) | y
+interval | -793 < a < 10 | (-793, 10) | y
+interval | (1, +\infty) | (1,\infty) | y
+interval | (1, \infty) | [1,\infty) | n
+interval | (-\infty, 5] | (-\infty,5] | y
+interval | (-\infty, 5] | x \in (-\infty, 5] | y
+interval | (\frac{3}{5},\frac{8}{3}] | (0.6, \frac{8}{3}] | y
+interval | x > 3 | (3,\infty) | y
+interval | x \ge 3 | [3,\infty) | y
+interval | x \ge 3 | (3,\infty) | n
+interval | x < 3 | (-\infty,3) | y
+interval | x \neq 3 | (-\infty,3)\cup(3,\infty) | y
+interval | 0<f(x)<1 | (0,1) | y
+interval | 1\leq|z|\leq \frac{3}{2} | z \in \left[-\frac{3}{2}, -1\right] \cup \left[1, \frac{3}{2}\right] | y
+interval | (0, 1) \cup (1, 2) | (0,2) \setminus \{1\} | y
+interval | (-\infty,0)\cup(0,\infty) | \mathbb{R}\setminus\{0\} | y
+interval | (-\infty,2)\cup(3,\infty) | (3,\infty)\cup(-\infty,2) | y
+interval | (-\infty,2)\cup(3,\infty) | (-\infty,2]\cup[3,\infty) | n
+interval | (-\infty,2)\cup(3,\infty) | (-\infty,3)\cup(2,\infty) | n
+interval | (-\infty,2)\cup(3,\infty) | (2,3) | n
+interval | [1,3]\cup[2,5] | [1,5] | y
+interval | x<2 \text{ or } x>3 | (-\infty,2)\cup(3,\infty) | y
+interval | [-1, -\frac{1}{2}) \cup (-\frac{1}{2}, 0) \cup (0, 1) \cup (1, \infty) | [-1, -\tfrac12) \cup (-\tfrac12, 0) \cup (0, 1) \cup (1, \infty) | y
+interval | \{-1\} \cup [0,7) | [0,7) \cup \{-1\} | y
+interval | \{1,3\} \cup \{2,4\} | \{1,2,3,4\} | y
+interval | [2,12) \cup (12,102) | x \in [2,12) \cup (12,102) | y
+interval | [-\sqrt{3}, \sqrt{3}] | [-3^{1/2}, \sqrt3] | y
+interval | (1,2) | \{x \mid 1 < x < 2\} | y
+matrix | \begin{pmatrix}1&2\\3&4\end{pmatrix} | \begin{pmatrix} 1 & 2 \\ 3 & 4 \end{pmatrix} | y
+matrix | \begin{pmatrix}1&2\\3&4\end{pmatrix} | \begin{bmatrix}1&2\\3&4\end{bmatrix} | y
+matrix | \begin{pmatrix}1&2\\3&4\end{pmatrix} | \begin{pmatrix}1&2\\3&5\end{pmatrix} | n
+matrix | \begin{pmatrix}1&2\\3&4\end{pmatrix} | \begin{pmatrix}1&3\\2&4\end{pmatrix} | n
+matrix | \begin{pmatrix}1&2\\3&4\end{pmatrix} | \left[\begin{array}{cc}1 & 2 \\3 & 4\end{array}\right] | y
+matrix | \begin{pmatrix}0.5\\1\end{pmatrix} | \begin{pmatrix}\frac12\\1\end{pmatrix} | y
+matrix | \begin{pmatrix}6&8\\10&12\end{pmatrix} | \begin{pmatrix}1&2\\3&4\end{pmatrix}+\begin{pmatrix}5&6\\7&8\end{pmatrix} | y
+matrix | \begin{pmatrix}2&4\\6&8\end{pmatrix} | 2\begin{pmatrix}1&2\\3&4\end{pmatrix} | y
+matrix | \begin{pmatrix}1\\2\\3\end{pmatrix} | \begin{pmatrix}1&2&3\end{pmatrix}^T | y
+matrix | \begin{pmatrix}1\\2\\3\end{pmatrix} | (1,2,3) | y
+matrix | \begin{pmatrix}1\\2\\3\end{pmatrix} | (1,3,2) | n
+matrix | \begin{pmatrix}-\frac{7}{4}&-2\\4&\frac{1}{4}\end{pmatrix} | \begin{pmatrix}-1.75&-2\\4&0.25\end{pmatrix} | y
+matrix | \begin{pmatrix}a&b\\c&d\end{pmatrix} | \begin{pmatrix}a&b\\c&-d\end{pmatrix} | n
+matrix | \begin{pmatrix}1&2\end{pmatrix} | \begin{pmatrix}1&2\\3&4\end{pmatrix} | n
+plus-minus | \pm 2 | 2,-2 | y
+plus-minus | \pm 2 | -2,2 | y
+plus-minus | \pm 2 | 2 | n
+plus-minus | \pm 2 | ±2 | y
+plus-minus | \pm 2 | \{-2,2\} | y
+plus-minus | 1 \pm \sqrt{19} | 1+\sqrt{19}, 1-\sqrt{19} | y
+plus-minus | 1 \pm \sqrt{19} | 1 \pm \sqrt{17} | n
+plus-minus | 3 \pm 2 \sqrt{2} | 3 \pm \sqrt{8} | y
+plus-minus | \frac{-1\pm\sqrt{13}}{4} | \frac{-1+\sqrt{13}}{4}, \frac{-1-\sqrt{13}}{4} | y
+plus-minus | x = \pm 3 | x = 3 \text{ or } x = -3 | y
+plus-minus | x = \pm 3 | \pm 3 | y
+plus-minus | x = \frac{1}{2}, x = \frac{-1 \pm \sqrt{13}}{4} | x = \frac{-1 \pm \sqrt{13}}{4}, x=0.5 | y
+equation | x=5 | 5 | y
+equation | 5 | x=5 | y
+equation | x=5 | y=5 | n
+equation | x=5 | x=6 | n
+equation | x = 11 | x = 5+5+1 = 7 =11 | y
+equation | 11 | x\approx 11 | y
+equation | x=5 | x = 10/2 | y
+equation | |AB|=1 | 1 | y
+equation | f(x)=2x+1 | 2x+1 | y
+equation | 2x+1 | f(x)=2x+1 | y
+equation | f(x)=2x+1 | f(x)=2x-1 | n
+equation | y=2x+1 | y = 1+2x | y
+equation | y=2x+1 | 2x-y+1=0 | y
+equation | y=2x+1 | 2x+y+1=0 | n
+equation | 2x+4y-3=0 | y=-\frac{1}{2}x+\frac{3}{4} | y
+equation | x-2y+z-1=0 | x-2y+z=1 | y
+equation | x-2y+z-1=0 | -2x+4y-2z+2=0 | y
+equation | x-2y+z-1=0 | x-2y+z+1=0 | n
+equation | x^2+y^2=25 | y^2+x^2=5^2 | y
+equation | x^2+y^2=25 | x^2+y^2=5 | n
+equation | x^2/4 + y^2/3 = 1 | x^2/16 + y^2/12 = 1/4 | y
+equation | \frac{x^2}{4}+\frac{y^2}{3}=1 | 3x^2+4y^2=12 | y
+equation | 2x+z=1 | 1 | n
+equation | 7 = 11a+c | 11a+c | n
+equation | a^2+b=0 | 0 | n
+equation | k=45, n=2 | n=2, k=45 | y
+equation | k=45, n=2 | k=2, n=45 | n
+equation | AB=4,CD=5 | 4,5 | y
+equation | x=1,y=2 | (1,2) | y
+equation | x=1,y=2 | (2,1) | n
+equation | x=3 \text{ or } x=-1 | x=-1,3 | y
+equation | n=1, 2, 3 | n=1, 2, 3 | y
+equation | n=2, 3, 4 | n=1, 2, 3 | n
+equation | p=5,q=2;p=7,q=2 | (5,2),(7,2) | y
+equation | D = (0, 1) | D = (0, 1.5) | n
+equation | \frac{NO}{BO}=\frac{1}{\sqrt{6}} | \frac{1}{\sqrt{6}} | y
+equation | S_{MBCN}:S=7:32 | 7:32 | y
+equation | a_3 = 2, a_{37} = 19 | a_{37} = 19, a_3 = 2 | y
+equation | P(A) = \frac{1}{2} | 0.5 | y
+equation | x_1 = 3 | 3 | y
+equation | \angle ABC = 30^\circ | 30 | y
+inequality | x > 5 | 5 < x | y
+inequality | x > 5 | x < 5 | n
+inequality | x > 5 | x \ge 5 | n
+inequality | x \geq 5 | x >= 5 | y
+inequality | x \leq 5 | 5 \geq x | y
+inequality | x < 1 | -x > -1 | y
+inequality | x < 1 | 2x < 2 | y
+inequality | x <= 1 | -x >= -1 | y
+inequality | x \neq 3 | x != 3 | y
+inequality | x \ne 3 | x = 3 | n
+inequality | 1 < x < 2 | 2 > x > 1 | y
+inequality | 1 < x < 2 | 1 < x \le 2 | n
+inequality | 1 < x < 2 | x > 1 \text{ and } x < 2 | y
+inequality | x > 5 | 5 | n
+inequality | 5 | x > 5 | n
+inequality | f(2) < f(1) < f(4) | f(2) < f(1) < f(4) | y
+inequality | f(2) < f(1) < f(4) | f(4) < f(1) < f(2) | n
+inequality | k \ge 2 | k \geq 2 | y
+inequality | a < b | b > a | y
+inequality | x+y \le 3 | 3 \ge x + y | y
+choice | A | A | y
+choice | A | (A) | y
+choice | A | \text{A} | y
+choice | A | \text{(A)} | y
+choice | A | A. | y
+choice | A | A) | y
+choice | A | a | y
+choice | A | (a) | y
+choice | A | B | n
+choice | A | (B) | n
+choice | A | \textbf{(A)} | y
+choice | A | \boxed{A} | y
+choice | A | \boxed{\text{(A)}} | y
+choice | A | option A | y
+choice | A | Option (A) | y
+choice | B | (B) 42 | y
+choice | B | B) 42 | y
+choice | B | B. 42 | y
+choice | B | B: 42 | y
+choice | B | (C) 42 | n
+choice | B | C. 42 | n
+choice | \textbf{(B)}\ 42 | B | y
+choice | \textbf{(B)}\ 42 | 42 | y
+choice | \textbf{(B)}\ 42 | 43 | n
+choice | \textbf{(B)}\ 42 | C | n
+choice | 42 | \textbf{(B)}\ 42 | y
+choice | D | The answer is (D). | y
+choice | D | The answer is D | y
+choice | D | The correct answer is **D**. | y
+choice | D | Answer: D | y
+choice | D | The answer is (A). | n
+choice | E | \mathrm{E} | y
+choice | \text{E} | E | y
+choice | d | \text{E} | n
+choice | A, C | C, A | y
+choice | AC | A, C | y
+choice | A, C | A, B | n
+choice | \text{(A) and (C)} | A, C | y
+degrees | 90^\circ | 90 | y
+degrees | 90^\circ | 90° | y
+degrees | 90^\circ | 90^{\circ} | y
+degrees | 90^\circ | 90 degrees | y
+degrees | 90^\circ | 90\text{ degrees} | y
+degrees | 90^\circ | \frac{\pi}{2} | y
+degrees | \frac{\pi}{2} | 90^\circ | y
+degrees | 90^\circ | 91^\circ | n
+degrees | 90 | 90^\circ | y
+degrees | 20^\circ C | 20 | y
+degrees | 45^\circ | \frac{\pi}{3} | n
+scientific | 1.5\times10^3 | 1500 | y
+scientific | 1.5\times10^3 | 1.5e3 | y
+scientific | 1.5\times10^3 | 1.5E3 | y
+scientific | 1.5\times10^3 | 1.5 \cdot 10^{3} | y
+scientific | 1.5\times10^3 | 1.5*10^3 | y
+scientific | 1.5\times10^3 | 15\times10^2 | y
+scientific | 1.5\times10^3 | 1.5\times10^2 | n
+scientific | 1.5\times10^{-3} | 0.0015 | y
+scientific | 3 \times 10^8 | 300000000 | y
+scientific | 3 \times 10^8 | 300,000,000 | y
+scientific | 3 \times 10^8\text{ m/s} | 3e8 | y
+roots | \sqrt{3} | \sqrt3 | y
+roots | \sqrt{3} | \sqrt {3} | y
+roots | \sqrt{3} | sqrt(3) | y
+roots | \sqrt{3} | √3 | y
+roots | \sqrt{3} | 3^{1/2} | y
+roots | \sqrt{3} | 3^{0.5} | y
+roots | \sqrt{3} | 3^\frac{1}{2} | y
+roots | \sqrt{3} | \sqrt{5} | n
+roots | \sqrt{3} | 3 | n
+roots | 3\sqrt{13} | \sqrt{117} | y
+roots | 3\sqrt{13} | \sqrt{116} | n
+roots | 4 | 4\sqrt{2} | n
+roots | 1\sqrt{19} | 1 | n
+roots | \sqrt{2}+\sqrt{5} | \sqrt 2+\sqrt 5 | y
+roots | \sqrt{2}+\sqrt{3} | \sqrt{5+2\sqrt{6}} | y
+roots | \frac{\sqrt{2}}{2} | \frac{1}{\sqrt{2}} | y
+roots | \frac{1}{\sqrt{2}+1} | \sqrt{2}-1 | y
+roots | \frac{1+\sqrt{5}}{2} | 2 | n
+roots | \frac{\sqrt{\sqrt{11}+\sqrt{194}}}{15+2\sqrt{33}} | \frac{\sqrt{\sqrt{11}+\sqrt{194}}}{2\sqrt{33}+15} | y
+roots | \sqrt[3]{8} | 2 | y
+roots | \sqrt[3]{-8} | -2 | y
+roots | \sqrt[3]{2} | 2^{1/3} | y
+roots | \sqrt[3]{2} | \sqrt{2} | n
+roots | 2\sqrt{3} | 2*sqrt(3) | y
+roots | 2\sqrt{3} | 2√3 | y
+roots | \sqrt{\frac{1}{2}} | \frac{\sqrt{2}}{2} | y
+roots | 10\sqrt{2} | 14.1421356 | y
+roots | 10\sqrt{2} | 14.14 | n
+pi | 2\pi | 2π | y
+pi | 2\pi | 2pi | y
+pi | 2\pi | 2*pi | y
+pi | 2\pi | \pi \cdot 2 | y
+pi | 2\pi | 6.28318530718 | y
+pi | 2\pi | 6.28 | n
+pi | 2\pi | \pi | n
+pi | \frac{9}{4}\pi | \frac94\pi | y
+pi | \frac{9}{4}\pi | \frac{9\pi}{4} | y
+pi | \frac{9}{4}\pi | 9π/4 | y
+pi | \frac{9}{4}\pi | 2.25\pi | y
+pi | \frac{\pi}{6} | π/6 | y
+pi | \frac{\pi}{6} | \frac{1}{6}\pi | y
+pi | \frac{\pi}{6} | \pi/3 | n
+pi | 25\pi \text{ cm}^2 | 25\pi | y
+pi | 36\pi - 72 | 36(\pi-2) | y
+exponential | e^2 | e\cdot e | y
+exponential | e^2 | \exp(2) | y
+exponential | 1-\frac{1}{e} | 1-e^{-1} | y
+exponential | 1-\frac{1}{e} | 1+\frac{1}{e} | n
+exponential | \frac{e-1}{e} | 1-\frac{1}{\mathrm{e}} | y
+exponential | 2^{n+1} | 2\cdot 2^n | y
+exponential | 2^{n+1} | 2^n+1 | n
+exponential | e^{x+y} | e^x e^y | y
+log | \ln 2 | \log_e 2 | y
+log | \log_2 8 | 3 | y
+log | \log_{2}{8} | 3 | y
+log | \ln 4 | 2\ln 2 | y
+log | \ln 6 | \ln 2 + \ln 3 | y
+log | \ln 6 | \ln 5 | n
+log | \log_3 5 | \frac{\log 5}{\log 3} | y
+log | \frac{\ln 3}{\ln 2} | \log_2 3 | y
+log | \log_{10} 100 | 2 | y
+log | \lg 100 | 2 | y
+trig | \sin 30^\circ | \frac12 | y
+trig | \sin\frac{\pi}{6} | 0.5 | y
+trig | \cos 60^\circ | \frac{1}{2} | y
+trig | \tan\frac{\pi}{4} | 1 | y
+trig | \frac{\sqrt{3}}{2} | \cos 30^\circ | y
+trig | \frac{\sqrt{3}}{2} | \sin 30^\circ | n
+trig | \sin 2x | 2\sin x\cos x | y
+trig | \tan^2(y)+1 | \sec^2(y) | y
+trig | 2 \sin b \cos a | \sin (a + b) - \sin (a - b) | y
+trig | \cos 2x | 1-2\sin^2 x | y
+trig | \cos 2x | 1-\sin^2 x | n
+trig | \arctan 1 | \frac{\pi}{4} | y
+trig | \tan^{-1}(2) | \arctan 2 | y
+trig | \sin x | \cos x | n
+trig | \cos(\frac{\pi}{2}-x) | \sin x | y
+algebra | x^2+2x+1 | (x+1)^2 | y
+algebra | x^2+2x+1 | 1+2x+x^2 | y
+algebra | x^2+2x+1 | (x+1)(x+1) | y
+algebra | x^2+2x+1 | x^2+2x | n
+algebra | x^2-1 | (x-1)(x+1) | y
+algebra | x^2-1 | x^2+1 | n
+algebra | 2x+3 | 3+2x | y
+algebra | 2x+3 | 2y+3 | n
+algebra | 2x+3 | 2*x+3 | y
+algebra | \frac{x+2}{7} | \frac{x}{7}+\frac{2}{7} | y
+algebra | \frac{1}{x}+\frac{1}{y} | \frac{x+y}{xy} | y
+algebra | \frac{\pi r}{h+r} | \frac{\pi r}{r+h} | y
+algebra | 2-2p | 2(1-p) | y
+algebra | ab | ba | y
+algebra | ab | a\cdot b | y
+algebra | ab | a+b | n
+algebra | (a+5)(b+2) | ab+2a+5b+10 | y
+algebra | (a+5)(b+2) | (+5)(b+2) | n
+algebra | x+2n+1 | x+1 | n
+algebra | \frac{n(n+1)}{2} | \frac{n^2+n}{2} | y
+algebra | \frac{n(n+1)}{2} | \binom{n+1}{2} | y
+algebra | \frac{n(n+1)}{2} | \frac{n(n-1)}{2} | n
+algebra | \frac{n!}{(n-2)!} | n(n-1) | y
+algebra | x^{-1} | \frac{1}{x} | y
+algebra | \sqrt{x^2+1} | (x^2+1)^{1/2} | y
+algebra | \frac{1}{3\sqrt[3]{x}^2} | \frac{1}{3x^{2/3}} | y
+algebra | x^3y^2 | x*x*x*y*y | y
+algebra | x^3y^2 | x^2y^3 | n
+algebra | -x-y | -(x+y) | y
+algebra | -x-y | -(x-y) | n
+algebra | x**2 | x^2 | y
+algebra | 1/2x | \frac{x}{2} | y
+algebra | \frac{x}{2} | 1/2 x | y
+algebra | a_1+a_2 | a_2+a_1 | y
+algebra | a_1+a_2 | a_1+a_3 | n
+algebra | a_n = 2n-1 | 2n-1 | y
+algebra | 2N | 2n | y
+algebra | |x-2| | |2-x| | y
+algebra | |x-2| | x-2 | n
+algebra | x^2+3x+2 | \boxed{(x+2)(x+1)} | y
+algebra | \frac{a}{b} | a/b | y
+algebra | \frac{a}{b} | \frac{b}{a} | n
+algebra | \lfloor 3.7 \rfloor | 3 | y
+algebra | \lceil 3.2 \rceil | 4 | y
+complex | 3+4i | 4i+3 | y
+complex | 3+4i | 3-4i | n
+complex | 2i | (1+i)^2 | y
+complex | -1 | i^2 | y
+complex | \frac{1}{i} | -i | y
+complex | \sqrt{-4} | 2i | y
+complex | 1+i\sqrt{3} | 1+\sqrt{3}i | y
+complex | e^{i\pi} | -1 | y
+base | 204_5 | 204_5 | y
+base | 204_5 | 204_{5} | y
+base | 204_5 | 204 | y
+base | 204_5 | 54_{10} | y
+base | 204_5 | 54 | n
+base | 204_5 | 203_5 | n
+base | 1112112_3 | 1112112_{3} | y
+base | 1112112_3 | 1100111_3 | n
+base | 204_5 | 204_{\text{five}} | y
+base | 204_5 | 204_6 | n
+ratio | 7:32 | 7:32 | y
+ratio | 7:32 | \frac{7}{32} | y
+ratio | 7:32 | 14:64 | y
+ratio | 7:32 | 32:7 | n
+ratio | 11:21 | 11 : 21 | y
+ratio | 1:2:3 | 2:4:6 | y
+ratio | 1:2:3 | 1:3:2 | n
+time | 12:00 | 12:00 | y
+time | 12:00 | 1:00 | n
+time | 3:30 | 3:30 \text{ PM} | y
+time | 3:30 \text{ PM} | 15:30 | y
+time | 3:30 \text{ PM} | 3:30 \text{ AM} | n
+time | 10:15 | 10:25 | n
+words | even | Even | y
+words | \text{even} | even | y
+words | \text{even} | odd | n
+words | \text{odd} | $odd$ | y
+words | \text{Even} | Even | y
+words | \text{Evelyn} | Evelyn | y
+words | \text{Evelyn} | \text{Briana} | n
+words | Evelyn | 5 | n
+words | 5 | Evelyn | n
+words | yes | Yes | y
+words | yes | no | n
+words | Yes | \text{Yes} | y
+words | \text{does not exist} | DNE | y
+words | \text{infinitely many} | \text{infinitely many solutions} | y
+words | \text{ellipse} | \text{an ellipse} | y
+words | \text{ellipse} | \text{parabola} | n
+words | \text{no solution} | 5 | n
+words | 5 | \text{no solution} | n
+words | \text{Saturday} | Saturday | y
+words | \text{neither} | \text{both} | n
+words | \text{The midpoints form a regular hexagon} | \text{The midpoints form a regular hexagon} | y
+infinity | \infty | +\infty | y
+infinity | \infty | -\infty | n
+infinity | -\infty | -∞ | y
+infinity | \infty | infinity | y
+infinity | \infty | 5 | n
+latex | \frac{1}{2} | \displaystyle\frac{1}{2} | y
+latex | 5 | \left(5\right) | y
+latex | 5 | \mathbf{5} | y
+latex | 5 | \text{5} | y
+latex | 5 | $5$ | y
+latex | 5 | \(5\) | y
+latex | 5 | \[5\] | y
+latex | 5 | $$5$$ | y
+latex | 5 | **5** | y
+latex | 5 | {5} | y
+latex | 5 | \ 5\ | y
+latex | 5 | 5\, | y
+latex | 5 | \boxed{5} | y
+latex | 5 | \fbox{5} | y
+latex | 5 | \boxed{\boxed{5}} | y
+latex | x+1 | x\,+\,1 | y
+latex | x+1 | {x}+{1} | y
+latex | x^{10} | x^10 | y
+latex | x^{2} | x^2 | y
+latex | x_{1} | x_1 | y
+latex | \alpha | α | y
+latex | \alpha | \beta | n
+latex | 2\cdot 3 | 6 | y
+latex | 3 \times 4 | 12 | y
+latex | \left\{1,2\right\} | \{1,2\} | y
+latex | \left\lfloor\frac{7}{2}\right\rfloor | 3 | y
+latex | \mathrm{e} | e | y
+latex | \\frac{1}{2} | \frac{1}{2} | y
+modular | 3 \pmod 7 | 3 | y
+modular | x \equiv 3 \pmod{7} | 3 | y
+modular | 3 \pmod 7 | 4 | n
+extraction | 5 | The answer is 5. | y
+extraction | 5 | The answer is $5$. | y
+extraction | 5 | Final Answer: 5 | y
+extraction | 5 | **Answer:** 5 | y
+extraction | 5 | So the final answer is \boxed{5}. | y
+extraction | 5 | First \boxed{3}. Then \boxed{5} | y
+extraction | 5 | First \boxed{5}. Then \boxed{3} | n
+extraction | 5 | <think>\boxed{3}</think> \boxed{5} | y
+extraction | 5 | <think>maybe \boxed{5}</think> \boxed{3} | n
+extraction | 5 | I add 2 and 3. #### 5 | y
+extraction | 2+3=5 #### 5 | 5 | y
+extraction | 2+3=5 #### 5 | 2 | n
+extraction | \frac{1}{2} | Thus the probability is \boxed{\frac{1}{2}}. | y
+extraction | \frac{1}{2} | \boxed{\frac{1}{2} | y
+extraction | 34 | Final Answer: The largest $n$ is 34. | y
+extraction | 125 | The distance is $\boxed{125\text{ miles}}.$ | y
+extraction | 1,2 | \boxed{1} and \boxed{2} | y
+extraction | 1,2,3 | \boxed{1},\boxed{2},\boxed{3} | y
+extraction | 3 | She has 5 apples, eats 2, and so 3 are left | y
+extraction | 18 | Janet makes $18 per day. | y
+extraction | 18 | \boxed 18 | y
+extraction | 2 | The answer is $x = 2$ | y
+extraction | 70000 | The answer is $70,000. | y
+extraction | 5 | | u
+extraction | | 5 | u
+"""
+
+
+def pairs():
+    for line in PAIRS.strip("\n").split("\n"):
+        kind, rest = line.split(" | ", 1)
+        body, label = rest.rsplit(" | ", 1)
+        body = " " + body + " "
+        # A bar of an absolute value has no space on both of its sides.
+        gold, prediction = body.split(" | ", 1) if body.count(" | ") == 1 else body.split(" | ")[:2]
+        yield kind, gold.strip(), prediction.strip(), {"y": "yes", "n": "no", "u": "unknown"}[label]
