@@ -36,6 +36,8 @@ std::vector<Link> links_of(const Node& relation) {
   return links;
 }
 
+constexpr int kEnoughPoints = 7;
+
 // Whether a = c b for one c wherever both are sampled; of inequalities c must be positive.
 Verdict proportional(const Node& a, const Node& b, bool any_sign, Steps& steps) {
   std::set<std::string> symbols;
@@ -44,8 +46,8 @@ Verdict proportional(const Node& a, const Node& b, bool any_sign, Steps& steps) 
   Number first_a = undefined_number();
   Number first_b = undefined_number();
   int agreed = 0;
-  for (int index = 0; index < kSamplePoints; ++index) {
-    const Point point = sample_point(symbols, index);
+  for (int index = 0; index < kSamplePoints && agreed < kEnoughPoints; ++index) {
+    const Point point = sample_point(symbols, index, true);
     const Number at_a = evaluate(a, point, steps);
     const Number at_b = evaluate(b, point, steps);
     if (!at_a.defined || !at_b.defined || !at_a.is_real() || !at_b.is_real()) continue;

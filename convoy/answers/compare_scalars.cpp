@@ -15,6 +15,9 @@ Verdict verdict_of(Same same) {
   return same == Same::Yes ? Verdict::Yes : same == Same::No ? Verdict::No : Verdict::Unknown;
 }
 
+// Points at which two expressions agree before they are equal; each kind of point is among them.
+constexpr int kEnoughPoints = 7;
+
 // A number without what stands around it.
 struct Peeled {
   Node node;
@@ -115,8 +118,7 @@ bool is_two_digits(const Node& node) {
 
 // Only where something says so: am, pm, or a minute below ten as in 12:00. Else 1:20 is a ratio.
 bool is_time(const Node& node) {
-  return node.kind == Kind::Ratio && node.children.size() == 2 &&
-         is_two_digits(node.children[1]) &&
+  return node.kind == Kind::Ratio && node.children.size() == 2 && is_two_digits(node.children[1]) &&
          (!node.name.empty() || node.children[1].name[0] == '0');
 }
 
@@ -175,13 +177,11 @@ Verdict Comparer::at_points(const Node& gold, const Node& prediction) {
   const bool complex = contains_constant(gold, "i") || contains_constant(prediction, "i");
   const int points = symbols.empty() ? 1 : kSamplePoints;
   int agreed = 0;
-  for (int index = 0; index < points && !steps_.spent(); ++index) {
-    const Point point = sample_point(symbols, index);
+  for (int index = 0; index < points && agreed < kEnoughPoints && !steps_.spent(); ++index) {
+    const Point point = sample_point(symbols, index, !complex && !symbols.empty());
     const Number a = evaluate(gold, point, steps_);
     const Number b = evaluate(prediction, point, steps_);
     if (!a.defined || !b.defined) continue;
-    // Roots and logarithms of negative numbers: an identity of reals need not hold there.
-    if (!complex && !symbols.empty() && (!a.is_real() || !b.is_real())) continue;
     const Same verdict = same(a, b);
     if (verdict == Same::No) return Verdict::No;
     if (verdict == Same::Yes) ++agreed;
@@ -199,16 +199,17 @@ Verdict Comparer::values(const Node& gold, const Node& prediction) {
   const Number a = evaluate(gold, {}, steps_);
   const Number b = evaluate(prediction, {}, steps_);
   if (!a.defined || !b.defined || !a.is_real() || !b.is_real()) return verdict;
-  // A decimal stands for what rounds to it, if it is not rounded too far.
+  // A decimal stands for what was rounded or cut to it, if not too far.
   int64_t places = 1000;
   if (gold_places) places = std::min(places, *gold_places);
   if (prediction_places) places = std::min(places, *prediction_places);
-  const Real half_unit = std::pow(Real(10), -static_cast<Real>(places)) / 2;
+  const bool both_rounded = gold_places && prediction_places;
+  const Real last_place = std::pow(Real(10), -static_cast<Real>(places));
+  const Real allowed = last_place * (both_rounded ? Real(0.5) + Real(1e-9) : 1 - Real(1e-9));
   const Real apart = std::abs(a.real() - b.real());
-  const Real slack = 1 + Real(1e-9);
   const Real larger = std::max(std::abs(a.real()), std::abs(b.real()));
-  const bool close = apart <= static_cast<Real>(limits_.relative_tolerance) * larger * slack;
-  return close && apart <= half_unit * slack ? Verdict::Yes : verdict;
+  const Real tolerance = static_cast<Real>(limits_.relative_tolerance) * (1 + Real(1e-9));
+  return apart <= tolerance * larger && apart <= allowed ? Verdict::Yes : verdict;
 }
 
 Verdict Comparer::quantities(const Node& gold, const Node& prediction) {

@@ -104,6 +104,15 @@ Verdict compare_nodes(const Node& gold, const Node& prediction, const CheckLimit
                 Comparer(limits, steps).equal(lowered_symbols(gold), lowered_symbols(prediction)));
 }
 
+// "July 4" and "July 5"
+bool differ_in_numbers(const std::vector<Token>& gold, const std::vector<Token>& prediction) {
+  return gold.size() == prediction.size() &&
+         std::equal(gold.begin(), gold.end(), prediction.begin(),
+                    [](const Token& a, const Token& b) {
+                      return a.type == b.type && (a.type == TokenType::Number || a.text == b.text);
+                    });
+}
+
 Verdict compare_phrases(const Reading& gold, const Reading& prediction) {
   const auto is_short = [](const Reading& side) {
     return side.phrase && words_in(*side.phrase) <= kShortPhrase;
@@ -111,6 +120,7 @@ Verdict compare_phrases(const Reading& gold, const Reading& prediction) {
   if (gold.phrase && prediction.phrase &&
       canonical_phrase(*gold.phrase) == canonical_phrase(*prediction.phrase))
     return Verdict::Yes;
+  if (differ_in_numbers(gold.tokens, prediction.tokens)) return Verdict::No;
   const bool gold_is_clear = is_short(gold) || !gold.nodes.empty();
   const bool prediction_is_clear = is_short(prediction) || !prediction.nodes.empty();
   return gold_is_clear && prediction_is_clear ? Verdict::No : Verdict::Unknown;
@@ -130,7 +140,8 @@ Verdict compare(const Reading& gold, const Reading& prediction, const CheckLimit
       if (!found) found = verdict;  // of the likeliest reading
     }
   const Verdict phrases = compare_phrases(gold, prediction);
-  if (phrases == Verdict::Yes || !found || (gold.phrase && prediction.phrase && *found == Verdict::Unknown))
+  if (phrases == Verdict::Yes || !found ||
+      (gold.phrase && prediction.phrase && *found == Verdict::Unknown))
     return steps.spent() ? Verdict::Unknown : phrases;
   return steps.spent() ? Verdict::Unknown : *found;
 }

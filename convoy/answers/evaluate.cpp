@@ -46,6 +46,14 @@ Number based_number(const Node& node, const Point& point, Steps& steps) {
 
 }  // namespace
 
+namespace {
+
+Number known(Number value, const Point& point) {
+  return point.reals_only && value.defined && !value.is_real() ? undefined_number() : value;
+}
+
+}  // namespace
+
 Number evaluate(const Node& node, const Point& point, Steps& steps) {
   if (!steps.take()) return undefined_number();
   const auto child = [&](size_t index) { return evaluate(node.children[index], point, steps); };
@@ -55,8 +63,8 @@ Number evaluate(const Node& node, const Point& point, Steps& steps) {
     case Kind::BaseNumber:
       return based_number(node, point, steps);
     case Kind::Symbol: {
-      const auto found = point.find(node.name);
-      return found == point.end() ? undefined_number() : found->second;
+      const auto found = point.values.find(node.name);
+      return found == point.values.end() ? undefined_number() : found->second;
     }
     case Kind::Constant:
       return constant(node.name);
@@ -81,7 +89,7 @@ Number evaluate(const Node& node, const Point& point, Steps& steps) {
         const Number exponent = child(1);
         if (exponent.defined && exponent.is_real()) return apply("exp", {&exponent, 1}, steps);
       }
-      return raise(child(0), child(1));
+      return known(raise(child(0), child(1)), point);
     }
     case Kind::Negation:
       return negate(child(0));
@@ -93,7 +101,7 @@ Number evaluate(const Node& node, const Point& point, Steps& steps) {
       std::vector<Number> arguments;
       for (const Node& argument : node.children)
         arguments.push_back(in_radians(argument, point, steps));
-      return apply(node.name, arguments, steps);
+      return known(apply(node.name, arguments, steps), point);
     }
     default:
       return undefined_number();
@@ -113,20 +121,21 @@ bool contains_constant(const Node& node, std::string_view name) {
   return false;
 }
 
-Point sample_point(const std::set<std::string>& symbols, int index) {
+Point sample_point(const std::set<std::string>& symbols, int index, bool reals_only) {
   static constexpr int64_t kWhole[] = {5, 3, 7, 2, 11, 4, 13, 6};
   Point point;
+  point.reals_only = reals_only;
   uint64_t place = 0;
   for (const std::string& symbol : symbols) {
-    const uint64_t draw = scattered(place * 16 + static_cast<uint64_t>(index));
-    if (index >= 6) {
-      point[symbol] =
-          integer(kWhole[place % 8] + static_cast<int64_t>(place / 8) * 16 + (index - 6) * 9);
+    const uint64_t draw = scattered(place * kSamplePoints + static_cast<uint64_t>(index));
+    if (index % 4 == 3) {
+      point.values[symbol] =
+          integer(kWhole[place % 8] + static_cast<int64_t>(place / 8) * 16 + (index / 4) * 9);
     } else {
       Real value =
           Real(0.3) + Real(2.5) * static_cast<Real>(draw >> 11) / static_cast<Real>(1ULL << 53);
-      if (index >= 4 && (place + static_cast<uint64_t>(index)) % 2 == 0) value = -value;
-      point[symbol] = sample({scattered(draw), scattered(draw + 1)}, value);
+      if (index % 4 == 2 && ((draw >> 3) + place) % 2 == 0) value = -value;
+      point.values[symbol] = sample({scattered(draw), scattered(draw + 1)}, value);
     }
     ++place;
   }

@@ -13,7 +13,11 @@
 
 namespace convoy::answers {
 
-using Point = std::map<std::string, Number, std::less<>>;
+struct Point {
+  std::map<std::string, Number, std::less<>> values = {};
+  // Then the root of a negative number is not defined: sqrt(x) sqrt(y) is sqrt(xy) where all three are real.
+  bool reals_only = false;
+};
 
 // Not defined where the node is no expression (a set, a relation), or has no value there.
 Number evaluate(const Node& node, const Point& point, Steps& steps);
@@ -21,8 +25,8 @@ Number evaluate(const Node& node, const Point& point, Steps& steps);
 void collect_symbols(const Node& node, std::set<std::string>& into);
 bool contains_constant(const Node& node, std::string_view name);
 
-constexpr int kSamplePoints = 8;
-// The same for every check: four of positive reals, two of both signs, two of small whole numbers.
-Point sample_point(const std::set<std::string>& symbols, int index);
+constexpr int kSamplePoints = 24;
+// The same for every check. Of each four two are positive reals, one has both signs, one small whole numbers.
+Point sample_point(const std::set<std::string>& symbols, int index, bool reals_only);
 
 }  // namespace convoy::answers

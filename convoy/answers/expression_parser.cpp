@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "convoy/answers/letters.h"
+#include "convoy/answers/matrix.h"
 #include "convoy/answers/parser_state.h"
 
 namespace convoy::answers {
@@ -73,7 +74,7 @@ bool Parser::at_unit() const {
 }
 
 bool Parser::starts_factor() const {
-  if (at_end()) return false;
+  if (at_end() || at_half_of_day()) return false;
   switch (token().type) {
     case TokenType::Letter:
     case TokenType::Function:
@@ -87,9 +88,22 @@ bool Parser::starts_factor() const {
     case TokenType::Sign:
       break;
   }
-  static constexpr std::string_view kOpening[] = {
-      "(",     "[",      "{", "frac", "sqrt",          "binom",         "lfloor",
-      "lceil", "langle", "$", "\\{",  "begin pmatrix", "begin bmatrix", "begin matrix"};
+  static constexpr std::string_view kOpening[] = {"(",
+                                                  "[",
+                                                  "{",
+                                                  "frac",
+                                                  "sqrt",
+                                                  "binom",
+                                                  "lfloor",
+                                                  "lceil",
+                                                  "langle",
+                                                  "$",
+                                                  "\\{",
+                                                  "begin pmatrix",
+                                                  "begin bmatrix",
+                                                  "begin matrix",
+                                                  "begin vmatrix",
+                                                  "begin array"};
   if (token().text.starts_with("frac ")) return true;
   if (is("|")) return bars_open_ == 0;
   return std::find(std::begin(kOpening), std::end(kOpening), token().text) != std::end(kOpening);
@@ -310,8 +324,7 @@ Node Parser::number() {
 bool Parser::starts_application() const {
   static constexpr std::string_view kFunctions[] = {"f", "g", "h", "F", "G"};
   if (token().type != TokenType::Letter || !is("(", 1) ||
-      std::find(std::begin(kFunctions), std::end(kFunctions), token().text) ==
-          std::end(kFunctions))
+      std::find(std::begin(kFunctions), std::end(kFunctions), token().text) == std::end(kFunctions))
     return false;
   const size_t argument = is("-", 2) ? 3 : 2;
   return (token(argument).type == TokenType::Number || token(argument).type == TokenType::Letter) &&
@@ -383,6 +396,11 @@ Node Parser::call() {
     node.children.push_back(call_argument());
   }
   std::move(base.begin(), base.end(), std::back_inserter(node.children));
+  if (node.name == "det") {
+    const std::optional<Node> value = determinant(node.children[0]);
+    if (!value) return fail();
+    node = *value;
+  }
   if (raised.empty()) return node;
   const bool inverse = raised[0].kind == Kind::Negation && is_integer(raised[0].children[0]) &&
                        raised[0].children[0].name == "1";

@@ -105,4 +105,24 @@ std::optional<Node> matrix_value(const Node& node, Steps& steps) {
   }
 }
 
+std::optional<Node> determinant(const Node& matrix) {
+  constexpr size_t kMostRows = 4;
+  const size_t size = matrix.columns;
+  if (matrix.kind != Kind::Matrix || size == 0 || size > kMostRows ||
+      matrix.children.size() != size * size)
+    return std::nullopt;
+  if (size == 1) return matrix.children[0];
+  Node sum = make_node(Kind::Sum, {});
+  for (size_t column = 0; column < size; ++column) {
+    Node minor = make_node(Kind::Matrix, {});
+    minor.columns = size - 1;
+    for (size_t index = size; index < matrix.children.size(); ++index)
+      if (index % size != column) minor.children.push_back(matrix.children[index]);
+    Node term = make_node(Kind::Product, {matrix.children[column], *determinant(minor)});
+    if (column % 2 == 1) term = make_node(Kind::Negation, {std::move(term)});
+    sum.children.push_back(std::move(term));
+  }
+  return sum;
+}
+
 }  // namespace convoy::answers

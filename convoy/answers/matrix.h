@@ -15,4 +15,7 @@ bool holds_matrix(const Node& node);
 // Nothing where the node is no matrix, or shapes do not fit.
 std::optional<Node> matrix_value(const Node& node, Steps& steps);
 
+// As an expression; nothing where it is not square or has more than four rows.
+std::optional<Node> determinant(const Node& matrix);
+
 }  // namespace convoy::answers

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "convoy/answers/letters.h"
+#include "convoy/answers/matrix.h"
 #include "convoy/answers/parser_state.h"
 
 namespace convoy::answers {
@@ -27,8 +28,22 @@ Node with_sign(const Node& node, bool plus) {
   return make_node(Kind::Sum, {std::move(copy.children.front()), std::move(last)});
 }
 
+// "... (k in Z)"
+void drop_membership(std::vector<Token>& tokens) {
+  const auto sign = [](std::string_view text) {
+    return
+        [text](const Token& token) { return token.type == TokenType::Sign && token.text == text; };
+  };
+  if (tokens.empty() || !sign(")")(tokens.back())) return;
+  const auto open = std::find_if(tokens.rbegin(), tokens.rend(), sign("(")).base();
+  if (open == tokens.begin() || open - 1 == tokens.begin()) return;
+  if (std::find_if(open, tokens.end(), sign("in")) != tokens.end())
+    tokens.erase(open - 1, tokens.end());
+}
+
 // What an answer says on top of itself: conditions behind it, and a way that led to it.
 std::vector<Token> bare(std::vector<Token> tokens) {
+  drop_membership(tokens);
   int depth = 0;
   size_t begin = 0;
   for (size_t index = 0; index < tokens.size(); ++index) {
@@ -170,13 +185,18 @@ Node Parser::relation() {
 }
 
 // "am", "PM", "p.m." behind a time of day.
-std::string Parser::half_of_day() {
-  if (is_word("am") || is_word("pm")) return lowered(tokens_[at_++].text);
+bool Parser::at_half_of_day() const {
+  if (is_word("am") || is_word("pm")) return true;
   const std::string half = lowered(token().text);
-  if ((half != "a" && half != "p") || !is(".", 1) || lowered(token(2).text) != "m") return {};
-  at_ += 3;
+  return (half == "a" || half == "p") && is(".", 1) && lowered(token(2).text) == "m";
+}
+
+std::string Parser::half_of_day() {
+  if (!at_half_of_day()) return {};
+  const std::string half = lowered(token().text).substr(0, 1) + "m";
+  at_ += token().type == TokenType::Word ? 1 : 3;
   take(".");
-  return half + "m";
+  return half;
 }
 
 Node Parser::ratio() {
@@ -332,6 +352,11 @@ Node Parser::environment(std::string_view name) {
   static constexpr std::string_view kMatrices[] = {"pmatrix", "bmatrix", "matrix",
                                                    "Bmatrix", "array",   "smallmatrix"};
   static constexpr std::string_view kLines[] = {"cases", "aligned", "align", "align*", "gathered"};
+  if (name == "vmatrix") {
+    const Deeper deeper(*this);
+    const std::optional<Node> value = determinant(matrix_rows(true));
+    return value ? *value : fail();
+  }
   const bool matrix =
       std::find(std::begin(kMatrices), std::end(kMatrices), name) != std::end(kMatrices);
   if (!matrix && std::find(std::begin(kLines), std::end(kLines), name) == std::end(kLines))

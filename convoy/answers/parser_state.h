@@ -32,6 +32,7 @@ class Parser {
   void element(std::vector<Node>& into);
   Node relation();
   Node ratio();
+  bool at_half_of_day() const;
   std::string half_of_day();
   Node set_expression();
   Node tuple(char open);

@@ -90,7 +90,8 @@ struct Line {
 std::optional<Line> line(const Node& node, const std::string& symbol, Steps& steps) {
   std::vector<Number> values;
   for (const int64_t at : {0, 1, 2, -3}) {
-    values.push_back(evaluate(node, {{symbol, integer(at)}}, steps));
+    values.push_back(
+        evaluate(node, {.values = {{symbol, integer(at)}}, .reals_only = true}, steps));
     if (!values.back().defined || !values.back().is_real()) return std::nullopt;
   }
   const Number slope = add(values[1], negate(values[0]));

@@ -56,7 +56,8 @@ constexpr UnitEntry kUnits[] = {
 
 // Each is a kind of its own.
 constexpr std::string_view kOther =
-    " sterling yuan rupee rs euro eur rmb yen ruble rouble peso franc shekel radian rad year yr month "
+    " sterling yuan rupee rs euro eur rmb yen ruble rouble peso franc shekel radian rad year yr "
+    "month "
     "gallon "
     "gal quart pint cup acre hectare ton tonne newton joule watt volt ampere ohm pascal hertz hz "
     "kelvin mole n j w v k c f pa ";
@@ -75,6 +76,9 @@ std::optional<Unit> listed_unit(std::string_view word) {
 }
 
 bool is_word(const Token& token) {
+  // 5 min and 5 sec are times, min(5, 6) and sec x are functions.
+  if (token.type == TokenType::Function)
+    return token.text == "min" || (token.text == "sec" && token.from_text);
   return token.type == TokenType::Word || token.type == TokenType::Letter;
 }
 
@@ -90,7 +94,7 @@ bool is_noun(const Token& token) {
 // A letter alone is a unit only where it is set upright or stands apart: "5 m", not "5m".
 bool may_be_unit(const Token& token) {
   if (token.type == TokenType::Letter) return token.from_text || token.space_before;
-  return token.type == TokenType::Word;
+  return token.type != TokenType::Sign;
 }
 
 void raise(Unit& unit, int power) {
