@@ -23,7 +23,9 @@
 namespace convoy::data {
 namespace {
 
-constexpr int64_t kBatchRows = 1024;
+// Rows that are decoded at once: as many as fit the bytes on average.
+constexpr int64_t kMostBatchRows = 1024;
+constexpr int64_t kBatchBytes = int64_t{16} << 20;
 
 nlohmann::ordered_json to_json(const arrow::Array& array, int64_t at, int depth);
 
@@ -186,12 +188,22 @@ class ParquetRows : public RowSource {
     properties.enable_buffered_stream();  // a group may be larger than the memory
     properties.set_buffer_size(int64_t{1} << 20);
     parquet::ArrowReaderProperties arrow_properties(false);
-    arrow_properties.set_batch_size(kBatchRows);
+    arrow_properties.set_batch_size(kMostBatchRows);
     arrow_properties.set_pre_buffer(false);
     parquet::arrow::FileReaderBuilder builder;
     check(builder.Open(*file, properties));
     builder.properties(arrow_properties);
     check(builder.Build(&reader_));
+    reader_->set_batch_size(batch_rows(*reader_->parquet_reader()->metadata()));
+  }
+
+  static int64_t batch_rows(const parquet::FileMetaData& metadata) {
+    int64_t most_row_bytes = 1;
+    for (int group = 0; group < metadata.num_row_groups(); ++group) {
+      const auto rows = std::max<int64_t>(metadata.RowGroup(group)->num_rows(), 1);
+      most_row_bytes = std::max(most_row_bytes, metadata.RowGroup(group)->total_byte_size() / rows);
+    }
+    return std::clamp<int64_t>(kBatchBytes / most_row_bytes, 1, kMostBatchRows);
   }
 
   // Whole groups are passed over without a look at their pages.

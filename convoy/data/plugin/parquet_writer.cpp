@@ -18,7 +18,7 @@ using Json = nlohmann::ordered_json;
 using Kind = ColumnType::Kind;
 
 // A group ends with the first of these.
-constexpr int64_t kGroupBytes = int64_t{32} << 20;
+constexpr int64_t kGroupBytes = int64_t{16} << 20;
 constexpr int64_t kGroupRows = 1 << 17;
 
 std::shared_ptr<arrow::DataType> arrow_type(const ColumnType& type);
