@@ -226,7 +226,7 @@ class Processing {
         .lease_ms = 1000 * wanted.lease_s,
         .max_tries = wanted.max_tries};
     try {
-      process::RowCoordinatorReport report = process::run_rows(options, task, store);
+      process::RowCoordinatorReport report = process::run_rows(options, task);
       if (events)
         events->append(telemetry::EventKind::Step,
                        {{"step", run.rows - store.counts(run.group).open},
