@@ -138,6 +138,12 @@ std::optional<DatasetFolder> find_by_id(const std::string& hub_id, const std::st
   return std::nullopt;
 }
 
+std::vector<std::string> known_keys() {
+  std::vector<std::string> keys;
+  for (const KnownDataset& known : known_datasets()) keys.emplace_back(known.key);
+  return keys;
+}
+
 [[noreturn]] void refuse_absent(const DatasetRequest& request, const KnownDataset* known) {
   const std::string& name = request.name;
   if (name.find("://") != std::string::npos)
@@ -150,14 +156,12 @@ std::optional<DatasetFolder> find_by_id(const std::string& hub_id, const std::st
                            (!path.has_parent_path() || !is_there(path.parent_path())));
   if (!may_be_id)
     throw DataError("cannot read the file: No such file or directory", {.file = name});
-  std::vector<std::string> keys;
-  for (const KnownDataset& one : known_datasets()) keys.emplace_back(one.key);
   const std::string hub_id = known == nullptr ? name : known->hub_ids[0];
   throw DataError(
       fmt::format("there is no such file{}, and no data set `{}` (revision {}) in the local hub "
                   "cache {}",
-                  did_you_mean(name, keys), hub_id, request.revision,
-                  io::hub_cache_folder().string()),
+                  known == nullptr ? did_you_mean(name, known_keys()) : "", hub_id,
+                  request.revision, io::hub_cache_folder().string()),
       {.file = name, .hint = dataset_download_hint(hub_id, request.revision)});
 }
 
@@ -225,12 +229,15 @@ void require_regular(const std::vector<fs::path>& files) {
 class ShardedRows : public RowSource {
  public:
   ShardedRows(std::vector<fs::path> files, RowRange range)
-      : files_(std::move(files)), range_(range) {}
+      : files_(std::move(files)),
+        first_(range.first),
+        end_(range.count < 0 ? INT64_MAX
+                             : range.first + std::min(range.count, INT64_MAX - range.first)) {}
 
   std::optional<Row> next() override {
     row_is_lost_ = false;
-    if (index_ < range_.first) skip_to_first();
-    if (range_.count >= 0 && index_ >= range_.first + range_.count) return std::nullopt;
+    if (index_ < first_) skip_to_first();
+    if (index_ >= end_) return std::nullopt;
     while (open_next()) {
       try {
         std::optional<Row> row = shard_->next();
@@ -249,9 +256,8 @@ class ShardedRows : public RowSource {
   }
 
   int64_t skip(int64_t count) override {
-    if (index_ < range_.first) skip_to_first();
-    if (range_.count >= 0) count = std::min(count, range_.first + range_.count - index_);
-    return pass_over(count);
+    if (index_ < first_) skip_to_first();
+    return pass_over(std::min(count, end_ - index_));
   }
 
   bool row_is_lost() const override { return row_is_lost_; }
@@ -276,15 +282,16 @@ class ShardedRows : public RowSource {
   }
 
   void skip_to_first() {
-    const int64_t rows = pass_over(range_.first - index_);
-    if (index_ < range_.first)
-      throw DataError(fmt::format("the data set has {} rows, and row {} was to be the first", rows,
-                                  range_.first),
-                      {.file = files_[0].string(), .hint = "rows count from 0"});
+    const int64_t rows = pass_over(first_ - index_);
+    if (index_ < first_)
+      throw DataError(
+          fmt::format("the data set has {} rows, and row {} was to be the first", rows, first_),
+          {.file = files_[0].string(), .hint = "rows count from 0"});
   }
 
   std::vector<fs::path> files_;
-  RowRange range_;
+  int64_t first_;
+  int64_t end_;    // behind the last row
   size_t at_ = 0;  // of the next file to open
   std::unique_ptr<RowSource> shard_;
   int64_t index_ = 0;  // of the next row

@@ -94,6 +94,18 @@ TEST(Dataset, ShardsAreOneSetInNaturalOrder) {
   expect_mention(refusal({.name = folder, .config = "main"}), "no config `main`");
 }
 
+TEST(Dataset, NuminaMathIsReadAsPythonReadsIt) {
+  EXPECT_EQ(values_of({.name = (golden() / "numina_15").string()}), golden_rows("numina_15"));
+}
+
+TEST(Dataset, ShardsMayHaveOtherColumns) {
+  const ScratchFolder folder;
+  put(folder, "set/part-0.csv", "a,b\n1,2\n");
+  put(folder, "set/part-2.csv", "c\n3\n");
+  EXPECT_EQ(values_of({.name = (folder.path() / "set").string()}),
+            Json::parse(R"([{"a":"1","b":"2"},{"c":"3"}])"));
+}
+
 TEST(Dataset, ARangeCountsOverTheWholeSet) {
   const std::string folder = (golden() / "numina_cot").string();
   const Json all = golden_rows("cot");
@@ -108,6 +120,7 @@ TEST(Dataset, ARangeCountsOverTheWholeSet) {
         EXPECT_EQ(rows[row].value, all[first + row]);
       }
     }
+  EXPECT_EQ(rows_of({.name = folder}, {11, INT64_MAX}).size(), 1u);
   const auto source = open_dataset(find_dataset({.name = folder}), {13, 1});
   EXPECT_THROW(source->next(), DataError);
   EXPECT_EQ(open_dataset(find_dataset({.name = folder}))->skip(INT64_MAX), 12);
@@ -297,6 +310,7 @@ TEST(HubCache, WhatIsNotThereIsNeverReplaced) {
   expect_mention(absent, cache.path().string());
   expect_mention(refusal({.name = "numina_math"}),
                  "hf download --repo-type dataset AI-MO/NuminaMath-1.5");
+  EXPECT_EQ(refusal({.name = "gsm8k"}).find("did you mean"), std::string::npos);
   expect_mention(refusal({.name = "gsm9k"}), "did you mean `gsm8k`?");
 
   cache.set_ref("datasets--a--b", "main", "abc");

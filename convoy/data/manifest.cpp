@@ -21,10 +21,12 @@ fs::path folder_of(const fs::path& path) {
   return path.has_parent_path() ? path.parent_path() : fs::path(".");
 }
 
+// Links stay as they are: those of the hub cache have better names than what they lead to.
 std::string name_in(const fs::path& folder, const fs::path& path) {
-  const fs::path whole = fs::weakly_canonical(path);
-  return whole.parent_path() == fs::weakly_canonical(folder) ? whole.filename().string()
-                                                             : whole.string();
+  const fs::path whole = fs::absolute(path).lexically_normal();
+  const bool is_inside =
+      whole.parent_path() == fs::absolute(folder / "x").lexically_normal().parent_path();
+  return is_inside ? whole.filename().string() : whole.string();
 }
 
 Json json_of(const std::vector<FileRecord>& records, const fs::path& folder) {

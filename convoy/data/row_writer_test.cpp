@@ -138,6 +138,16 @@ TEST(RowWriter, WhatCannotBeWrittenIsSaidBeforeTheWork) {
   EXPECT_THROW(create_rows(folder.path() / "a.csv")->write(Json::array()), DataError);
 }
 
+TEST(RowWriter, AFullDiskIsAnError) {
+  const ScratchFolder folder;
+  for (const char* name : {"a.json", "a.jsonl.gz", "a.csv", "a.parquet"}) {
+    std::filesystem::create_symlink("/dev/full", folder.path() / name);
+    const auto writer = create_rows(folder.path() / name);
+    writer->write(plain_rows()[0]);
+    EXPECT_THROW(writer->finish(), IoError) << name;
+  }
+}
+
 // Of this process, in bytes: "VmRSS" now, "VmHWM" at most since it was reset.
 int64_t memory_bytes(const std::string& field) {
   std::ifstream status("/proc/self/status");

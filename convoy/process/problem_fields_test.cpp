@@ -3,7 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+#include <filesystem>
+
 #include "convoy/base/error.h"
+#include "convoy/data/dataset.h"
 
 namespace convoy::process {
 namespace {
@@ -54,6 +58,33 @@ TEST(ProblemFields, SchemasAreReadByTheirKeys) {
       read(R"({"messages": [{"role": "system", "content": "x"}, {"role": "user", "content": "u"},
                          {"role": "assistant", "content": "first"}, {"role": "assistant", "content": "a"}]})"),
       "u", "a", {});
+}
+
+TEST(ProblemFields, RowsOfNuminaMathFromParquet) {
+  const char* const root = std::getenv("CONVOY_SOURCE_DIR");
+  const std::filesystem::path golden =
+      std::filesystem::path(root == nullptr ? "." : root) / "tests" / "golden" / "datasets";
+  const auto read_set = [&](const char* name, const char* key) {
+    const auto rows = data::open_dataset(data::find_dataset({.name = (golden / name).string()}));
+    const ProblemFields fields(data::find_known_dataset(key));
+    std::vector<std::optional<RowFields>> read;
+    while (const auto row = rows->next()) try {
+        read.emplace_back(fields.read(row->value));
+      } catch (const DataError&) {
+        read.emplace_back();
+      }
+    return read;
+  };
+  const auto cot = read_set("numina_cot", "numina_math_cot");
+  ASSERT_EQ(cot.size(), 12u);
+  expect_fields(*cot[0], "Find $2x + 1 = 7$ for $x$ 🙂.",
+                "Subtract 1, divide by 2: $x = \\boxed{3}$", {});
+  const auto numina = read_set("numina_15", "numina_math");
+  ASSERT_EQ(numina.size(), 10u);
+  EXPECT_EQ(numina[0]->answer, "3");
+  EXPECT_EQ(numina[4]->answer, "\\frac{1}{2}");
+  for (const size_t without : {1u, 2u, 3u, 5u}) EXPECT_FALSE(numina[without]->answer) << without;
+  for (size_t row = 0; row < 10; ++row) EXPECT_EQ(numina[row].has_value(), row != 7) << row;
 }
 
 TEST(ProblemFields, WhatStandsForNoAnswerIsNone) {
