@@ -12,6 +12,7 @@ const std::map<std::string, std::string>& names_of_their_own() {
   static const std::map<std::string, std::string> names = {
       {"task", ""},
       {"model.name", "model"},
+      {"generate.n", "samples"},
       {"prompts.system", "system_prompt"},
       {"prompts.generate", "generate_prompt"},
       {"prompts.evaluate", "evaluate_prompt"},
@@ -32,6 +33,7 @@ void add_flags(const config::Section& list, const std::string& prefix, config::S
   for (config::Field field : list.fields) {
     const auto own = names_of_their_own().find(prefix + field.name);
     if (own != names_of_their_own().end()) field.name = own->second;
+    if (prefix + field.name == "generate.samples") field.aliases.emplace_back("n");
     if (!field.name.empty()) flags.fields.push_back(std::move(field));
   }
   for (const config::Section& section : list.sections)

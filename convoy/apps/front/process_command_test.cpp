@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `convoy process` as a user meets it before anything is computed.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+
+#include "convoy/base/files.h"
+#include "files/run_script.h"
+#include "files/temporary_folder.h"
+
+namespace convoy::apps {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+class ProcessCommand : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    write("rows.jsonl",
+          "{\"question\": \"1 + 1?\", \"answer\": \"It is 2.\\n#### 2\"}\n"
+          "{\"text\": \"no problem\"}\n"
+          "{\"question\": \"2 + 2?\", \"answer\": \"#### 4\"}\n");
+  }
+
+  void write(const std::string& name, const std::string& text) {
+    write_file_atomic(folder_ / name, text);
+  }
+
+  // stdout and stderr.
+  testing::ScriptEnd run(const std::string& arguments, const std::string& variables = "") {
+    return testing::run_script(folder_.path(),
+                               fmt::format("{} {}/convoy {} 2>&1", variables,
+                                           std::getenv("CONVOY_BIN_DIR"), arguments));
+  }
+  testing::ScriptEnd process(const std::string& arguments, const std::string& variables = "") {
+    return run(fmt::format("process --model {}/examples/tally-3m {}",
+                           std::getenv("CONVOY_SOURCE_DIR"), arguments),
+               variables);
+  }
+  json plan(const std::string& arguments) {
+    const testing::ScriptEnd end = testing::run_script(
+        folder_.path(),
+        fmt::format("{}/convoy process --model {}/examples/tally-3m --dataset rows.jsonl --dry-run "
+                    "--json {} 2>messages",
+                    std::getenv("CONVOY_BIN_DIR"), std::getenv("CONVOY_SOURCE_DIR"), arguments));
+    EXPECT_EQ(end.code, 0) << end.out << read_file(folder_ / "messages");
+    return json::parse(end.out, nullptr, false);
+  }
+  void expect_refusal(const testing::ScriptEnd& end, const std::string& mention) {
+    EXPECT_EQ(end.code, 2) << end.out;
+    EXPECT_NE(end.out.find(mention), std::string::npos) << end.out;
+  }
+
+  testing::TemporaryFolder folder_;
+};
+
+TEST_F(ProcessCommand, TheDryRunTellsRowsStagesAndPromptAndStartsNothing) {
+  const json told = plan("--samples 3 --max-tokens 100 --max-iterations 1 --world-size 2");
+  EXPECT_EQ(told["rows"], 3);
+  // Of a row: 3 solutions, 3 judgements, 3 improvements that are judged.
+  EXPECT_EQ(told["requests_at_most"], 3 * (3 + 3 + 6));
+  EXPECT_EQ(told["new_tokens_at_most"], 3 * 3 * (100 + 1024 + 100 + 1024));
+  EXPECT_EQ(told["workers"], "2 workers on cpu");
+  const std::string prompt = told["first_prompt"];
+  EXPECT_TRUE(prompt.starts_with("<|im_start|>")) << prompt;
+  EXPECT_NE(prompt.find("\\boxed{}.\n\nProblem: 1 + 1?<|im_end|>"), std::string::npos) << prompt;
+  EXPECT_TRUE(prompt.ends_with("<|im_start|>assistant\n")) << prompt;
+  EXPECT_FALSE(fs::exists(folder_ / "runs"));
+  EXPECT_FALSE(fs::exists(folder_ / "data/final_data.json"));
+}
+
+TEST_F(ProcessCommand, APlainPromptOfOnesOwnIsTakenAsItIs) {
+  write("q.txt", "Question: {{ problem }}\nAnswer:\n");
+  EXPECT_EQ(plan("--plain --generate-prompt q.txt")["first_prompt"], "Question: 1 + 1?\nAnswer:");
+  write("c.yaml", "prompts: {chat: off, generate: q.txt}\ngenerate: {n: 2}\n");
+  EXPECT_EQ(plan("c.yaml")["first_prompt"], "Question: 1 + 1?\nAnswer:");
+  EXPECT_EQ(plan("c.yaml --chat on")["first_prompt"].get<std::string>().substr(0, 12),
+            "<|im_start|>");
+}
+
+// Zero is a value everywhere, and flags beat the file whatever their value.
+TEST_F(ProcessCommand, FlagsBeatTheFileAlsoWhereTheyAreZeroOrTheDefault) {
+  write("c.yaml", "improve: {max_iterations: 5}\ngenerate: {max_tokens: 10}\nevaluate: {max_tokens: 1}\n");
+  EXPECT_EQ(plan("c.yaml --num-examples 1")["new_tokens_at_most"], 10 + 1 + 5 * 11);
+  EXPECT_EQ(plan("c.yaml --num-examples 1 --max-iterations 0")["new_tokens_at_most"], 10 + 1);
+  EXPECT_EQ(plan("c.yaml --num-examples 1 --max-iterations 0 --max-tokens 4096")["new_tokens_at_most"],
+            4096 + 1);
+  EXPECT_EQ(plan("--num-examples 0 --start-from 0")["rows"], 0);
+  EXPECT_EQ(plan("--start-from 1")["rows"], 2);
+  EXPECT_EQ(plan("generate.n=2 --num-examples 1")["requests_at_most"], 2 * (1 + 1 + 4));
+}
+
+// The guide's command lines as they are, but for the model and the start.
+TEST_F(ProcessCommand, TakesTheGuidesCommandLines) {
+  const std::string cached = "hub/hub/datasets--AI-MO--NuminaMath-1.5/";
+  write(cached + "refs/main", "abc");
+  write(cached + "snapshots/abc/data/train-00000-of-00001.jsonl",
+        "{\"problem\": \"1 + 1?\", \"solution\": \"2\", \"answer\": \"2\"}\n");
+  for (const char* line :
+       {"--force-download --batch-size 4 --optimize-gpu --no-warnings",
+        "--force-download --batch-size 1 --max-tokens 4096 --cleanup-delay 2.0 --optimize-gpu "
+        "--no-warnings --low-memory",
+        "--world-size 2", "--num-nodes 2 --node-rank 1 --master-addr 10.0.0.1 --master-port 12355",
+        "--seed 0 --debug --split train --cleanup-delay 0 --start-from 0 --num-examples 1 "
+        "--max-iterations 0 --output here.json"}) {
+    const testing::ScriptEnd end =
+        process(fmt::format("--dataset numina_math --dry-run {}", line), "HF_HOME=$PWD/hub");
+    EXPECT_EQ(end.code, 0) << line << "\n" << end.out;
+  }
+}
+
+TEST_F(ProcessCommand, WhatHasNoMeaningAnyMoreSaysSoInOneLine) {
+  const std::string out =
+      process("--dataset rows.jsonl --dry-run --optimize-gpu --cleanup-delay 2.0 --force-download").out;
+  for (const char* flag : {"--optimize-gpu has no effect", "--cleanup-delay has no effect",
+                           "--force-download: the data set's files are read anew"})
+    EXPECT_NE(out.find(flag), std::string::npos) << out;
+  EXPECT_EQ(process("--dataset rows.jsonl --dry-run").out.find("no effect"), std::string::npos);
+}
+
+TEST_F(ProcessCommand, SaysWhatIsMissing) {
+  expect_refusal(run("process --dataset rows.jsonl"), "no model is named");
+  expect_refusal(process(""), "no data set is named");
+  const testing::ScriptEnd absent = process("--dataset numina_math --dry-run", "HF_HOME=$PWD/hub");
+  EXPECT_EQ(absent.code, 10) << absent.out;
+  EXPECT_NE(absent.out.find("hf download --repo-type dataset AI-MO/NuminaMath-1.5"),
+            std::string::npos)
+      << absent.out;
+}
+
+TEST_F(ProcessCommand, RefusesWhatItCanNotDoBeforeItStarts) {
+  expect_refusal(process("--dataset rows.jsonl --output out.docx"), "out.docx");
+  expect_refusal(process("--dataset rows.jsonl --stages generate,juge"), "unknown stage `juge`");
+  expect_refusal(process("--dataset rows.jsonl --keep 'scor >= 1'"), "unknown name `scor`");
+  expect_refusal(process("--dataset rows.jsonl --node-rank 2 --num-nodes 2"), "node_rank");
+  expect_refusal(process("--dataset rows.jsonl --max-token 5"), "did you mean --max-tokens");
+  write("p.txt", "{{ question }}\n");
+  expect_refusal(process("--dataset rows.jsonl --generate-prompt p.txt"), "p.txt:1");
+  write("c.yaml", "generate: {temprature: 1}\n");
+  expect_refusal(process("c.yaml --dataset rows.jsonl"), "c.yaml:1");
+  EXPECT_FALSE(fs::exists(folder_ / "runs"));
+}
+
+TEST_F(ProcessCommand, BadRowsStopWhereThatIsWanted) {
+  const testing::ScriptEnd end = process("--dataset rows.jsonl --bad-rows error --dry-run");
+  EXPECT_EQ(end.code, 10) << end.out;
+  EXPECT_NE(end.out.find("rows.jsonl:2"), std::string::npos) << end.out;
+}
+
+TEST_F(ProcessCommand, ConfigShowsAndChecksItsFiles) {
+  EXPECT_NE(run("config show --preset process-low-memory").out.find("low_memory: true"),
+            std::string::npos);
+  write("base.yaml", "task: process\npreset: process-standard\ngenerate: {n: 4}\n");
+  write("c.yaml", "include: base.yaml\ndata: {dataset: gsm8k}\n");
+  const testing::ScriptEnd end = run("config show --json c.yaml seed=7");
+  const json shown = json::parse(end.out, nullptr, false);
+  ASSERT_TRUE(shown.is_object()) << end.out;
+  EXPECT_EQ(shown["generate"]["n"], 4);
+  EXPECT_EQ(shown["workers"]["batch_size"], 4);
+  EXPECT_EQ(shown["data"]["dataset"], "gsm8k");
+  EXPECT_EQ(shown["seed"], 7);
+  EXPECT_EQ(run("config check c.yaml").out, "ok\n");
+  write("bad.yaml", "task: process\nstages: [verify, generate]\n");
+  expect_refusal(run("config check bad.yaml"), "generate must come first");
+  EXPECT_NE(run("config prompts improve").out.find("{{ feedback }}"), std::string::npos);
+  EXPECT_NE(run("config schema process").out.find("max_iterations"), std::string::npos);
+}
+
+TEST_F(ProcessCommand, ListsDataSets) {
+  const std::string list = run("process --list-datasets").out;
+  for (const char* key : {"gsm8k", "numina_math", "aqua"})
+    EXPECT_NE(list.find(key), std::string::npos) << list;
+  const testing::ScriptEnd info = run("process --dataset-info rows.jsonl --json");
+  EXPECT_EQ(info.code, 0) << info.out;
+  EXPECT_NE(info.out.find("1 + 1?"), std::string::npos) << info.out;
+}
+
+}  // namespace
+}  // namespace convoy::apps

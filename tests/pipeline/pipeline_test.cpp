@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `convoy process` with a real model: whole runs, and what they leave.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "convoy/base/files.h"
+#include "convoy/data/manifest.h"
+#include "convoy/data/row_source.h"
+#include "files/run_script.h"
+#include "files/temporary_folder.h"
+
+namespace convoy {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+std::string source() { return std::getenv("CONVOY_SOURCE_DIR"); }
+
+class Pipeline : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    write_file_atomic(folder_ / "q.txt", "Question: {{ problem }}\nAnswer:\n");
+    write_file_atomic(folder_ / "judge.txt", "Question: {{ problem }}\nAnswer: {{ reasoning }}\n");
+  }
+
+  // Greedy, as plain text: as the model was trained.
+  testing::ScriptEnd process(const std::string& arguments) {
+    return testing::run_script(
+        folder_.path(),
+        fmt::format("OMP_NUM_THREADS=1 {}/convoy process --model {}/examples/tally-3m --plain "
+                    "--generate-prompt q.txt --temperature 0 --max-tokens 100 {} 2>&1",
+                    std::getenv("CONVOY_BIN_DIR"), source(), arguments));
+  }
+  std::vector<Json> done(const std::string& output, const std::string& arguments) {
+    const testing::ScriptEnd end = process(fmt::format("--output {} {}", output, arguments));
+    EXPECT_EQ(end.code, 0) << end.out;
+    said_ = end.out;
+    return rows(output);
+  }
+  std::vector<Json> rows(const std::string& file) {
+    std::vector<Json> all;
+    if (!fs::exists(folder_ / file)) return all;
+    const auto source = data::open_rows(folder_ / file);
+    while (auto row = source->next()) all.push_back(std::move(row->value));
+    return all;
+  }
+  std::string sums() const { return source() + "/examples/sums/test.jsonl"; }
+
+  testing::TemporaryFolder folder_;
+  std::string said_;
+};
+
+std::string behind_hashes(const std::string& text) {
+  const size_t at = text.rfind("####");
+  if (at == std::string::npos) return "";
+  std::string answer = text.substr(at + 4);
+  std::erase_if(answer, [](char letter) { return letter == ' ' || letter == '\n'; });
+  return answer;
+}
+
+// The accuracy that the checker finds is that of a plain comparison, and the rows are in order.
+TEST_F(Pipeline, SumsComeBackInOrderWithTheirAnswersChecked) {
+  const std::vector<Json> got =
+      done("sums.json", fmt::format("--dataset {} --num-examples 40 --stages generate,verify "
+                                    "--world-size 2 --deterministic",
+                                    sums()));
+  ASSERT_EQ(got.size(), 40u);
+  std::ifstream file(sums());
+  int64_t right = 0;
+  int64_t verified = 0;
+  for (const Json& row : got) {
+    std::string line;
+    std::getline(file, line);
+    const Json original = Json::parse(line);
+    EXPECT_EQ(row["problem"], original["question"]);
+    EXPECT_EQ(row["metadata"]["original_data"], original);
+    EXPECT_EQ(row["gold"], behind_hashes(original["answer"]));
+    EXPECT_EQ(row["state"], "ok");
+    EXPECT_TRUE(row["timestamp"].is_null());
+    right += behind_hashes(row["reasoning"]) == behind_hashes(original["answer"]);
+    verified += row["verified"] == "yes";
+  }
+  EXPECT_EQ(right, verified);
+  EXPECT_GE(verified, 38);
+  EXPECT_EQ(rows("sums.csv").size(), 40u);
+  EXPECT_TRUE(data::verify_manifest(folder_ / "sums.json.manifest.json").empty());
+  EXPECT_EQ(data::read_manifest(folder_ / "sums.json.manifest.json").rows_by_state,
+            Json({{"ok", 40}}));
+  EXPECT_NE(said_.find("of 40 rows right"), std::string::npos) << said_;
+}
+
+TEST_F(Pipeline, TheNumberOfWorkersAndWhereARunBeginsChangeNoByte) {
+  const std::string common = fmt::format(
+      "--dataset {} --deterministic --samples 2 --temperature 0.8 --stages generate,verify,vote ",
+      sums());
+  done("one.jsonl", common + "--num-examples 12");
+  done("two.jsonl", common + "--num-examples 12 --world-size 2 --batch-size 3");
+  EXPECT_EQ(read_file(folder_ / "one.jsonl"), read_file(folder_ / "two.jsonl"));
+  std::vector<Json> rest = done("rest.jsonl", common + "--start-from 8 --num-examples 4");
+  const std::vector<Json> all = rows("one.jsonl");
+  ASSERT_EQ(rest.size(), 4u);
+  for (size_t at = 0; at < rest.size(); ++at) {
+    EXPECT_EQ(rest[at]["source_index"], 8 + at);
+    rest[at]["index"] = all[8 + at]["index"];
+    EXPECT_EQ(rest[at], all[8 + at]);
+  }
+}
+
+// All stages in one run. This model judges nothing, so nothing is scored - and nothing is 0.
+TEST_F(Pipeline, AllStagesLeaveEveryRowInAState) {
+  write_file_atomic(folder_ / "rows.jsonl",
+                    "{\"question\": \"Ann has 3 pens and buys 4. How many pens does Ann have?\", "
+                    "\"answer\": \"#### 7\"}\n"
+                    "{\"note\": \"no problem here\"}\n"
+                    "{\"question\": \"Ann has 3 pens and buys 4. How many pens does Ann have?\", "
+                    "\"answer\": \"#### 1000\"}\n");
+  const std::vector<Json> got =
+      done("all.jsonl",
+           "--dataset rows.jsonl --samples 2 --temperature 0.5 --evaluate-prompt judge.txt "
+           "--improve-prompt q.txt --evaluate-max-tokens 20 --max-iterations 1");
+  ASSERT_EQ(got.size(), 3u);
+  EXPECT_EQ(got[0]["samples"].size(), 2u);
+  EXPECT_EQ(got[0]["votes"]["samples"], 2);
+  EXPECT_TRUE(got[0]["quality_score"].is_null());
+  EXPECT_EQ(got[0]["scores"]["parsed"], false);
+  EXPECT_EQ(got[1]["state"], "bad_input");
+  EXPECT_TRUE(got[1]["reasoning"].is_null());
+  // A wrong answer is improved once, and the worse or equal version is history.
+  EXPECT_EQ(got[2]["verified"], "no");
+  EXPECT_EQ(got[2]["history"].size(), 1u);
+  EXPECT_GT(got[2]["tokens"]["by_stage"]["improve"], 0);
+}
+
+TEST_F(Pipeline, AFinishedRunIsPublishedAgainWithoutWork) {
+  const std::string arguments =
+      fmt::format("--dataset {} --num-examples 6 --stages generate,verify --deterministic", sums());
+  done("a.jsonl", arguments);
+  const std::string first = read_file(folder_ / "a.jsonl");
+  fs::remove(folder_ / "a.jsonl");
+  done("a.jsonl", arguments);
+  EXPECT_EQ(read_file(folder_ / "a.jsonl"), first);
+  EXPECT_EQ(said_.find("process: row"), std::string::npos) << said_;
+  const testing::ScriptEnd shown = testing::run_script(
+      folder_.path(), fmt::format("{}/convoy runs show last", std::getenv("CONVOY_BIN_DIR")));
+  EXPECT_NE(shown.out.find("tokens/s"), std::string::npos) << shown.out;
+  EXPECT_NE(shown.out.find("finished"), std::string::npos) << shown.out;
+}
+
+TEST_F(Pipeline, AnotherConfigurationIsAnotherRun) {
+  const std::string common =
+      fmt::format("--dataset {} --num-examples 4 --stages generate --run-dir run", sums());
+  done("a.jsonl", common);
+  const testing::ScriptEnd end = process("--output a.jsonl --seed 1 " + common);
+  EXPECT_EQ(end.code, 2) << end.out;
+  EXPECT_NE(end.out.find("seed"), std::string::npos) << end.out;
+  done("b.jsonl", "--seed 1 --keep-apart " + common);
+  EXPECT_EQ(rows("b.jsonl").size(), 4u);
+}
+
+TEST_F(Pipeline, RejectedRowsAreCountedAndNotWritten) {
+  const std::vector<Json> got =
+      done("kept.jsonl", fmt::format("--dataset {} --num-examples 10 --stages generate,filter "
+                                     "--keep 'tokens < 40'",
+                                     sums()));
+  const Json counts =
+      data::read_manifest(folder_ / "kept.jsonl.manifest.json").rows_by_state;
+  EXPECT_GT(counts.value("rejected", 0), 0);
+  EXPECT_EQ(got.size(), static_cast<size_t>(counts.value("ok", 0)));
+  EXPECT_EQ(got.size() + counts.value("rejected", size_t{0}), 10u);
+}
+
+TEST_F(Pipeline, TheDeviceCsvBeginsWithTheGuidesColumns) {
+  done("a.jsonl", fmt::format("--dataset {} --num-examples 2 --stages generate --run-dir run", sums()));
+  const std::string csv = read_file(folder_ / "run/devices.csv");
+  EXPECT_TRUE(csv.starts_with("Timestamp,Elapsed,GPU_Index,GPU_Name,Temperature,GPU_Utilization,"
+                              "Memory_Utilization,Memory_Used,Memory_Total,Power_Draw,"))
+      << csv;
+}
+
+}  // namespace
+}  // namespace convoy
