@@ -58,6 +58,18 @@ class Journey {
   static kernels::RowIndex there(const kernels::RowIndex& rows) {
     return kernels::RowIndex(rows.starts(), remote_device);
   }
+  static kernels::PagedRows there(const kernels::PagedRows& rows) {
+    return kernels::PagedRows(rows.rows(), rows.block_tokens(), remote_device);
+  }
+  kernels::PagedCache there(kernels::PagedCache cache) {
+    for (at::Tensor* const part :
+         {&cache.keys, &cache.values, &cache.key_scales, &cache.value_scales})
+      *part = there(*part);
+    return cache;
+  }
+  static at::TensorOptions there(const at::TensorOptions& options) {
+    return options.device(remote_device);
+  }
   template <class Plain>
   static const Plain& there(const Plain& plain) {
     return plain;
@@ -96,6 +108,12 @@ inline kernels::GatedActivationGradients back(const kernels::GatedActivationGrad
 }
 inline kernels::NormGradients back(const kernels::NormGradients& of) {
   return {back(of.x), back(of.weight_D)};
+}
+inline kernels::PagedCache back(kernels::PagedCache cache) {
+  for (at::Tensor* const part :
+       {&cache.keys, &cache.values, &cache.key_scales, &cache.value_scales})
+    *part = back(*part);
+  return cache;
 }
 inline std::shared_ptr<kernels::PackedLinear> back(std::shared_ptr<kernels::PackedLinear> packed) {
   class Remote : public kernels::PackedLinear {
@@ -148,6 +166,9 @@ inline const kernels::OpTable& remote_op_table(at::Device device) {
   CONVOY_REMOTE(attention.forward);
   CONVOY_REMOTE(attention.backward);
   CONVOY_REMOTE(attention.cached);
+  CONVOY_REMOTE(paged_attention.make_cache);
+  CONVOY_REMOTE(paged_attention.store);
+  CONVOY_REMOTE(paged_attention.attend);
   CONVOY_REMOTE(cross_entropy.loss);
   CONVOY_REMOTE(cross_entropy.scaled);
   CONVOY_REMOTE(cross_entropy.label_losses);

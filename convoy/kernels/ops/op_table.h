@@ -15,6 +15,7 @@
 #include "convoy/kernels/frozen_linear/frozen_linear_ops.h"
 #include "convoy/kernels/gated_activation/gated_activation_ops.h"
 #include "convoy/kernels/matrix_product/matrix_product_ops.h"
+#include "convoy/kernels/paged_attention/paged_attention_ops.h"
 #include "convoy/kernels/rms_norm/rms_norm_ops.h"
 #include "convoy/kernels/rope/rope_ops.h"
 #include "convoy/kernels/sampler/sampler_ops.h"
@@ -28,6 +29,7 @@ struct OpTable {
   RopeOps rope;
   GatedActivationOps gated_activation;
   AttentionOps attention;
+  PagedAttentionOps paged_attention;
   CrossEntropyOps cross_entropy;
   MatrixProductOps matrix_product;
   FrozenLinearOps frozen_linear;

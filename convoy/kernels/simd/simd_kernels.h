@@ -138,6 +138,7 @@ struct SimdKernels {
   float (*dot)(const Element* a, const Element* b, int64_t count);
   void (*round_row)(const float* from, Element* to, int64_t count, float factor);
   void (*add_rows)(const float* from, float* to, int64_t count);
+  void (*widen)(const int8_t* from, Element* to, int64_t count);  // exact
 
   // log(sum exp) of a row; `largest` is the first index of the largest value.
   float (*log_sum_exp)(const float* logits, int64_t count, int64_t* largest);

@@ -19,6 +19,7 @@ constexpr SimdKernels<Element> make_table() {
   table.dot = dot<Element>;
   table.round_row = round_row<Element>;
   table.add_rows = add_rows;
+  table.widen = widen<Element>;
   table.log_sum_exp = log_sum_exp;
   table.softmax_row = softmax_row<Element>;
   table.logit_range = logit_range<Element>;
