@@ -19,7 +19,9 @@ struct SamplerConfig {
   double top_p = 1.0;        // smallest set of most likely tokens with at least this share
   uint64_t seed = 0;
 
-  kernels::SamplingRule rule() const { return {temperature, top_k, top_p}; }
+  kernels::SamplingRule rule() const {
+    return {.temperature = temperature, .top_k = top_k, .top_p = top_p};
+  }
 };
 
 // Which draw this is.

@@ -67,6 +67,11 @@ class Journey {
       *part = there(*part);
     return cache;
   }
+  kernels::QuantizedWeight there(kernels::QuantizedWeight weight) {
+    for (at::Tensor* const part : {&weight.codes_OI, &weight.scales_OG, &weight.offsets_OG})
+      *part = there(*part);
+    return weight;
+  }
   static at::TensorOptions there(const at::TensorOptions& options) {
     return options.device(remote_device);
   }
@@ -108,6 +113,9 @@ inline kernels::GatedActivationGradients back(const kernels::GatedActivationGrad
 }
 inline kernels::NormGradients back(const kernels::NormGradients& of) {
   return {back(of.x), back(of.weight_D)};
+}
+inline std::vector<kernels::SampledToken> back(std::vector<kernels::SampledToken> tokens) {
+  return tokens;
 }
 inline kernels::PagedCache back(kernels::PagedCache cache) {
   for (at::Tensor* const part :
@@ -174,6 +182,7 @@ inline const kernels::OpTable& remote_op_table(at::Device device) {
   CONVOY_REMOTE(cross_entropy.label_losses);
   CONVOY_REMOTE(matrix_product.product);
   CONVOY_REMOTE(frozen_linear.pack);
+  CONVOY_REMOTE(frozen_linear.pack_quantized);
   CONVOY_REMOTE(dropout.drop);
   CONVOY_REMOTE(token_copy.copy);
   CONVOY_REMOTE(sampler.sample);

@@ -1,185 +1,146 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One thread per row. Weights are exp((logit - largest) / temperature) in fp32, their sums fp64. No vocabulary is sorted:
-// ids fall into buckets of nearly equal logits, bucket sums find where a share or a rank lies, and only the ids of that
-// bucket are put in order.
+// One thread per row. Weights are exp((logit - largest) / temperature) in fp32, their sums fp64. No
+// vocabulary is sorted: see logit_ranks.h. A row's passes stay in cache and take about a hundredth
+// of the product that made its logits, so few rows are not cut for more threads.
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <vector>
 
+#include "convoy/kernels/sampler/logit_ranks.h"
 #include "convoy/kernels/sampler/sampler_ops.h"
 #include "convoy/kernels/simd/element.h"
-#include "convoy/kernels/simd/simd_kernels.h"
 
 namespace convoy::kernels::sampler {
 namespace {
 
-constexpr int64_t kBuckets = 2048;
-// exp(-x) is 0 from here on, so lower logits need no buckets of their own.
+constexpr float kLargest = std::numeric_limits<float>::max();
+// exp(-x) is 0 from here on.
 constexpr double kUnderflow = 88.0;
+constexpr int64_t kDrawBlock = 1024;
 
-float bounded(double value) {
+float inverse_of(double temperature) {
   constexpr double kSmallest = std::numeric_limits<float>::min();
-  constexpr double kLargest = std::numeric_limits<float>::max();
-  return static_cast<float>(std::clamp(value, kSmallest, kLargest));
+  return static_cast<float>(
+      std::clamp(1.0 / temperature, kSmallest, static_cast<double>(kLargest)));
 }
 
-struct Candidate {
-  float logit = 0;
-  float weight = 0;
-  int64_t id = 0;
-};
-
-// The most likely ids: all buckets before `bucket`, and the first `taken` of it.
-struct Prefix {
-  int64_t bucket = 0;
-  int64_t taken = 0;
-  double weight = 0;
-};
-
-// The ids of a row by falling logits, equal ones by rising id. Holds its buffers from row to row.
-template <class Element>
-class Ranking {
- public:
-  explicit Ranking(int64_t num_ids)
-      : weights_(num_ids), bucket_of_(num_ids), counts_(kBuckets), sums_(kBuckets) {}
-
-  void rank(const Element* logits, const LogitRange& range, float inverse_temperature) {
-    logits_ = logits;
-    ordered_bucket_ = -1;
-    const double span = std::min(static_cast<double>(range.highest) - range.lowest,
-                                 kUnderflow / inverse_temperature);
-    const LogitScale scale{.highest = range.highest,
-                           .inverse_temperature = inverse_temperature,
-                           .buckets_per_unit = bounded((kBuckets - 1) / span),
-                           .last_bucket = static_cast<float>(kBuckets - 1)};
-    const auto count = static_cast<int64_t>(weights_.size());
-    simd_kernels<Element>().weigh_logits(logits, count, scale, weights_.data(), bucket_of_.data());
-    std::fill(counts_.begin(), counts_.end(), 0);
-    std::fill(sums_.begin(), sums_.end(), 0.0);
-    for (int64_t id = 0; id < count; ++id) {
-      ++counts_[bucket_of_[id]];
-      sums_[bucket_of_[id]] += static_cast<double>(weights_[id]);
-    }
-  }
-
-  // The `count` most likely ids; 1 <= count.
-  Prefix of_count(int64_t count) {
-    Prefix prefix{.bucket = 0, .taken = count, .weight = 0};
-    while (prefix.taken > counts_[prefix.bucket] && prefix.bucket + 1 < kBuckets) {
-      prefix.weight += sums_[prefix.bucket];
-      prefix.taken -= counts_[prefix.bucket++];
-    }
-    prefix.taken = std::min(prefix.taken, counts_[prefix.bucket]);
-    if (prefix.taken == counts_[prefix.bucket]) {
-      prefix.weight += sums_[prefix.bucket];
-    } else {
-      for (int64_t i = 0; i < prefix.taken; ++i)
-        prefix.weight += static_cast<double>(ordered(prefix.bucket)[i].weight);
-    }
-    return prefix;
-  }
-
-  // The shortest prefix whose weight is `enough`, at most `longest`.
-  template <class Enough>
-  Prefix of_weight(const Prefix& longest, const Enough& enough) {
-    double weight = 0;
-    for (int64_t bucket = 0; bucket <= longest.bucket; ++bucket) {
-      const bool is_last = bucket == longest.bucket;
-      if (!is_last && !enough(weight + sums_[bucket])) {
-        weight += sums_[bucket];
-        continue;
-      }
-      const int64_t present = is_last ? longest.taken : counts_[bucket];
-      for (int64_t i = 0; i < present; ++i) {
-        weight += static_cast<double>(ordered(bucket)[i].weight);
-        if (enough(weight)) return {bucket, i + 1, weight};
-      }
-      if (present > 0) return {bucket, present, weight};
-    }
-    return longest;
-  }
-
-  int64_t last_id(const Prefix& prefix) { return ordered(prefix.bucket)[prefix.taken - 1].id; }
-
- private:
-  const std::vector<Candidate>& ordered(int64_t bucket) {
-    if (bucket == ordered_bucket_) return ordered_;
-    ordered_.clear();
-    ordered_bucket_ = bucket;
-    const auto wanted = static_cast<uint16_t>(bucket);
-    for (size_t id = 0; id < bucket_of_.size(); ++id) {
-      if (bucket_of_[id] == wanted)
-        ordered_.push_back(
-            {static_cast<float>(logits_[id]), weights_[id], static_cast<int64_t>(id)});
-    }
-    std::sort(ordered_.begin(), ordered_.end(), [](const Candidate& a, const Candidate& b) {
-      return a.logit != b.logit ? a.logit > b.logit : a.id < b.id;
-    });
-    return ordered_;
-  }
-
-  const Element* logits_ = nullptr;
-  std::vector<float> weights_;
-  std::vector<uint16_t> bucket_of_;
-  std::vector<int64_t> counts_;
-  std::vector<double> sums_;
-  std::vector<Candidate> ordered_;  // of ordered_bucket_
-  int64_t ordered_bucket_ = -1;
-};
+bool is_usable(const LogitRange& range) {
+  return range.all_numbers && std::isfinite(range.highest);
+}
 
 template <class Element>
 class RowSampler {
  public:
-  RowSampler(const SamplingRule& rule, int64_t num_ids)
-      : rule_(rule),
-        num_ids_(num_ids),
-        inverse_temperature_(bounded(1.0 / rule.temperature)),
-        ranking_(rule.temperature > 0 ? num_ids : 0) {}
+  explicit RowSampler(int64_t num_ids) : num_ids_(num_ids) {}
 
-  int64_t pick(const Element* logits, double uniform) {
-    const LogitRange range = simd_kernels<Element>().logit_range(logits, num_ids_);
-    if (!range.all_numbers || !std::isfinite(range.highest)) return kNoToken;
-    if (rule_.temperature == 0.0) {
-      return std::find_if(
-                 logits, logits + num_ids_,
-                 [&](Element logit) { return static_cast<float>(logit) == range.highest; }) -
-             logits;
+  SampledToken pick(const Element* logits, const SamplingRow& row) {
+    SampledToken token;
+    const LogitRange range = loops_.logit_range(logits, num_ids_);
+    if (!is_usable(range)) return token;
+    const bool penalises = row.rule.repetition_penalty != 1.0 && !row.seen_ids.empty();
+    if (row.rule.temperature == 0.0 && !penalises && !row.wants_logprob) {
+      token.id = first_of(logits, range.highest);
+      return token;
     }
-    const bool keeps_all = rule_.top_k == 0 || rule_.top_k >= num_ids_;
-    if (keeps_all && rule_.top_p >= 1.0) return by_id(logits, range, uniform);
-    ranking_.rank(logits, range, inverse_temperature_);
-    const Prefix kept = ranking_.of_count(keeps_all ? num_ids_ : rule_.top_k);
-    const Prefix nucleus = ranking_.of_weight(
-        kept, [&](double weight) { return weight >= rule_.top_p * kept.weight; });
-    const double place = uniform * nucleus.weight;
-    return ranking_.last_id(
-        ranking_.of_weight(nucleus, [&](double weight) { return weight > place; }));
+    logits_.resize(num_ids_);
+    weights_.resize(num_ids_);
+    loops_.to_float(logits, logits_.data(), num_ids_);
+    const double log_sum_exp = row.wants_logprob ? note_likeliest(range, row, token) : 0.0;
+    if (penalises) penalise(logits, row);
+    token.id =
+        pick_penalised(penalises ? floats_.logit_range(logits_.data(), num_ids_) : range, row);
+    if (row.wants_logprob && token.id != kNoToken)
+      token.logprob = static_cast<float>(static_cast<double>(static_cast<float>(logits[token.id])) -
+                                         log_sum_exp);
+    return token;
   }
 
  private:
-  // No order is needed.
-  int64_t by_id(const Element* logits, const LogitRange& range, double uniform) {
-    constexpr int64_t kBlock = 1024;
-    const auto& loops = simd_kernels<Element>();
-    weights_.resize(num_ids_);
+  template <class Value>
+  int64_t first_of(const Value* logits, float highest) const {
+    return std::find_if(logits, logits + num_ids_,
+                        [&](Value logit) { return static_cast<float>(logit) == highest; }) -
+           logits;
+  }
+
+  WeighedLogits weigh(const LogitRange& range, double temperature) {
+    floats_.weigh_logits(logits_.data(), num_ids_, range.highest, inverse_of(temperature),
+                         weights_.data());
+    const double floor =
+        std::max({static_cast<double>(range.lowest), range.highest - kUnderflow * temperature,
+                  static_cast<double>(-kLargest)});
+    return {logits_, weights_, range.highest, static_cast<float>(floor)};
+  }
+
+  // Returns log(sum exp) of the logits as they came.
+  double note_likeliest(const LogitRange& range, const SamplingRow& row, SampledToken& token) {
+    WeighedLogits raw = weigh(range, 1.0);
+    if (std::isfinite(range.lowest)) raw.floor = range.lowest;
+    const double log_sum_exp = range.highest + std::log(floats_.sum(weights_.data(), num_ids_));
+    for (const int32_t id : ranks_.in_order(raw, row.num_likeliest))
+      token.likeliest.push_back(
+          {id, static_cast<float>(static_cast<double>(logits_[id]) - log_sum_exp)});
+    return log_sum_exp;
+  }
+
+  void penalise(const Element* logits, const SamplingRow& row) {
+    const auto penalty = static_cast<float>(row.rule.repetition_penalty);
+    for (const int32_t id : row.seen_ids) {
+      if (id >= num_ids_) continue;
+      const auto logit = static_cast<float>(logits[id]);
+      logits_[id] = logit < 0 ? logit * penalty : logit / penalty;
+    }
+  }
+
+  int64_t pick_penalised(const LogitRange& range, const SamplingRow& row) {
+    const SamplingRule& rule = row.rule;
+    if (!is_usable(range)) return kNoToken;
+    if (rule.temperature == 0.0) return first_of(logits_.data(), range.highest);
+    const WeighedLogits weighed = weigh(range, rule.temperature);
+    LikeliestIds kept;
+    const bool cuts_count = rule.top_k > 0 && rule.top_k < num_ids_;
+    if (cuts_count)
+      kept =
+          ranks_.shortest(weighed, [&](const LogitMass& mass) { return mass.count >= rule.top_k; });
+    if (rule.top_p < 1.0) {
+      const double enough =
+          rule.top_p * (cuts_count ? kept.weight : floats_.sum(weights_.data(), num_ids_));
+      const LikeliestIds most = kept;
+      kept = ranks_.shortest(
+          weighed, [&](const LogitMass& mass) { return mass.weight >= enough; },
+          cuts_count ? &most : nullptr);
+    }
+    if (cuts_count || rule.top_p < 1.0 || rule.min_p > 0.0) keep(kept, rule.min_p);
+    return draw(row.uniform);
+  }
+
+  void keep(const LikeliestIds& kept, double min_p) {
+    const int64_t to_last = std::min(kept.last_id, num_ids_ - 1) + 1;
+    const auto lowest_weight = static_cast<float>(min_p);
+    floats_.keep_weights(logits_.data(), to_last, kept.last_logit, lowest_weight, weights_.data());
+    floats_.keep_weights(logits_.data() + to_last, num_ids_ - to_last,
+                         std::nextafter(kept.last_logit, kLargest), lowest_weight,
+                         weights_.data() + to_last);
+  }
+
+  // The id at this share of the weights.
+  int64_t draw(double uniform) {
     block_sums_.clear();
-    loops.weigh_logits(logits, num_ids_,
-                       {.highest = range.highest, .inverse_temperature = inverse_temperature_},
-                       weights_.data(), nullptr);
     double total = 0;
-    for (int64_t begin = 0; begin < num_ids_; begin += kBlock) {
-      block_sums_.push_back(static_cast<double>(
-          loops.sum(weights_.data() + begin, std::min(kBlock, num_ids_ - begin))));
+    for (int64_t begin = 0; begin < num_ids_; begin += kDrawBlock) {
+      block_sums_.push_back(
+          floats_.sum(weights_.data() + begin, std::min(kDrawBlock, num_ids_ - begin)));
       total += block_sums_.back();
     }
+    while (block_sums_.back() == 0) block_sums_.pop_back();
     double rest = uniform * total;
-    int64_t block = 0;
-    while (block + 1 < static_cast<int64_t>(block_sums_.size()) && rest >= block_sums_[block])
+    size_t block = 0;
+    while (block + 1 < block_sums_.size() && rest >= block_sums_[block])
       rest -= block_sums_[block++];
-    int64_t last = 0;  // with a weight: what rounding leaves over goes to it
-    for (int64_t id = block * kBlock; id < num_ids_; ++id) {
+    int64_t last = kNoToken;  // with a weight: what rounding leaves over goes to it
+    for (auto id = static_cast<int64_t>(block) * kDrawBlock; id < num_ids_; ++id) {
       if (weights_[id] > 0) last = id;
       rest -= static_cast<double>(weights_[id]);
       if (rest < 0) return id;
@@ -187,29 +148,30 @@ class RowSampler {
     return last;
   }
 
-  SamplingRule rule_;
+  const SimdKernels<Element>& loops_ = simd_kernels<Element>();
+  const SimdKernels<float>& floats_ = simd_kernels<float>();
   int64_t num_ids_;
-  float inverse_temperature_;
-  Ranking<Element> ranking_;
+  LogitRanks ranks_;
+  std::vector<float> logits_;
   std::vector<float> weights_;
   std::vector<double> block_sums_;
 };
 
-at::Tensor sample(const at::Tensor& logits_RV, int64_t num_ids, const SamplingRule& rule,
-                  const at::Tensor& uniform_R) {
-  at::Tensor ids_R = at::empty({logits_RV.size(0)}, at::kLong);
-  const double* uniform = uniform_R.const_data_ptr<double>();
-  auto* ids = ids_R.mutable_data_ptr<int64_t>();
+std::vector<SampledToken> sample(const at::Tensor& logits_RV, int64_t num_ids,
+                                 std::span<const SamplingRow> rows) {
+  std::vector<SampledToken> tokens(rows.size());
   with_element(logits_RV, "sample_tokens", [&](auto element) {
     using Element = decltype(element);
     const auto* logits = logits_RV.const_data_ptr<Element>();
     const int64_t stride = logits_RV.stride(0);
     for_tasks(logits_RV.size(0), [&]() -> TaskBody {
-      auto sampler = std::make_shared<RowSampler<Element>>(rule, num_ids);
-      return [=](int64_t row) { ids[row] = sampler->pick(logits + row * stride, uniform[row]); };
+      auto sampler = std::make_shared<RowSampler<Element>>(num_ids);
+      return [&, logits, stride, sampler](int64_t row) {
+        tokens[row] = sampler->pick(logits + row * stride, rows[row]);
+      };
     });
   });
-  return ids_R;
+  return tokens;
 }
 
 }  // namespace

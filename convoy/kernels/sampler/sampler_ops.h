@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Each device implements these functions for sample_tokens. Arguments are checked; all tensors lie
-// on the device.
+// Each device implements these functions for sample_tokens. Arguments are checked.
 #pragma once
 
 #include "convoy/kernels/sampler/sampler.h"
@@ -9,8 +8,8 @@
 namespace convoy::kernels {
 
 struct SamplerOps {
-  at::Tensor (*sample)(const at::Tensor& logits_RV, int64_t num_ids, const SamplingRule& rule,
-                       const at::Tensor& uniform_R);
+  std::vector<SampledToken> (*sample)(const at::Tensor& logits_RV, int64_t num_ids,
+                                      std::span<const SamplingRow> rows);
 };
 
 extern const SamplerOps kSamplerCpu;

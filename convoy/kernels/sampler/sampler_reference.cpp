@@ -7,7 +7,15 @@
 
 namespace convoy::kernels::reference {
 
-std::vector<Share> shares_of_row(std::span<const double> logits, const SamplingRule& rule) {
+std::vector<Share> shares_of_row(std::span<const double> given, const SamplingRule& rule,
+                                 std::span<const int32_t> seen) {
+  std::vector<double> logits(given.begin(), given.end());
+  // In fp32, as transformers does: what is rounded here decides between neighbours.
+  const auto penalty = static_cast<float>(rule.repetition_penalty);
+  for (const int32_t id : seen) {
+    const auto logit = static_cast<float>(given[id]);
+    logits[id] = logit < 0 ? logit * penalty : logit / penalty;
+  }
   if (std::any_of(logits.begin(), logits.end(), [](double x) { return std::isnan(x); })) return {};
   std::vector<int64_t> ids(logits.size());
   std::iota(ids.begin(), ids.end(), 0);
@@ -19,24 +27,28 @@ std::vector<Share> shares_of_row(std::span<const double> logits, const SamplingR
   const auto weight = [&](int64_t id) {
     return std::exp((logits[id] - highest) / rule.temperature);
   };
+  const auto sum = [&] {
+    double total = 0;
+    for (const int64_t id : ids) total += weight(id);
+    return total;
+  };
   if (rule.top_k > 0 && rule.top_k < static_cast<int64_t>(ids.size())) ids.resize(rule.top_k);
-  double total = 0;
-  for (const int64_t id : ids) total += weight(id);
   if (rule.top_p < 1.0) {
+    const double total = sum();
     double nucleus = 0;
     size_t count = 0;
     while (count < ids.size() && (count == 0 || nucleus < rule.top_p * total))
       nucleus += weight(ids[count++]);
     ids.resize(count);
-    total = nucleus;
-  } else if (ids.size() == logits.size()) {
-    std::sort(ids.begin(), ids.end());
   }
+  std::erase_if(ids, [&](int64_t id) { return weight(id) < rule.min_p; });
+  std::sort(ids.begin(), ids.end());
+  const double total = sum();
   std::vector<Share> shares;
-  double sum = 0;
+  double before = 0;
   for (const int64_t id : ids) {
-    sum += weight(id) / total;
-    shares.push_back({id, sum});
+    before += weight(id) / total;
+    shares.push_back({id, before});
   }
   return shares;
 }

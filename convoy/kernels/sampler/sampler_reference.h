@@ -12,11 +12,12 @@ namespace convoy::kernels::reference {
 
 struct Share {
   int64_t id = 0;
-  double end =
-      0;  // of what is kept, cumulated; the id is picked for numbers from the share before to here
+  // Of what is kept, cumulated; the id is picked for numbers from the share before to here.
+  double end = 0;
 };
 
-// The ids that may be picked, in the order in which the number finds them; empty where there is no token to pick.
-std::vector<Share> shares_of_row(std::span<const double> logits, const SamplingRule& rule);
+// The ids that may be picked, rising; empty where there is no token to pick.
+std::vector<Share> shares_of_row(std::span<const double> logits, const SamplingRule& rule,
+                                 std::span<const int32_t> seen = {});
 
 }  // namespace convoy::kernels::reference

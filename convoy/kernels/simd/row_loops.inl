@@ -170,6 +170,13 @@ void round_row(const float* from, Element* to, int64_t total, float factor) {
   });
 }
 
+template <class Element>
+void to_float(const Element* from, float* to, int64_t total) {
+  for_lanes(total, [&](int64_t at, auto count) {
+    store_lanes(to + at, load_lanes(from + at, count), count);
+  });
+}
+
 inline void add_rows(const float* from, float* to, int64_t total) {
   for_lanes(total, [&](int64_t at, auto count) {
     store_lanes(to + at, load_lanes(to + at, count) + load_lanes(from + at, count), count);
@@ -209,49 +216,7 @@ void softmax_row(const float* logits, Element* grad, int64_t total, float log_su
 }
 
 template <class Element>
-LogitRange logit_range(const Element* logits, int64_t total) {
-  constexpr float kInfinity = std::numeric_limits<float>::infinity();
-  Floats highest = all(-kInfinity);
-  Floats lowest = all(kInfinity);
-  Ints ordered = ~Ints{};
-  for_lanes(total, [&](int64_t at, auto count) {
-    const Floats value = load_lanes(logits + at, count, static_cast<float>(logits[0]));
-    highest = larger(value, highest);
-    lowest = value < lowest ? value : lowest;
-    ordered &= value == value;
-  });
-  LogitRange range{.lowest = -largest(-lowest), .highest = largest(highest), .all_numbers = true};
-  for (int64_t lane = 0; lane < kLanes; ++lane) range.all_numbers &= ordered[lane] != 0;
-  return range;
-}
-
-template <class Element>
-void weigh_logits(const Element* logits, int64_t total, const LogitScale& scale, float* weights,
-                  uint16_t* buckets) {
-  for_lanes(total, [&](int64_t at, auto count) {
-    const Floats distance = scale.highest - load_lanes(logits + at, count);
-    store_lanes(weights + at, exponential(-distance * scale.inverse_temperature), count);
-    if (buckets == nullptr) return;
-    const Floats place = distance * scale.buckets_per_unit;
-    const Floats bounded = place < scale.last_bucket ? place : all(scale.last_bucket);
-    const Halves bucket = __builtin_convertvector(__builtin_convertvector(bounded, Words), Halves);
-    if constexpr (std::is_same_v<decltype(count), int64_t>) {
-      for (int64_t lane = 0; lane < count; ++lane) buckets[at + lane] = bucket[lane];
-    } else {
-      __builtin_memcpy(buckets + at, &bucket, sizeof bucket);
-    }
-  });
-}
-
-inline float sum_row(const float* values, int64_t total) {
-  Floats sums{};
-  for_lanes(total, [&](int64_t at, auto count) { sums += load_lanes(values + at, count); });
-  return sum(sums);
-}
-
-template <class Element>
 double sum_of_squares(const Element* values, int64_t total) {
-  using Doubles = double __attribute__((vector_size(128)));
   Doubles squares{};
   for_lanes(total, [&](int64_t at, auto count) {
     const Doubles wide = __builtin_convertvector(load_lanes(values + at, count), Doubles);

@@ -24,9 +24,11 @@ namespace {
 // clang-format off: the others use the first.
 #include "convoy/kernels/simd/vector16.inl"
 #include "convoy/kernels/simd/row_loops.inl"
+#include "convoy/kernels/simd/logit_loops.inl"
 #include "convoy/kernels/simd/channel_loops.inl"
 #include "convoy/kernels/simd/panel_gemm.inl"
 #include "convoy/kernels/simd/query_loops.inl"
+#include "convoy/kernels/simd/quantized_loops.inl"
 // clang-format on
 }  // namespace
 #include "convoy/kernels/simd/simd_table.inl"

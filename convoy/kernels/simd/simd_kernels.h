@@ -75,12 +75,13 @@ struct LogitRange {
   bool all_numbers = true;  // no NaN
 };
 
-// Buckets of logits from `highest` down; what lies below the last one belongs to it.
-struct LogitScale {
-  float highest = 0;
-  float inverse_temperature = 1;
-  float buckets_per_unit = 0;
-  float last_bucket = 0;
+// Thresholds that one pass over a row of logits tries.
+inline constexpr int64_t kLogitThresholds = 4;
+
+// Of the logits from a threshold up.
+struct LogitMass {
+  int64_t count = 0;
+  double weight = 0;
 };
 
 // Batch norm by channel: z * scale + offset, of which (z - mean) * inverse_deviation is the normal
@@ -137,6 +138,7 @@ struct SimdKernels {
 
   float (*dot)(const Element* a, const Element* b, int64_t count);
   void (*round_row)(const float* from, Element* to, int64_t count, float factor);
+  void (*to_float)(const Element* from, float* to, int64_t count);
   void (*add_rows)(const float* from, float* to, int64_t count);
   void (*widen)(const int8_t* from, Element* to, int64_t count);  // exact
 
@@ -146,10 +148,19 @@ struct SimdKernels {
   void (*softmax_row)(const float* logits, Element* grad, int64_t count, float log_sum_exp);
 
   LogitRange (*logit_range)(const Element* logits, int64_t count);
-  // weights[i] = exp((logits[i] - highest) * inverse_temperature); `buckets` may be null.
-  void (*weigh_logits)(const Element* logits, int64_t count, const LogitScale& scale,
-                       float* weights, uint16_t* buckets);
-  float (*sum)(const float* values, int64_t count);
+  // weights[i] = exp((logits[i] - highest) * inverse_temperature).
+  void (*weigh_logits)(const float* logits, int64_t count, float highest, float inverse_temperature,
+                       float* weights);
+  // One of `masses` for each of kLogitThresholds `thresholds`. Weights are summed in fp64.
+  void (*logit_mass)(const float* logits, const float* weights, int64_t count,
+                     const float* thresholds, LogitMass* masses);
+  // weights[i] = 0 where it or logits[i] lies below its bound.
+  void (*keep_weights)(const float* logits, int64_t count, float lowest_logit, float lowest_weight,
+                       float* weights);
+  // The places with from <= logits[i] < below, ascending; returns how many. `ids` has room for
+  // `count` and one more.
+  int64_t (*find_logits)(const float* logits, int64_t count, float from, float below, int32_t* ids);
+  double (*sum)(const float* values, int64_t count);
 
   double (*sum_of_squares)(const Element* values, int64_t count);
   // `rounded` (may be null) receives the new values in the model's type.
@@ -181,6 +192,11 @@ struct SimdKernels {
                        Element* packed);  // b_t[n][k]
   void (*pack_float_rows)(const float* b, int64_t stride, GemmShape shape,
                           Element* packed);  // rounds
+  // One panel of k rows from codes by row, k even unless it is the last: 32 bytes, or 16 whose low
+  // nibbles are the first columns. Values are scale * code (+ offset), by column.
+  void (*unpack_bytes)(const int8_t* codes, const float* scales, int64_t k, Element* panel);
+  void (*unpack_nibbles)(const uint8_t* codes, const float* scales, const float* offsets, int64_t k,
+                         Element* panel);
   // to[column][row] = from[row][column].
   void (*transpose)(const Element* from, int64_t stride, RowShape shape, Element* to,
                     int64_t to_stride);

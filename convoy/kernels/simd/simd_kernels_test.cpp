@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+
 #include "kernel_checks/op_check.h"
 
 namespace convoy::kernels {
@@ -113,25 +115,95 @@ TEST(SimdKernels, QueryLoopsOnEveryLevel) {
 
 TEST(SimdKernels, LogitLoopsOnEveryLevel) {
   for (CpuIsa isa : usable_cpu_isas()) {
-    for (const int64_t count : {1, 15, 16, 100}) {
+    for (const int64_t count : {1, 15, 16, 100, 3001}) {
       at::Tensor logits = testing::sample({count}, at::kFloat, 4);
+      const float* const values = logits.const_data_ptr<float>();
       const auto& loops = simd_kernels<float>(isa);
-      const LogitRange range = loops.logit_range(logits.const_data_ptr<float>(), count);
+      const LogitRange range = loops.logit_range(values, count);
       EXPECT_EQ(range.highest, logits.max().item<float>());
       EXPECT_EQ(range.lowest, logits.min().item<float>());
       EXPECT_TRUE(range.all_numbers);
       const at::Tensor weights = at::zeros({count});
-      std::vector<uint16_t> buckets(static_cast<size_t>(count));
-      loops.weigh_logits(logits.const_data_ptr<float>(), count, {range.highest, 2.0f, 10.0f, 5.0f},
-                         weights.mutable_data_ptr<float>(), buckets.data());
+      auto* const weight = weights.mutable_data_ptr<float>();
+      loops.weigh_logits(values, count, range.highest, 2.0f, weight);
       EXPECT_TRUE(at::allclose(weights, ((logits - range.highest) * 2).exp(), 1e-6, 0));
-      const at::Tensor wanted = ((range.highest - logits) * 10).clamp_max(5).to(at::kLong);
-      for (int64_t at = 0; at < count; ++at)
-        EXPECT_EQ(buckets[static_cast<size_t>(at)], wanted[at].item<int64_t>());
-      EXPECT_NEAR(loops.sum(weights.const_data_ptr<float>(), count), weights.sum().item<float>(),
-                  1e-4);
+      const double total = weights.to(at::kDouble).sum().item<double>();
+      EXPECT_NEAR(loops.sum(weight, count), total, 1e-6 * total);
+
+      const std::array<float, kLogitThresholds> thresholds{-1.0f, values[count / 2], 0.5f, 9.0f};
+      std::array<LogitMass, kLogitThresholds> masses;
+      loops.logit_mass(values, weight, count, thresholds.data(), masses.data());
+      for (int64_t index = 0; index < kLogitThresholds; ++index) {
+        const at::Tensor above = logits.ge(thresholds[index]);
+        EXPECT_EQ(masses[index].count, above.sum().item<int64_t>());
+        EXPECT_NEAR(masses[index].weight, weights.to(at::kDouble).mul(above).sum().item<double>(),
+                    1e-6 * total);
+      }
+      std::vector<int32_t> ids(count + 1);
+      ids.resize(loops.find_logits(values, count, -0.5f, 0.5f, ids.data()));
+      const at::Tensor wanted = logits.ge(-0.5f).logical_and(logits.lt(0.5f)).nonzero().flatten();
+      EXPECT_EQ(ids, std::vector<int32_t>(wanted.const_data_ptr<int64_t>(),
+                                          wanted.const_data_ptr<int64_t>() + wanted.size(0)));
+      const at::Tensor kept = weights * logits.ge(-0.5f) * weights.ge(0.1f);
+      loops.keep_weights(values, count, -0.5f, 0.1f, weight);
+      EXPECT_TRUE(at::equal(weights, kept));
       logits[count - 1] = NAN;
-      EXPECT_FALSE(loops.logit_range(logits.const_data_ptr<float>(), count).all_numbers);
+      EXPECT_FALSE(loops.logit_range(values, count).all_numbers);
+    }
+  }
+}
+
+template <class Element>
+void check_conversions(CpuIsa isa) {
+  const at::Tensor steps = at::arange(-128, 128, at::kChar);
+  const auto dtype = c10::CppTypeToScalarType<Element>::value;
+  const at::Tensor widened = at::empty({steps.numel()}, dtype);
+  simd_kernels<Element>(isa).widen(steps.const_data_ptr<int8_t>(),
+                                   widened.mutable_data_ptr<Element>(), steps.numel());
+  EXPECT_TRUE(at::equal(widened, steps.to(dtype)));
+  const at::Tensor values = testing::sample({101}, dtype, 5);
+  const at::Tensor floats = at::empty({101});
+  simd_kernels<Element>(isa).to_float(values.const_data_ptr<Element>(),
+                                      floats.mutable_data_ptr<float>(), 101);
+  EXPECT_TRUE(at::equal(floats, values.to(at::kFloat)));
+}
+
+TEST(SimdKernels, ConversionsOnEveryLevelAreExact) {
+  for (CpuIsa isa : usable_cpu_isas()) {
+    check_conversions<float>(isa);
+    check_conversions<at::BFloat16>(isa);
+  }
+}
+
+// What generation without chance rests on: a row's product does not see how many rows there are.
+template <class Element>
+void check_rows_alone(CpuIsa isa, int64_t k, int64_t n) {
+  const auto dtype = c10::CppTypeToScalarType<Element>::value;
+  constexpr int64_t kRows = 21;
+  const at::Tensor a = testing::sample({kRows, k}, dtype, 1);
+  const at::Tensor b = testing::sample({k, n}, dtype, 2);
+  const auto& loops = simd_kernels<Element>(isa);
+  std::vector<Element> packed(packed_elements<Element>({kRows, n, k}));
+  loops.pack_rows(b.const_data_ptr<Element>(), n, {kRows, n, k}, packed.data());
+  const PackedView<Element> view{packed.data(), panel_elements<Element>(k)};
+  const int64_t stride = round_up(n, kPanelColumns);
+  const auto product = [&](int64_t first, int64_t rows) {
+    at::Tensor c = at::zeros({rows, stride});
+    loops.multiply(a.const_data_ptr<Element>() + first * k, k, view, c.mutable_data_ptr<float>(),
+                   stride, {rows, n, k}, false);
+    return c.slice(1, 0, n);
+  };
+  const at::Tensor together = product(0, kRows);
+  for (const int64_t rows : {1, 2, 5, 7, 8, 13})
+    EXPECT_TRUE(at::equal(product(3, rows), together.slice(0, 3, 3 + rows)))
+        << cpu_isa_name(isa) << " " << rows << " rows of " << k << " to " << n;
+}
+
+TEST(SimdKernels, RowsOfAProductDoNotDependOnEachOther) {
+  for (CpuIsa isa : usable_cpu_isas()) {
+    for (const auto& [k, n] : std::vector<std::pair<int64_t, int64_t>>{{64, 48}, {33, 70}}) {
+      check_rows_alone<float>(isa, k, n);
+      check_rows_alone<at::BFloat16>(isa, k, n);
     }
   }
 }

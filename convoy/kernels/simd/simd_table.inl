@@ -23,7 +23,11 @@ constexpr SimdKernels<Element> make_table() {
   table.log_sum_exp = log_sum_exp;
   table.softmax_row = softmax_row<Element>;
   table.logit_range = logit_range<Element>;
-  table.weigh_logits = weigh_logits<Element>;
+  table.weigh_logits = weigh_logits;
+  table.logit_mass = logit_mass;
+  table.keep_weights = keep_weights;
+  table.find_logits = find_logits;
+  table.to_float = to_float<Element>;
   table.sum = sum_row;
   table.sum_of_squares = sum_of_squares<Element>;
   table.adamw = adamw<Element>;
@@ -37,6 +41,8 @@ constexpr SimdKernels<Element> make_table() {
   table.pack_rows = pack_rows_from<Element, Element>;
   table.pack_columns = pack_columns<Element>;
   table.pack_float_rows = pack_rows_from<float, Element>;
+  table.unpack_bytes = unpack_bytes<Element>;
+  table.unpack_nibbles = unpack_nibbles<Element>;
   table.transpose = transpose_rows<Element>;
   table.multiply = multiply<Element>;
   return table;

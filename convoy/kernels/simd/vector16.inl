@@ -4,6 +4,7 @@
 // with AVX2, four below. Included once per instruction set, inside that set's namespace and target.
 
 using Floats = float __attribute__((vector_size(64)));
+using Doubles = double __attribute__((vector_size(128)));
 using Ints = int32_t __attribute__((vector_size(64)));
 using Words = uint32_t __attribute__((vector_size(64)));
 using Halves = uint16_t __attribute__((vector_size(32)));

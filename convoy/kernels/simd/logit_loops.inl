@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Loops over the logits of one row, for the sampler. See vector16.inl.
+
+template <class Element>
+LogitRange logit_range(const Element* logits, int64_t total) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  Floats highest = all(-kInfinity);
+  Floats lowest = all(kInfinity);
+  Ints ordered = ~Ints{};
+  for_lanes(total, [&](int64_t at, auto count) {
+    const Floats value = load_lanes(logits + at, count, static_cast<float>(logits[0]));
+    highest = larger(value, highest);
+    lowest = value < lowest ? value : lowest;
+    ordered &= value == value;
+  });
+  LogitRange range{.lowest = -largest(-lowest), .highest = largest(highest), .all_numbers = true};
+  for (int64_t lane = 0; lane < kLanes; ++lane) range.all_numbers &= ordered[lane] != 0;
+  return range;
+}
+
+inline void weigh_logits(const float* logits, int64_t total, float highest,
+                         float inverse_temperature, float* weights) {
+  for_lanes(total, [&](int64_t at, auto count) {
+    const Floats distance = highest - load_lanes(logits + at, count);
+    store_lanes(weights + at, exponential(-distance * inverse_temperature), count);
+  });
+}
+
+// fp32 sums of so many vectors go into fp64 ones.
+constexpr int64_t kVectorsPerSum = 64;
+CONVOY_INLINE double sum(Doubles value) {
+  double lanes[kLanes];
+  __builtin_memcpy(lanes, &value, sizeof value);
+  for (int64_t width = kLanes / 2; width > 0; width /= 2) {
+    for (int64_t lane = 0; lane < width; ++lane) lanes[lane] += lanes[lane + width];
+  }
+  return lanes[0];
+}
+
+inline void logit_mass(const float* logits, const float* weights, int64_t total,
+                       const float* thresholds, LogitMass* masses) {
+  constexpr float kNone = -std::numeric_limits<float>::infinity();
+  Doubles sums[kLogitThresholds]{};
+  Ints counts[kLogitThresholds]{};
+  for (int64_t begin = 0; begin < total; begin += kVectorsPerSum * kLanes) {
+    Floats parts[kLogitThresholds]{};
+    for_lanes(std::min(kVectorsPerSum * kLanes, total - begin), [&](int64_t at, auto count) {
+      const Floats value = load_lanes(logits + begin + at, count, kNone);
+      const Floats weight = load_lanes(weights + begin + at, count);
+#pragma GCC unroll 4
+      for (int64_t index = 0; index < kLogitThresholds; ++index) {
+        const Ints reaches = value >= thresholds[index];
+        parts[index] += reaches ? weight : all(0.0f);
+        counts[index] -= reaches;
+      }
+    });
+#pragma GCC unroll 4
+    for (int64_t index = 0; index < kLogitThresholds; ++index)
+      sums[index] += __builtin_convertvector(parts[index], Doubles);
+  }
+  for (int64_t index = 0; index < kLogitThresholds; ++index) {
+    masses[index] = {.count = 0, .weight = sum(sums[index])};
+    for (int64_t lane = 0; lane < kLanes; ++lane) masses[index].count += counts[index][lane];
+  }
+}
+
+inline void keep_weights(const float* logits, int64_t total, float lowest_logit,
+                         float lowest_weight, float* weights) {
+  for_lanes(total, [&](int64_t at, auto count) {
+    const Floats weight = load_lanes(weights + at, count);
+    const Ints kept =
+        (load_lanes(logits + at, count) >= lowest_logit) & (weight >= lowest_weight);
+    store_lanes(weights + at, kept ? weight : all(0.0f), count);
+  });
+}
+
+inline double sum_row(const float* values, int64_t total) {
+  Doubles sums{};
+  for (int64_t begin = 0; begin < total; begin += kVectorsPerSum * kLanes) {
+    Floats part{};
+    for_lanes(std::min(kVectorsPerSum * kLanes, total - begin), [&](int64_t at, auto count) {
+      part += load_lanes(values + begin + at, count);
+    });
+    sums += __builtin_convertvector(part, Doubles);
+  }
+  return sum(sums);
+}
+
+inline int64_t find_logits(const float* logits, int64_t total, float from, float below,
+                           int32_t* ids) {
+  int64_t found = 0;
+  int64_t at = 0;
+#if CONVOY_SIMD_LEVEL >= 2
+  for (; at + kLanes <= total; at += kLanes) {
+    const __m512 value = _mm512_loadu_ps(logits + at);
+    const __mmask16 wanted = _mm512_cmp_ps_mask(value, _mm512_set1_ps(from), _CMP_GE_OQ) &
+                             _mm512_cmp_ps_mask(value, _mm512_set1_ps(below), _CMP_LT_OQ);
+    if (wanted == 0) continue;
+    const __m512i lanes = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    _mm512_mask_compressstoreu_epi32(
+        ids + found, wanted,
+        _mm512_add_epi32(lanes, _mm512_set1_epi32(static_cast<int32_t>(at))));
+    found += __builtin_popcount(wanted);
+  }
+#endif
+  for (; at < total; ++at) {
+    ids[found] = static_cast<int32_t>(at);
+    found += logits[at] >= from && logits[at] < below ? 1 : 0;
+  }
+  return found;
+}
