@@ -6,6 +6,12 @@
 #include "convoy/kernels/ops/op_table.h"
 
 namespace convoy::kernels {
+
+at::Tensor PackedLinear::argmax(const at::Tensor& x_TI, int64_t num_outputs) {
+  auto [largest_T, output_T] = forward(x_TI, {}).narrow(1, 0, num_outputs).max(1);
+  return output_T.masked_fill(largest_T.isfinite().logical_not(), -1);
+}
+
 FrozenLinear::FrozenLinear(const at::Tensor& weight_OI, const at::Tensor& bias_O) {
   CONVOY_INVARIANT(weight_OI.dim() == 2 && weight_OI.is_contiguous(),
                    "frozen_linear wants a contiguous [O, I]");
@@ -14,6 +20,12 @@ FrozenLinear::FrozenLinear(const at::Tensor& weight_OI, const at::Tensor& bias_O
       "frozen_linear wants fp32 or bf16, found {}", c10::toString(weight_OI.scalar_type()));
   weight_ = std::make_shared<Weight>(
       Weight{weight_OI.detach(), bias_O.defined() ? bias_O.detach() : at::Tensor(), nullptr});
+}
+
+FrozenLinear::FrozenLinear(const QuantizedWeight& weight, const at::Tensor& bias_O) {
+  const at::NoGradGuard no_grad;
+  weight_ = std::make_shared<Weight>(
+      Weight{{}, {}, op_table(weight.codes_OI).frozen_linear.pack_quantized(weight, bias_O)});
 }
 
 PackedLinear& FrozenLinear::packed() const {
@@ -25,7 +37,9 @@ PackedLinear& FrozenLinear::packed() const {
   return *weight_->packed;
 }
 
-void FrozenLinear::release_packed() { weight_->packed.reset(); }
+void FrozenLinear::release_packed() {
+  if (weight_->weight_OI.defined()) weight_->packed.reset();
+}
 
 at::Tensor FrozenLinear::forward(const at::Tensor& x) const {
   const bool records = records_gradient({x});
@@ -54,6 +68,11 @@ at::Tensor FrozenLinear::product(const at::Tensor& x_TI, const ProductTerm& adde
 at::Tensor FrozenLinear::input_gradient(const at::Tensor& grad_TO, const ProductTerm& added) const {
   const at::NoGradGuard no_grad;
   return packed().input_gradient(grad_TO.contiguous(), added);
+}
+
+at::Tensor FrozenLinear::argmax(const at::Tensor& x_TI, int64_t num_outputs) const {
+  const at::NoGradGuard no_grad;
+  return packed().argmax(x_TI.contiguous(), num_outputs);
 }
 
 }  // namespace convoy::kernels

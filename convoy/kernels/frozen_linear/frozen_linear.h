@@ -9,6 +9,7 @@
 #include <memory>
 
 #include "convoy/kernels/matrix_product/matrix_product.h"
+#include "convoy/kernels/quantized_weight/quantized_weight.h"
 
 namespace convoy::kernels {
 
@@ -22,7 +23,12 @@ class FrozenLinear {
   // back around release_packed()); `bias_O` may be undefined.
   FrozenLinear(const at::Tensor& weight_OI, const at::Tensor& bias_O);
 
+  // Holds no other copy of the weight. Products dequantise a part at a time, so that x, sums and
+  // result are as with a weight of its dtype.
+  FrozenLinear(const QuantizedWeight& weight, const at::Tensor& bias_O);
+
   // Frees the packed copy; the next product packs the weight as it is by then.
+  // A quantised weight has no other: nothing happens.
   void release_packed();
 
   // Differentiable in x only.
@@ -33,9 +39,14 @@ class FrozenLinear {
   at::Tensor product(const at::Tensor& x_TI, const ProductTerm& added = {}) const;
   at::Tensor input_gradient(const at::Tensor& grad_TO, const ProductTerm& added = {}) const;
 
+  // int64 [T]: the output that is largest once rounded to x's type, of the first `num_outputs`; the
+  // first of equal ones, -1 where it is not finite or one of them is NaN. On the CPU the product is
+  // never stored. Not differentiable.
+  at::Tensor argmax(const at::Tensor& x_TI, int64_t num_outputs) const;
+
  private:
   struct Weight {
-    at::Tensor weight_OI;
+    at::Tensor weight_OI;  // undefined when quantised
     at::Tensor bias_O;
     std::shared_ptr<PackedLinear> packed;  // null until it is wanted
   };

@@ -25,12 +25,37 @@ class PlainLinear : public PackedLinear {
   std::optional<at::Tensor> bias_O_;
 };
 
+// The weight is dequantised for each product and forgotten.
+class PlainQuantizedLinear : public PackedLinear {
+ public:
+  PlainQuantizedLinear(const QuantizedWeight& weight, const at::Tensor& bias_O)
+      : weight_(weight), bias_O_(bias_O) {}
+
+  at::Tensor forward(const at::Tensor& x_TI, const ProductTerm& added) override {
+    return PlainLinear(values(), bias_O_).forward(x_TI, added);
+  }
+  at::Tensor input_gradient(const at::Tensor& grad_TO, const ProductTerm& added) override {
+    return PlainLinear(values(), {}).input_gradient(grad_TO, added);
+  }
+
+ private:
+  at::Tensor values() const { return weight_.values().to(weight_.dtype); }
+
+  QuantizedWeight weight_;
+  at::Tensor bias_O_;
+};
+
+std::shared_ptr<PackedLinear> pack_quantized(const QuantizedWeight& weight,
+                                             const at::Tensor& bias_O) {
+  return std::make_shared<PlainQuantizedLinear>(weight, bias_O);
+}
+
 std::shared_ptr<PackedLinear> pack_linear(const at::Tensor& weight_OI, const at::Tensor& bias_O) {
   return std::make_shared<PlainLinear>(weight_OI, bias_O);
 }
 
 }  // namespace
 
-const FrozenLinearOps kFrozenLinearAten = {pack_linear};
+const FrozenLinearOps kFrozenLinearAten = {pack_linear, pack_quantized};
 
 }  // namespace convoy::kernels

@@ -5,11 +5,18 @@
 // weight once.
 #include "convoy/kernels/frozen_linear/frozen_linear_ops.h"
 #include "convoy/kernels/matrix_product/panel_product.h"
+#include "convoy/kernels/quantized_weight/quantized_panels.h"
 
 namespace convoy::kernels {
 namespace {
 
 constexpr int64_t kManyRows = 256;
+
+at::Tensor product(const PanelTerm& own, const ProductTerm& added, const at::Tensor& bias) {
+  std::vector<PanelTerm> terms{own};
+  if (added.a_MK.defined()) terms.push_back({in_rows(added.a_MK), added.b_KN});
+  return panel_product(terms, {.bias_N = bias});
+}
 
 class PanelLinear : public PackedLinear {
  public:
@@ -17,19 +24,19 @@ class PanelLinear : public PackedLinear {
       : weight_OI_(weight_OI), bias_O_(bias_O) {}
 
   at::Tensor forward(const at::Tensor& x_TI, const ProductTerm& added) override {
-    if (!kept_ && x_TI.size(0) < kManyRows) kept_.emplace(weight_OI_.t());
-    return product({x_TI, weight_OI_.t(), kept_ ? &*kept_ : nullptr}, added, bias_O_);
+    return product(own(x_TI), added, bias_O_);
+  }
+  at::Tensor argmax(const at::Tensor& x_TI, int64_t num_outputs) override {
+    return panel_argmax({own(x_TI)}, bias_O_, num_outputs);
   }
   at::Tensor input_gradient(const at::Tensor& grad_TO, const ProductTerm& added) override {
     return product({grad_TO, weight_OI_}, added, {});
   }
 
  private:
-  static at::Tensor product(const PanelTerm& own, const ProductTerm& added,
-                            const at::Tensor& bias) {
-    std::vector<PanelTerm> terms{own};
-    if (added.a_MK.defined()) terms.push_back({in_rows(added.a_MK), added.b_KN});
-    return panel_product(terms, {.bias_N = bias});
+  PanelTerm own(const at::Tensor& x_TI) {
+    if (!kept_ && x_TI.size(0) < kManyRows) kept_.emplace(weight_OI_.t());
+    return {x_TI, weight_OI_.t(), kept_ ? &*kept_ : nullptr};
   }
 
   at::Tensor weight_OI_;
@@ -37,12 +44,37 @@ class PanelLinear : public PackedLinear {
   std::optional<PanelMatrix> kept_;
 };
 
+class QuantizedPanelLinear : public PackedLinear {
+ public:
+  QuantizedPanelLinear(const QuantizedWeight& weight, const at::Tensor& bias_O)
+      : panels_(weight), bias_O_(bias_O) {}
+
+  at::Tensor forward(const at::Tensor& x_TI, const ProductTerm& added) override {
+    return product({.a_MK = x_TI, .b_KN = {}, .quantized = &panels_}, added, bias_O_);
+  }
+  at::Tensor argmax(const at::Tensor& x_TI, int64_t num_outputs) override {
+    return panel_argmax({{.a_MK = x_TI, .b_KN = {}, .quantized = &panels_}}, bias_O_, num_outputs);
+  }
+  at::Tensor input_gradient(const at::Tensor& grad_TO, const ProductTerm& added) override {
+    return product({grad_TO, panels_.values()}, added, {});
+  }
+
+ private:
+  QuantizedPanels panels_;
+  at::Tensor bias_O_;
+};
+
+std::shared_ptr<PackedLinear> pack_quantized(const QuantizedWeight& weight,
+                                             const at::Tensor& bias_O) {
+  return std::make_shared<QuantizedPanelLinear>(weight, bias_O);
+}
+
 std::shared_ptr<PackedLinear> pack_linear(const at::Tensor& weight_OI, const at::Tensor& bias_O) {
   return std::make_shared<PanelLinear>(weight_OI, bias_O);
 }
 
 }  // namespace
 
-const FrozenLinearOps kFrozenLinearCpu = {pack_linear};
+const FrozenLinearOps kFrozenLinearCpu = {pack_linear, pack_quantized};
 
 }  // namespace convoy::kernels

@@ -69,6 +69,7 @@ std::shared_ptr<PackedLinear> pack_linear(const at::Tensor& weight_OI, const at:
 
 }  // namespace
 
-const FrozenLinearOps kFrozenLinearOneDnn = {pack_linear};
+// oneDNN knows no weights of these formats.
+const FrozenLinearOps kFrozenLinearOneDnn = {pack_linear, kFrozenLinearCpu.pack_quantized};
 
 }  // namespace convoy::kernels

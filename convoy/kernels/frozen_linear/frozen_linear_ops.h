@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "convoy/kernels/matrix_product/matrix_product.h"
+#include "convoy/kernels/quantized_weight/quantized_weight.h"
 
 namespace convoy::kernels {
 
@@ -18,6 +19,9 @@ class PackedLinear {
   virtual ~PackedLinear() = default;
   // Contiguous [T, I] -> [T, O].
   virtual at::Tensor forward(const at::Tensor& x_TI, const ProductTerm& added) = 0;
+  // The largest of the first `num_outputs` of each row of forward(x_TI, {}): see
+  // FrozenLinear::argmax().
+  virtual at::Tensor argmax(const at::Tensor& x_TI, int64_t num_outputs);
   // Contiguous [T, O] -> [T, I].
   virtual at::Tensor input_gradient(const at::Tensor& grad_TO, const ProductTerm& added) = 0;
 };
@@ -25,6 +29,8 @@ class PackedLinear {
 struct FrozenLinearOps {
   // `bias_O` may be undefined.
   std::shared_ptr<PackedLinear> (*pack)(const at::Tensor& weight_OI, const at::Tensor& bias_O);
+  std::shared_ptr<PackedLinear> (*pack_quantized)(const QuantizedWeight& weight,
+                                                  const at::Tensor& bias_O);
 };
 
 extern const FrozenLinearOps kFrozenLinearCpu;

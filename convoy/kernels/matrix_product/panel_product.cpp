@@ -4,6 +4,12 @@
 // multiplies tile by tile of rows; its sums stay in cache until they are rounded.
 #include "convoy/kernels/matrix_product/panel_product.h"
 
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+
+#include "convoy/kernels/quantized_weight/quantized_panels.h"
 #include "convoy/kernels/simd/element.h"
 #include "convoy/kernels/simd/simd_kernels.h"
 
@@ -85,22 +91,40 @@ Grid cut(int64_t rows, int64_t columns) {
   return grid;
 }
 
+int64_t inner_of(const PanelTerm& term) {
+  return term.quantized != nullptr ? term.quantized->inner() : term.b_KN.size(0);
+}
+int64_t columns_of(const PanelTerm& term) {
+  return term.quantized != nullptr ? term.quantized->columns() : term.b_KN.size(1);
+}
+
 template <class Element>
 class Term {
  public:
   explicit Term(const PanelTerm& term)
       : a_(term.a_MK.const_data_ptr<Element>()),
         stride_a_(term.a_MK.stride(0)),
-        b_(term.b_KN.const_data_ptr<Element>()),
-        b_in_rows_(has_contiguous_rows(term.b_KN)),
-        stride_b_(term.b_KN.stride(b_in_rows_ ? 0 : 1)),
-        inner_(term.b_KN.size(0)),
-        packed_(term.packed == nullptr ? nullptr
-                                       : term.packed->panels().const_data_ptr<Element>()) {}
+        inner_(inner_of(term)),
+        quantized_(term.quantized) {
+    if (term.quantized != nullptr) return;
+    b_ = term.b_KN.const_data_ptr<Element>();
+    b_in_rows_ = has_contiguous_rows(term.b_KN);
+    stride_b_ = term.b_KN.stride(b_in_rows_ ? 0 : 1);
+    if (term.packed != nullptr) packed_ = term.packed->panels().const_data_ptr<Element>();
+  }
 
   int64_t inner() const { return inner_; }
   const Element* a(int64_t row, int64_t k) const { return a_ + row * stride_a_ + k; }
   int64_t stride_a() const { return stride_a_; }
+
+  // What panels() is asked for at a time.
+  int64_t block_inner() const {
+    return quantized_ != nullptr ? QuantizedPanels::kUnpackedInner
+                                 : kInnerBytes / static_cast<int64_t>(sizeof(Element));
+  }
+  int64_t block_columns(int64_t width) const {
+    return quantized_ != nullptr ? std::min(width, kPanelColumns) : width;
+  }
 
   // B from (k, column) on, packed into `scratch` unless it is packed already.
   PackedView<Element> panels(int64_t column, int64_t k, const GemmShape& block,
@@ -108,7 +132,9 @@ class Term {
     if (packed_ != nullptr)
       return PackedView<Element>{packed_, panel_elements<Element>(inner_)}.from(column, k);
     const auto& loops = simd_kernels<Element>();
-    if (b_in_rows_)
+    if (quantized_ != nullptr)
+      quantized_->unpack(column, k, block, scratch);
+    else if (b_in_rows_)
       loops.pack_rows(b_ + k * stride_b_ + column, stride_b_, block, scratch);
     else
       loops.pack_columns(b_ + column * stride_b_ + k, stride_b_, block, scratch);
@@ -118,48 +144,133 @@ class Term {
  private:
   const Element* a_;
   int64_t stride_a_;
-  const Element* b_;
-  bool b_in_rows_;
-  int64_t stride_b_;
   int64_t inner_;
-  const Element* packed_;
+  const Element* b_ = nullptr;
+  bool b_in_rows_ = false;
+  int64_t stride_b_ = 0;
+  const Element* packed_ = nullptr;
+  const QuantizedPanels* quantized_;
+};
+
+// The largest element of a row in one block of columns.
+struct RowLargest {
+  float value = -std::numeric_limits<float>::infinity();
+  int64_t column = -1;
+  bool is_number = true;
+};
+
+// Where a finished tile of sums goes.
+template <class Element>
+class Destination {
+ public:
+  virtual ~Destination() = default;
+  virtual void take(const float* sums, int64_t stride, int64_t row, int64_t column,
+                    RowShape tile) = 0;
+};
+
+template <class Element>
+class RoundedRows : public Destination<Element> {
+ public:
+  RoundedRows(const at::Tensor& out_MN, const ProductOptions& options)
+      : columns_(out_MN.size(1)),
+        factor_(static_cast<float>(options.factor)),
+        wide_(options.wide),
+        out_(out_MN.mutable_data_ptr()) {}
+
+  void take(const float* sums, int64_t stride, int64_t row, int64_t column,
+            RowShape tile) override {
+    for (int64_t at = 0; at < tile.rows; ++at, sums += stride) {
+      const int64_t to = (row + at) * columns_ + column;
+      if (wide_)
+        simd_kernels<float>().round_row(sums, static_cast<float*>(out_) + to, tile.width, factor_);
+      else
+        simd_kernels<Element>().round_row(sums, static_cast<Element*>(out_) + to, tile.width,
+                                          factor_);
+    }
+  }
+
+ private:
+  int64_t columns_;
+  float factor_;
+  bool wide_;
+  void* out_;
+};
+
+// Blocks of columns meet in the end, in their order.
+template <class Element>
+class LargestOfRows : public Destination<Element> {
+ public:
+  LargestOfRows(int64_t rows, int64_t num_columns)
+      : rows_(rows),
+        num_columns_(num_columns),
+        largest_(rows * parts(num_columns, kBlockColumns / 2)) {}
+
+  void take(const float* sums, int64_t stride, int64_t row, int64_t column,
+            RowShape tile) override {
+    const int64_t width = std::min(tile.width, num_columns_ - column);
+    std::array<Element, kBlockColumns> rounded;
+    const auto& loops = simd_kernels<Element>();
+    for (int64_t at = 0; at < tile.rows && width > 0; ++at, sums += stride) {
+      loops.round_row(sums, rounded.data(), width, 1.0f);
+      const LogitRange range = loops.logit_range(rounded.data(), width);
+      const auto found = std::find_if(rounded.begin(), rounded.begin() + width, [&](Element each) {
+        return static_cast<float>(each) == range.highest;
+      });
+      largest_[column / (kBlockColumns / 2) * rows_ + row + at] = {
+          range.highest, column + (found - rounded.begin()), range.all_numbers};
+    }
+  }
+
+  at::Tensor columns() const {
+    const at::Tensor columns_M = at::empty({rows_}, at::kLong);
+    for (int64_t row = 0; row < rows_; ++row) {
+      RowLargest best;
+      bool are_numbers = true;
+      for (auto at = static_cast<size_t>(row); at < largest_.size(); at += rows_) {
+        are_numbers = are_numbers && largest_[at].is_number;
+        if (largest_[at].value > best.value) best = largest_[at];
+      }
+      columns_M.mutable_data_ptr<int64_t>()[row] =
+          are_numbers && std::isfinite(best.value) ? best.column : -1;
+    }
+    return columns_M;
+  }
+
+ private:
+  int64_t rows_;
+  int64_t num_columns_;
+  std::vector<RowLargest> largest_;  // by the smallest block of columns, then by row
 };
 
 template <class Element>
 class Product {
  public:
-  Product(const std::vector<PanelTerm>& terms, const ProductOptions& options,
-          const at::Tensor& out_MN)
-      : rows_(out_MN.size(0)),
-        columns_(out_MN.size(1)),
-        grid_(cut(rows_, columns_)),
-        factor_(static_cast<float>(options.factor)),
-        wide_(options.wide),
-        out_(out_MN.mutable_data_ptr()) {
+  Product(const std::vector<PanelTerm>& terms, const at::Tensor& bias_N)
+      : rows_(terms.front().a_MK.size(0)),
+        columns_(columns_of(terms.front())),
+        grid_(cut(rows_, columns_)) {
     for (const PanelTerm& term : terms) {
       terms_.emplace_back(term);
       inner_ += terms_.back().inner();
-      deepest_ = std::max(deepest_, std::min(kInner, terms_.back().inner()));
+      deepest_ = std::max(deepest_, std::min(terms_.back().block_inner(), terms_.back().inner()));
     }
-    if (!options.bias_N.defined()) return;
-    const auto* bias = options.bias_N.const_data_ptr<Element>();
+    if (!bias_N.defined()) return;
+    const auto* bias = bias_N.const_data_ptr<Element>();
     bias_.assign(bias, bias + columns_);
   }
 
-  void run() const {
+  void run(Destination<Element>& destination) const {
     if (rows_ * columns_ * inner_ <= kSerialMultiplications) {
       const Scratch scratch = make_scratch();
-      for (int64_t task = 0; task < grid_.tasks(); ++task) compute(task, scratch);
+      for (int64_t task = 0; task < grid_.tasks(); ++task) compute(task, scratch, destination);
       return;
     }
     for_tasks(grid_.tasks(), [&]() -> TaskBody {
-      return [this, scratch = make_scratch()](int64_t task) { compute(task, scratch); };
+      return [&, scratch = make_scratch()](int64_t task) { compute(task, scratch, destination); };
     });
   }
 
  private:
-  static constexpr int64_t kInner = kInnerBytes / static_cast<int64_t>(sizeof(Element));
-
   struct Scratch {
     at::Tensor panels;
     at::Tensor sums;
@@ -170,7 +281,7 @@ class Product {
             at::empty({grid_.rows * grid_.columns}, at::kFloat)};
   }
 
-  void compute(int64_t task, const Scratch& scratch) const {
+  void compute(int64_t task, const Scratch& scratch, Destination<Element>& destination) const {
     const int64_t row = task / grid_.column_blocks * grid_.rows;
     const int64_t column = task % grid_.column_blocks * grid_.columns;
     const int64_t height = std::min(grid_.rows, rows_ - row);
@@ -181,44 +292,37 @@ class Product {
     for (int64_t at = 0; at < height && adds; ++at)
       std::copy_n(bias_.data() + column, width, sums + at * grid_.columns);
     for (const Term<Element>& term : terms_) {
-      for (int64_t k = 0; k == 0 || k < term.inner(); k += kInner) {
-        const GemmShape block{height, width, std::min(kInner, term.inner() - k)};
-        const PackedView<Element> packed = term.panels(column, k, block, panels);
-        const bool last = &term == &terms_.back() && k + kInner >= term.inner();
-        for (int64_t tile = 0; tile < height; tile += kTileRows) {
-          const int64_t rows = std::min(kTileRows, height - tile);
-          float* tile_sums = sums + tile * grid_.columns;
-          loops_.multiply(term.a(row + tile, k), term.stride_a(), packed, tile_sums, grid_.columns,
-                          {rows, width, block.k}, adds);
-          if (last) store(tile_sums, row + tile, column, {rows, width});
+      const int64_t depth = term.block_inner();
+      for (int64_t k = 0; k == 0 || k < term.inner(); k += depth) {
+        const int64_t strip = term.block_columns(width);
+        for (int64_t first = 0; first < width; first += strip) {
+          const GemmShape block{height, std::min(strip, width - first),
+                                std::min(depth, term.inner() - k)};
+          const bool is_last =
+              &term == &terms_.back() && k + depth >= term.inner() && first + strip >= width;
+          const PackedView<Element> packed = term.panels(column + first, k, block, panels);
+          for (int64_t tile = 0; tile < height; tile += kTileRows) {
+            const int64_t rows = std::min(kTileRows, height - tile);
+            float* tile_sums = sums + tile * grid_.columns;
+            loops_.multiply(term.a(row + tile, k), term.stride_a(), packed, tile_sums + first,
+                            grid_.columns, {rows, block.n, block.k}, adds);
+            if (is_last)
+              destination.take(tile_sums, grid_.columns, row + tile, column, {rows, width});
+          }
         }
         adds = true;
       }
     }
   }
 
-  void store(const float* sums, int64_t row, int64_t column, RowShape tile) const {
-    for (int64_t at = 0; at < tile.rows; ++at, sums += grid_.columns) {
-      const int64_t to = (row + at) * columns_ + column;
-      if (wide_)
-        float_loops_.round_row(sums, static_cast<float*>(out_) + to, tile.width, factor_);
-      else
-        loops_.round_row(sums, static_cast<Element*>(out_) + to, tile.width, factor_);
-    }
-  }
-
   const SimdKernels<Element>& loops_ = simd_kernels<Element>();
-  const SimdKernels<float>& float_loops_ = simd_kernels<float>();
   int64_t rows_;
   int64_t columns_;
   Grid grid_;
   int64_t inner_ = 0;
   int64_t deepest_ = 0;
-  float factor_;
-  bool wide_;
   std::vector<Term<Element>> terms_;
   std::vector<float> bias_;
-  void* out_;
 };
 
 }  // namespace
@@ -247,12 +351,29 @@ at::Tensor in_rows(const at::Tensor& matrix) {
 
 at::Tensor panel_product(const std::vector<PanelTerm>& terms, const ProductOptions& options) {
   const at::Tensor& first = terms.front().a_MK;
-  at::Tensor out_MN = at::empty({first.size(0), terms.front().b_KN.size(1)},
+  at::Tensor out_MN = at::empty({first.size(0), columns_of(terms.front())},
                                 options.wide ? first.options().dtype(at::kFloat) : first.options());
   if (out_MN.numel() == 0) return out_MN;
-  with_element(first, "matrix_product",
-               [&](auto element) { Product<decltype(element)>(terms, options, out_MN).run(); });
+  with_element(first, "matrix_product", [&](auto element) {
+    using Element = decltype(element);
+    RoundedRows<Element> rounded(out_MN, options);
+    Product<Element>(terms, options.bias_N).run(rounded);
+  });
   return out_MN;
+}
+
+at::Tensor panel_argmax(const std::vector<PanelTerm>& terms, const at::Tensor& bias_N,
+                        int64_t num_columns) {
+  const at::Tensor& first = terms.front().a_MK;
+  at::Tensor columns_M = at::empty({first.size(0)}, at::kLong);
+  if (columns_M.numel() == 0) return columns_M;
+  with_element(first, "matrix_product", [&](auto element) {
+    using Element = decltype(element);
+    LargestOfRows<Element> largest(first.size(0), num_columns);
+    Product<Element>(terms, bias_N).run(largest);
+    columns_M = largest.columns();
+  });
+  return columns_M;
 }
 
 }  // namespace convoy::kernels

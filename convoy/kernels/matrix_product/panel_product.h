@@ -22,12 +22,22 @@ class PanelMatrix {
   at::Tensor panels_;
 };
 
+class QuantizedPanels;
+
+// b is a matrix, of which a packed copy may be there, or quantised alone.
 struct PanelTerm {
-  at::Tensor a_MK;                      // rows contiguous
-  at::Tensor b_KN;                      // rows or columns contiguous
-  const PanelMatrix* packed = nullptr;  // of b, where it is there
+  at::Tensor a_MK;  // rows contiguous
+  at::Tensor b_KN;  // rows or columns contiguous
+  const PanelMatrix* packed = nullptr;
+  const QuantizedPanels* quantized = nullptr;
 };
 at::Tensor panel_product(const std::vector<PanelTerm>& terms, const ProductOptions& options = {});
+
+// The column of the largest element of each row of the product, of the first `num_columns`, once
+// rounded to the terms' type; the first of equal ones, -1 where it is not finite or one is NaN.
+// int64 [M]. The product itself never exists.
+at::Tensor panel_argmax(const std::vector<PanelTerm>& terms, const at::Tensor& bias_N,
+                        int64_t num_columns);
 
 // The matrix itself, or a copy of it whose rows are contiguous.
 at::Tensor in_rows(const at::Tensor& matrix);
