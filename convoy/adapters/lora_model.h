@@ -31,6 +31,11 @@ class LoraModel {
   // order.
   const std::vector<nn::NamedTensor>& parameters() const { return parameters_; }
   const LoraConfig& config() const { return config_; }
+  struct Adapted {
+    nn::Linear* linear = nullptr;
+    std::shared_ptr<LoraLinear> lora;
+  };
+  const std::vector<Adapted>& adapted() const { return adapted_; }
   int64_t num_adapted() const { return static_cast<int64_t>(adapted_.size()); }
 
   // Writes adapter_config.json and adapter_model.safetensors into `folder`. `base_model`: recorded
@@ -44,11 +49,6 @@ class LoraModel {
   void merge();
 
  private:
-  struct Adapted {
-    nn::Linear* linear = nullptr;
-    std::shared_ptr<LoraLinear> lora;
-  };
-
   explicit LoraModel(LoraConfig config) : config_(std::move(config)) {}
   void attach(nn::CausalLm& model);
 

@@ -14,23 +14,23 @@ namespace convoy::generate {
 namespace {
 
 // Shares of the ids over many positions.
-std::map<int32_t, double> shares(const std::vector<float>& logits, const SamplerConfig& config,
+std::map<int64_t, double> shares(const std::vector<float>& logits, const Sampling& sampling,
                                  int draws = 20000) {
   std::vector<DrawPoint> points;
-  for (int i = 0; i < draws; ++i) points.push_back({.position = i});
+  for (int i = 0; i < draws; ++i)
+    points.push_back({.sampling = sampling, .source = {.seed = 5}, .position = i});
   const auto width = static_cast<int64_t>(logits.size());
-  std::map<int32_t, double> found;
-  for (const int32_t id :
-       sample_tokens(at::tensor(logits).expand({draws, width}), width, config, points))
-    found[id] += 1.0 / draws;
+  std::map<int64_t, double> found;
+  for (const auto& token : sample_tokens(at::tensor(logits).expand({draws, width}), width, points))
+    found[token.id] += 1.0 / draws;
   return found;
 }
 
-int32_t sample_token(const std::vector<float>& logits, const SamplerConfig& config,
-                     const DrawPoint& point) {
-  return sample_tokens(at::tensor(logits).unsqueeze(0), static_cast<int64_t>(logits.size()), config,
+int64_t sample_token(const std::vector<float>& logits, const DrawPoint& point) {
+  return sample_tokens(at::tensor(logits).unsqueeze(0), static_cast<int64_t>(logits.size()),
                        {point})
-      .front();
+      .front()
+      .id;
 }
 
 // Logits whose softmax is 0.5, 0.25, 0.15, 0.1 for ids 2, 0, 3, 1.
@@ -38,11 +38,11 @@ const std::vector<float> kLogits{std::log(0.25f), std::log(0.1f), std::log(0.5f)
 
 TEST(Sampler, GreedyTakesTheFirstOfTheMostLikely) {
   const std::vector<float> logits{1, 3, 3, 2};
-  EXPECT_EQ(sample_token(logits, {.temperature = 0}, {}), 1);
+  EXPECT_EQ(sample_token(logits, {.sampling = {.temperature = 0}}), 1);
 }
 
 TEST(Sampler, FollowsTheDistribution) {
-  const auto found = shares(kLogits, {.seed = 5});
+  const auto found = shares(kLogits, {});
   EXPECT_NEAR(found.at(2), 0.5, 0.015);
   EXPECT_NEAR(found.at(0), 0.25, 0.015);
   EXPECT_NEAR(found.at(3), 0.15, 0.015);
@@ -82,23 +82,49 @@ TEST(Sampler, SortsLargeVocabulariesOnlyAsFarAsNeeded) {
 
 TEST(Sampler, DrawsDependOnEveryCounterAndOnNothingElse) {
   const std::vector<float> flat(1000, 0.0f);
-  const auto at = [&](uint64_t seed, DrawPoint point) {
-    return sample_token(flat, {.seed = seed}, point);
+  const auto at = [&](DrawSource source, int64_t position) {
+    return sample_token(flat, {.source = source, .position = position});
   };
-  const int32_t first = at(1, {.row = 2, .sample = 3, .position = 4});
-  EXPECT_EQ(first, at(1, {.row = 2, .sample = 3, .position = 4}));
-  EXPECT_NE(first, at(2, {.row = 2, .sample = 3, .position = 4}));
-  EXPECT_NE(first, at(1, {.row = 3, .sample = 3, .position = 4}));
-  EXPECT_NE(first, at(1, {.row = 2, .sample = 4, .position = 4}));
-  EXPECT_NE(first, at(1, {.row = 2, .sample = 3, .position = 5}));
+  const int64_t first = at({.seed = 1, .row = 2, .sample = 3}, 4);
+  EXPECT_EQ(first, at({.seed = 1, .row = 2, .sample = 3}, 4));
+  EXPECT_NE(first, at({.seed = 2, .row = 2, .sample = 3}, 4));
+  EXPECT_NE(first, at({.seed = 1, .row = 3, .sample = 3}, 4));
+  EXPECT_NE(first, at({.seed = 1, .row = 2, .sample = 4}, 4));
+  EXPECT_NE(first, at({.seed = 1, .row = 2, .sample = 3}, 5));
 }
 
-TEST(Sampler, RefusesLogitsThatAreNoNumbers) {
-  EXPECT_THROW(sample_token(std::vector<float>{1, std::nanf("")}, {}, {}), NumericError);
-  EXPECT_THROW(sample_token(std::vector<float>{1, std::numeric_limits<float>::infinity()}, {}, {}),
-               NumericError);
-  EXPECT_EQ(sample_token(std::vector<float>{-std::numeric_limits<float>::infinity(), 1}, {}, {}),
-            1);
+TEST(Sampler, RowsFollowTheirOwnRules) {
+  std::vector<DrawPoint> points;
+  for (int64_t i = 0; i < 300; ++i)
+    points.push_back({.sampling = i % 3 == 0   ? Sampling{.temperature = 0}
+                                  : i % 3 == 1 ? Sampling{.top_k = 2}
+                                               : Sampling{.top_p = 0.49},
+                      .position = i});
+  const auto found = sample_tokens(at::tensor(kLogits).expand({300, 4}), 4, points);
+  bool saw_second = false;
+  for (size_t i = 0; i < found.size(); ++i) {
+    if (i % 3 == 1)
+      saw_second = saw_second || found[i].id == 0;
+    else
+      EXPECT_EQ(found[i].id, 2);
+  }
+  EXPECT_TRUE(saw_second);
+}
+
+TEST(Sampler, LogitsThatAreNoNumbersGiveNoToken) {
+  EXPECT_EQ(sample_token({1, std::nanf("")}, {}), kernels::kNoToken);
+  EXPECT_EQ(sample_token({1, std::numeric_limits<float>::infinity()}, {}), kernels::kNoToken);
+  EXPECT_EQ(sample_token({-std::numeric_limits<float>::infinity(), 1}, {}), 1);
+}
+
+TEST(Sampler, RulesOutOfRangeAreRefused) {
+  EXPECT_NO_THROW(check_sampling({}));
+  EXPECT_THROW(check_sampling({.temperature = -1}), ConfigError);
+  EXPECT_THROW(check_sampling({.temperature = std::nan("")}), ConfigError);
+  EXPECT_THROW(check_sampling({.top_k = -1}), ConfigError);
+  EXPECT_THROW(check_sampling({.top_p = 0}), ConfigError);
+  EXPECT_THROW(check_sampling({.min_p = 1.5}), ConfigError);
+  EXPECT_THROW(check_sampling({.repetition_penalty = 0}), ConfigError);
 }
 
 }  // namespace

@@ -14,7 +14,7 @@
 #include "convoy/io/safetensors.h"
 #include "convoy/models/export.h"
 #include "convoy/models/registry.h"
-#include "convoy/nn/kv_cache.h"
+#include "convoy/nn/test_cache.h"
 #include "files/temporary_folder.h"
 
 namespace convoy::models {
@@ -120,42 +120,41 @@ TEST_P(GoldenModel, RowsAloneEqualRowsPacked) {
 
 // Rows enter the cache in pieces of different lengths, and each piece gets the logits of the whole.
 TEST_P(GoldenModel, CachedDecodingEqualsTheFullForward) {
-  nn::KvCache cache = model_->make_cache();
-  const int64_t slots[2] = {cache.add_row(), cache.add_row()};
+  nn::testing::GrowingCache cache(*model_, 2);
   std::vector<at::Tensor> pieces[2];
   const auto feed = [&](std::vector<int64_t> who, std::vector<int64_t> tokens) {
     std::vector<at::Tensor> parts;
     std::vector<int64_t> positions;
-    std::vector<int64_t> used;
+    std::vector<std::pair<int64_t, int64_t>> grown;
     for (size_t i = 0; i < who.size(); ++i) {
-      const int64_t begin = cache.length(slots[who[i]]);
+      const int64_t begin = cache.length(who[i]);
       parts.push_back(rows_[who[i]].narrow(0, begin, tokens[i]));
       positions.push_back(begin);
-      used.push_back(slots[who[i]]);
+      grown.emplace_back(who[i], tokens[i]);
     }
     const nn::TokenBatch batch = make_batch(parts, positions);
-    cache.set_slots(used);
-    const at::Tensor logits = logits_of(*model_, batch, {.cache = &cache});
+    cache.grow(grown);
+    const at::Tensor logits = logits_of(*model_, batch, {.cache = cache.cache()});
     for (size_t i = 0; i < who.size(); ++i) {
       pieces[who[i]].push_back(logits.narrow(0, batch.rows().starts()[i], tokens[i]));
     }
   };
   feed({0, 1}, {11, 5});
   feed({1, 0}, {2, 9});
-  while (cache.length(slots[1]) < rows_[1].size(0)) feed({0, 1}, {1, 1});
-  while (cache.length(slots[0]) < rows_[0].size(0)) feed({0}, {1});
+  while (cache.length(1) < rows_[1].size(0)) feed({0, 1}, {1, 1});
+  while (cache.length(0) < rows_[0].size(0)) feed({0}, {1});
   pieces[0].insert(pieces[0].end(), pieces[1].begin(), pieces[1].end());
   EXPECT_LT(relative_error(at::cat(pieces[0]), logits_TV_), kLogitTolerance);
 }
 
 TEST_P(GoldenModel, GreedyContinuationEqualsTransformers) {
-  nn::KvCache cache = model_->make_cache();
-  cache.set_slots({cache.add_row()});
+  nn::testing::GrowingCache cache(*model_, 1);
   at::Tensor pending = rows_[0].narrow(0, 0, figures_.at("prompt_tokens").get<int64_t>());
   std::vector<int64_t> found;
   while (static_cast<int64_t>(found.size()) < greedy_.size(0)) {
-    const at::Tensor logits = logits_of(
-        *model_, make_batch({pending}, {cache.length(cache.slots()[0])}), {.cache = &cache});
+    const nn::TokenBatch batch = make_batch({pending}, {cache.length(0)});
+    cache.grow({{0, pending.size(0)}});
+    const at::Tensor logits = logits_of(*model_, batch, {.cache = cache.cache()});
     pending = logits[-1].argmax().view({1});
     found.push_back(pending.item<int64_t>());
   }

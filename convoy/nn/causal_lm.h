@@ -46,9 +46,11 @@ class TokenBatch {
 };
 
 class KvCache;  // nn/kv_cache.h
+struct KvGeometry;
 
 struct ForwardOptions {
-  KvCache* cache = nullptr;  // generation: new tokens are appended to the cache's rows
+  // Generation: the batch is the new tokens of the cache's rows, which it stores and attends to.
+  const KvCache* cache = nullptr;
   bool recompute_blocks =
       false;  // activation checkpointing: keep only block inputs, run blocks again in backward
   DrawKey draw_key = {};  // training: dropout is drawn from it
@@ -91,8 +93,8 @@ class CausalLm {
   virtual int64_t matmul_parameters() const = 0;
   virtual int64_t attention_width() const = 0;
 
-  // An empty cache of this model's geometry.
-  virtual KvCache make_cache() const = 0;
+  // What a KvCache of it stores.
+  virtual KvGeometry kv_geometry() const = 0;
 };
 
 }  // namespace convoy::nn

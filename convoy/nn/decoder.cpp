@@ -70,11 +70,6 @@ at::Tensor Decoder::hidden_states(const TokenBatch& batch, const ForwardOptions&
   shared.rows = batch.rows();
   shared.draw_key = options.draw_key;
   shared.cache = options.cache;
-  if (options.cache) {
-    const auto& slots = options.cache->slots();
-    shared.cache_is_empty = std::all_of(
-        slots.begin(), slots.end(), [&](int64_t slot) { return options.cache->length(slot) == 0; });
-  }
 
   at::Tensor x_TD = embed(batch.token_ids_T());
   for (size_t index = 0; index < blocks_.size(); ++index)
@@ -165,8 +160,13 @@ int64_t Decoder::matmul_parameters() const {
   return num_layers() * (attention + ffn) + spec_.hidden_size * spec_.vocab_size;
 }
 
-KvCache Decoder::make_cache() const {
-  return KvCache(num_layers(), spec_.num_kv_heads, spec_.head_dim, embedding_VD_.options());
+KvGeometry Decoder::kv_geometry() const {
+  KvGeometry geometry{.num_kv_heads = spec_.num_kv_heads,
+                      .head_dim = spec_.head_dim,
+                      .windows = {},
+                      .options = embedding_VD_.options()};
+  for (const LayerSpec& layer : spec_.layers) geometry.windows.push_back(layer.sliding_window);
+  return geometry;
 }
 
 }  // namespace convoy::nn

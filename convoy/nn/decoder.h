@@ -43,7 +43,7 @@ class Decoder final : public CausalLm {
   const std::string& family() const override { return spec_.family; }
   int64_t matmul_parameters() const override;
   int64_t attention_width() const override { return spec_.num_heads * spec_.head_dim; }
-  KvCache make_cache() const override;
+  KvGeometry kv_geometry() const override;
 
  private:
   at::Tensor embed(const at::Tensor& token_ids_T) const;

@@ -86,15 +86,9 @@ at::Tensor DecoderBlock::attend(const at::Tensor& x_TD, const BlockBatch& batch)
 
   const kernels::AttentionConfig config{.scale = attention_scale_,
                                         .sliding_window = layer_.sliding_window};
-  at::Tensor out_THE;
-  if (batch.cache) {
-    const auto history = batch.cache->append(index_, k_TKE, v_TKE, batch.rows);
-    out_THE = batch.cache_is_empty
-                  ? kernels::packed_attention(q_THE, k_TKE, v_TKE, batch.rows, config)
-                  : kernels::cached_attention(q_THE, history, batch.rows, config);
-  } else {
-    out_THE = kernels::packed_attention(q_THE, k_TKE, v_TKE, batch.rows, config);
-  }
+  const at::Tensor out_THE =
+      batch.cache ? batch.cache->attend(index_, q_THE, k_TKE, v_TKE, config)
+                  : kernels::packed_attention(q_THE, k_TKE, v_TKE, batch.rows, config);
   return attention_output_.forward(out_THE.reshape({tokens, -1}), batch.draw_key);
 }
 

@@ -26,8 +26,7 @@ struct BlockBatch {
   at::Tensor position_ids_T;
   kernels::RowIndex rows;
   DrawKey draw_key = {};
-  KvCache* cache = nullptr;
-  bool cache_is_empty = false;  // no row of the batch has a history yet
+  const KvCache* cache = nullptr;
 };
 
 class DecoderBlock {

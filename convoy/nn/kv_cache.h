@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Keys and values of rows being generated: preallocated per row and layer, grown by doubling.
+// Keys and values of rows being generated, in blocks that rows string together and may share. Who holds which block is
+// decided elsewhere (serving/scheduler.h): here is their memory. One thread.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -9,43 +10,56 @@
 #include <cstdint>
 #include <vector>
 
-#include "convoy/kernels/attention/attention.h"
+#include "convoy/kernels/paged_attention/paged_attention.h"
 
 namespace convoy::nn {
 
+// What a model stores of each token.
+struct KvGeometry {
+  int64_t num_kv_heads = 0;
+  int64_t head_dim = 0;
+  std::vector<int64_t> windows;  // by layer: keys that a query sees, itself among them; 0 = all
+  at::TensorOptions options;     // element type and device
+};
+
+// Layers that see the same keys: a row has one table of blocks for all of them.
+struct KvLayerGroup {
+  int64_t window_tokens = 0;
+  std::vector<int64_t> layers;
+};
+// By window, in the order of their first layers.
+std::vector<KvLayerGroup> layer_groups(const KvGeometry& geometry);
+
+// Of one block in all layers of a group.
+int64_t kv_block_bytes(const KvGeometry& geometry, const KvLayerGroup& group, int64_t block_tokens,
+                       kernels::CacheElement element);
+
 class KvCache {
  public:
-  // `options`: element type and device.
-  KvCache(int64_t num_layers, int64_t num_kv_heads, int64_t head_dim, at::TensorOptions options);
+  // `num_blocks`: by layer group. Memory is taken as blocks are written.
+  KvCache(const KvGeometry& geometry, int64_t block_tokens, const std::vector<int64_t>& num_blocks,
+          kernels::CacheElement element = kernels::CacheElement::Model);
 
-  // Appends k, v [T, K, E] of a batch of `rows` and returns each row's whole history in this layer.
-  // Row r of the batch is row `slots()[r]` of the cache.
-  std::vector<kernels::CachedRow> append(int64_t layer, const at::Tensor& k_TKE,
-                                         const at::Tensor& v_TKE, const kernels::RowIndex& rows);
+  int64_t block_tokens() const { return block_tokens_; }
+  int64_t num_groups() const { return num_groups_; }
 
-  int64_t add_row();              // an empty slot; slots of removed rows are used again
-  void remove_row(int64_t slot);  // frees its memory
-  void set_slots(std::vector<int64_t> slots) { slots_ = std::move(slots); }
-  const std::vector<int64_t>& slots() const { return slots_; }
-  int64_t length(int64_t slot) const;  // tokens stored in every layer
+  // The rows of the next pass, by group: the same rows with other blocks.
+  void set_rows(std::vector<kernels::PagedRows> rows_by_group);
+  const std::vector<kernels::PagedRows>& rows() const { return rows_; }
+
+  // Stores k, v [T, K, E] of the pass, then attends to all that its rows have stored. q [T, H, E] -> [T, H, E].
+  at::Tensor attend(int64_t layer, const at::Tensor& q_THE, const at::Tensor& k_TKE,
+                    const at::Tensor& v_TKE, const kernels::AttentionConfig& config) const;
 
  private:
-  struct Row {
-    bool used = false;
-    int64_t capacity = 0;              // tokens
-    std::vector<at::Tensor> keys_CKE;  // per layer
-    std::vector<at::Tensor> values_CKE;
-    std::vector<int64_t> lengths;
+  struct Layer {
+    int64_t group = 0;
+    kernels::PagedCache stored;
   };
-  Row& row(int64_t slot);
-  void reserve(Row& row, int64_t tokens) const;
-
-  int64_t num_layers_;
-  int64_t num_kv_heads_;
-  int64_t head_dim_;
-  at::TensorOptions options_;
-  std::vector<Row> rows_;
-  std::vector<int64_t> slots_;
+  int64_t block_tokens_;
+  int64_t num_groups_;
+  std::vector<Layer> layers_;
+  std::vector<kernels::PagedRows> rows_;
 };
 
 }  // namespace convoy::nn

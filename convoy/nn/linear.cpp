@@ -6,6 +6,7 @@
 #include "convoy/base/error.h"
 #include "convoy/kernels/frozen_linear/frozen_linear.h"
 #include "convoy/kernels/matrix_product/matrix_product.h"
+#include "convoy/kernels/quantized_weight/quantized_weight.h"
 
 namespace convoy::nn {
 
@@ -41,7 +42,18 @@ void Linear::set_adapter(std::shared_ptr<const LinearAdapter> adapter,
   adapter_leaves_ = std::move(leaves);
 }
 
-void Linear::weight_changed() { packed_.reset(); }
+void Linear::weight_changed() {
+  CONVOY_INVARIANT(!is_quantized_, "the weight of {} is gone: it is quantised", name_);
+  packed_.reset();
+}
+
+void Linear::quantize(const kernels::QuantizedFormat& format) {
+  CONVOY_INVARIANT(!weight_OI_.requires_grad(), "the weight of {} trains", name_);
+  packed_ = std::make_unique<kernels::FrozenLinear>(kernels::quantize_weight(weight_OI_, format),
+                                                    bias_O_);
+  weight_OI_ = at::empty(weight_OI_.sizes(), weight_OI_.options().device(at::kMeta));
+  is_quantized_ = true;
+}
 
 void Linear::release_packed() {
   if (packed_) packed_->release_packed();

@@ -15,6 +15,7 @@
 
 namespace convoy::kernels {
 class FrozenLinear;
+struct QuantizedFormat;
 }
 
 namespace convoy::nn {
@@ -48,6 +49,9 @@ class Linear {
   // The packed map, for adapters that fuse its backward. The weight must not require grad. Throws StateError.
   const kernels::FrozenLinear& frozen() const;
 
+  // Keeps the weight in few bits from now on and frees it: weight() holds a shape alone. For inference.
+  void quantize(const kernels::QuantizedFormat& format);
+
   // Null removes it. `leaves`: its own parameters.
   void set_adapter(std::shared_ptr<const LinearAdapter> adapter,
                    std::vector<NamedTensor> leaves = {});
@@ -73,6 +77,7 @@ class Linear {
   std::shared_ptr<const LinearAdapter> adapter_;
   std::vector<NamedTensor> adapter_leaves_;
   mutable std::unique_ptr<kernels::FrozenLinear> packed_;
+  bool is_quantized_ = false;
 };
 
 }  // namespace convoy::nn

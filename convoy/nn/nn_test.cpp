@@ -95,25 +95,20 @@ TEST(Recompute, ReachesLeavesWhenTheInputIsFrozen) {
   EXPECT_TRUE(at::equal(weight.grad(), at::ones({2, 2})));
 }
 
-TEST(KvCache, RowsGrowAndSlotsAreUsedAgain) {
-  KvCache cache(1, 1, 2, at::TensorOptions());
-  const int64_t first = cache.add_row();
-  const int64_t second = cache.add_row();
-  at::Tensor all = at::empty({0, 1, 2});
-  for (int64_t step = 0; step < 150; ++step) {
-    cache.set_slots({second});
-    const at::Tensor k = at::full({1, 1, 2}, static_cast<double>(step));
-    const auto rows = cache.append(0, k, -k, kernels::RowIndex({0, 1}));
-    all = at::cat({all, k});
-    ASSERT_TRUE(at::equal(rows[0].k_SKE, all));
-    ASSERT_TRUE(at::equal(rows[0].v_SKE, -all));
-  }
-  EXPECT_EQ(cache.length(first), 0);
-  EXPECT_EQ(cache.length(second), 150);
-  cache.remove_row(second);
-  EXPECT_THROW(cache.length(second), StateError);
-  EXPECT_EQ(cache.add_row(), second);
-  EXPECT_EQ(cache.length(second), 0);
+TEST(KvCache, LayersAreGroupedByWhatTheySee) {
+  const KvGeometry geometry{.num_kv_heads = 2,
+                            .head_dim = 8,
+                            .windows = {16, 0, 16, 4},
+                            .options = at::TensorOptions().dtype(at::kFloat)};
+  const std::vector<KvLayerGroup> groups = layer_groups(geometry);
+  ASSERT_EQ(groups.size(), 3u);
+  EXPECT_EQ(groups[0].layers, (std::vector<int64_t>{0, 2}));
+  EXPECT_EQ(groups[1].window_tokens, 0);
+  EXPECT_EQ(groups[2].layers, std::vector<int64_t>{3});
+  // Keys and values of 32 tokens, 2 heads and 8 features in 2 layers.
+  EXPECT_GE(kv_block_bytes(geometry, groups[0], 32, kernels::CacheElement::Model),
+            2 * 2 * 32 * 2 * 8 * 4);
+  EXPECT_THROW(KvCache(geometry, 32, {1, 1}), StateError);
 }
 
 class Doubling : public LinearAdapter {

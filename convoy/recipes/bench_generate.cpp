@@ -11,8 +11,9 @@
 #include "convoy/base/error.h"
 #include "convoy/device/placement.h"
 #include "convoy/device/threads.h"
-#include "convoy/generate/generator.h"
+#include "convoy/generate/engine.h"
 #include "convoy/recipes/bench_model.h"
+#include "convoy/recipes/loaded_model.h"
 
 namespace convoy::recipes {
 namespace {
@@ -51,34 +52,50 @@ std::vector<std::vector<int32_t>> make_prompts(int64_t rows, int64_t tokens, int
   return prompts;
 }
 
+// New tokens that a row wants: from a quarter of the most up. Those of bench/peers/hf_generate.py.
+int64_t wanted_tokens(int64_t row, int64_t most) {
+  const int64_t least = most / 4;
+  return least + (row * 7919 + 13) % (most - least + 1);
+}
+
 struct Kind {
   const char* name;
-  generate::SamplerConfig sampling;
+  generate::Sampling sampling;
 };
 
 Json time_point(nn::CausalLm& model, const text::Tokenizer& tokenizer, int64_t batch,
                 const Kind& kind, const settings::BenchGenerateFlags& flags) {
-  const auto prompts = make_prompts(batch, flags.prompt_tokens, model.vocab_size());
+  const int64_t rows = std::min(flags.prompts, 4 * batch);
+  const auto prompts = make_prompts(rows, flags.prompt_tokens, model.vocab_size());
   std::vector<double> rates;
+  int64_t tokens = 0;
   for (int64_t repeat = 0; repeat <= flags.repeats; ++repeat) {
-    generate::Generator generator(model, tokenizer,
-                                  {.sampling = kind.sampling,
-                                   .max_new_tokens = flags.new_tokens,
-                                   .batch_size = batch,
-                                   .end_ids = {},
-                                   .stop = {}});
+    generate::Engine engine(model, tokenizer,
+                            {.max_rows = batch,
+                             .longest_row_tokens = flags.prompt_tokens + flags.new_tokens,
+                             .kv_element = flags.kv_dtype == "int8"
+                                               ? kernels::CacheElement::Int8
+                                               : kernels::CacheElement::Model});
+    std::vector<generate::Request> requests;
+    for (int64_t row = 0; row < rows; ++row)
+      requests.push_back({.prompt = prompts[static_cast<size_t>(row)],
+                          .sampling = kind.sampling,
+                          .draw = {.row = row},
+                          .max_new_tokens = wanted_tokens(row, flags.new_tokens)});
     const auto start = std::chrono::steady_clock::now();
-    const auto completions = generator.run(prompts);
+    const auto completions = generate::answer_all(engine, std::move(requests));
     const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
-    size_t tokens = 0;
+    tokens = 0;
     for (const generate::Completion& completion : completions)
-      tokens += completion.token_ids.size();
+      tokens += static_cast<int64_t>(completion.token_ids.size());
     rates.push_back(static_cast<double>(tokens) / elapsed.count());
   }
   rates.erase(rates.begin());  // the first run packs weights and grows buffers
   std::sort(rates.begin(), rates.end());
   return {{"batch", batch},
           {"sampling", kind.name},
+          {"prompts", rows},
+          {"tokens", tokens},
           {"tokens_per_s", rates[rates.size() / 2]},
           {"best", rates.back()}};
 }
@@ -93,8 +110,10 @@ nlohmann::ordered_json bench_generate(const settings::BenchFlags& common,
   const std::unique_ptr<nn::CausalLm> model = bench_model(common, device);
   require_positions(*model, flags.prompt_tokens + flags.new_tokens, "prompt_tokens, new_tokens");
   model->set_requires_grad(false);
+  if (flags.weights != "model") quantize_linears(*model, flags.weights);
   const text::Tokenizer tokenizer = word_tokenizer(model->vocab_size());
-  const Kind kinds[] = {{"greedy", {.temperature = 0}}, {"top_p", {.top_p = flags.top_p}}};
+  const Kind kinds[] = {{"greedy", {.temperature = 0}},
+                        {"top_p", {.temperature = flags.temperature, .top_p = flags.top_p}}};
   Json points = Json::array();
   for (const int64_t batch : flags.batches) {
     for (const Kind& kind : kinds)

@@ -2,6 +2,7 @@
 #include "convoy/recipes/evaluate_model.h"
 
 #include <filesystem>
+#include <map>
 
 #include "convoy/base/error.h"
 #include "convoy/base/files.h"
@@ -10,7 +11,7 @@
 #include "convoy/data/question.h"
 #include "convoy/evaluate/sample_files.h"
 #include "convoy/evaluate/text_match.h"
-#include "convoy/recipes/generate_text.h"
+#include "convoy/recipes/answer_prompts.h"
 #include "convoy/recipes/loaded_model.h"
 #include "convoy/recipes/rank_share.h"
 #include "convoy/recipes/row_output.h"
@@ -71,15 +72,21 @@ Questions read_questions(const LoadedModel& loaded, const fs::path& path,
 std::vector<evaluate::Sample> answer_questions(RankShare& share, const LoadedModel& loaded,
                                                const Questions& questions,
                                                const settings::SamplingFlags& sampling,
+                                               const settings::EngineFlags& engine,
                                                const Log& log) {
+  using Place = std::pair<int64_t, int64_t>;  // prompt, sample
+  std::map<Place, std::string> own;
+  const AnswerOptions options{.sampling = sampling,
+                              .engine = engine,
+                              .progress = {.label = "answer", .unit = "row"}};
+  answer_prompts(share, loaded, questions.prompts, options, log, [&](const Answer& answer) {
+    const auto row = static_cast<size_t>(answer.prompt);
+    own[{answer.prompt, answer.sample}] = line_of({{"input", questions.inputs[row]},
+                                                   {"pred", answer.completion.text},
+                                                   {"ref", questions.references[row]}});
+  });
   std::vector<PlacedLine> lines;
-  for (const generate::Completion& completion : answer(share, loaded, sampling, questions.prompts,
-                                                       {.label = "answer", .unit = "row"}, log)) {
-    const auto row = static_cast<size_t>(completion.index);
-    lines.emplace_back(completion.index, line_of({{"input", questions.inputs[row]},
-                                                  {"pred", completion.text},
-                                                  {"ref", questions.references[row]}}));
-  }
+  for (auto& [place, line] : own) lines.emplace_back(place.first, std::move(line));
   std::vector<evaluate::Sample> samples;
   share.gather_in_order(
       lines, 0, static_cast<int64_t>(questions.prompts.size()),
@@ -150,13 +157,14 @@ nlohmann::json evaluate_samples(const settings::EvalFlags& flags) {
 nlohmann::json evaluate_model(const settings::TrainSettings& given,
                               const settings::ModelFlags& model, const settings::EvalFlags& flags,
                               const settings::SamplingFlags& sampling,
+                              const settings::EngineFlags& engine,
                               const settings::RankFlags& ranks, const Log& given_log) {
   const settings::TrainSettings settings =
       flags.data.empty() ? given : with_data(given, flags.data);
   const Log log = log_of_rank(ranks.ranks_folder, given_log);
   RankShare share(ranks);
   const LoadedModel loaded =
-      load_model(model_request(model, settings.data.template_path, share.placement()), log);
+      load_model(model_request(model, engine, settings.data.template_path, share.placement()), log);
   const int64_t max_seq_len = std::min(settings.model.max_seq_len, loaded.model->max_positions());
   const data::EncodeInputs inputs{.data = settings.data,
                                   .task = settings.task,
@@ -175,7 +183,7 @@ nlohmann::json evaluate_model(const settings::TrainSettings& given,
   if (flags.limit > 0) dataset = first_rows(dataset, flags.limit);
   const at::NoGradGuard no_grad;
   nlohmann::json figures =
-      loss_json(evaluate_loss(share, loaded, dataset, sampling.batch_size, log));
+      loss_json(evaluate_loss(share, loaded, dataset, engine.batch_size, log));
 
   std::vector<evaluate::Sample> samples;
   if (flags.generate) {
@@ -186,7 +194,8 @@ nlohmann::json evaluate_model(const settings::TrainSettings& given,
       throw ConfigError("--generate needs a file of rows: this config makes its splits by shares",
                         {.hint = "name one with --data"});
     samples = answer_questions(
-        share, loaded, read_questions(loaded, path, settings, flags.limit, log), sampling, log);
+        share, loaded, read_questions(loaded, path, settings, flags.limit, log), sampling, engine,
+        log);
     if (share.leads()) figures.update(figures_json(evaluate::score_samples(samples)));
   }
   if (share.leads() && !flags.output_dir.empty()) {

@@ -19,6 +19,7 @@ namespace convoy::recipes {
 nlohmann::json evaluate_model(const settings::TrainSettings& settings,
                               const settings::ModelFlags& model, const settings::EvalFlags& flags,
                               const settings::SamplingFlags& sampling,
+                              const settings::EngineFlags& engine,
                               const settings::RankFlags& ranks, const Log& log);
 
 // The text metrics alone, from saved predictions.

@@ -3,12 +3,22 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+#include <functional>
 #include <iostream>
+#include <map>
+#include <span>
 
 #include "convoy/base/error.h"
+#include "convoy/base/hash.h"
+#include "convoy/config/describe.h"
 #include "convoy/config/flags.h"
 #include "convoy/data/encoded_rows.h"
-#include "convoy/models/registry.h"
+#include "convoy/io/model_fingerprint.h"
+#include "convoy/recipes/answer_journal.h"
+#include "convoy/recipes/answer_prompts.h"
+#include "convoy/recipes/loaded_model.h"
+#include "convoy/recipes/rank_share.h"
 #include "convoy/recipes/row_output.h"
 #include "convoy/settings/template_kwargs.h"
 
@@ -22,13 +32,16 @@ struct Prompts {
   std::vector<int64_t> source_indices;  // rows of the file
 };
 
-Json completion_row(const generate::Completion& completion, int64_t index) {
-  return {{"index", index},
-          {"sample", completion.sample},
-          {"prompt_tokens", completion.prompt_tokens},
-          {"completion", completion.text},
-          {"token_ids", completion.token_ids},
-          {"finish_reason", generate::finish_reason_name(completion.finish_reason)}};
+Json answer_row(const Answer& answer, const Prompts& prompts) {
+  const generate::Completion& completion = answer.completion;
+  Json row = {{"index", prompts.source_indices[static_cast<size_t>(answer.prompt)]},
+              {"sample", answer.sample},
+              {"prompt_tokens", completion.prompt_tokens},
+              {"completion", completion.text},
+              {"token_ids", completion.token_ids},
+              {"finish_reason", generate::finish_reason_name(completion.finish_reason)}};
+  if (!completion.logprobs.empty()) row["logprobs"] = completion.logprobs;
+  return row;
 }
 
 Prompts read_prompts(const settings::GenerateFlags& flags, const Json& template_kwargs,
@@ -53,143 +66,152 @@ Prompts one_prompt(const std::string& text, const data::SampleEncoder& encoder, 
   return {.ids = {row.ids}, .source_indices = {0}};
 }
 
-void write_answers(RankShare& share, const LoadedModel& loaded, const Prompts& prompts,
-                   const settings::GenerateFlags& flags, const settings::SamplingFlags& sampling,
-                   const Log& log) {
-  std::optional<RowOutput> output;  // of the leading rank
-  if (share.leads()) output.emplace(flags.output);
-  std::vector<PlacedLine> lines;
-  for (const generate::Completion& completion :
-       answer(share, loaded, sampling, prompts.ids, {.label = "generate", .unit = "answer"}, log))
-    lines.emplace_back(
-        completion.index,
-        line_of(completion_row(completion,
-                               prompts.source_indices[static_cast<size_t>(completion.index)])));
-  share.gather_in_order(lines, 0, static_cast<int64_t>(prompts.ids.size()),
-                        [&output](const std::string& line) { output->add(line); });
-  if (output) output->finish();
+// Everything that an answer depends on.
+std::string answers_key(const GenerateRun& run, const LoadedModel& loaded, const Prompts& prompts) {
+  Sha256 hash;
+  hash.update(io::model_fingerprint(loaded.folder));
+  hash.update(run.model.adapter.empty() ? "" : adapter_fingerprint(run.model.adapter));
+  hash.update(loaded.model->head().weight().dtype().name());
+  settings::SamplingFlags sampling = run.sampling;
+  hash.update(config::dump_json(config::list_fields(sampling)).dump());
+  hash.update(run.engine.weights + " " + run.engine.kv_dtype);
+  for (size_t prompt = 0; prompt < prompts.ids.size(); ++prompt) {
+    const std::vector<int32_t>& ids = prompts.ids[prompt];
+    hash.update(fmt::format("{} {}:", prompts.source_indices[prompt], ids.size()));
+    hash.update(std::as_bytes(std::span(ids)));
+  }
+  return hash.hex();
 }
 
-// One conversation; an empty line or end of input ends it.
-void converse(generate::Generator& generator, const data::SampleEncoder& encoder,
-              const std::string& system_prompt, const Json& template_kwargs) {
+// Hands on rows by place: what comes early waits for those before it.
+class InOrder {
+ public:
+  InOrder(int64_t first, std::function<void(const std::string&)> take)
+      : next_(first), take_(std::move(take)) {}
+  void add(int64_t place, std::string line) {
+    early_.emplace(place, std::move(line));
+    for (; !early_.empty() && early_.begin()->first == next_; ++next_) {
+      take_(early_.begin()->second);
+      early_.erase(early_.begin());
+    }
+  }
+
+ private:
+  int64_t next_;
+  std::function<void(const std::string&)> take_;
+  std::map<int64_t, std::string> early_;
+};
+
+// To stdout, by the one rank that has answers: each as soon as those before it are there.
+void print_answers(RankShare& share, const LoadedModel& loaded, const Prompts& prompts,
+                   const AnswerOptions& options, const Log& log,
+                   const std::function<std::string(const Answer&)>& line) {
+  InOrder in_order(0, [](const std::string& text) { std::cout << text << std::endl; });
+  answer_prompts(share, loaded, prompts.ids, options, log, [&](const Answer& answer) {
+    in_order.add(answer.prompt * options.sampling.n + answer.sample, line(answer));
+  });
+  CONVOY_CHECK(std::cout.good(), IoError, "stdout cannot be written");
+}
+
+void write_answers(RankShare& share, const LoadedModel& loaded, const Prompts& prompts,
+                   const GenerateRun& run, AnswerOptions options, const Log& log) {
+  const std::string& path = run.flags.output;
+  std::optional<RowOutput> output;  // of the leading rank
+  if (share.leads()) output.emplace(path);
+  std::optional<AnswerJournal> journal;
+  if (AnswerJournal::is_kept_beside(path))
+    journal.emplace(path, answers_key(run, loaded, prompts), share.rank(), log);
+  std::vector<PlacedLine> lines;
+  const auto keep = [&](int64_t prompt, int64_t sample, const std::string& line) {
+    lines.emplace_back(prompt * run.sampling.n + sample, line);
+  };
+  if (journal) {
+    for (const auto& [place, line] : journal->kept())
+      if (share.owns(place.first)) keep(place.first, place.second, line);
+    options.is_done = [&journal](int64_t prompt, int64_t sample) {
+      return journal->kept().contains({prompt, sample});
+    };
+  }
+  answer_prompts(share, loaded, prompts.ids, options, log, [&](const Answer& answer) {
+    const std::string line = line_of(answer_row(answer, prompts));
+    if (journal) journal->add({answer.prompt, answer.sample}, line);
+    keep(answer.prompt, answer.sample, line);
+  });
+  std::sort(lines.begin(), lines.end());
+  share.gather_in_order(lines, 0, static_cast<int64_t>(prompts.ids.size()) * run.sampling.n,
+                        [&output](const std::string& line) { output->add(line); });
+  if (!output) return;
+  output->finish();
+  if (journal) journal->remove();
+}
+
+// One conversation; an empty line or end of input ends it. Each turn reads only what is new of it.
+void converse(const LoadedModel& loaded, const data::SampleEncoder& encoder, const GenerateRun& run,
+              const Json& template_kwargs) {
+  generate::Engine engine(*loaded.model, loaded.tokenizer,
+                          engine_config(run.engine, loaded, /*longest_row_tokens=*/0));
   data::Sample sample{.kind = data::Sample::Kind::Chat,
                       .messages = Json::array(),
                       .variables = template_kwargs,
                       .file = "the conversation"};
-  if (!system_prompt.empty())
-    sample.messages.push_back({{"role", "system"}, {"content", system_prompt}});
+  if (!run.flags.system_prompt.empty())
+    sample.messages.push_back({{"role", "system"}, {"content", run.flags.system_prompt}});
   const bool on_terminal = ::isatty(STDIN_FILENO) != 0;
   for (std::string line;;) {
     if (on_terminal) std::cerr << "> " << std::flush;
     if (!std::getline(std::cin, line) || line.empty()) return;
     sample.messages.push_back({{"role", "user"}, {"content", line}});
-    const auto answers = generator.run({encoder.encode_prompt(sample).ids});
-    std::cout << answers.front().text << std::endl;
-    sample.messages.push_back({{"role", "assistant"}, {"content", answers.front().text}});
+    generate::Request request = answer_request(run.sampling, 0, 0);
+    request.prompt = encoder.encode_prompt(sample).ids;
+    const std::string text = generate::answer_all(engine, {request}).front().text;
+    std::cout << text << std::endl;
+    sample.messages.push_back({{"role", "assistant"}, {"content", text}});
   }
 }
 
-void check_flags(const settings::GenerateFlags& flags, const settings::SamplingFlags& sampling) {
+void check_flags(const GenerateRun& run) {
+  const settings::GenerateFlags& flags = run.flags;
   if (!flags.prompt.empty())
     config::refuse_without_effect(flags,
                                   {"system_prompt", "template_path", "template_kwargs", "bad_rows"},
                                   "with --prompt, which is plain text: no chat template is used");
   if (flags.interactive) {
     config::refuse_without_effect(flags, {"output", "bad_rows"}, "with --interactive");
-    config::refuse_without_effect(sampling, {"n"}, "with --interactive");
+    config::refuse_without_effect(run.sampling, {"n", "logprobs"}, "with --interactive");
   }
 }
 
 }  // namespace
 
-generate::GenerationConfig generation_config(const settings::SamplingFlags& sampling,
-                                             const LoadedModel& model) {
-  if (sampling.greedy && sampling.temperature.value.value_or(0) > 0)
-    throw ConfigError("--greedy and a --temperature above 0 exclude each other",
-                      {.key = "--temperature", .hint = "leave one of them out"});
-  constexpr double kUsualTemperature = 0.2;
-  return {.sampling = {.temperature = sampling.greedy
-                                          ? 0.0
-                                          : sampling.temperature.value.value_or(kUsualTemperature),
-                       .top_k = sampling.top_k,
-                       .top_p = sampling.top_p,
-                       .seed = static_cast<uint64_t>(sampling.seed)},
-          .max_new_tokens = sampling.max_new_tokens,
-          .samples_per_prompt = sampling.n,
-          .batch_size = sampling.batch_size,
-          .end_ids = models::end_token_ids(model.folder),
-          .stop = sampling.stop.names};
-}
-
-std::vector<generate::Completion> answer(RankShare& share, const LoadedModel& loaded,
-                                         const settings::SamplingFlags& sampling,
-                                         const std::vector<std::vector<int32_t>>& prompts,
-                                         telemetry::ProgressOptions options, const Log& log) {
-  std::vector<std::vector<int32_t>> own_prompts;
-  for (size_t number = static_cast<size_t>(share.rank()); number < prompts.size();
-       number += static_cast<size_t>(share.size()))
-    own_prompts.push_back(prompts[number]);
-  generate::GenerationConfig config = generation_config(sampling, loaded);
-  config.first_index = share.rank();
-  config.index_step = share.size();
-  generate::Generator generator(*loaded.model, loaded.tokenizer, std::move(config));
-  options.total = static_cast<int64_t>(prompts.size()) * sampling.n;
-  if (log.level() == LogLevel::Quiet) options.style = telemetry::ProgressStyle::None;
-  telemetry::Progress progress(options);
-  const auto start = std::chrono::steady_clock::now();
-  int64_t own = 0;
-  int64_t tokens = 0;
-  const auto show = [&](int64_t all) {
-    const double seconds =
-        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    // The others' tokens are not counted, but their answers are as long.
-    const double tokens_of_all = static_cast<double>(tokens) * static_cast<double>(all) /
-                                 static_cast<double>(std::max<int64_t>(own, 1));
-    progress.update({.done = all, .per_second = tokens_of_all / std::max(seconds, 1e-9)});
-  };
-  std::vector<generate::Completion> completions =
-      generator.run(own_prompts, [&](const generate::Completion& completion) {
-        tokens += static_cast<int64_t>(completion.token_ids.size());
-        const int64_t all = share.report_done(++own);
-        if (share.leads()) show(all);
-      });
-  share.wait_for_all(options.total, show);
-  progress.finish();
-  return completions;
-}
-
-void generate_text(const settings::ModelFlags& model_flags, const settings::GenerateFlags& flags,
-                   const settings::SamplingFlags& sampling, const settings::RankFlags& ranks,
-                   bool json, const Log& given_log) {
+void generate_text(const GenerateRun& run, const Log& given_log) {
+  const settings::GenerateFlags& flags = run.flags;
   const int sources = !flags.prompts.empty() + !flags.prompt.empty() + flags.interactive;
   CONVOY_CHECK(sources == 1, ConfigError,
                "wanted one of --prompts FILE, --prompt TEXT, --interactive");
-  check_flags(flags, sampling);
+  check_flags(run);
   const Json template_kwargs =
       settings::template_kwargs(flags.template_kwargs, "--template-kwargs");
-  const Log log = log_of_rank(ranks.ranks_folder, given_log);
-  RankShare share(ranks);
+  const Log log = log_of_rank(run.ranks.ranks_folder, given_log);
+  RankShare share(run.ranks);
   const LoadedModel loaded =
-      load_model(model_request(model_flags, flags.template_path, share.placement()), log);
+      load_model(model_request(run.model, run.engine, flags.template_path, share.placement()), log);
   const at::NoGradGuard no_grad;
   const data::SampleEncoder encoder(loaded.tokenizer, loaded.template_or_null(),
                                     data::Supervise::Auto);
-  if (flags.interactive) {
-    generate::Generator generator(*loaded.model, loaded.tokenizer,
-                                  generation_config(sampling, loaded));
-    return converse(generator, encoder, flags.system_prompt, template_kwargs);
-  }
+  if (flags.interactive) return converse(loaded, encoder, run, template_kwargs);
   const Prompts prompts = flags.prompts.empty()
                               ? one_prompt(flags.prompt, encoder, log)
                               : read_prompts(flags, template_kwargs, encoder, log);
-  if (!flags.prompts.empty() || json || !flags.output.empty()) {
-    write_answers(share, loaded, prompts, flags, sampling, log);
-  } else {
-    for (const generate::Completion& completion : answer(
-             share, loaded, sampling, prompts.ids, {.style = telemetry::ProgressStyle::None}, log))
-      std::cout << completion.text << std::endl;
-  }
+  AnswerOptions options{.sampling = run.sampling, .engine = run.engine};
+  const bool text_alone = flags.prompts.empty() && !run.json && flags.output.empty();
+  options.progress = {.label = "generate", .unit = "answer"};
+  if (text_alone) options.progress.style = telemetry::ProgressStyle::None;
+  if (text_alone || (flags.output.empty() && share.size() == 1))
+    print_answers(share, loaded, prompts, options, log, [&](const Answer& answer) {
+      return text_alone ? answer.completion.text : line_of(answer_row(answer, prompts));
+    });
+  else
+    write_answers(share, loaded, prompts, run, options, log);
   share.finish();
 }
 

@@ -5,9 +5,21 @@
 #include "convoy/base/hash.h"
 #include "convoy/device/dtype.h"
 #include "convoy/device/refillable_tensor.h"
+#include "convoy/kernels/ops/op_table.h"
+#include "convoy/kernels/quantized_weight/quantized_weight.h"
 #include "convoy/models/registry.h"
 
 namespace convoy::recipes {
+
+// The head has 8 bits at least: its errors are not averaged by what follows.
+void quantize_linears(nn::CausalLm& model, const std::string& weights) {
+  const kernels::QuantizedFormat eight_bits{.weight = kernels::WeightFormat::Int8};
+  const kernels::QuantizedFormat four_bits{.weight = kernels::WeightFormat::Int4Zero,
+                                           .group_inputs = 32};
+  for (nn::Linear* linear : model.block_linears())
+    linear->quantize(weights == "int4" ? four_bits : eight_bits);
+  model.head().quantize(eight_bits);
+}
 
 LoadedModel load_model(const ModelRequest& request, const Log& log) {
   if (request.name.empty())
@@ -31,6 +43,12 @@ LoadedModel load_model(const ModelRequest& request, const Log& log) {
                      .hint = "tokenizer and weights are of two different models"});
   std::optional<adapters::LoraModel> lora;
   if (!request.adapter.empty()) lora = adapters::LoraModel::load(*model, request.adapter);
+  if (request.weights != "model") {
+    if (lora && lora->config().use_dora)
+      throw ConfigError("a DoRA adapter needs the weights as they are",
+                        {.key = "weights", .hint = "merge the adapter, or leave --weights out"});
+    quantize_linears(*model, request.weights);
+  }
   return {.folder = std::move(folder),
           .tokenizer = std::move(tokenizer),
           .chat_template = std::move(chat_template),
@@ -60,6 +78,25 @@ ModelRequest model_request(const settings::ModelFlags& flags, const std::string&
                                          : "fp32",
           .template_path = template_path,
           .device = placement.device};
+}
+
+ModelRequest model_request(const settings::ModelFlags& flags, const settings::EngineFlags& engine,
+                           const std::string& template_path, const device::Placement& placement) {
+  ModelRequest request = model_request(flags, template_path, placement);
+  request.weights = engine.weights;
+  if (!engine.deterministic) return request;
+  if (!placement.device.is_cpu())
+    throw ConfigError("rows do not depend on their neighbours on the CPU alone",
+                      {.key = "deterministic", .hint = "use --devices cpu, or leave it out"});
+  kernels::keep_rows_independent();
+  return request;
+}
+
+std::string adapter_fingerprint(const std::filesystem::path& folder) {
+  Sha256 hash;
+  for (const char* name : {"adapter_config.json", "adapter_model.safetensors"})
+    hash.update(sha256_hex_of_file(folder / name));
+  return hash.hex();
 }
 
 std::string weights_checksum(const LoadedModel& loaded) {

@@ -28,6 +28,7 @@ struct ModelRequest {
   std::string template_path;
   at::Device device = at::kCPU;
   bool deferred = false;  // parameters come without memory
+  std::string weights = "model";  // or int8, int4: of linear maps, for inference alone
 };
 
 struct LoadedModel {
@@ -43,6 +44,9 @@ struct LoadedModel {
   }
 };
 
+// `weights`: int8 or int4. For inference.
+void quantize_linears(nn::CausalLm& model, const std::string& weights);
+
 // Ready for inference: nothing trains. Throws DataError, ConfigError.
 LoadedModel load_model(const ModelRequest& request, const Log& log);
 
@@ -51,6 +55,12 @@ void read_values(LoadedModel& loaded);
 
 ModelRequest model_request(const settings::ModelFlags& flags, const std::string& template_path,
                            const device::Placement& placement);
+// For a model that generates. Throws ConfigError for what the device can not hold to.
+ModelRequest model_request(const settings::ModelFlags& flags, const settings::EngineFlags& engine,
+                           const std::string& template_path, const device::Placement& placement);
+
+// Of an adapter folder: its configuration and every byte of its weights.
+std::string adapter_fingerprint(const std::filesystem::path& folder);
 
 // Of every value of the model: tells weights apart whose files look alike to io::model_fingerprint().
 std::string weights_checksum(const LoadedModel& loaded);

@@ -5,9 +5,26 @@
 
 namespace convoy::serving {
 
-BlockPool::BlockPool(int64_t num_blocks) : holders_(static_cast<size_t>(num_blocks), 0) {
-  free_.reserve(holders_.size());
-  for (int64_t block = num_blocks; block-- > 0;) free_.push_back(static_cast<BlockId>(block));
+BlockPool::BlockPool(int64_t num_blocks)
+    : holders_(static_cast<size_t>(num_blocks), 0), links_(static_cast<size_t>(num_blocks) + 1) {
+  links_[sentinel()] = {sentinel(), sentinel()};
+  for (BlockId block = 0; block < sentinel(); ++block)
+    link_after(links_[sentinel()].before, block);
+}
+
+void BlockPool::unlink(BlockId block) {
+  const Link link = links_[block];
+  links_[link.before].after = link.after;
+  links_[link.after].before = link.before;
+  --num_free_;
+}
+
+void BlockPool::link_after(BlockId before, BlockId block) {
+  const BlockId after = links_[before].after;
+  links_[block] = {before, after};
+  links_[before].after = block;
+  links_[after].before = block;
+  ++num_free_;
 }
 
 int64_t BlockPool::num_holders(BlockId block) const {
@@ -15,21 +32,28 @@ int64_t BlockPool::num_holders(BlockId block) const {
 }
 
 BlockId BlockPool::take() {
-  CONVOY_CHECK(!free_.empty(), StateError, "all {} KV blocks are taken", num_blocks());
-  const BlockId block = free_.back();
-  free_.pop_back();
-  holders_[static_cast<size_t>(block)] = 1;
+  CONVOY_CHECK(num_free_ > 0, StateError, "all {} KV blocks are taken", num_blocks());
+  const BlockId block = links_[sentinel()].after;
+  unlink(block);
+  holders_[block] = 1;
   return block;
 }
 
 void BlockPool::hold(BlockId block) {
-  CONVOY_INVARIANT(num_holders(block) > 0, "block {} is free and gets a holder", block);
-  ++holders_[static_cast<size_t>(block)];
+  if (holders_.at(static_cast<size_t>(block))++ == 0) unlink(block);
+}
+
+bool BlockPool::lose_holder(BlockId block) {
+  CONVOY_INVARIANT(num_holders(block) > 0, "block {} is free and loses a holder", block);
+  return --holders_[block] == 0;
 }
 
 void BlockPool::release(BlockId block) {
-  CONVOY_INVARIANT(num_holders(block) > 0, "block {} is free and loses a holder", block);
-  if (--holders_[static_cast<size_t>(block)] == 0) free_.push_back(block);
+  if (lose_holder(block)) link_after(links_[sentinel()].before, block);
+}
+
+void BlockPool::discard(BlockId block) {
+  if (lose_holder(block)) link_after(sentinel(), block);
 }
 
 }  // namespace convoy::serving

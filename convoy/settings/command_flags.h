@@ -120,11 +120,13 @@ struct SamplingFlags {
   config::AutoOr<double> temperature;
   double top_p = 0.9;
   int64_t top_k = 0;
+  double min_p = 0;
+  double repetition_penalty = 1;
   int64_t n = 1;
   int64_t seed = 42;
   bool greedy = false;
   config::NameList stop;
-  int64_t batch_size = 16;
+  bool logprobs = false;
 
   template <class Visitor>
   void fields(Visitor& visit) {
@@ -133,11 +135,46 @@ struct SamplingFlags {
         .at_least(0);
     visit("top_p", top_p, "nucleus share").above(0).at_most(1);
     visit("top_k", top_k, "most likely tokens kept; 0 = all").at_least(0);
+    visit("min_p", min_p, "tokens below this share of the likeliest one's are left out; 0 = none")
+        .at_least(0)
+        .at_most(1);
+    visit("repetition_penalty", repetition_penalty,
+          "divides the logits of tokens that prompt or answer holds; 1 = none")
+        .above(0);
     visit("n", n, "answers per prompt").at_least(1);
     visit("seed", seed, "fixes every draw").at_least(0);
     visit("greedy", greedy, "always the most likely token");
     visit("stop", stop, "string that ends an answer; may be given more than once");
+    visit("logprobs", logprobs, "writes the log-probability of every token of an answer");
+  }
+};
+
+// How the engine works.
+struct EngineFlags {
+  int64_t batch_size = 16;
+  config::AutoOr<int64_t> kv_blocks;
+  int64_t prefill_chunk = 512;
+  bool deterministic = false;
+  std::string weights = "model";
+  std::string kv_dtype = "model";
+
+  template <class Visitor>
+  void fields(Visitor& visit) {
     visit("batch_size", batch_size, "answers generated together").at_least(1);
+    visit("kv_blocks", kv_blocks,
+          "blocks of 32 tokens that keys and values are kept in; auto = as many as the answers "
+          "may want, in at most half of the free memory")
+        .at_least(1);
+    visit("prefill_chunk", prefill_chunk,
+          "most tokens of a step: longer prompts are read in pieces, beside the answers of others")
+        .at_least(1);
+    visit("deterministic", deterministic,
+          "an answer has the same bytes whatever it is generated with; on the CPU");
+    visit("weights", weights,
+          "linear maps as the model computes, or in 8 or 4 bits: less memory, other numerics")
+        .one_of({"model", "int8", "int4"});
+    visit("kv_dtype", kv_dtype, "keys and values as the model computes, or in 8 bits")
+        .one_of({"model", "int8"});
   }
 };
 
@@ -256,22 +293,35 @@ struct BenchTrainFlags {
 
 struct BenchGenerateFlags {
   std::vector<int64_t> batches = {1, 8, 32};
+  int64_t prompts = 32;
   int64_t prompt_tokens = 64;
   int64_t new_tokens = 64;
+  double temperature = 0.6;
   double top_p = 0.95;
   int64_t repeats = 3;
+  std::string weights = "model";
+  std::string kv_dtype = "model";
 
   template <class Visitor>
   void fields(Visitor& visit) {
     visit("batches", batches, "generate: rows together; each is timed greedy and sampled")
         .at_least(1);
+    visit("prompts", prompts, "generate: prompts, and at most four times the rows together")
+        .at_least(1);
     visit("prompt_tokens", prompt_tokens, "generate: tokens of a prompt").at_least(1);
-    visit("new_tokens", new_tokens, "generate: new tokens of a row").at_least(2);
+    visit("new_tokens", new_tokens,
+          "generate: most new tokens of a row; rows want from a quarter of them up")
+        .at_least(4);
+    visit("temperature", temperature, "generate: where tokens are sampled").above(0.0);
     visit("top_p", top_p, "generate: share of the nucleus where tokens are sampled")
         .above(0.0)
         .at_most(1.0);
     visit("repeats", repeats, "generate: timed runs of each kind, after one that is not")
         .at_least(1);
+    visit("weights", weights, "generate: linear maps of Convoy's side, as for convoy generate")
+        .one_of({"model", "int8", "int4"});
+    visit("kv_dtype", kv_dtype, "generate: keys and values of Convoy's side")
+        .one_of({"model", "int8"});
   }
 };
 

@@ -61,7 +61,7 @@ class ToyModel final : public nn::CausalLm {
   const std::string& family() const override { return family_; }
   int64_t matmul_parameters() const override { return kVocab * kWidth; }
   int64_t attention_width() const override { return 0; }
-  nn::KvCache make_cache() const override { return {0, 1, 1, at::TensorOptions()}; }
+  nn::KvGeometry kv_geometry() const override { return {}; }
 
   std::function<void()> before_forward;
   std::vector<bool> phases;  // whether passes drew random numbers, where that changed

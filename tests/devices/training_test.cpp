@@ -13,7 +13,7 @@
 #include "convoy/kernels/ops/op_table.h"
 #include "convoy/kernels/sum_of_squares/sum_of_squares.h"
 #include "convoy/models/registry.h"
-#include "convoy/nn/kv_cache.h"
+#include "convoy/nn/test_cache.h"
 #include "convoy/optim/adamw.h"
 #include "convoy/optim/clip.h"
 #include "convoy/parallel/strategy.h"
@@ -219,22 +219,21 @@ TEST(PlantedFault, AWaitThatIsMissingIsFound) {
 std::vector<int64_t> greedy(const std::string& name, at::Device device) {
   const at::NoGradGuard no_grad;
   const auto model = models::load_causal_lm(folder_of(name), at::kFloat, device);
-  nn::KvCache cache = model->make_cache();
+  nn::testing::GrowingCache cache(*model, 2);
   std::vector<int64_t> tokens;
   std::vector<std::vector<int64_t>> pending = {{1, 5, 9, 2, 7}, {3, 4}};
-  const std::vector<int64_t> slots = {cache.add_row(), cache.add_row()};
-  cache.set_slots(slots);
   for (int64_t step = 0; step < 8; ++step) {
     std::vector<int64_t> ids, positions, starts = {0}, last;
     for (size_t row = 0; row < pending.size(); ++row) {
       for (size_t at = 0; at < pending[row].size(); ++at)
-        positions.push_back(cache.length(slots[row]) + static_cast<int64_t>(at));
+        positions.push_back(cache.length(static_cast<int64_t>(row)) + static_cast<int64_t>(at));
       ids.insert(ids.end(), pending[row].begin(), pending[row].end());
       starts.push_back(static_cast<int64_t>(ids.size()));
       last.push_back(starts.back() - 1);
     }
     const nn::TokenBatch batch(ids, positions, starts, device);
-    const at::Tensor hidden_TD = model->hidden_states(batch, {.cache = &cache});
+    cache.grow({{0, batch.rows().length(0)}, {1, batch.rows().length(1)}});
+    const at::Tensor hidden_TD = model->hidden_states(batch, {.cache = cache.cache()});
     const at::Tensor picked =
         model->head().forward(hidden_TD).argmax(1).cpu().index_select(0, at::tensor(last));
     for (size_t row = 0; row < pending.size(); ++row) {

@@ -3,6 +3,7 @@
 // The bundled model writes answers: models, text and generate together.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 #include <map>
@@ -11,7 +12,7 @@
 #include <utility>
 
 #include "convoy/base/error.h"
-#include "convoy/generate/generator.h"
+#include "convoy/generate/engine.h"
 #include "convoy/models/registry.h"
 #include "convoy/text/tokenizer.h"
 
@@ -60,12 +61,31 @@ class Tally : public ::testing::Test {
       prompts.push_back(tokenizer_->encode(sum.prompt, text::SpecialTokens::Add).ids);
     return prompts;
   }
-  generate::GenerationConfig greedy() const {
-    generate::GenerationConfig config;
-    config.sampling.temperature = 0;
-    config.max_new_tokens = 120;
+  // Greedy, one request per prompt.
+  std::vector<generate::Request> requests(const std::vector<std::vector<int32_t>>& prompts,
+                                          int64_t max_new_tokens = 120) const {
+    std::vector<generate::Request> made;
+    for (const auto& prompt : prompts)
+      made.push_back({.prompt = prompt,
+                      .sampling = {.temperature = 0},
+                      .draw = {.seed = 11, .row = static_cast<int64_t>(made.size())},
+                      .max_new_tokens = max_new_tokens});
+    return made;
+  }
+  std::vector<generate::Request> sampled(const std::vector<std::vector<int32_t>>& prompts) const {
+    std::vector<generate::Request> made = requests(prompts, 40);
+    for (generate::Request& request : made)
+      request.sampling = {.temperature = 2.0, .top_p = 0.99};
+    return made;
+  }
+  generate::Engine engine(generate::EngineConfig config = {}) const {
     config.end_ids = end_ids_;
-    return config;
+    return {*model_, *tokenizer_, std::move(config)};
+  }
+  std::vector<generate::Completion> answers(std::vector<generate::Request> requests,
+                                            generate::EngineConfig config = {}) const {
+    generate::Engine made = engine(std::move(config));
+    return generate::answer_all(made, std::move(requests));
   }
 
   static nn::CausalLm* model_;
@@ -79,104 +99,130 @@ std::vector<int32_t> Tally::end_ids_;
 TEST_F(Tally, SolvesSums) {
   const auto sums = test_sums(60);
   ASSERT_EQ(sums.size(), 60u);
+  generate::Engine made = engine();
   int64_t reported = 0;
-  const auto answers =
-      generate::Generator(*model_, *tokenizer_, greedy()).run(encode(sums), [&](const auto&) {
-        ++reported;
-      });
-  ASSERT_EQ(answers.size(), sums.size());
+  const auto found =
+      generate::answer_all(made, requests(encode(sums)), [&](const auto&) { ++reported; });
+  ASSERT_EQ(found.size(), sums.size());
   EXPECT_EQ(reported, 60);
   int64_t right = 0;
   for (size_t i = 0; i < sums.size(); ++i) {
-    EXPECT_EQ(answers[i].index, static_cast<int64_t>(i));
-    EXPECT_EQ(answers[i].finish_reason, generate::FinishReason::Stop);
-    right += answers[i].text.ends_with(sums[i].result);
+    EXPECT_EQ(found[i].number, static_cast<int64_t>(i));
+    EXPECT_EQ(found[i].finish_reason, generate::FinishReason::Stop);
+    right += found[i].text.ends_with(sums[i].result);
   }
   EXPECT_GE(right, 58);
+  const generate::EngineFigures figures = made.figures();
+  EXPECT_EQ(figures.running + figures.waiting, 0);
+  EXPECT_EQ(figures.kv_use, 0);
+  EXPECT_GT(figures.decode_tokens, 60);
+  EXPECT_GT(figures.prefill_tokens, 60);
 }
 
 TEST_F(Tally, TextDoesNotDependOnTheBatch) {
-  const auto prompts = encode(test_sums(7));
-  generate::GenerationConfig config = greedy();
-  config.sampling = {.temperature = 2.0, .top_p = 0.99, .seed = 11};
-  config.max_new_tokens = 40;
-  config.samples_per_prompt = 2;
-  config.batch_size = 3;
-  const auto narrow = generate::Generator(*model_, *tokenizer_, config).run(prompts);
-  config.batch_size = 16;
-  const auto wide = generate::Generator(*model_, *tokenizer_, config).run(prompts);
-  ASSERT_EQ(narrow.size(), 14u);
-  ASSERT_EQ(wide.size(), 14u);
-  int64_t unlike = 0;
-  for (size_t i = 0; i < wide.size(); ++i) {
-    EXPECT_EQ(narrow[i].index, static_cast<int64_t>(i / 2));
-    EXPECT_EQ(narrow[i].sample, static_cast<int64_t>(i % 2));
-    EXPECT_EQ(narrow[i].token_ids, wide[i].token_ids) << i;
-    if (i % 2 == 1) unlike += wide[i].token_ids != wide[i - 1].token_ids;
+  const auto requests = sampled(encode(test_sums(14)));
+  const auto wide = answers(requests, {.max_rows = 16});
+  for (const generate::EngineConfig& config :
+       {generate::EngineConfig{.max_rows = 1}, {.max_rows = 3}, {.prefill_chunk = 5},
+        {.prefill_chunk = 7, .kv_blocks = 6}, {.shares_prefixes = false}}) {
+    const auto narrow = answers(requests, config);
+    for (size_t i = 0; i < wide.size(); ++i)
+      EXPECT_EQ(narrow[i].token_ids, wide[i].token_ids) << i << " " << config.max_rows;
   }
-  EXPECT_GT(unlike, 0);  // samples of one prompt differ
 }
 
-TEST_F(Tally, TextDoesNotDependOnWhoAnswersWhichPrompt) {
-  const auto prompts = encode(test_sums(5));
-  generate::GenerationConfig config = greedy();
-  config.sampling = {.temperature = 2.0, .top_p = 0.99, .seed = 11};
-  config.max_new_tokens = 20;
-  config.samples_per_prompt = 2;
-  const auto all = generate::Generator(*model_, *tokenizer_, config).run(prompts);
-  config.index_step = 2;
-  for (int64_t first : {0, 1}) {
-    config.first_index = first;
-    std::vector<std::vector<int32_t>> own;
-    for (size_t number = static_cast<size_t>(first); number < prompts.size(); number += 2)
-      own.push_back(prompts[number]);
-    for (const auto& answer : generate::Generator(*model_, *tokenizer_, config).run(own)) {
-      const auto& same = all[static_cast<size_t>(2 * answer.index + answer.sample)];
-      EXPECT_EQ(answer.index % 2, first);
-      EXPECT_EQ(answer.index, same.index);
-      EXPECT_EQ(answer.token_ids, same.token_ids);
-    }
+TEST_F(Tally, SamplesOfOnePromptDifferAndShareItsBlocks) {
+  const auto prompts = encode(test_sums(2));
+  std::vector<int32_t> prompt = prompts[0];
+  prompt.insert(prompt.end(), prompts[1].begin(), prompts[1].end());
+  ASSERT_GT(prompt.size(), 33u);
+  auto requests = sampled({prompt, prompt, prompt});
+  for (size_t sample = 0; sample < 3; ++sample) requests[sample].draw = {.seed = 11, .sample = sample};
+  generate::Engine made = engine();
+  const auto found = generate::answer_all(made, requests);
+  EXPECT_NE(found[0].token_ids, found[1].token_ids);
+  EXPECT_NE(found[1].token_ids, found[2].token_ids);
+  const auto full = static_cast<int64_t>((prompt.size() - 1) / 32 * 32);
+  EXPECT_EQ(made.figures().cached_prompt_tokens, 2 * full);
+  // A request of another time and place draws the same.
+  EXPECT_EQ(answers({requests[2]})[0].token_ids, found[2].token_ids);
+}
+
+TEST_F(Tally, RequestsComeAndGoAtAnyTime) {
+  const auto sums = test_sums(6);
+  const auto alone = answers(requests(encode(sums)));
+  generate::Engine made = engine({.max_rows = 2});
+  std::map<int64_t, std::vector<int32_t>> found;
+  const auto step = [&] {
+    for (const auto& ended : made.step()) found[ended.number] = ended.token_ids;
+  };
+  auto all = requests(encode(sums));
+  for (int64_t number = 0; number < 6; ++number) {
+    all[static_cast<size_t>(number)].number = number;
+    made.submit(all[static_cast<size_t>(number)]);
+    for (int64_t steps = 0; steps < 5; ++steps) step();
+    if (number == 3) made.cancel(3);
   }
-  EXPECT_TRUE(generate::Generator(*model_, *tokenizer_, config).run({}).empty());
+  while (made.unfinished() > 0) step();
+  EXPECT_TRUE(made.step().empty());
+  ASSERT_EQ(found.size(), 5u);
+  for (const auto& [number, tokens] : found)
+    EXPECT_EQ(tokens, alone[static_cast<size_t>(number)].token_ids) << number;
 }
 
 TEST_F(Tally, StopStringsEndATextAndAreNotPartOfIt) {
-  generate::GenerationConfig config = greedy();
-  const auto prompts = encode(test_sums(1));
-  const auto whole = generate::Generator(*model_, *tokenizer_, config).run(prompts)[0];
+  auto asked = requests(encode(test_sums(1)));
+  const auto whole = answers(asked)[0];
   const size_t hash = whole.text.find("\n####");
   ASSERT_NE(hash, std::string::npos);
-  config.stop = {"nowhere", "\n####"};
-  const auto stopped = generate::Generator(*model_, *tokenizer_, config).run(prompts)[0];
+  asked[0].stop = {"nowhere", "\n####"};
+  const auto stopped = answers(asked)[0];
   EXPECT_EQ(stopped.text, whole.text.substr(0, hash));
   EXPECT_EQ(stopped.finish_reason, generate::FinishReason::Stop);
   EXPECT_LT(stopped.token_ids.size(), whole.token_ids.size());
+  asked[0].stop.clear();
+  asked[0].stop_ids = {whole.token_ids[4]};
+  const auto first = std::find(whole.token_ids.begin(), whole.token_ids.end(), whole.token_ids[4]);
+  EXPECT_EQ(answers(asked)[0].token_ids,
+            (std::vector<int32_t>{whole.token_ids.begin(), first + 1}));
 }
 
 TEST_F(Tally, LengthLimitsEndATextWithReasonLength) {
-  generate::GenerationConfig config = greedy();
-  config.max_new_tokens = 5;
   auto prompts = encode(test_sums(1));
-  const auto cut = generate::Generator(*model_, *tokenizer_, config).run(prompts)[0];
+  const auto cut = answers(requests(prompts, 5))[0];
   EXPECT_EQ(cut.token_ids.size(), 5u);
   EXPECT_EQ(cut.finish_reason, generate::FinishReason::Length);
   EXPECT_EQ(cut.prompt_tokens, static_cast<int64_t>(prompts[0].size()));
 
   prompts[0].assign(static_cast<size_t>(model_->max_positions()) - 2, prompts[0][0]);
-  EXPECT_LE(generate::Generator(*model_, *tokenizer_, greedy()).run(prompts)[0].token_ids.size(),
-            2u);
+  EXPECT_LE(answers(requests(prompts))[0].token_ids.size(), 2u);
   prompts[0].resize(static_cast<size_t>(model_->max_positions()), prompts[0][0]);
-  EXPECT_THROW(generate::Generator(*model_, *tokenizer_, greedy()).run(prompts), DataError);
-  EXPECT_THROW(generate::Generator(*model_, *tokenizer_, greedy()).run({{}}), DataError);
+  EXPECT_THROW(answers(requests(prompts)), DataError);
+  EXPECT_THROW(answers(requests({{}})), DataError);
 }
 
-TEST_F(Tally, RefusesSettingsOutOfRange) {
-  generate::GenerationConfig config = greedy();
-  config.sampling.top_p = 0;
-  EXPECT_THROW(generate::Generator(*model_, *tokenizer_, config), ConfigError);
-  config = greedy();
-  config.stop = {""};
-  EXPECT_THROW(generate::Generator(*model_, *tokenizer_, config), ConfigError);
+TEST_F(Tally, RefusesWhatItCanNotAnswer) {
+  const auto prompts = encode(test_sums(1));
+  auto asked = requests(prompts);
+  asked[0].sampling.top_p = 0;
+  EXPECT_THROW(answers(asked), ConfigError);
+  asked = requests(prompts);
+  asked[0].stop = {""};
+  EXPECT_THROW(answers(asked), ConfigError);
+  EXPECT_THROW(answers(requests(prompts, 0)), ConfigError);
+  EXPECT_THROW(engine({.max_rows = 0}), ConfigError);
+  // A cache of two blocks holds 64 tokens.
+  try {
+    answers(requests(prompts), {.kv_blocks = 2});
+    FAIL();
+  } catch (const DataError& error) {
+    EXPECT_NE(error.sentence().find("--kv-blocks"), std::string::npos) << error.sentence();
+  }
+  generate::Engine made = engine();
+  asked = requests(prompts);
+  asked[0].prompt.clear();
+  EXPECT_THROW(made.submit(asked[0]), DataError);
+  EXPECT_EQ(made.unfinished(), 0);  // what was refused leaves nothing behind
 }
 
 }  // namespace

@@ -39,9 +39,10 @@ int run_eval(Context& context, const std::vector<std::string>& arguments) {
   HostRanks ranks;
   settings::EvalFlags flags;
   settings::SamplingFlags sampling;
+  settings::EngineFlags engine;
   settings::ModelFlags model;
   const std::vector<std::string> left =
-      take_rank_flags(context, ranks, arguments, flags, sampling, model);
+      take_rank_flags(context, ranks, arguments, flags, sampling, engine, model);
   if (!flags.samples.empty()) become_worker(context, "eval", left);  // saved answers need no ranks
   return run_worker_on_ranks(context, ranks, "eval", left);
 }
@@ -58,9 +59,10 @@ int run_generate(Context& context, const std::vector<std::string>& arguments) {
   HostRanks ranks;
   settings::GenerateFlags flags;
   settings::SamplingFlags sampling;
+  settings::EngineFlags engine;
   settings::ModelFlags model;
   const std::vector<std::string> left =
-      take_rank_flags(context, ranks, arguments, flags, sampling, model);
+      take_rank_flags(context, ranks, arguments, flags, sampling, engine, model);
   return run_worker_on_ranks(context, ranks, "generate", left,
                              flags.interactive ? "a conversation" : "");
 }
@@ -99,7 +101,7 @@ Command eval_command() {
           "convoy eval run.yaml --adapter runs/sums/adapter --generate\n"
           "convoy eval --model models/tally-3m --data test.jsonl --output-dir results\n"
           "convoy eval --samples results/samples.jsonl --json",
-      .flag_table = flag_tables<settings::EvalFlags, settings::SamplingFlags, settings::ModelFlags,
+      .flag_table = flag_tables<settings::EvalFlags, settings::SamplingFlags, settings::EngineFlags, settings::ModelFlags,
                                 launch::DeviceFlags, launch::HostRankFlags>,
       .run = run_eval};
 }
@@ -131,7 +133,7 @@ Command generate_command() {
           "convoy generate --model models/tally-3m --adapter runs/sums/adapter --prompts "
           "test.jsonl --output answers.jsonl --nproc 2\n"
           "convoy generate --model models/tally-3m --interactive --temperature 0.7",
-      .flag_table = flag_tables<settings::GenerateFlags, settings::SamplingFlags,
+      .flag_table = flag_tables<settings::GenerateFlags, settings::SamplingFlags, settings::EngineFlags,
                                 settings::ModelFlags, launch::DeviceFlags, launch::HostRankFlags>,
       .run = run_generate};
 }

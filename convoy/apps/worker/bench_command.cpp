@@ -171,9 +171,11 @@ int bench_generate(const settings::BenchFlags& flags, const settings::BenchGener
       run_in_turn({.name = "generate",
                    .script = "hf_generate.py",
                    .work = fmt::format(
-                       "--batches {} --prompt-tokens {} --new-tokens {} --top-p {} --repeats {}",
-                       fmt::join(generate.batches, " "), generate.prompt_tokens,
-                       generate.new_tokens, generate.top_p, generate.repeats)},
+                       "--batches {} --prompts {} --prompt-tokens {} --new-tokens {} "
+                       "--temperature {} --top-p {} --repeats {}",
+                       fmt::join(generate.batches, " "), generate.prompts, generate.prompt_tokens,
+                       generate.new_tokens, generate.temperature, generate.top_p,
+                       generate.repeats)},
                   flags, devices);
   result["points"] = Json::array();
   for (size_t index = 0; index < result["peer"][0]["points"].size(); ++index) {

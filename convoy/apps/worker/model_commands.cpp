@@ -32,15 +32,14 @@ int score_command(const Arguments& arguments) {
 
 int generate_command(const Arguments& arguments) {
   CommonFlags worker;
-  settings::ModelFlags model;
-  settings::GenerateFlags flags;
-  settings::SamplingFlags sampling;
-  settings::RankFlags ranks;
+  recipes::GenerateRun run;
   refuse_positionals(config::parse_flags(
-      {config::list_fields(flags), config::list_fields(model), config::list_fields(sampling),
-       config::list_fields(ranks), config::list_fields(worker)},
+      {config::list_fields(run.flags), config::list_fields(run.model),
+       config::list_fields(run.sampling), config::list_fields(run.engine),
+       config::list_fields(run.ranks), config::list_fields(worker)},
       arguments));
-  recipes::generate_text(model, flags, sampling, ranks, worker.json, worker.log());
+  run.json = worker.json;
+  recipes::generate_text(run, worker.log());
   return 0;
 }
 

@@ -10,8 +10,8 @@
 namespace convoy::kernels {
 namespace {
 
-OpTable all_cpu_ops() {
-  OpTable table = {.rms_norm = kRmsNormCpu,
+OpTable own_cpu_ops() {
+  return {.rms_norm = kRmsNormCpu,
                    .rope = kRopeCpu,
                    .gated_activation = kGatedActivationCpu,
                    .attention = kAttentionCpu,
@@ -25,6 +25,10 @@ OpTable all_cpu_ops() {
                    .sampler = kSamplerCpu,
                    .sum_of_squares = kSumOfSquaresCpu,
                    .adamw = kAdamWCpu};
+}
+
+OpTable all_cpu_ops() {
+  OpTable table = own_cpu_ops();
   // Our loops do not drive these units, oneDNN does.
   if (has_matrix_units()) {
     table.matrix_product = kMatrixProductAten;
@@ -103,6 +107,11 @@ const OpTable& op_table(const at::Tensor& tensor) {
       throw DeviceError(fmt::format("no op of Convoy runs on {}", tensor.device().str()),
                         {.hint = "use --devices cpu or cuda"});
   }
+}
+
+void keep_rows_independent() {
+  static const OpTable table = own_cpu_ops();
+  cpu_override = &table;
 }
 
 CpuTableOverride::CpuTableOverride(const OpTable& table) : before_(cpu_override.exchange(&table)) {}

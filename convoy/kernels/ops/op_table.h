@@ -55,6 +55,10 @@ const OpTable& own_kernel_op_table();
 // ConfigError.
 OpTable cuda_ops(const std::string& kernels);
 
+// From now on the CPU gives a row the same bits whatever its neighbours are, also where a faster way does not: on CPUs
+// with units for matrices, which only oneDNN drives.
+void keep_rows_independent();
+
 // For tests: while it lives, CPU tensors take `table` in every thread. They nest.
 class CpuTableOverride {
  public:

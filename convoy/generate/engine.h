@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The generation engine: requests come at any time, each step() is one forward pass over what all that run want next -
+// pieces of prompts and single tokens together, without padding - and returns what ended. A request's text depends on
+// the request alone, not on what it is generated with (docs/decisions.md says up to which numerics). One thread.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "convoy/adapters/served_adapters.h"
+#include "convoy/generate/answer_text.h"
+#include "convoy/generate/request.h"
+#include "convoy/nn/causal_lm.h"
+#include "convoy/nn/kv_cache.h"
+#include "convoy/serving/scheduler.h"
+#include "convoy/text/tokenizer.h"
+
+namespace convoy::generate {
+
+struct EngineConfig {
+  int64_t max_rows = 16;        // in one step
+  int64_t prefill_chunk = 512;  // tokens of a step, of prompts and new ones together
+  int64_t kv_blocks = 0;        // 0: enough for `max_rows` of the longest rows
+  int64_t longest_row_tokens = 0;  // prompt and answer, where it is known; 0: the model's positions
+  int64_t kv_memory_bytes = 0;     // bound of the KV cache where `kv_blocks` is 0; 0: none
+  kernels::CacheElement kv_element = kernels::CacheElement::Model;
+  bool shares_prefixes = true;
+  adapters::ServedAdapters* adapters = nullptr;  // of the model; outlives the engine
+  std::vector<int32_t> end_ids = {};  // beside the tokenizer's eos: models::end_token_ids
+};
+
+// Since the engine was made, but for running, waiting and kv_use.
+struct EngineFigures {
+  int64_t running = 0;  // requests
+  int64_t waiting = 0;
+  double kv_use = 0;  // share of the KV blocks that rows hold
+  int64_t prefill_tokens = 0;
+  int64_t cached_prompt_tokens = 0;  // taken from a shared prefix, not computed
+  int64_t decode_tokens = 0;
+  int64_t preemptions = 0;
+  double prefill_seconds = 0;  // of a step that did both, by its tokens
+  double decode_seconds = 0;
+};
+
+class Engine {
+ public:
+  // Model and tokenizer must outlive it. Throws ConfigError on a config out of range.
+  Engine(nn::CausalLm& model, const text::Tokenizer& tokenizer, EngineConfig config);
+  ~Engine();
+
+  // Throws DataError on a prompt without tokens, or one that leaves no room before the model's last position or in the
+  // KV cache, ConfigError on a rule out of range. A text that reaches the last position ends with reason Length.
+  void submit(Request request);
+  void cancel(int64_t number);  // at any time; nothing is returned of it
+  int64_t unfinished() const { return static_cast<int64_t>(rows_.size()); }
+  // Blocks. What ended, in the order of the step's rows. Without requests it does nothing.
+  std::vector<Completion> step();
+
+  EngineFigures figures() const;
+
+ private:
+  struct Row;
+  // Of the step's rows those of one adapter stand together.
+  std::vector<serving::PlannedRow> plan_step();
+  // The forward pass: hidden states [R, D] of the rows that draw.
+  at::Tensor compute(const std::vector<serving::PlannedRow>& plan);
+  void set_adapters(const std::vector<serving::PlannedRow>& plan) const;
+  void draw(const at::Tensor& hidden_RD, const std::vector<Row*>& rows,
+            std::vector<Completion>& ended);
+  Completion complete(const Row& row, FinishReason reason) const;
+  void count(const std::vector<serving::PlannedRow>& plan, double seconds);
+
+  nn::CausalLm& model_;
+  const text::Tokenizer& tokenizer_;
+  EngineConfig config_;
+  int64_t pickable_ids_;  // padded rows of the vocabulary are never picked
+  std::vector<serving::LayerGroup> groups_;
+  serving::Scheduler scheduler_;
+  nn::KvCache cache_;
+  std::unordered_map<int64_t, std::unique_ptr<Row>> rows_;
+  EngineFigures figures_;
+};
+
+// Answers all requests. Called with each completion when it ends; returns them in the order of the requests, whose
+// numbers are set to their places.
+using OnCompletion = std::function<void(const Completion&)>;
+std::vector<Completion> answer_all(Engine& engine, std::vector<Request> requests,
+                                   const OnCompletion& on_completion = {});
+
+}  // namespace convoy::generate

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/recipes/model_text_engine.h"
+
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "convoy/base/error.h"
+#include "convoy/data/encode_sample.h"
+#include "convoy/generate/engine.h"
+#include "convoy/recipes/answer_prompts.h"
+
+namespace convoy::recipes {
+namespace {
+
+process::TextFinish finish_of(generate::FinishReason reason) {
+  switch (reason) {
+    case generate::FinishReason::Stop:
+      return process::TextFinish::Stop;
+    case generate::FinishReason::Length:
+      return process::TextFinish::Length;
+    case generate::FinishReason::NotFinite:
+      break;
+  }
+  return process::TextFinish::Error;
+}
+
+generate::Request engine_request(const process::TextRequest& request, std::vector<int32_t> ids) {
+  const process::TextSampling& rule = request.sampling;
+  return {.number = request.number,
+          .prompt = std::move(ids),
+          .sampling = {.temperature = rule.temperature,
+                       .top_k = rule.top_k,
+                       .top_p = rule.top_p,
+                       .min_p = rule.min_p,
+                       .repetition_penalty = rule.repetition_penalty},
+          .draw = {.seed = request.draw.seed,
+                   .row = request.draw.row,
+                   .sample = request.draw.sample},
+          .max_new_tokens = rule.max_new_tokens,
+          .stop = rule.stop,
+          .priority = request.priority};
+}
+
+process::TextResult text_result(const generate::Completion& completion) {
+  process::TextResult result{.number = completion.number,
+                             .finish = finish_of(completion.finish_reason),
+                             .text = {},
+                             .prompt_tokens = completion.prompt_tokens,
+                             .new_tokens = static_cast<int64_t>(completion.token_ids.size())};
+  if (result.finish == process::TextFinish::Error)
+    result.error = fmt::format("the model's logits are not finite at token {}", result.new_tokens);
+  else
+    result.text = completion.text;
+  return result;
+}
+
+generate::EngineConfig engine_config(const LoadedModel& loaded, const TextEngineOptions& options) {
+  settings::EngineFlags flags;
+  flags.batch_size = options.rows;
+  if (options.kv_blocks > 0) flags.kv_blocks = options.kv_blocks;
+  flags.prefill_chunk = options.prefill_chunk;
+  flags.kv_dtype = options.kv_int8 ? "int8" : "model";
+  return engine_config(flags, loaded, options.longest_row_tokens,
+                       static_cast<int>(options.workers_on_host));
+}
+
+class ModelTextEngine final : public process::TextEngine {
+ public:
+  ModelTextEngine(const LoadedModel& loaded, const TextEngineOptions& options)
+      : encoder_(loaded.tokenizer, loaded.template_or_null(), data::Supervise::Auto),
+        template_kwargs_(options.template_kwargs),
+        engine_(*loaded.model, loaded.tokenizer, engine_config(loaded, options)) {}
+
+  void submit(process::TextRequest request) override {
+    try {
+      engine_.submit(engine_request(request, prompt_ids(request.prompt)));
+      unfinished_.insert(request.number);
+    } catch (const Error& error) {
+      refused_.push_back({.number = request.number,
+                          .finish = process::TextFinish::Error,
+                          .error = error.sentence()});
+    }
+  }
+
+  void cancel(int64_t number) override {
+    if (unfinished_.erase(number) > 0) engine_.cancel(number);
+    std::erase_if(refused_, [number](const auto& result) { return result.number == number; });
+  }
+
+  int64_t unfinished() const override {
+    return engine_.unfinished() + static_cast<int64_t>(refused_.size());
+  }
+
+  std::vector<process::TextResult> step() override {
+    std::vector<process::TextResult> results = std::exchange(refused_, {});
+    for (const generate::Completion& completion : engine_.step()) {
+      unfinished_.erase(completion.number);
+      results.push_back(text_result(completion));
+    }
+    return results;
+  }
+
+  process::EngineFigures figures() const override {
+    const generate::EngineFigures figures = engine_.figures();
+    return {.running = figures.running,
+            .waiting = figures.waiting,
+            .kv_use = figures.kv_use,
+            .prefill_tokens = figures.prefill_tokens,
+            .cached_prompt_tokens = figures.cached_prompt_tokens,
+            .decode_tokens = figures.decode_tokens,
+            .preemptions = figures.preemptions,
+            .prefill_seconds = figures.prefill_seconds,
+            .decode_seconds = figures.decode_seconds};
+  }
+
+ private:
+  std::vector<int32_t> prompt_ids(const process::Prompt& prompt) const {
+    data::Sample sample{.kind = data::Sample::Kind::Text, .text = prompt.text, .file = "a prompt"};
+    if (!prompt.messages.is_null()) {
+      sample.kind = data::Sample::Kind::Chat;
+      sample.messages = prompt.messages;
+      sample.variables = template_kwargs_;
+    }
+    return encoder_.encode_prompt(sample).ids;
+  }
+
+  data::SampleEncoder encoder_;
+  nlohmann::ordered_json template_kwargs_;
+  generate::Engine engine_;
+  std::unordered_set<int64_t> unfinished_;     // in the engine
+  std::vector<process::TextResult> refused_;  // handed out by the next step
+};
+
+}  // namespace
+
+std::unique_ptr<process::TextEngine> make_text_engine(const LoadedModel& loaded,
+                                                      TextEngineOptions options) {
+  return std::make_unique<ModelTextEngine>(loaded, options);
+}
+
+}  // namespace convoy::recipes

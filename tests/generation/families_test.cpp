@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Greedy answers of every family equal those of transformers (tests/golden/generation), however the engine came to them:
+// alone, in mixed batches, in pieces, from shared prefixes, after rows were put back.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <algorithm>
+
+#include "convoy/adapters/lora_model.h"
+#include "convoy/base/error.h"
+#include "convoy/generate/engine.h"
+#include "convoy/kernels/ops/op_table.h"
+#include "convoy/models/registry.h"
+#include "files/temporary_folder.h"
+
+namespace convoy::generate {
+namespace {
+
+namespace fs = std::filesystem;
+
+fs::path golden(const std::string& name) {
+  const char* source = std::getenv("CONVOY_SOURCE_DIR");
+  return fs::path(source ? source : ".") / "tests/golden" / name;
+}
+
+// One word per id, and no end token.
+text::Tokenizer word_tokenizer(int64_t vocab_size) {
+  testing::TemporaryFolder folder;
+  nlohmann::json vocabulary = nlohmann::json::object();
+  for (int64_t id = 0; id < vocab_size; ++id) vocabulary["w" + std::to_string(id)] = id;
+  std::ofstream(folder / "tokenizer.json")
+      << nlohmann::json{
+             {"version", "1.0"},
+             {"added_tokens", nlohmann::json::array()},
+             {"pre_tokenizer", {{"type", "WhitespaceSplit"}}},
+             {"model", {{"type", "WordLevel"}, {"vocab", vocabulary}, {"unk_token", "w0"}}}};
+  std::ofstream(folder / "tokenizer_config.json") << "{}";
+  return text::Tokenizer::load(folder.path());
+}
+
+class Family : public ::testing::TestWithParam<const char*> {
+ protected:
+  Family()
+      : model_(models::load_causal_lm(
+            io::ModelFolder::open(golden(std::string("models/") + GetParam()).string()),
+            at::kFloat)),
+        tokenizer_(word_tokenizer(model_->vocab_size())) {
+    std::ifstream file(golden(std::string("generation/") + GetParam() + ".json"));
+    const auto json = nlohmann::json::parse(file);
+    prompts_ = json.at("prompts").get<std::vector<std::vector<int32_t>>>();
+    answers_ = json.at("answers").get<std::vector<std::vector<int32_t>>>();
+  }
+
+  Request request(size_t index) const {
+    return {.prompt = prompts_[index],
+            .sampling = {.temperature = 0},
+            .max_new_tokens = static_cast<int64_t>(answers_[index].size())};
+  }
+
+  EngineFigures expect_answers(const EngineConfig& config) {
+    Engine engine(*model_, tokenizer_, config);
+    std::vector<Request> requests;
+    for (size_t index = 0; index < prompts_.size(); ++index) requests.push_back(request(index));
+    const auto found = answer_all(engine, requests);
+    for (size_t index = 0; index < prompts_.size(); ++index)
+      EXPECT_EQ(found[index].token_ids, answers_[index]) << "prompt " << index;
+    return engine.figures();
+  }
+
+  std::unique_ptr<nn::CausalLm> model_;
+  text::Tokenizer tokenizer_;
+  std::vector<std::vector<int32_t>> prompts_;
+  std::vector<std::vector<int32_t>> answers_;
+};
+
+TEST_P(Family, AloneAnswersAsTransformersDoes) {
+  for (size_t index = 0; index < prompts_.size(); ++index) {
+    Engine engine(*model_, tokenizer_, {});
+    EXPECT_EQ(answer_all(engine, {request(index)})[0].token_ids, answers_[index]) << index;
+  }
+}
+
+TEST_P(Family, MixedBatchesAnswerAsTransformersDoes) {
+  expect_answers({.max_rows = 32, .shares_prefixes = false});
+  expect_answers({.max_rows = 3, .shares_prefixes = false});
+}
+
+TEST_P(Family, PromptsInPiecesAnswerAsTransformersDoes) {
+  expect_answers({.prefill_chunk = 1, .shares_prefixes = false});
+  expect_answers({.max_rows = 5, .prefill_chunk = 11, .shares_prefixes = false});
+}
+
+TEST_P(Family, SharedPrefixesAnswerAsTransformersDoes) {
+  EXPECT_GT(expect_answers({.max_rows = 4}).cached_prompt_tokens, 64);
+  EXPECT_GT(expect_answers({.max_rows = 32, .prefill_chunk = 40}).cached_prompt_tokens, 64);
+}
+
+// Blocks for one of the longest rows, and for a few more.
+TEST_P(Family, RowsPutBackAnswerAsTransformersDoes) {
+  int64_t put_back = 0;
+  for (const int64_t blocks : {4, 5, 6, 7, 9, 11}) {
+    for (const bool shares : {true, false})
+      put_back += expect_answers({.max_rows = 8,
+                                  .prefill_chunk = 16,
+                                  .kv_blocks = blocks,
+                                  .shares_prefixes = shares})
+                      .preemptions;
+  }
+  EXPECT_GT(put_back, 0);
+}
+
+// A row's bytes, its log-probabilities included, whatever it is generated with: neighbours, pieces, rows put back.
+void expect_same_bytes(nn::CausalLm& model, const text::Tokenizer& tokenizer,
+                       const std::vector<std::vector<int32_t>>& prompts) {
+  std::vector<Request> all;
+  for (int64_t copy = 0; copy < 2; ++copy) {
+    for (const std::vector<int32_t>& prompt : prompts)
+      all.push_back({.prompt = prompt,
+                     .sampling = {.temperature = 0.8, .top_p = 0.95, .repetition_penalty = 1.1},
+                     .draw = {.seed = 4, .row = static_cast<int64_t>(all.size())},
+                     .max_new_tokens = 20,
+                     .wants_logprobs = true});
+  }
+  const auto answered = [&](std::vector<Request> requests, const EngineConfig& config) {
+    Engine engine(model, tokenizer, config);
+    return answer_all(engine, std::move(requests));
+  };
+  std::vector<Completion> alone;
+  for (const Request& request : all) alone.push_back(answered({request}, {}).front());
+  const EngineConfig configs[] = {{.max_rows = 2},
+                                  {.max_rows = 5, .prefill_chunk = 7},
+                                  {.max_rows = 33},
+                                  {.max_rows = 33, .prefill_chunk = 40, .shares_prefixes = false},
+                                  {.max_rows = 9, .prefill_chunk = 19, .kv_blocks = 7}};
+  for (const EngineConfig& config : configs) {
+    const std::vector<Completion> together = answered(all, config);
+    for (size_t row = 0; row < all.size(); ++row) {
+      EXPECT_EQ(together[row].token_ids, alone[row].token_ids) << row << " of " << config.max_rows;
+      EXPECT_EQ(together[row].logprobs, alone[row].logprobs) << row << " of " << config.max_rows;
+    }
+  }
+}
+
+TEST_P(Family, BytesOfARowDoNotDependOnItsNeighbours) {
+  kernels::keep_rows_independent();
+  for (const at::ScalarType dtype : {at::kFloat, at::kBFloat16}) {
+    const auto model = models::load_causal_lm(
+        io::ModelFolder::open(golden(std::string("models/") + GetParam()).string()), dtype);
+    expect_same_bytes(*model, tokenizer_, prompts_);
+  }
+}
+
+// Each request names its adapter or none, all in one batch.
+TEST(Served, AdaptersOfABatchAnswerAsMergedOnesDo) {
+  const std::string folder = golden("train/qwen2").string();
+  const auto load = [&] {
+    return models::load_causal_lm(io::ModelFolder::open(folder), at::kFloat);
+  };
+  const fs::path adapters_of[] = {golden("train/qwen2/lora"), golden("train/qwen2/dora")};
+  const auto tokenizer = word_tokenizer(load()->vocab_size());
+  std::vector<Request> requests;
+  for (int32_t row = 0; row < 12; ++row)
+    requests.push_back({.prompt = {3, 5, row, 7, 11, row},
+                        .sampling = {.temperature = 0},
+                        .max_new_tokens = 12});
+  std::vector<std::vector<Completion>> wanted;
+  for (int64_t adapter = 0; adapter <= 2; ++adapter) {
+    const auto model = load();
+    if (adapter > 0) adapters::LoraModel::load(*model, adapters_of[adapter - 1]).merge();
+    Engine engine(*model, tokenizer, {});
+    wanted.push_back(answer_all(engine, requests));
+  }
+  const auto model = load();
+  adapters::ServedAdapters served(*model, {adapters_of[0], adapters_of[1]});
+  Engine engine(*model, tokenizer, {.max_rows = 7, .prefill_chunk = 16, .adapters = &served});
+  for (size_t row = 0; row < requests.size(); ++row)
+    requests[row].adapter = static_cast<int64_t>(row % 3);
+  int64_t unlike = 0;
+  const std::vector<Completion> found = answer_all(engine, requests);
+  for (size_t row = 0; row < requests.size(); ++row) {
+    EXPECT_EQ(found[row].token_ids, wanted[row % 3][row].token_ids) << row;
+    unlike += row % 3 != 0 && found[row].token_ids != wanted[0][row].token_ids;
+  }
+  EXPECT_GT(unlike, 0);
+  requests[0].adapter = 3;
+  EXPECT_THROW(engine.submit(requests[0]), DataError);
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, Family,
+                         ::testing::Values("llama", "llama-biased", "qwen2", "qwen2-window",
+                                           "qwen3", "gemma3"),
+                         [](const auto& tested) {
+                           std::string name = tested.param;
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
+                         });
+
+}  // namespace
+}  // namespace convoy::generate

@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Greedy answers of transformers' generate() by the tiny models of ../models: MODEL.json, {"prompts", "answers"}.
+
+Prompts of 1 to 90 tokens; some share their first 70. No end token: each answer has NEW tokens. A prompt whose answer
+would turn on less than MARGIN between two logits is left out, so that rounding can not change an answer.
+Run: python make_answers.py
+"""
+
+import json
+import pathlib
+
+import torch
+from transformers import AutoModelForCausalLM
+
+HERE = pathlib.Path(__file__).parent
+MODELS = ("llama", "llama-biased", "qwen2", "qwen2-window", "qwen3", "gemma3")
+LENGTHS = (1, 2, 3, 7, 13, 31, 32, 33, 40, 64, 65, 90)
+SHARED, SHARING = 70, 4
+NEW, MARGIN = 24, 2e-3
+
+
+def prompts(vocabulary, generator):
+    made = [torch.randint(3, vocabulary, (length,), generator=generator) for length in LENGTHS]
+    begin = torch.randint(3, vocabulary, (SHARED,), generator=generator)
+    made += [torch.cat([begin, torch.randint(3, vocabulary, (5 * n,), generator=generator)]) for n in range(SHARING)]
+    return made + [begin.clone()]  # the very same once more
+
+
+def answer(model, prompt):
+    """The new tokens, and the smallest distance between the two best logits on the way."""
+    found = model.generate(prompt[None], do_sample=False, max_new_tokens=NEW, min_new_tokens=NEW, eos_token_id=None,
+                           pad_token_id=0, output_logits=True, return_dict_in_generate=True)
+    best = torch.cat(found.logits).topk(2, dim=1).values
+    return found.sequences[0][len(prompt):], (best[:, 0] - best[:, 1]).min().item()
+
+
+def make(name, seed):
+    model = AutoModelForCausalLM.from_pretrained(HERE.parent / "models" / name, dtype=torch.float32,
+                                                 attn_implementation="eager").eval()
+    kept = {"prompts": [], "answers": []}
+    for prompt in prompts(model.config.vocab_size, torch.Generator().manual_seed(seed)):
+        tokens, margin = answer(model, prompt)
+        if margin >= MARGIN:
+            kept["prompts"].append(prompt.tolist())
+            kept["answers"].append(tokens.tolist())
+    assert len(kept["prompts"]) >= 12, (name, len(kept["prompts"]))
+    (HERE / f"{name}.json").write_text(json.dumps(kept) + "\n")
+    print(name, len(kept["prompts"]))
+
+
+if __name__ == "__main__":
+    for number, model_name in enumerate(MODELS):
+        make(model_name, number)
