@@ -7,7 +7,9 @@
 
 #include "convoy/base/error.h"
 #include "convoy/jobs/job_store.h"
+#include "convoy/jobs/postgres/postgres_session.h"
 #include "convoy/jobs/recover_store.h"
+#include "convoy/jobs/sqlite/sqlite_session.h"
 #include "jobs/store_under_test.h"
 
 namespace convoy::jobs {
@@ -111,6 +113,24 @@ TEST_P(EachStoreNotes, AnEarlierStoreGetsTheirTable) {
   EXPECT_TRUE(other->notes(std::vector<int64_t>{leases[0].task}).empty());
   ASSERT_EQ(keep({{leases[0], "a", "1"}}).kept, (std::vector<bool>{true}));
   EXPECT_EQ(other->notes(std::vector<int64_t>{leases[0].task}).size(), 1u);
+}
+
+TEST_P(EachStoreNotes, ADamagedOneIsFoundAndDroppedByRecovery) {
+  add(1);
+  const std::vector<Lease> leases = claim(1, "w1");
+  keep({{leases[0], "a", "1"}, {leases[0], "b", "2"}});
+  constexpr const char* kDamage = "UPDATE convoy_notes SET key = 'c' WHERE key = 'a'";
+  if (GetParam() == "postgres")
+    PostgresSession(under_test_.url(), under_test_.options()).run_script(kDamage);
+  else
+    SqliteSession(under_test_.url(), under_test_.options()).run_script(kDamage);
+  EXPECT_THROW(keys_of(leases), DataError);
+  store_.reset();
+  const Recovery recovery = recover_store(under_test_.url(), under_test_.options());
+  EXPECT_FALSE(recovery.was_sound);
+  EXPECT_EQ(recovery.dropped_rows, 1);
+  store_ = under_test_.open();
+  EXPECT_EQ(keys_of(leases), "b=2 ");
 }
 
 INSTANTIATE_TEST_SUITE_P(Stores, EachStoreNotes, ::testing::ValuesIn(StoreUnderTest::kinds()),

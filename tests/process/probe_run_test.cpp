@@ -25,14 +25,17 @@ ProbeRun::ProbeRun(const std::vector<std::string>& words, const std::filesystem:
   std::vector<char*> arguments;
   for (std::string& word : all) arguments.push_back(word.data());
   arguments.push_back(nullptr);
+  // Here, as the child may be killed before it does anything.
+  const int out = ::open(output_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  const int err = ::open(errors_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
   pid_ = ::fork();
   if (pid_ == 0) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    const int out = ::open(output_.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0644);
-    const int err = ::open(errors_.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0644);
     if (::dup2(out, 1) >= 0 && ::dup2(err, 2) >= 0) ::execv(arguments[0], arguments.data());
     ::_exit(127);
   }
+  ::close(out);
+  ::close(err);
 }
 
 ProbeRun::~ProbeRun() {
