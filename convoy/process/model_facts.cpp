@@ -15,6 +15,7 @@ namespace convoy::process {
 namespace {
 
 constexpr int64_t kMost = int64_t{1} << 31;
+constexpr int64_t kBlockTokens = 32;  // of the engine's KV cache
 
 std::string adapter_fingerprint(const std::string& adapter) {
   if (adapter.empty()) return {};
@@ -68,7 +69,8 @@ serving::MemoryNeeds ModelFacts::memory_needs(int64_t bytes_per_value) const {
           .int4_weight_bytes = parameters / 2 + parameters / 16,
           .kv_bytes_per_token = kv_values_per_token * bytes_per_value,
           .int8_kv_bytes_per_token = kv_values_per_token + kv_values_per_token / 16,
-          .step_bytes_per_token = layers == 0 ? 0 : 64 * kv_values_per_token / layers};
+          .step_bytes_per_token = layers == 0 ? 0 : 64 * kv_values_per_token / layers,
+          .block_tokens = kBlockTokens};
 }
 
 void settle_prompts(settings::ProcessSettings& settings, const ModelFacts& model) {

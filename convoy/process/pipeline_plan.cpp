@@ -90,6 +90,20 @@ ProblemFields problem_fields(const settings::ProcessDataSettings& data) {
                                                         .answer = data.answer_field});
 }
 
+int64_t longest_request_tokens(const settings::ProcessSettings& settings) {
+  constexpr int64_t kProblemTokens = 1024;
+  const auto has = [&](const char* stage) {
+    return std::find(settings.stages.begin(), settings.stages.end(), stage) !=
+           settings.stages.end();
+  };
+  const int64_t solution = settings.generate.max_tokens;
+  const int64_t judgement = has("evaluate") ? settings.evaluate.max_tokens : 0;
+  int64_t longest = solution + judgement;
+  if (has("improve") && settings.improve.max_iterations > 0)
+    longest += settings.improve.max_tokens.value.value_or(solution);
+  return longest + kProblemTokens;
+}
+
 PipelinePlan::PipelinePlan(settings::ProcessSettings given, const PromptTexts& prompts)
     : settings(std::move(given)),
       generate(prompt_of("generate", settings.prompts, prompts)),
@@ -137,7 +151,7 @@ nlohmann::json PipelinePlan::content(const std::string& model) const {
   content["model"].erase("adapter");
   content["model"].erase("template_path");
   content["model"]["identity"] = model;
-  for (const char* key : {"kv_blocks", "prefill_chunk", "low_memory", "memory_gib"})
+  for (const char* key : {"kv_blocks", "prefill_chunk", "max_requests", "low_memory", "memory_gib"})
     content["engine"].erase(key);
   content["pipeline_version"] = kPipelineVersion;
   return content;

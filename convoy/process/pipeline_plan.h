@@ -26,6 +26,9 @@ PromptTexts read_prompt_texts(const settings::PromptSettings& prompts, const Pro
 // How rows of this data set are read: by the fields that the settings name, then as the catalog knows.
 ProblemFields problem_fields(const settings::ProcessDataSettings& data);
 
+// Prompt and text of the longest request that the stages make, about.
+int64_t longest_request_tokens(const settings::ProcessSettings& settings);
+
 struct PipelinePlan {
   // Throws ConfigError: stages, prompts or conditions that can not be.
   PipelinePlan(settings::ProcessSettings settings, const PromptTexts& prompts);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convoy/recipes/process_rows.h"
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -17,13 +18,33 @@
 namespace convoy::recipes {
 namespace {
 
-settings::ModelFlags model_flags(const settings::ProcessModelSettings& model) {
+ModelRequest worker_model(const settings::ProcessSettings& settings,
+                          const device::Placement& placement) {
+  const settings::ProcessModelSettings& model = settings.model;
   settings::ModelFlags flags;
   flags.model = model.name;
   flags.adapter = model.adapter;
   flags.revision = model.revision;
   flags.dtype = model.dtype;
-  return flags;
+  settings::EngineFlags engine;
+  engine.deterministic = settings.engine.deterministic;
+  engine.weights = settings.engine.weights;
+  engine.kv_dtype = settings.engine.kv_dtype;
+  return model_request(flags, engine, model.template_path, placement);
+}
+
+TextEngineOptions engine_options(const process::PipelinePlan& plan, const LoadedModel& loaded,
+                                 const process::WorkerTask& task, int64_t workers_on_host) {
+  const settings::ProcessEngineSettings& engine = plan.settings.engine;
+  return {.rows = engine.max_requests.value.value_or(task.rows_in_flight * plan.settings.generate.n),
+          .longest_row_tokens =
+              std::min(process::longest_request_tokens(plan.settings), loaded.model->max_positions()),
+          .kv_blocks = engine.kv_blocks.value.value_or(0),
+          .workers_on_host = workers_on_host,
+          .kv_int8 = engine.kv_dtype == "int8",
+          .prefill_chunk = engine.prefill_chunk,
+          .template_kwargs = settings::template_kwargs(plan.settings.model.template_kwargs,
+                                                       "model.template_kwargs")};
 }
 
 }  // namespace
@@ -34,16 +55,12 @@ void process_rows(const ProcessRowsRequest& request, const Log& log) {
   std::optional<LoadedModel> loaded;  // outlives the engine
   process::run_row_worker_process(task, [&]() -> process::WorkerEquipment {
     process::PipelinePlan plan = process::read_pipeline_plan(request.run_folder);
-    const settings::ProcessModelSettings model = plan.settings.model;
     const device::Placement placement = device::place_rank(request.devices, 0);
     device::share_cpu_threads(static_cast<int>(request.workers_on_host));
-    loaded.emplace(load_model(
-        model_request(model_flags(model), model.template_path, placement), log));
+    loaded.emplace(load_model(worker_model(plan.settings, placement), log));
     process::WorkerEquipment equipment;
     equipment.engine = make_text_engine(
-        *loaded, {.rows = task.rows_in_flight,
-                  .template_kwargs =
-                      settings::template_kwargs(model.template_kwargs, "model.template_kwargs")});
+        *loaded, engine_options(plan, *loaded, task, request.workers_on_host));
     equipment.program = std::make_unique<process::RowPipeline>(std::move(plan));
     return equipment;
   });

@@ -225,24 +225,34 @@ struct ProcessEngineSettings {
   bool low_memory = false;
   double memory_gib = 12;
   config::AutoOr<int64_t> kv_blocks;
-  config::AutoOr<int64_t> prefill_chunk;
-  std::string kv_dtype = "auto";
-  std::string weights = "auto";
+  int64_t prefill_chunk = 512;
+  config::AutoOr<int64_t> max_requests;
+  std::string kv_dtype = "model";
+  std::string weights = "model";
 
   template <class Visitor>
   void fields(Visitor& visit) {
     visit("deterministic", deterministic,
           "the same bytes whatever runs beside a row; the output has no times");
     visit("low_memory", low_memory,
-          "stay within memory_gib: fewer rows at a time, then int8 KV, then int8 and int4 weights");
+          "keep each worker within memory_gib: fewer rows at a time, rows that are computed again, "
+          "int8 KV, int8 and int4 weights, the first of these that fits");
     visit("memory_gib", memory_gib, "what a worker of low_memory may take, in GiB").above(0);
-    visit("kv_blocks", kv_blocks, "blocks of the KV cache; auto = by memory").at_least(1);
-    visit("prefill_chunk", prefill_chunk, "prompt tokens computed in one step at most")
+    visit("kv_blocks", kv_blocks,
+          "blocks of 32 tokens that keys and values are kept in; auto = as many as the texts may "
+          "want, in at most half of the free memory")
         .at_least(1);
-    visit("kv_dtype", kv_dtype, "type of the KV cache; auto = that of the model")
-        .one_of({"auto", "int8"});
-    visit("weights", weights, "type in which weights are kept; auto = dtype")
-        .one_of({"auto", "int8", "int4"});
+    visit("prefill_chunk", prefill_chunk,
+          "most tokens of a step: longer prompts are read in pieces, beside the texts of others")
+        .at_least(1);
+    visit("max_requests", max_requests,
+          "texts generated together; auto = batch_size times generate.n")
+        .at_least(1);
+    visit("kv_dtype", kv_dtype, "keys and values as the model computes, or in 8 bits")
+        .one_of({"model", "int8"});
+    visit("weights", weights,
+          "linear maps as the model computes, or in 8 or 4 bits: less memory, other numerics")
+        .one_of({"model", "int8", "int4"});
   }
 };
 

@@ -5,6 +5,7 @@
 
 #include "convoy/apps/front/command.h"
 #include "convoy/apps/front/process_config.h"
+#include "convoy/apps/front/process_monitor.h"
 #include "convoy/apps/front/process_run.h"
 #include "convoy/apps/front/process_verify.h"
 #include "convoy/data/dataset_info.h"
@@ -35,6 +36,8 @@ int show_dataset(const Context& context, const ProcessConfig& config) {
 int run_process(Context& context, const std::vector<std::string>& arguments) {
   if (!arguments.empty() && arguments.front() == "verify")
     return run_process_verify(context, {arguments.begin() + 1, arguments.end()});
+  if (!arguments.empty() && arguments.front() == "monitor")
+    return run_process_monitor(context, {arguments.begin() + 1, arguments.end()});
   ProcessConfig config;
   read_process_config(context, arguments, config);
   if (config.flags.list_datasets) return list_datasets(context);
@@ -51,6 +54,7 @@ Command process_command() {
               "convoy process [CONFIG.yaml] [key=value ...] --dataset KEY|NAME|PATH --model D "
               "[--output F]\n"
               "convoy process verify --data F --output O [flags]\n"
+              "convoy process monitor [--interval S] [--output F.csv]\n"
               "convoy process --list-datasets\n"
               "convoy process --dataset-info KEY",
           .examples =
@@ -60,10 +64,11 @@ Command process_command() {
               "--num-examples 8 --output sums.json\n"
               "convoy process --preset process-low-memory --world-size 2\n"
               "convoy process verify --data answers.jsonl --output verified.jsonl "
-              "--gold-field answer --prediction-field generated",
+              "--gold-field answer --prediction-field generated\n"
+              "convoy process monitor --interval 1.0 --output gpu_usage.csv",
           .flag_table = process_flag_table,
           .run = run_process,
-          .actions = {process_verify_action()}};
+          .actions = {process_verify_action(), process_monitor_action()}};
 }
 
 }  // namespace convoy::apps

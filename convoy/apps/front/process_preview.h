@@ -20,9 +20,9 @@ struct ProcessPreview {
   std::string dataset = {};  // name, and where it lies
   int64_t rows = 0;
   std::string workers = {};
+  std::string memory = {};  // the rung of the memory ladder; empty = there is no budget
   process::RunEstimate estimate = {};
   std::optional<std::string> first_prompt = {};  // none: there is no usable row
-  std::string memory = {};
 };
 
 // The first prompt of the first rows that has one.

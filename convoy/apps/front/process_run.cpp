@@ -19,6 +19,7 @@
 #include "convoy/base/files.h"
 #include "convoy/base/hash.h"
 #include "convoy/launch/signals.h"
+#include "convoy/process/memory_fit.h"
 #include "convoy/process/publish_rows.h"
 #include "convoy/process/row_coordinator.h"
 #include "convoy/process/row_pipeline.h"
@@ -79,7 +80,8 @@ class Processing {
       : context_(context),
         config_(config),
         log_(context.log()),
-        facts_(settled_facts(config)),
+        facts_(process::read_model_facts(config.settings.model)),
+        memory_(settle(config, facts_)),
         plan_(config.settings, process::read_prompt_texts(config.settings.prompts, prompt_texts())),
         workers_(find_process_workers(context, config.settings.workers)),
         pipeline_(plan_) {
@@ -108,10 +110,10 @@ class Processing {
   }
 
  private:
-  static process::ModelFacts settled_facts(ProcessConfig& config) {
-    process::ModelFacts facts = process::read_model_facts(config.settings.model);
+  // What the settings leave to the model. Returns what memory was planned.
+  static std::string settle(ProcessConfig& config, const process::ModelFacts& facts) {
     process::settle_prompts(config.settings, facts);
-    return facts;
+    return process::fit_memory(config.settings, facts);
   }
 
   const settings::ProcessSettings& settings() const { return plan_.settings; }
@@ -164,6 +166,7 @@ class Processing {
     nodes.share({store_, plan_.content(facts_.identity), data_hash});
     const ProcessPreview preview = preview_of(dataset, run.rows);
     estimate_ = preview.estimate;
+    if (!memory_.empty()) log_.info("memory: " + memory_);
     if (preview.first_prompt) log_.info("first prompt:\n" + *preview.first_prompt);
     return run;
   }
@@ -189,6 +192,7 @@ class Processing {
     ProcessPreview preview{.dataset = dataset_text(dataset),
                            .rows = rows,
                            .workers = workers_.text(),
+                           .memory = memory_,
                            .estimate = estimate_run(plan_, rows)};
     const process::RowStream stream = selected_rows(dataset, settings().data);
     // The first rows may be bad ones.
@@ -328,6 +332,7 @@ class Processing {
   ProcessConfig& config_;
   Log log_;
   process::ModelFacts facts_;
+  std::string memory_;  // the rung of the ladder, in words; empty = there is no budget
   process::PipelinePlan plan_;
   ProcessWorkers workers_;
   process::RowPipeline pipeline_;

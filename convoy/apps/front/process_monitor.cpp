@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/apps/front/process_monitor.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+
+#include <chrono>
+
+#include "convoy/base/error.h"
+#include "convoy/launch/place/device_reader.h"
+#include "convoy/launch/place/environment_resolver.h"
+#include "convoy/launch/signals.h"
+#include "convoy/process/usage_csv.h"
+
+namespace convoy::apps {
+namespace {
+
+struct MonitorFlags {
+  double interval = 1;
+  std::string output = "gpu_usage.csv";
+  double duration = 0;
+
+  template <class Visitor>
+  void fields(Visitor& visit) {
+    visit("interval", interval, "seconds between rows").above(0).at_most(86'400);
+    visit("output", output, "CSV file; one with the same columns is added to");
+    visit("duration", duration, "seconds to watch; 0 = until Ctrl-C").at_least(0);
+  }
+};
+
+using Clock = std::chrono::steady_clock;
+
+// Waits until `when`, or for a signal. True: go on.
+bool wait_until(Clock::time_point when, const launch::SignalStream& signals) {
+  for (;;) {
+    const auto left =
+        std::chrono::duration_cast<std::chrono::milliseconds>(when - Clock::now()).count();
+    if (left <= 0) return true;
+    pollfd watched{signals.descriptor(), POLLIN, 0};
+    if (::poll(&watched, 1, static_cast<int>(left)) > 0) return false;
+  }
+}
+
+}  // namespace
+
+int run_process_monitor(Context& context, const std::vector<std::string>& arguments) {
+  MonitorFlags flags;
+  const std::vector<std::string> rest = context.parse(flags, arguments);
+  CONVOY_CHECK(rest.empty(), ConfigError, "process monitor takes flags only, found `{}`", rest[0]);
+  const launch::DeviceReader devices(launch::device_sources(launch::process_environment()));
+  process::UsageCsv csv(flags.output);
+  const launch::SignalStream signals(launch::default_stop_signals());
+  context.log().info(fmt::format("writing {} every {:g} s", flags.output, flags.interval));
+  const auto seconds = [](double count) {
+    return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(count));
+  };
+  const auto end = flags.duration > 0 ? Clock::now() + seconds(flags.duration) : Clock::time_point::max();
+  for (auto next = Clock::now();; next += seconds(flags.interval)) {
+    if (next > end || !wait_until(next, signals)) return 0;
+    csv.add(devices.read(), {});
+  }
+}
+
+Action process_monitor_action() {
+  return {.name = "monitor",
+          .summary = "writes what the GPUs do as CSV, until Ctrl-C",
+          .usage = "convoy process monitor [--interval S] [--output F.csv] [--duration S]",
+          .flag_table = config::flag_table_of<MonitorFlags>};
+}
+
+}  // namespace convoy::apps

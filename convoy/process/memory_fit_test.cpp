@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/process/memory_fit.h"
+
+#include <gtest/gtest.h>
+
+#include "convoy/base/error.h"
+
+namespace convoy::process {
+namespace {
+
+// DeepSeek-R1-Distill-Qwen-7B.
+ModelFacts seven_billion() {
+  ModelFacts facts;
+  facts.parameters = 7'615'616'512;
+  facts.layers = 28;
+  facts.kv_values_per_token = 2 * 28 * 4 * 128;
+  facts.positions = 131'072;
+  return facts;
+}
+
+settings::ProcessSettings within(double memory_gib) {
+  settings::ProcessSettings settings;
+  settings.model.name = "seven";
+  settings.engine.low_memory = true;
+  settings.engine.memory_gib = memory_gib;
+  return settings;
+}
+
+TEST(FitMemory, LeavesEverythingWhereThereIsNoBudget) {
+  settings::ProcessSettings settings;
+  EXPECT_EQ(fit_memory(settings, seven_billion()), "");
+  EXPECT_EQ(settings.model.dtype, "auto");
+  EXPECT_TRUE(settings.engine.kv_blocks.is_auto());
+}
+
+TEST(FitMemory, AWideBudgetCostsNothing) {
+  settings::ProcessSettings settings = within(80);
+  EXPECT_NE(fit_memory(settings, seven_billion()), "");
+  EXPECT_EQ(settings.engine.weights, "model");
+  EXPECT_EQ(settings.engine.kv_dtype, "model");
+  EXPECT_EQ(settings.engine.max_requests.value, 16);
+}
+
+// The guide's low-memory mode: 12 GiB. In bf16 the weights alone take 14.
+TEST(FitMemory, TwelveGibTakeSmallerWeights) {
+  settings::ProcessSettings settings = within(12);
+  fit_memory(settings, seven_billion());
+  EXPECT_EQ(settings.engine.weights, "int8");
+  EXPECT_EQ(settings.engine.kv_dtype, "int8");
+  EXPECT_EQ(settings.model.dtype, "bf16");
+  EXPECT_FALSE(settings.engine.kv_blocks.is_auto());
+}
+
+TEST(FitMemory, WhatTheUserSettledStays) {
+  settings::ProcessSettings settings = within(80);
+  settings.model.dtype = "fp32";
+  settings.workers.batch_size = 1;
+  settings.engine.kv_dtype = "int8";
+  fit_memory(settings, seven_billion());
+  EXPECT_EQ(settings.model.dtype, "fp32");
+  EXPECT_EQ(settings.workers.batch_size.value, 1);
+  EXPECT_EQ(settings.engine.kv_dtype, "int8");
+}
+
+TEST(FitMemory, SaysWhenNothingFits) {
+  settings::ProcessSettings settings = within(2);
+  EXPECT_THROW(fit_memory(settings, seven_billion()), ConfigError);
+}
+
+}  // namespace
+}  // namespace convoy::process
