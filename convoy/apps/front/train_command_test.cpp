@@ -112,10 +112,9 @@ TEST_F(TrainCommand, AllFilesThatAreNotThereAreNamedBeforeAnythingIsWritten) {
                   "data.val_path=nix.jsonl",
                   "exit 0"),
             10);
-  for (const char* part : {"model.name: ",
-                           "data.train_path: a/b: there is no such file; it looks "
-                           "like the id of a data set",
-                           "data.val_path: nix.jsonl: ", "3 errors"})
+  for (const char* part :
+       {"model.name: ", "data.train_path: a/b: there is no such file, and no data set `a/b`",
+        "data.val_path: nix.jsonl: ", "3 errors"})
     EXPECT_NE(output_.find(part), std::string::npos) << part << "\n" << output_;
   EXPECT_FALSE(fs::exists(folder_ / "runs"));
 }
