@@ -23,9 +23,9 @@ namespace convoy::recipes {
 struct ModelRequest {
   std::string name;  // folder or hub id
   std::string revision = "main";
-  std::string adapter;  // PEFT folder; empty = none
+  std::string adapter = {};  // PEFT folder; empty = none
   std::string dtype = "fp32";
-  std::string template_path;
+  std::string template_path = {};
   at::Device device = at::kCPU;
   bool deferred = false;  // parameters come without memory
   std::string weights = "model";  // or int8, int4: of linear maps, for inference alone

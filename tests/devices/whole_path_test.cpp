@@ -73,14 +73,13 @@ class Side {
     recipes::score(model(adapter), flags, ranks(), kQuiet);
   }
   void generate(const std::string& adapter, const std::string& output) {
-    settings::GenerateFlags flags;
-    flags.prompts = chats();
-    flags.output = text(output);
-    settings::SamplingFlags sampling;
-    sampling.max_new_tokens = 6;
-    sampling.temperature = 0.8;
-    sampling.batch_size = 4;
-    recipes::generate_text(model(adapter), flags, sampling, ranks(), true, kQuiet);
+    recipes::GenerateRun run{.model = model(adapter), .ranks = ranks(), .json = true};
+    run.flags.prompts = chats();
+    run.flags.output = text(output);
+    run.sampling.max_new_tokens = 6;
+    run.sampling.temperature = 0.8;
+    run.engine.batch_size = 4;
+    recipes::generate_text(run, kQuiet);
   }
   void merge(const std::string& adapter, const std::string& output) {
     settings::MergeFlags flags;
