@@ -130,9 +130,8 @@ std::vector<serving::PlannedRow> Engine::plan_step() {
   const auto adapter = [this](const serving::PlannedRow& planned) {
     return rows_.at(planned.number)->request.adapter;
   };
-  std::stable_sort(plan.begin(), plan.end(), [&](const auto& a, const auto& b) {
-    return adapter(a) < adapter(b);
-  });
+  std::stable_sort(plan.begin(), plan.end(),
+                   [&](const auto& a, const auto& b) { return adapter(a) < adapter(b); });
   return plan;
 }
 

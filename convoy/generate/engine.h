@@ -22,9 +22,9 @@
 namespace convoy::generate {
 
 struct EngineConfig {
-  int64_t max_rows = 16;        // in one step
-  int64_t prefill_chunk = 512;  // tokens of a step, of prompts and new ones together
-  int64_t kv_blocks = 0;        // 0: enough for `max_rows` of the longest rows
+  int64_t max_rows = 16;           // in one step
+  int64_t prefill_chunk = 512;     // tokens of a step, of prompts and new ones together
+  int64_t kv_blocks = 0;           // 0: enough for `max_rows` of the longest rows
   int64_t longest_row_tokens = 0;  // prompt and answer, where it is known; 0: the model's positions
   int64_t kv_memory_bytes = 0;     // bound of the KV cache where `kv_blocks` is 0; 0: none
   kernels::CacheElement kv_element = kernels::CacheElement::Model;

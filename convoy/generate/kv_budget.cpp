@@ -41,8 +41,8 @@ std::vector<serving::LayerGroup> kv_blocks(const nn::KvGeometry& geometry, const
   if (budget.memory_bytes == 0 || bytes <= budget.memory_bytes) return groups;
   const double share = static_cast<double>(budget.memory_bytes) / static_cast<double>(bytes);
   for (serving::LayerGroup& group : groups)
-    group.num_blocks = std::max<int64_t>(
-        static_cast<int64_t>(share * static_cast<double>(group.num_blocks)), 1);
+    group.num_blocks =
+        std::max<int64_t>(static_cast<int64_t>(share * static_cast<double>(group.num_blocks)), 1);
   return groups;
 }
 

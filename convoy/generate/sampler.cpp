@@ -14,8 +14,7 @@ namespace {
 
 // Uniform in [0, 1).
 double draw(const DrawPoint& point) {
-  const std::array<uint64_t, 4> counters{point.source.seed,
-                                         static_cast<uint64_t>(point.source.row),
+  const std::array<uint64_t, 4> counters{point.source.seed, static_cast<uint64_t>(point.source.row),
                                          point.source.sample,
                                          static_cast<uint64_t>(point.position)};
   return static_cast<double>(mix_seed(counters) >> 11) * 0x1.0p-53;
@@ -71,8 +70,7 @@ std::vector<kernels::SampledToken> next_tokens(const nn::Linear& head, const at:
   const auto of = [&](const std::vector<int64_t>& rows) {
     return rows.size() == points.size()
                ? hidden_RD
-               : hidden_RD.index_select(0,
-                                        device::to_device<int64_t>(rows, hidden_RD.device()));
+               : hidden_RD.index_select(0, device::to_device<int64_t>(rows, hidden_RD.device()));
   };
   std::vector<kernels::SampledToken> tokens(points.size());
   if (!likeliest.empty()) {

@@ -49,10 +49,10 @@ KvCache::KvCache(const KvGeometry& geometry, int64_t block_tokens,
                    num_blocks.size(), groups.size());
   for (size_t group = 0; group < groups.size(); ++group) {
     for (const int64_t layer : groups[group].layers)
-      layers_[layer] = {static_cast<int64_t>(group),
-                        kernels::make_paged_cache(
-                            paged_shape(geometry, block_tokens, num_blocks[group]),
-                            geometry.options, element)};
+      layers_[layer] = {
+          static_cast<int64_t>(group),
+          kernels::make_paged_cache(paged_shape(geometry, block_tokens, num_blocks[group]),
+                                    geometry.options, element)};
   }
 }
 

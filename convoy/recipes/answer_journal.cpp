@@ -72,11 +72,12 @@ AnswerJournal::~AnswerJournal() { ::close(descriptor_); }
 void AnswerJournal::read(const fs::path& file, const std::string& key) {
   std::ifstream stream(file, std::ios::binary);
   std::string line;
-  if (!std::getline(stream, line) || stream.eof()) return;  // its process ended before its first line
+  if (!std::getline(stream, line) || stream.eof())
+    return;  // its process ended before its first line
   if (line != key)
-    throw ConfigError("the finished answers kept here are of other prompts, weights or settings",
-                      {.file = folder_.string(),
-                       .hint = "give the same again to go on, or remove the folder"});
+    throw ConfigError(
+        "the finished answers kept here are of other prompts, weights or settings",
+        {.file = folder_.string(), .hint = "give the same again to go on, or remove the folder"});
   while (std::getline(stream, line) && !stream.eof()) {
     const std::optional<Line> kept = parsed(line);
     if (!kept) return;

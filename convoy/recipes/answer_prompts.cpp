@@ -70,14 +70,15 @@ int64_t longest_row(const std::vector<std::vector<int32_t>>& prompts,
 generate::EngineConfig engine_config(const settings::EngineFlags& flags, const LoadedModel& model,
                                      int64_t longest_row_tokens, int engines_on_host) {
   // Half of what is free: weights are packed and activations made beside the cache.
-  const int64_t free_bytes = device::usable_rank_memory_bytes(model.model->device(), engines_on_host);
+  const int64_t free_bytes =
+      device::usable_rank_memory_bytes(model.model->device(), engines_on_host);
   return {.max_rows = flags.batch_size,
           .prefill_chunk = flags.prefill_chunk,
           .kv_blocks = flags.kv_blocks.value.value_or(0),
           .longest_row_tokens = longest_row_tokens,
           .kv_memory_bytes = free_bytes / 2,
-          .kv_element = flags.kv_dtype == "int8" ? kernels::CacheElement::Int8
-                                                 : kernels::CacheElement::Model,
+          .kv_element =
+              flags.kv_dtype == "int8" ? kernels::CacheElement::Int8 : kernels::CacheElement::Model,
           .end_ids = models::end_token_ids(model.folder)};
 }
 
@@ -100,9 +101,9 @@ void answer_prompts(RankShare& share, const LoadedModel& loaded,
                     const std::vector<std::vector<int32_t>>& prompts, const AnswerOptions& options,
                     const Log& log, const std::function<void(const Answer&)>& take) {
   const int64_t samples = options.sampling.n;
-  generate::Engine engine(*loaded.model, loaded.tokenizer,
-                          engine_config(options.engine, loaded,
-                                        longest_row(prompts, options.sampling), share.size()));
+  generate::Engine engine(
+      *loaded.model, loaded.tokenizer,
+      engine_config(options.engine, loaded, longest_row(prompts, options.sampling), share.size()));
   telemetry::ProgressOptions shown = options.progress;
   shown.total = static_cast<int64_t>(prompts.size()) * samples;
   AnswerProgress progress(share, shown, log);

@@ -70,12 +70,12 @@ Json time_point(nn::CausalLm& model, const text::Tokenizer& tokenizer, int64_t b
   std::vector<double> rates;
   int64_t tokens = 0;
   for (int64_t repeat = 0; repeat <= flags.repeats; ++repeat) {
-    generate::Engine engine(model, tokenizer,
-                            {.max_rows = batch,
-                             .longest_row_tokens = flags.prompt_tokens + flags.new_tokens,
-                             .kv_element = flags.kv_dtype == "int8"
-                                               ? kernels::CacheElement::Int8
-                                               : kernels::CacheElement::Model});
+    generate::Engine engine(
+        model, tokenizer,
+        {.max_rows = batch,
+         .longest_row_tokens = flags.prompt_tokens + flags.new_tokens,
+         .kv_element = flags.kv_dtype == "int8" ? kernels::CacheElement::Int8
+                                                : kernels::CacheElement::Model});
     std::vector<generate::Request> requests;
     for (int64_t row = 0; row < rows; ++row)
       requests.push_back({.prompt = prompts[static_cast<size_t>(row)],

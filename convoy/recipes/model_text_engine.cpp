@@ -27,19 +27,18 @@ process::TextFinish finish_of(generate::FinishReason reason) {
 
 generate::Request engine_request(const process::TextRequest& request, std::vector<int32_t> ids) {
   const process::TextSampling& rule = request.sampling;
-  return {.number = request.number,
-          .prompt = std::move(ids),
-          .sampling = {.temperature = rule.temperature,
-                       .top_k = rule.top_k,
-                       .top_p = rule.top_p,
-                       .min_p = rule.min_p,
-                       .repetition_penalty = rule.repetition_penalty},
-          .draw = {.seed = request.draw.seed,
-                   .row = request.draw.row,
-                   .sample = request.draw.sample},
-          .max_new_tokens = rule.max_new_tokens,
-          .stop = rule.stop,
-          .priority = request.priority};
+  return {
+      .number = request.number,
+      .prompt = std::move(ids),
+      .sampling = {.temperature = rule.temperature,
+                   .top_k = rule.top_k,
+                   .top_p = rule.top_p,
+                   .min_p = rule.min_p,
+                   .repetition_penalty = rule.repetition_penalty},
+      .draw = {.seed = request.draw.seed, .row = request.draw.row, .sample = request.draw.sample},
+      .max_new_tokens = rule.max_new_tokens,
+      .stop = rule.stop,
+      .priority = request.priority};
 }
 
 process::TextResult text_result(const generate::Completion& completion) {
@@ -128,7 +127,7 @@ class ModelTextEngine final : public process::TextEngine {
   data::SampleEncoder encoder_;
   nlohmann::ordered_json template_kwargs_;
   generate::Engine engine_;
-  std::unordered_set<int64_t> unfinished_;     // in the engine
+  std::unordered_set<int64_t> unfinished_;    // in the engine
   std::vector<process::TextResult> refused_;  // handed out by the next step
 };
 

@@ -8,8 +8,7 @@ namespace convoy::serving {
 BlockPool::BlockPool(int64_t num_blocks)
     : holders_(static_cast<size_t>(num_blocks), 0), links_(static_cast<size_t>(num_blocks) + 1) {
   links_[sentinel()] = {sentinel(), sentinel()};
-  for (BlockId block = 0; block < sentinel(); ++block)
-    link_after(links_[sentinel()].before, block);
+  for (BlockId block = 0; block < sentinel(); ++block) link_after(links_[sentinel()].before, block);
 }
 
 void BlockPool::unlink(BlockId block) {

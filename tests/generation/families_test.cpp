@@ -4,11 +4,13 @@
 // alone, in mixed batches, in pieces, from shared prefixes, after rows were put back.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
-#include <algorithm>
 
 #include "convoy/adapters/lora_model.h"
 #include "convoy/base/error.h"
@@ -32,12 +34,11 @@ text::Tokenizer word_tokenizer(int64_t vocab_size) {
   testing::TemporaryFolder folder;
   nlohmann::json vocabulary = nlohmann::json::object();
   for (int64_t id = 0; id < vocab_size; ++id) vocabulary["w" + std::to_string(id)] = id;
-  std::ofstream(folder / "tokenizer.json")
-      << nlohmann::json{
-             {"version", "1.0"},
-             {"added_tokens", nlohmann::json::array()},
-             {"pre_tokenizer", {{"type", "WhitespaceSplit"}}},
-             {"model", {{"type", "WordLevel"}, {"vocab", vocabulary}, {"unk_token", "w0"}}}};
+  std::ofstream(folder / "tokenizer.json") << nlohmann::json{
+      {"version", "1.0"},
+      {"added_tokens", nlohmann::json::array()},
+      {"pre_tokenizer", {{"type", "WhitespaceSplit"}}},
+      {"model", {{"type", "WordLevel"}, {"vocab", vocabulary}, {"unk_token", "w0"}}}};
   std::ofstream(folder / "tokenizer_config.json") << "{}";
   return text::Tokenizer::load(folder.path());
 }
@@ -53,6 +54,7 @@ class Family : public ::testing::TestWithParam<const char*> {
     const auto json = nlohmann::json::parse(file);
     prompts_ = json.at("prompts").get<std::vector<std::vector<int32_t>>>();
     answers_ = json.at("answers").get<std::vector<std::vector<int32_t>>>();
+    golden_ = json;
   }
 
   Request request(size_t index) const {
@@ -75,6 +77,7 @@ class Family : public ::testing::TestWithParam<const char*> {
   text::Tokenizer tokenizer_;
   std::vector<std::vector<int32_t>> prompts_;
   std::vector<std::vector<int32_t>> answers_;
+  nlohmann::json golden_;
 };
 
 TEST_P(Family, AloneAnswersAsTransformersDoes) {
@@ -104,13 +107,75 @@ TEST_P(Family, RowsPutBackAnswerAsTransformersDoes) {
   int64_t put_back = 0;
   for (const int64_t blocks : {4, 5, 6, 7, 9, 11}) {
     for (const bool shares : {true, false})
-      put_back += expect_answers({.max_rows = 8,
-                                  .prefill_chunk = 16,
-                                  .kv_blocks = blocks,
-                                  .shares_prefixes = shares})
-                      .preemptions;
+      put_back +=
+          expect_answers(
+              {.max_rows = 8, .prefill_chunk = 16, .kv_blocks = blocks, .shares_prefixes = shares})
+              .preemptions;
   }
   EXPECT_GT(put_back, 0);
+}
+
+TEST_P(Family, LogProbabilitiesAreThoseOfTransformers) {
+  Request asked = request(0);
+  asked.wants_logprobs = true;
+  Engine engine(*model_, tokenizer_, {});
+  const auto found = answer_all(engine, {asked})[0];
+  const auto wanted = golden_.at("logprobs").get<std::vector<float>>();
+  ASSERT_EQ(found.logprobs.size(), wanted.size());
+  for (size_t token = 0; token < wanted.size(); ++token)
+    EXPECT_NEAR(found.logprobs[token], wanted[token], 1e-4) << token;
+}
+
+TEST_P(Family, RepetitionPenaltiesAreThoseOfTransformers) {
+  std::vector<Request> requests;
+  std::vector<std::vector<int32_t>> wanted;
+  for (size_t index = 0; index < prompts_.size(); ++index) {
+    if (golden_.at("penalised")[index].is_null()) continue;
+    requests.push_back(request(index));
+    requests.back().sampling.repetition_penalty = 1.3;
+    wanted.push_back(golden_.at("penalised")[index].get<std::vector<int32_t>>());
+  }
+  ASSERT_GE(requests.size(), 8u);
+  Engine engine(*model_, tokenizer_, {.max_rows = 6, .prefill_chunk = 20});
+  const auto found = answer_all(engine, requests);
+  for (size_t index = 0; index < wanted.size(); ++index)
+    EXPECT_EQ(found[index].token_ids, wanted[index]) << index;
+}
+
+// Pearson's statistic of many first tokens against transformers' probabilities; seeds are fixed, so it is one number.
+TEST_P(Family, DrawsFollowTheDistributionOfTransformers) {
+  constexpr int64_t kDraws = 6000;
+  const auto& rule = golden_.at("drawn");
+  const auto probabilities = rule.at("probabilities").get<std::vector<double>>();
+  std::vector<Request> requests;
+  for (int64_t sample = 0; sample < kDraws; ++sample)
+    requests.push_back({.prompt = prompts_[4],
+                        .sampling = {.temperature = rule.at("temperature"),
+                                     .top_k = rule.at("top_k"),
+                                     .top_p = rule.at("top_p"),
+                                     .min_p = rule.at("min_p")},
+                        .draw = {.seed = 1, .sample = static_cast<uint64_t>(sample)},
+                        .max_new_tokens = 1});
+  Engine engine(*model_, tokenizer_, {.max_rows = 64});
+  std::map<int32_t, int64_t> counts;
+  for (const Completion& completion : answer_all(engine, requests))
+    ++counts[completion.token_ids.front()];
+  double statistic = 0;
+  int64_t kept = 0;
+  for (size_t id = 0; id < probabilities.size(); ++id) {
+    const double wanted = probabilities[id] * static_cast<double>(kDraws);
+    const auto found = static_cast<double>(counts[static_cast<int32_t>(id)]);
+    if (wanted == 0) {
+      EXPECT_EQ(found, 0) << id;
+      continue;
+    }
+    ++kept;
+    statistic += (found - wanted) * (found - wanted) / wanted;
+  }
+  ASSERT_GT(kept, 1);
+  // Six standard deviations above the mean of chi-square with kept - 1 degrees of freedom.
+  const auto freedom = static_cast<double>(kept - 1);
+  EXPECT_LT(statistic, freedom + 6 * std::sqrt(2 * freedom));
 }
 
 // A row's bytes, its log-probabilities included, whatever it is generated with: neighbours, pieces, rows put back.
@@ -164,9 +229,8 @@ TEST(Served, AdaptersOfABatchAnswerAsMergedOnesDo) {
   const auto tokenizer = word_tokenizer(load()->vocab_size());
   std::vector<Request> requests;
   for (int32_t row = 0; row < 12; ++row)
-    requests.push_back({.prompt = {3, 5, row, 7, 11, row},
-                        .sampling = {.temperature = 0},
-                        .max_new_tokens = 12});
+    requests.push_back(
+        {.prompt = {3, 5, row, 7, 11, row}, .sampling = {.temperature = 0}, .max_new_tokens = 12});
   std::vector<std::vector<Completion>> wanted;
   for (int64_t adapter = 0; adapter <= 2; ++adapter) {
     const auto model = load();

@@ -74,8 +74,7 @@ class Tally : public ::testing::Test {
   }
   std::vector<generate::Request> sampled(const std::vector<std::vector<int32_t>>& prompts) const {
     std::vector<generate::Request> made = requests(prompts, 40);
-    for (generate::Request& request : made)
-      request.sampling = {.temperature = 2.0, .top_p = 0.99};
+    for (generate::Request& request : made) request.sampling = {.temperature = 2.0, .top_p = 0.99};
     return made;
   }
   generate::Engine engine(generate::EngineConfig config = {}) const {
@@ -122,9 +121,11 @@ TEST_F(Tally, SolvesSums) {
 TEST_F(Tally, TextDoesNotDependOnTheBatch) {
   const auto requests = sampled(encode(test_sums(14)));
   const auto wide = answers(requests, {.max_rows = 16});
-  for (const generate::EngineConfig& config :
-       {generate::EngineConfig{.max_rows = 1}, {.max_rows = 3}, {.prefill_chunk = 5},
-        {.prefill_chunk = 7, .kv_blocks = 6}, {.shares_prefixes = false}}) {
+  for (const generate::EngineConfig& config : {generate::EngineConfig{.max_rows = 1},
+                                               {.max_rows = 3},
+                                               {.prefill_chunk = 5},
+                                               {.prefill_chunk = 7, .kv_blocks = 6},
+                                               {.shares_prefixes = false}}) {
     const auto narrow = answers(requests, config);
     for (size_t i = 0; i < wide.size(); ++i)
       EXPECT_EQ(narrow[i].token_ids, wide[i].token_ids) << i << " " << config.max_rows;
@@ -137,7 +138,8 @@ TEST_F(Tally, SamplesOfOnePromptDifferAndShareItsBlocks) {
   prompt.insert(prompt.end(), prompts[1].begin(), prompts[1].end());
   ASSERT_GT(prompt.size(), 33u);
   auto requests = sampled({prompt, prompt, prompt});
-  for (size_t sample = 0; sample < 3; ++sample) requests[sample].draw = {.seed = 11, .sample = sample};
+  for (size_t sample = 0; sample < 3; ++sample)
+    requests[sample].draw = {.seed = 11, .sample = sample};
   generate::Engine made = engine();
   const auto found = generate::answer_all(made, requests);
   EXPECT_NE(found[0].token_ids, found[1].token_ids);

@@ -101,8 +101,8 @@ Command eval_command() {
           "convoy eval run.yaml --adapter runs/sums/adapter --generate\n"
           "convoy eval --model models/tally-3m --data test.jsonl --output-dir results\n"
           "convoy eval --samples results/samples.jsonl --json",
-      .flag_table = flag_tables<settings::EvalFlags, settings::SamplingFlags, settings::EngineFlags, settings::ModelFlags,
-                                launch::DeviceFlags, launch::HostRankFlags>,
+      .flag_table = flag_tables<settings::EvalFlags, settings::SamplingFlags, settings::EngineFlags,
+                                settings::ModelFlags, launch::DeviceFlags, launch::HostRankFlags>,
       .run = run_eval};
 }
 
@@ -122,20 +122,20 @@ Command score_command() {
 }
 
 Command generate_command() {
-  return {
-      .name = "generate",
-      .summary = "answers prompts",
-      .usage =
-          "convoy generate --model D [--adapter D] (--prompts F.jsonl | --prompt TEXT | "
-          "--interactive) [--output O.jsonl] [--nproc N]",
-      .examples =
-          "convoy generate --model models/tally-3m --prompt '12 + 7 =' --greedy\n"
-          "convoy generate --model models/tally-3m --adapter runs/sums/adapter --prompts "
-          "test.jsonl --output answers.jsonl --nproc 2\n"
-          "convoy generate --model models/tally-3m --interactive --temperature 0.7",
-      .flag_table = flag_tables<settings::GenerateFlags, settings::SamplingFlags, settings::EngineFlags,
-                                settings::ModelFlags, launch::DeviceFlags, launch::HostRankFlags>,
-      .run = run_generate};
+  return {.name = "generate",
+          .summary = "answers prompts",
+          .usage =
+              "convoy generate --model D [--adapter D] (--prompts F.jsonl | --prompt TEXT | "
+              "--interactive) [--output O.jsonl] [--nproc N]",
+          .examples =
+              "convoy generate --model models/tally-3m --prompt '12 + 7 =' --greedy\n"
+              "convoy generate --model models/tally-3m --adapter runs/sums/adapter --prompts "
+              "test.jsonl --output answers.jsonl --nproc 2\n"
+              "convoy generate --model models/tally-3m --interactive --temperature 0.7",
+          .flag_table =
+              flag_tables<settings::GenerateFlags, settings::SamplingFlags, settings::EngineFlags,
+                          settings::ModelFlags, launch::DeviceFlags, launch::HostRankFlags>,
+          .run = run_generate};
 }
 
 Command merge_command() {

@@ -44,11 +44,12 @@ void check_flags(const settings::EvalFlags& flags, const settings::ModelFlags& m
                  const settings::SamplingFlags& sampling, const settings::EngineFlags& engine,
                  const Arguments& positionals) {
   const std::vector<std::string> drawing = {
-      "max_new_tokens", "temperature", "top_p", "top_k", "min_p",   "repetition_penalty",
-      "n",              "seed",        "greedy", "stop",  "logprobs"};
+      "max_new_tokens", "temperature", "top_p", "top_k",   "min_p", "repetition_penalty", "n",
+      "seed",           "greedy",      "stop",  "logprobs"};
   if (!flags.generate) {
     config::refuse_without_effect(sampling, drawing, "without --generate");
-    config::refuse_without_effect(engine, {"kv_blocks", "prefill_chunk", "deterministic", "kv_dtype"}, "without --generate");
+    config::refuse_without_effect(
+        engine, {"kv_blocks", "prefill_chunk", "deterministic", "kv_dtype"}, "without --generate");
   }
   config::refuse_without_effect(sampling, {"logprobs"}, "with eval: its rows hold texts");
   if (!flags.data.empty())

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Greedy answers of transformers' generate() by the tiny models of ../models: MODEL.json, {"prompts", "answers"}.
+"""What transformers' generate() answers by the tiny models of ../models: MODEL.json.
+
+"prompts" and greedy "answers"; "logprobs" of the first answer's tokens; "penalised": the answers with the repetition
+penalty PENALTY (null where they turn on too little); "drawn": a rule, and the probabilities of all ids as the first new
+token of prompt 4 under it.
 
 Prompts of 1 to 90 tokens; some share their first 70. No end token: each answer has NEW tokens. A prompt whose answer
 would turn on less than MARGIN between two logits is left out, so that rounding can not change an answer.
@@ -17,6 +21,8 @@ MODELS = ("llama", "llama-biased", "qwen2", "qwen2-window", "qwen3", "gemma3")
 LENGTHS = (1, 2, 3, 7, 13, 31, 32, 33, 40, 64, 65, 90)
 SHARED, SHARING = 70, 4
 NEW, MARGIN = 24, 2e-3
+PENALTY = 1.3
+RULE = dict(temperature=0.7, top_k=40, top_p=0.9, min_p=0.02)
 
 
 def prompts(vocabulary, generator):
@@ -26,23 +32,36 @@ def prompts(vocabulary, generator):
     return made + [begin.clone()]  # the very same once more
 
 
-def answer(model, prompt):
-    """The new tokens, and the smallest distance between the two best logits on the way."""
-    found = model.generate(prompt[None], do_sample=False, max_new_tokens=NEW, min_new_tokens=NEW, eos_token_id=None,
-                           pad_token_id=0, output_logits=True, return_dict_in_generate=True)
-    best = torch.cat(found.logits).topk(2, dim=1).values
-    return found.sequences[0][len(prompt):], (best[:, 0] - best[:, 1]).min().item()
+def answer(model, prompt, **options):
+    """The new tokens, the smallest distance between the two best scores on the way, and the logits."""
+    found = model.generate(prompt[None], do_sample=False, max_new_tokens=NEW, eos_token_id=None, pad_token_id=0,
+                           output_logits=True, output_scores=True, return_dict_in_generate=True, **options)
+    best = torch.cat(found.scores).topk(2, dim=1).values
+    return found.sequences[0][len(prompt):], (best[:, 0] - best[:, 1]).min().item(), torch.cat(found.logits)
+
+
+def drawn(model, prompt):
+    """Probabilities of the first new token under RULE."""
+    found = model.generate(prompt[None], do_sample=True, max_new_tokens=1, eos_token_id=None, pad_token_id=0,
+                           output_scores=True, return_dict_in_generate=True, **RULE)
+    return {**RULE, "probabilities": found.scores[0][0].double().softmax(0).tolist()}
 
 
 def make(name, seed):
     model = AutoModelForCausalLM.from_pretrained(HERE.parent / "models" / name, dtype=torch.float32,
                                                  attn_implementation="eager").eval()
-    kept = {"prompts": [], "answers": []}
+    kept = {"prompts": [], "answers": [], "penalised": []}
     for prompt in prompts(model.config.vocab_size, torch.Generator().manual_seed(seed)):
-        tokens, margin = answer(model, prompt)
-        if margin >= MARGIN:
-            kept["prompts"].append(prompt.tolist())
-            kept["answers"].append(tokens.tolist())
+        tokens, margin, logits = answer(model, prompt)
+        if margin < MARGIN:
+            continue
+        kept["prompts"].append(prompt.tolist())
+        kept["answers"].append(tokens.tolist())
+        other, margin, _ = answer(model, prompt, repetition_penalty=PENALTY)
+        kept["penalised"].append(other.tolist() if margin >= MARGIN else None)
+        if "logprobs" not in kept:
+            kept["logprobs"] = logits.log_softmax(1).gather(1, tokens[:, None])[:, 0].tolist()
+    kept["drawn"] = drawn(model, torch.tensor(kept["prompts"][4]))
     assert len(kept["prompts"]) >= 12, (name, len(kept["prompts"]))
     (HERE / f"{name}.json").write_text(json.dumps(kept) + "\n")
     print(name, len(kept["prompts"]))
