@@ -184,7 +184,6 @@ inline const kernels::OpTable& remote_op_table(at::Device device) {
   CONVOY_REMOTE(frozen_linear.pack);
   CONVOY_REMOTE(frozen_linear.pack_quantized);
   CONVOY_REMOTE(dropout.drop);
-  CONVOY_REMOTE(token_copy.copy);
   CONVOY_REMOTE(sampler.sample);
   CONVOY_REMOTE(sum_of_squares.sum);
   CONVOY_REMOTE(adamw.update);

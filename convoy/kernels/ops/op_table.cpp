@@ -21,7 +21,6 @@ OpTable own_cpu_ops() {
                    .frozen_linear = kFrozenLinearCpu,
                    .dropout = kDropoutCpu,
                    .norm_pool = kNormPoolCpu,
-                   .token_copy = kTokenCopyCpu,
                    .sampler = kSamplerCpu,
                    .sum_of_squares = kSumOfSquaresCpu,
                    .adamw = kAdamWCpu};
@@ -65,7 +64,6 @@ const OpTable& aten_op_table() {
                                 .frozen_linear = kFrozenLinearAten,
                                 .dropout = kDropoutAten,
                                 .norm_pool = kNormPoolAten,
-                                .token_copy = kTokenCopyAten,
                                 .sampler = kSamplerAten,
                                 .sum_of_squares = kSumOfSquaresAten,
                                 .adamw = kAdamWAten};

@@ -20,7 +20,6 @@
 #include "convoy/kernels/rope/rope_ops.h"
 #include "convoy/kernels/sampler/sampler_ops.h"
 #include "convoy/kernels/sum_of_squares/sum_of_squares_ops.h"
-#include "convoy/kernels/token_copy/token_copy_ops.h"
 
 namespace convoy::kernels {
 
@@ -35,7 +34,6 @@ struct OpTable {
   FrozenLinearOps frozen_linear;
   DropoutOps dropout;
   NormPoolOps norm_pool;
-  TokenCopyOps token_copy;
   SamplerOps sampler;
   SumOfSquaresOps sum_of_squares;
   AdamWOps adamw;
