@@ -11,7 +11,9 @@
 #include "convoy/kernels/cross_entropy/linear_cross_entropy.h"
 #include "convoy/kernels/frozen_linear/frozen_linear.h"
 #include "convoy/kernels/gated_activation/gated_activation.h"
+#include "convoy/kernels/paged_attention/paged_attention.h"
 #include "convoy/kernels/rms_norm/rms_norm.h"
+#include "convoy/kernels/sampler/sampler.h"
 
 namespace convoy::kernels {
 namespace {
@@ -157,6 +159,115 @@ void gated(benchmark::State& state) {
   }
 }
 BENCHMARK(gated)->Arg(0)->Arg(1)->Unit(benchmark::kMillisecond)->UseRealTime();
+
+// Generation. range(0): rows; a product of few rows is bound by the weight's bytes.
+enum Weight { kBf16, kInt8, kInt4, kInt4Zero };
+
+// Several matrices in turn, as the layers of a model: together more than the caches hold.
+void few_rows(benchmark::State& state, Weight kind) {
+  constexpr int64_t kMatrices = 24;
+  constexpr int64_t kWide = 2048;
+  const auto options = at::TensorOptions().dtype(at::kBFloat16);
+  std::vector<FrozenLinear> layers;
+  for (int64_t layer = 0; layer < kMatrices; ++layer) {
+    const at::Tensor weight = at::randn({kWide, kWide}, options);
+    constexpr WeightFormat kFormats[] = {WeightFormat::Int8, WeightFormat::Int8, WeightFormat::Int4,
+                                         WeightFormat::Int4Zero};
+    if (kind == kBf16)
+      layers.emplace_back(weight, at::Tensor());
+    else
+      layers.emplace_back(quantize_weight(weight, {.weight = kFormats[kind], .group_inputs = 64}),
+                          at::Tensor());
+  }
+  const at::Tensor x = at::randn({state.range(0), kWide}, options);
+  for (auto unused : state) {
+    for (const FrozenLinear& layer : layers) benchmark::DoNotOptimize(layer.forward(x));
+  }
+  report(state, 2.0 * static_cast<double>(kMatrices * kWide * kWide * state.range(0)));
+}
+void row_counts(benchmark::internal::Benchmark* bench) {
+  bench->Arg(1)->Arg(4)->Arg(16)->Arg(32)->Arg(256)->Unit(benchmark::kMillisecond)->UseRealTime();
+}
+BENCHMARK_CAPTURE(few_rows, bf16, kBf16)->Apply(row_counts);
+BENCHMARK_CAPTURE(few_rows, int8, kInt8)->Apply(row_counts);
+BENCHMARK_CAPTURE(few_rows, int4, kInt4)->Apply(row_counts);
+BENCHMARK_CAPTURE(few_rows, int4_zero, kInt4Zero)->Apply(row_counts);
+
+// range(0): rows, range(1): tokens that each has, range(2): new ones.
+void paged(benchmark::State& state, CacheElement element, bool in_place) {
+  const auto options = at::TensorOptions().dtype(at::kBFloat16);
+  const int64_t rows = state.range(0);
+  const int64_t keys = state.range(1);
+  const int64_t queries = state.range(2);
+  const int64_t blocks = (keys + kBlockTokensStep - 1) / kBlockTokensStep;
+  const PagedCache cache = make_paged_cache(
+      {.num_blocks = rows * blocks, .num_kv_heads = kKvHeads, .head_dim = kHeadWidth}, options,
+      element);
+  std::vector<PagedRow> whole(rows);
+  std::vector<CachedRow> copies;
+  std::vector<int64_t> starts{0};
+  for (int64_t row = 0; row < rows; ++row) {
+    whole[row] = {.num_queries = keys, .num_keys = keys, .blocks = {}};
+    for (int64_t block = 0; block < blocks; ++block)
+      whole[row].blocks.push_back(static_cast<int32_t>(block * rows + row));
+    copies.push_back({at::randn({keys, kKvHeads, kHeadWidth}, options),
+                      at::randn({keys, kKvHeads, kHeadWidth}, options)});
+    starts.push_back(starts.back() + queries);
+  }
+  const at::Tensor stored = at::randn({rows * keys, kKvHeads, kHeadWidth}, options);
+  store_paged(stored, stored, cache, PagedRows(whole, kBlockTokensStep));
+  std::vector<PagedRow> step = whole;
+  for (PagedRow& row : step) row.num_queries = queries;
+  const PagedRows rows_of_step(step, kBlockTokensStep);
+  const at::Tensor q = at::randn({rows * queries, kHeads, kHeadWidth}, options);
+  for (auto unused : state) {
+    if (in_place)
+      benchmark::DoNotOptimize(paged_attention(q, cache, rows_of_step, {.scale = 0.125}));
+    else
+      benchmark::DoNotOptimize(cached_attention(q, copies, RowIndex(starts), {.scale = 0.125}));
+  }
+  report(state, 4.0 * static_cast<double>(rows * queries * keys * kHeads * kHeadWidth));
+}
+void paged_shapes(benchmark::internal::Benchmark* bench) {
+  for (const int64_t rows : {1, 8, 32}) bench->Args({rows, 600, 1});
+  bench->Args({1, 8000, 1})->Args({1, 600, 300})->Unit(benchmark::kMicrosecond)->UseRealTime();
+}
+BENCHMARK_CAPTURE(paged, bf16, CacheElement::Model, true)->Apply(paged_shapes);
+BENCHMARK_CAPTURE(paged, int8, CacheElement::Int8, true)->Apply(paged_shapes);
+BENCHMARK_CAPTURE(paged, unpaged, CacheElement::Model, false)->Apply(paged_shapes);
+
+// range(0): rows.
+void sampling(benchmark::State& state, const SamplingRule& rule) {
+  const at::Tensor logits = at::randn({state.range(0), kVocab}, at::kBFloat16);
+  std::vector<SamplingRow> rows;
+  for (int64_t row = 0; row < state.range(0); ++row)
+    rows.push_back({.rule = rule, .uniform = static_cast<double>(row) / 32});
+  for (auto unused : state) benchmark::DoNotOptimize(sample_tokens(logits, kVocab, rows));
+}
+void sampling_rows(benchmark::internal::Benchmark* bench) {
+  bench->Arg(1)->Arg(32)->Unit(benchmark::kMicrosecond)->UseRealTime();
+}
+BENCHMARK_CAPTURE(sampling, greedy, SamplingRule{.temperature = 0})->Apply(sampling_rows);
+BENCHMARK_CAPTURE(sampling, plain, SamplingRule{})->Apply(sampling_rows);
+BENCHMARK_CAPTURE(sampling, top_p, SamplingRule{.temperature = 0.6, .top_p = 0.95})
+    ->Apply(sampling_rows);
+BENCHMARK_CAPTURE(sampling, top_k, SamplingRule{.top_k = 50})->Apply(sampling_rows);
+
+// range(0): rows. The head of the geometry, with and without logits that are stored.
+void greedy_head(benchmark::State& state, bool fused) {
+  const auto options = at::TensorOptions().dtype(at::kBFloat16);
+  const FrozenLinear head(at::randn({kVocab, kHidden}, options), {});
+  const at::Tensor x = at::randn({state.range(0), kHidden}, options);
+  const std::vector<SamplingRow> rows(state.range(0), {.rule = {.temperature = 0}});
+  for (auto unused : state) {
+    if (fused)
+      benchmark::DoNotOptimize(head.argmax(x, kVocab));
+    else
+      benchmark::DoNotOptimize(sample_tokens(head.forward(x), kVocab, rows));
+  }
+}
+BENCHMARK_CAPTURE(greedy_head, fused, true)->Apply(sampling_rows);
+BENCHMARK_CAPTURE(greedy_head, stored, false)->Apply(sampling_rows);
 
 }  // namespace
 }  // namespace convoy::kernels

@@ -88,7 +88,7 @@ ModelRequest model_request(const settings::ModelFlags& flags, const settings::En
   if (!placement.device.is_cpu())
     throw ConfigError("rows do not depend on their neighbours on the CPU alone",
                       {.key = "deterministic", .hint = "use --devices cpu, or leave it out"});
-  kernels::keep_rows_independent();
+  kernels::use_row_invariant_cpu_products();
   return request;
 }
 

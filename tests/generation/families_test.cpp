@@ -211,7 +211,7 @@ void expect_same_bytes(nn::CausalLm& model, const text::Tokenizer& tokenizer,
 }
 
 TEST_P(Family, BytesOfARowDoNotDependOnItsNeighbours) {
-  kernels::keep_rows_independent();
+  kernels::use_row_invariant_cpu_products();
   for (const at::ScalarType dtype : {at::kFloat, at::kBFloat16}) {
     const auto model = models::load_causal_lm(
         io::ModelFolder::open(golden(std::string("models/") + GetParam()).string()), dtype);

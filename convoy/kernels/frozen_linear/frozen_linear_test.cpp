@@ -148,7 +148,7 @@ testing::OpErrors quantized_errors(const QuantizedWeight& quantized, int64_t row
   const int64_t outputs = quantized.codes_OI.size(0);
   const at::Tensor bias = biased ? testing::sample({outputs}, quantized.dtype, 3) : at::Tensor();
   const FrozenLinear linear(quantized, bias);
-  const at::Tensor values = quantized.values().to(quantized.dtype).to(at::kDouble);
+  const at::Tensor values = quantized.values().to(at::kDouble);
   const auto op = [&](const Tensors& in) { return linear.forward(in[0]); };
   const auto reference = [&](const Tensors& in) {
     const at::Tensor y = at::matmul(in[0], values.t() * (1 + planted));

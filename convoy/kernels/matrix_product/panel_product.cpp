@@ -5,10 +5,9 @@
 #include "convoy/kernels/matrix_product/panel_product.h"
 
 #include <algorithm>
-#include <array>
-#include <cmath>
-#include <limits>
+#include <memory>
 
+#include "convoy/kernels/matrix_product/product_destinations.h"
 #include "convoy/kernels/quantized_weight/quantized_panels.h"
 #include "convoy/kernels/simd/element.h"
 #include "convoy/kernels/simd/simd_kernels.h"
@@ -91,9 +90,6 @@ Grid cut(int64_t rows, int64_t columns) {
   return grid;
 }
 
-int64_t inner_of(const PanelTerm& term) {
-  return term.quantized != nullptr ? term.quantized->inner() : term.b_KN.size(0);
-}
 int64_t columns_of(const PanelTerm& term) {
   return term.quantized != nullptr ? term.quantized->columns() : term.b_KN.size(1);
 }
@@ -104,9 +100,12 @@ class Term {
   explicit Term(const PanelTerm& term)
       : a_(term.a_MK.const_data_ptr<Element>()),
         stride_a_(term.a_MK.stride(0)),
-        inner_(inner_of(term)),
+        inner_(term.a_MK.size(1)),
         quantized_(term.quantized) {
-    if (term.quantized != nullptr) return;
+    if (quantized_ != nullptr) {
+      group_sums_MG_ = quantized_->group_sums(term.a_MK);
+      return;
+    }
     b_ = term.b_KN.const_data_ptr<Element>();
     b_in_rows_ = has_contiguous_rows(term.b_KN);
     stride_b_ = term.b_KN.stride(b_in_rows_ ? 0 : 1);
@@ -116,25 +115,23 @@ class Term {
   int64_t inner() const { return inner_; }
   const Element* a(int64_t row, int64_t k) const { return a_ + row * stride_a_ + k; }
   int64_t stride_a() const { return stride_a_; }
+  const QuantizedPanels* quantized() const { return quantized_; }
 
-  // What panels() is asked for at a time.
-  int64_t block_inner() const {
-    return quantized_ != nullptr ? QuantizedPanels::kUnpackedInner
-                                 : kInnerBytes / static_cast<int64_t>(sizeof(Element));
-  }
-  int64_t block_columns(int64_t width) const {
-    return quantized_ != nullptr ? std::min(width, kPanelColumns) : width;
+  // Of a quantised term.
+  QuantizedPanels::Rows<Element> rows(int64_t row, int64_t count) const {
+    const float* sums = nullptr;
+    if (group_sums_MG_.defined())
+      sums = group_sums_MG_.const_data_ptr<float>() + row * group_sums_MG_.stride(0);
+    return {a(row, 0), stride_a_, sums, count};
   }
 
-  // B from (k, column) on, packed into `scratch` unless it is packed already.
+  // Of another: B from (k, column) on, packed into `scratch` unless it is packed already.
   PackedView<Element> panels(int64_t column, int64_t k, const GemmShape& block,
                              Element* scratch) const {
     if (packed_ != nullptr)
       return PackedView<Element>{packed_, panel_elements<Element>(inner_)}.from(column, k);
     const auto& loops = simd_kernels<Element>();
-    if (quantized_ != nullptr)
-      quantized_->unpack(column, k, block, scratch);
-    else if (b_in_rows_)
+    if (b_in_rows_)
       loops.pack_rows(b_ + k * stride_b_ + column, stride_b_, block, scratch);
     else
       loops.pack_columns(b_ + column * stride_b_ + k, stride_b_, block, scratch);
@@ -150,96 +147,7 @@ class Term {
   int64_t stride_b_ = 0;
   const Element* packed_ = nullptr;
   const QuantizedPanels* quantized_;
-};
-
-// The largest element of a row in one block of columns.
-struct RowLargest {
-  float value = -std::numeric_limits<float>::infinity();
-  int64_t column = -1;
-  bool is_number = true;
-};
-
-// Where a finished tile of sums goes.
-template <class Element>
-class Destination {
- public:
-  virtual ~Destination() = default;
-  virtual void take(const float* sums, int64_t stride, int64_t row, int64_t column,
-                    RowShape tile) = 0;
-};
-
-template <class Element>
-class RoundedRows : public Destination<Element> {
- public:
-  RoundedRows(const at::Tensor& out_MN, const ProductOptions& options)
-      : columns_(out_MN.size(1)),
-        factor_(static_cast<float>(options.factor)),
-        wide_(options.wide),
-        out_(out_MN.mutable_data_ptr()) {}
-
-  void take(const float* sums, int64_t stride, int64_t row, int64_t column,
-            RowShape tile) override {
-    for (int64_t at = 0; at < tile.rows; ++at, sums += stride) {
-      const int64_t to = (row + at) * columns_ + column;
-      if (wide_)
-        simd_kernels<float>().round_row(sums, static_cast<float*>(out_) + to, tile.width, factor_);
-      else
-        simd_kernels<Element>().round_row(sums, static_cast<Element*>(out_) + to, tile.width,
-                                          factor_);
-    }
-  }
-
- private:
-  int64_t columns_;
-  float factor_;
-  bool wide_;
-  void* out_;
-};
-
-// Blocks of columns meet in the end, in their order.
-template <class Element>
-class LargestOfRows : public Destination<Element> {
- public:
-  LargestOfRows(int64_t rows, int64_t num_columns)
-      : rows_(rows),
-        num_columns_(num_columns),
-        largest_(rows * parts(num_columns, kBlockColumns / 2)) {}
-
-  void take(const float* sums, int64_t stride, int64_t row, int64_t column,
-            RowShape tile) override {
-    const int64_t width = std::min(tile.width, num_columns_ - column);
-    std::array<Element, kBlockColumns> rounded;
-    const auto& loops = simd_kernels<Element>();
-    for (int64_t at = 0; at < tile.rows && width > 0; ++at, sums += stride) {
-      loops.round_row(sums, rounded.data(), width, 1.0f);
-      const LogitRange range = loops.logit_range(rounded.data(), width);
-      const auto found = std::find_if(rounded.begin(), rounded.begin() + width, [&](Element each) {
-        return static_cast<float>(each) == range.highest;
-      });
-      largest_[column / (kBlockColumns / 2) * rows_ + row + at] = {
-          range.highest, column + (found - rounded.begin()), range.all_numbers};
-    }
-  }
-
-  at::Tensor columns() const {
-    const at::Tensor columns_M = at::empty({rows_}, at::kLong);
-    for (int64_t row = 0; row < rows_; ++row) {
-      RowLargest best;
-      bool are_numbers = true;
-      for (auto at = static_cast<size_t>(row); at < largest_.size(); at += rows_) {
-        are_numbers = are_numbers && largest_[at].is_number;
-        if (largest_[at].value > best.value) best = largest_[at];
-      }
-      columns_M.mutable_data_ptr<int64_t>()[row] =
-          are_numbers && std::isfinite(best.value) ? best.column : -1;
-    }
-    return columns_M;
-  }
-
- private:
-  int64_t rows_;
-  int64_t num_columns_;
-  std::vector<RowLargest> largest_;  // by the smallest block of columns, then by row
+  at::Tensor group_sums_MG_;
 };
 
 template <class Element>
@@ -252,67 +160,93 @@ class Product {
     for (const PanelTerm& term : terms) {
       terms_.emplace_back(term);
       inner_ += terms_.back().inner();
-      deepest_ = std::max(deepest_, std::min(terms_.back().block_inner(), terms_.back().inner()));
+      deepest_ = std::max(deepest_, std::min(kInner, terms_.back().inner()));
     }
     if (!bias_N.defined()) return;
     const auto* bias = bias_N.const_data_ptr<Element>();
     bias_.assign(bias, bias + columns_);
   }
 
-  void run(Destination<Element>& destination) const {
+  void run(ProductDestination& destination) const {
     if (rows_ * columns_ * inner_ <= kSerialMultiplications) {
-      const Scratch scratch = make_scratch();
+      Scratch scratch = make_scratch();
       for (int64_t task = 0; task < grid_.tasks(); ++task) compute(task, scratch, destination);
       return;
     }
     for_tasks(grid_.tasks(), [&]() -> TaskBody {
-      return [&, scratch = make_scratch()](int64_t task) { compute(task, scratch, destination); };
+      auto scratch = std::make_shared<Scratch>(make_scratch());
+      return [&, scratch](int64_t task) { compute(task, *scratch, destination); };
     });
   }
 
  private:
+  static constexpr int64_t kInner = kInnerBytes / static_cast<int64_t>(sizeof(Element));
+
   struct Scratch {
-    at::Tensor panels;
-    at::Tensor sums;
+    std::unique_ptr<Element[]> panels;
+    std::unique_ptr<float[]> sums;
+    QuantizedPanels::Scratch<Element> quantized;
   };
   Scratch make_scratch() const {
     const int64_t elements = packed_elements<Element>({.m = 0, .n = grid_.columns, .k = deepest_});
-    return {at::empty({elements}, c10::CppTypeToScalarType<Element>::value),
-            at::empty({grid_.rows * grid_.columns}, at::kFloat)};
+    return {.panels = std::make_unique_for_overwrite<Element[]>(elements),
+            .sums = std::make_unique_for_overwrite<float[]>(grid_.rows * grid_.columns),
+            .quantized = {}};
   }
 
-  void compute(int64_t task, const Scratch& scratch, Destination<Element>& destination) const {
+  // A group of rows and a block of columns.
+  struct Area {
+    int64_t row, column, height, width;
+  };
+  Area area_of(int64_t task) const {
     const int64_t row = task / grid_.column_blocks * grid_.rows;
     const int64_t column = task % grid_.column_blocks * grid_.columns;
-    const int64_t height = std::min(grid_.rows, rows_ - row);
-    const int64_t width = std::min(grid_.columns, columns_ - column);
-    auto* sums = scratch.sums.template mutable_data_ptr<float>();
-    auto* panels = scratch.panels.template mutable_data_ptr<Element>();
+    return {row, column, std::min(grid_.rows, rows_ - row),
+            std::min(grid_.columns, columns_ - column)};
+  }
+
+  void compute(int64_t task, Scratch& scratch, ProductDestination& destination) const {
+    const Area area = area_of(task);
     bool adds = !bias_.empty();
-    for (int64_t at = 0; at < height && adds; ++at)
-      std::copy_n(bias_.data() + column, width, sums + at * grid_.columns);
+    for (int64_t at = 0; at < area.height && adds; ++at)
+      std::copy_n(bias_.data() + area.column, area.width, scratch.sums.get() + at * grid_.columns);
     for (const Term<Element>& term : terms_) {
-      const int64_t depth = term.block_inner();
-      for (int64_t k = 0; k == 0 || k < term.inner(); k += depth) {
-        const int64_t strip = term.block_columns(width);
-        for (int64_t first = 0; first < width; first += strip) {
-          const GemmShape block{height, std::min(strip, width - first),
-                                std::min(depth, term.inner() - k)};
-          const bool is_last =
-              &term == &terms_.back() && k + depth >= term.inner() && first + strip >= width;
-          const PackedView<Element> packed = term.panels(column + first, k, block, panels);
-          for (int64_t tile = 0; tile < height; tile += kTileRows) {
-            const int64_t rows = std::min(kTileRows, height - tile);
-            float* tile_sums = sums + tile * grid_.columns;
-            loops_.multiply(term.a(row + tile, k), term.stride_a(), packed, tile_sums + first,
-                            grid_.columns, {rows, block.n, block.k}, adds);
-            if (is_last)
-              destination.take(tile_sums, grid_.columns, row + tile, column, {rows, width});
-          }
-        }
-        adds = true;
+      ProductDestination* const end = &term == &terms_.back() ? &destination : nullptr;
+      if (term.quantized() != nullptr)
+        add_quantized(term, area, adds, scratch, end);
+      else
+        add_matrix(term, area, adds, scratch, end);
+      adds = true;
+    }
+  }
+
+  // Tiles of rows go to `end`, where there is one, while they are in cache.
+  void add_matrix(const Term<Element>& term, const Area& area, bool adds, Scratch& scratch,
+                  ProductDestination* end) const {
+    for (int64_t k = 0; k == 0 || k < term.inner(); k += kInner) {
+      const GemmShape block{area.height, area.width, std::min(kInner, term.inner() - k)};
+      const PackedView<Element> packed = term.panels(area.column, k, block, scratch.panels.get());
+      const bool last = k + kInner >= term.inner();
+      for (int64_t tile = 0; tile < area.height; tile += kTileRows) {
+        const int64_t rows = std::min(kTileRows, area.height - tile);
+        float* tile_sums = scratch.sums.get() + tile * grid_.columns;
+        loops_.multiply(term.a(area.row + tile, k), term.stride_a(), packed, tile_sums,
+                        grid_.columns, {rows, area.width, block.k}, adds || k > 0);
+        if (last && end != nullptr)
+          end->take(tile_sums, grid_.columns, area.row + tile, area.column, {rows, area.width});
       }
     }
+  }
+
+  void add_quantized(const Term<Element>& term, const Area& area, bool adds, Scratch& scratch,
+                     ProductDestination* end) const {
+    for (int64_t first = 0; first < area.width; first += kPanelColumns)
+      term.quantized()->multiply(term.rows(area.row, area.height), area.column + first,
+                                 scratch.sums.get() + first, grid_.columns, adds,
+                                 scratch.quantized);
+    if (end != nullptr)
+      end->take(scratch.sums.get(), grid_.columns, area.row, area.column,
+                {area.height, area.width});
   }
 
   const SimdKernels<Element>& loops_ = simd_kernels<Element>();
@@ -369,7 +303,7 @@ at::Tensor panel_argmax(const std::vector<PanelTerm>& terms, const at::Tensor& b
   if (columns_M.numel() == 0) return columns_M;
   with_element(first, "matrix_product", [&](auto element) {
     using Element = decltype(element);
-    LargestOfRows<Element> largest(first.size(0), num_columns);
+    LargestOfRows<Element> largest(first.size(0), num_columns, kBlockColumns / 2);
     Product<Element>(terms, bias_N).run(largest);
     columns_M = largest.columns();
   });

@@ -10,35 +10,40 @@
 namespace convoy::kernels {
 namespace {
 
-OpTable own_cpu_ops() {
-  return {.rms_norm = kRmsNormCpu,
-                   .rope = kRopeCpu,
-                   .gated_activation = kGatedActivationCpu,
-                   .attention = kAttentionCpu,
-                   .paged_attention = kPagedAttentionCpu,
-                   .cross_entropy = kCrossEntropyCpu,
-                   .matrix_product = kMatrixProductCpu,
-                   .frozen_linear = kFrozenLinearCpu,
-                   .dropout = kDropoutCpu,
-                   .norm_pool = kNormPoolCpu,
-                   .sampler = kSamplerCpu,
-                   .sum_of_squares = kSumOfSquaresCpu,
-                   .adamw = kAdamWCpu};
-}
-
-OpTable all_cpu_ops() {
-  OpTable table = own_cpu_ops();
-  // Our loops do not drive these units, oneDNN does.
-  if (has_matrix_units()) {
-    table.matrix_product = kMatrixProductAten;
-    table.frozen_linear = kFrozenLinearOneDnn;
-  }
+const OpTable& own_cpu_ops() {
+  static const OpTable table = {.rms_norm = kRmsNormCpu,
+                                .rope = kRopeCpu,
+                                .gated_activation = kGatedActivationCpu,
+                                .attention = kAttentionCpu,
+                                .paged_attention = kPagedAttentionCpu,
+                                .cross_entropy = kCrossEntropyCpu,
+                                .matrix_product = kMatrixProductCpu,
+                                .frozen_linear = kFrozenLinearCpu,
+                                .dropout = kDropoutCpu,
+                                .norm_pool = kNormPoolCpu,
+                                .sampler = kSamplerCpu,
+                                .sum_of_squares = kSumOfSquaresCpu,
+                                .adamw = kAdamWCpu};
   return table;
 }
+
+// Our loops do not drive matrix units, oneDNN does.
+const OpTable& onednn_cpu_ops() {
+  static const OpTable table = [] {
+    OpTable with_units = own_cpu_ops();
+    with_units.matrix_product = kMatrixProductAten;
+    with_units.frozen_linear = kFrozenLinearOneDnn;
+    return with_units;
+  }();
+  return table;
+}
+
+std::atomic<bool> wants_row_invariance{false};
 
 const OpTable& cpu_op_table() {
-  static const OpTable table = all_cpu_ops();
-  return table;
+  static const bool has_units = has_matrix_units();
+  return has_units && !wants_row_invariance.load(std::memory_order_relaxed) ? onednn_cpu_ops()
+                                                                            : own_cpu_ops();
 }
 
 const OpTable& cuda_op_table() {
@@ -52,6 +57,8 @@ const OpTable& cuda_op_table() {
 std::atomic<const OpTable*> cpu_override{nullptr};
 
 }  // namespace
+
+void use_row_invariant_cpu_products() { wants_row_invariance = true; }
 
 const OpTable& aten_op_table() {
   static const OpTable table = {.rms_norm = kRmsNormAten,
@@ -105,11 +112,6 @@ const OpTable& op_table(const at::Tensor& tensor) {
       throw DeviceError(fmt::format("no op of Convoy runs on {}", tensor.device().str()),
                         {.hint = "use --devices cpu or cuda"});
   }
-}
-
-void keep_rows_independent() {
-  static const OpTable table = own_cpu_ops();
-  cpu_override = &table;
 }
 
 CpuTableOverride::CpuTableOverride(const OpTable& table) : before_(cpu_override.exchange(&table)) {}

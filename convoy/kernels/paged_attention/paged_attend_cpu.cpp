@@ -86,12 +86,13 @@ struct Scratch {
   std::unique_ptr<Element[]> queries;  // [rows, features]
   std::unique_ptr<float[]> scores;     // [rows, split]
   std::unique_ptr<Element[]> weights;
-  std::unique_ptr<Element[]> widened;  // one head of a block
+  std::unique_ptr<Element[]> panel;  // of codes
   Part part;
   Merged merged;
 };
 
-template <class Element>
+// Stored: Element, or int8_t with scales.
+template <class Element, class Stored>
 class Attention {
  public:
   Attention(const at::Tensor& q_THE, const PagedCache& cache, const PagedRows& rows,
@@ -129,6 +130,8 @@ class Attention {
   }
 
  private:
+  static constexpr bool kQuantised = std::is_same_v<Stored, int8_t>;
+
   int64_t num_units() const { return static_cast<int64_t>(units_.size()); }
   int64_t rows_of(const Unit& unit) const { return unit.num_queries * group_; }
   int64_t work(const Unit& unit) const {
@@ -159,11 +162,11 @@ class Attention {
   }
 
   Scratch<Element> make_scratch() const {
-    const int64_t head = std::max(layout_.key_elements(), layout_.value_elements());
+    const int64_t panel = std::max(layout_.key_panel_stride(), layout_.value_panel_stride());
     return {.queries = std::make_unique_for_overwrite<Element[]>(most_rows_ * features_),
             .scores = std::make_unique_for_overwrite<float[]>(most_rows_ * split_keys_),
             .weights = std::make_unique_for_overwrite<Element[]>(most_rows_ * split_keys_),
-            .widened = is_quantised() ? std::make_unique_for_overwrite<Element[]>(head) : nullptr,
+            .panel = kQuantised ? std::make_unique_for_overwrite<Element[]>(panel) : nullptr,
             .part = {},
             .merged = {}};
   }
@@ -233,17 +236,41 @@ class Attention {
     for (int64_t key = origin; key < end; key += block_tokens_) {
       const int64_t count = std::min(block_tokens_, end - key);
       float* scores = scratch.scores.get() + key - origin;
-      loops_.multiply(scratch.queries.get(), features_, keys_at(unit, key, scratch), scores,
-                      split_keys_, {rows, count, features_}, false);
-      if (is_quantised())
-        scale_columns(scores, scales_at(cache_.key_scales, unit, key), rows, count);
+      multiply(scratch.queries.get(), features_, keys_at(unit, key), scores, split_keys_,
+               {rows, count, features_}, false, scratch);
+      if (kQuantised) scale_columns(scores, scales_at(cache_.key_scales, unit, key), rows, count);
     }
     weigh(unit, origin, end, scratch, part);
     for (int64_t key = origin; key < end; key += block_tokens_) {
       const int64_t count = std::min(block_tokens_, end - key);
-      loops_.multiply(scratch.weights.get() + key - origin, split_keys_,
-                      values_at(unit, key, scratch), part.sums.data(), padded_features_,
-                      {rows, features_, count}, key > origin);
+      multiply(scratch.weights.get() + key - origin, split_keys_, values_at(unit, key),
+               part.sums.data(), padded_features_, {rows, features_, count}, key > origin, scratch);
+    }
+  }
+
+  struct Panels {
+    const Stored* panels = nullptr;
+    int64_t stride = 0;
+  };
+  // As loops_.multiply.
+  void multiply(const Element* a, int64_t stride_a, const Panels& b, float* c, int64_t stride_c,
+                const GemmShape& shape, bool accumulate, const Scratch<Element>& scratch) const {
+    if constexpr (kQuantised) {
+      for (int64_t column = 0; column < shape.n; column += kPanelColumns) {
+        const auto* codes =
+            reinterpret_cast<const uint32_t*>(b.panels + column / kPanelColumns * b.stride);
+        if (shape.m <= loops_.coded_rows) {
+          loops_.multiply_bytes(a, stride_a, codes, c + column, stride_c, shape.m, shape.k,
+                                accumulate);
+          continue;
+        }
+        loops_.unpack_bytes(codes, shape.k, scratch.panel.get());
+        loops_.multiply(a, stride_a, {scratch.panel.get(), panel_elements<Element>(shape.k)},
+                        c + column, stride_c,
+                        {shape.m, std::min(kPanelColumns, shape.n - column), shape.k}, accumulate);
+      }
+    } else {
+      loops_.multiply(a, stride_a, {b.panels, b.stride}, c, stride_c, shape, accumulate);
     }
   }
 
@@ -261,7 +288,7 @@ class Attention {
       if (from >= to) {
         std::fill_n(weights, width, Element(0.0f));
         part.log_sum_exp[row] = kNothing;
-      } else if (is_quantised()) {
+      } else if (kQuantised) {
         part.totals[row] = simd_kernels<float>().attention_weights(scores, scores, from, to, width,
                                                                    scale, &part.log_sum_exp[row]);
         scale_weights(unit, origin, {from, to}, scores);
@@ -295,30 +322,21 @@ class Attention {
           features_, 1.0f / merged.totals[row]);
   }
 
-  bool is_quantised() const { return cache_.element == CacheElement::Int8; }
   int64_t block_of(const Unit& unit, int64_t key) const {
     return rows_.row(unit.row).blocks[key / block_tokens_];
   }
   const float* scales_at(const at::Tensor& scales, const Unit& unit, int64_t key) const {
     return scales.const_data_ptr<float>() + layout_.scales_of(block_of(unit, key), unit.kv_head);
   }
-  PackedView<Element> keys_at(const Unit& unit, int64_t key,
-                              const Scratch<Element>& scratch) const {
-    return {read(cache_.keys, layout_.keys_of(block_of(unit, key), unit.kv_head),
-                 layout_.key_elements(), scratch),
-            layout_.key_panel_stride()};
+  Panels keys_at(const Unit& unit, int64_t key) const {
+    return {
+        cache_.keys.const_data_ptr<Stored>() + layout_.keys_of(block_of(unit, key), unit.kv_head),
+        layout_.key_panel_stride()};
   }
-  PackedView<Element> values_at(const Unit& unit, int64_t key,
-                                const Scratch<Element>& scratch) const {
-    return {read(cache_.values, layout_.values_of(block_of(unit, key), unit.kv_head),
-                 layout_.value_elements(), scratch),
+  Panels values_at(const Unit& unit, int64_t key) const {
+    return {cache_.values.const_data_ptr<Stored>() +
+                layout_.values_of(block_of(unit, key), unit.kv_head),
             layout_.value_panel_stride()};
-  }
-  const Element* read(const at::Tensor& stored, int64_t offset, int64_t count,
-                      const Scratch<Element>& scratch) const {
-    if (!is_quantised()) return stored.const_data_ptr<Element>() + offset;
-    loops_.widen(stored.const_data_ptr<int8_t>() + offset, scratch.widened.get(), count);
-    return scratch.widened.get();
   }
 
   const SimdKernels<Element>& loops_ = simd_kernels<Element>();
@@ -327,7 +345,7 @@ class Attention {
   const PagedRows& rows_;
   const AttentionConfig& config_;
   const at::Tensor& out_THE_;
-  PagedLayout<Element> layout_;
+  PagedLayout<Stored> layout_;
   int64_t group_;
   int64_t features_;
   int64_t padded_features_;
@@ -343,7 +361,11 @@ at::Tensor attend(const at::Tensor& q_THE, const PagedCache& cache, const PagedR
                   const AttentionConfig& config) {
   const at::Tensor out_THE = at::empty(q_THE.sizes(), q_THE.options());
   with_element(q_THE, "paged_attention", [&](auto element) {
-    Attention<decltype(element)>(q_THE, cache, rows, config, out_THE).run();
+    using Element = decltype(element);
+    if (cache.element == CacheElement::Int8)
+      Attention<Element, int8_t>(q_THE, cache, rows, config, out_THE).run();
+    else
+      Attention<Element, Element>(q_THE, cache, rows, config, out_THE).run();
   });
   return out_THE;
 }

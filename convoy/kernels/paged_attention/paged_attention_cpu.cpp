@@ -19,11 +19,13 @@ PagedCache make_cache(const PagedShape& shape, const at::TensorOptions& model,
                    .value_scales = {}};
   const bool quantised = element == CacheElement::Int8;
   const at::TensorOptions stored = quantised ? model.dtype(at::kChar) : model;
-  with_element(at::empty({0}, model), "paged_attention", [&](auto of_model) {
-    const PagedLayout<decltype(of_model)> layout(shape);
+  const auto make = [&](const auto& layout) {
     cache.keys = at::empty({shape.num_blocks, shape.num_kv_heads, layout.key_elements()}, stored);
     cache.values =
         at::empty({shape.num_blocks, shape.num_kv_heads, layout.value_elements()}, stored);
+  };
+  with_element(at::empty({0}, model), "paged_attention", [&](auto of_model) {
+    quantised ? make(PagedLayout<int8_t>(shape)) : make(PagedLayout<decltype(of_model)>(shape));
   });
   if (!quantised) return cache;
   for (at::Tensor* part : {&cache.key_scales, &cache.value_scales})

@@ -2,9 +2,9 @@
 //
 // The CPU's layout of a paged cache: each block of a head lies packed as the GEMM loops want it, so
 // that one new token and hundreds run the same loops over it, and nothing is copied. Keys are panels
-// of 32 tokens (B of q k^T), values are panels of 32 features (B of the sums over tokens); with bf16
-// two features of a key, or two tokens of a value, lie together. Int8 lies in the order of the
-// model's type, its scales [B, K, S].
+// of 32 tokens (B of q k^T, whose k are features), values are panels of 32 features (B of the sums,
+// whose k are tokens). Elements of successive k of a column lie together: two of bf16, as in
+// panel_gemm.inl, four of int8, as in quantized_loops.inl. Scales of int8 are [B, K, S].
 #pragma once
 
 #include "convoy/kernels/paged_attention/paged_cache.h"
@@ -14,15 +14,16 @@ namespace convoy::kernels {
 
 static_assert(kBlockTokensStep == kPanelColumns);
 
-template <class Element>
+template <class Stored>
 class PagedLayout {
  public:
   explicit PagedLayout(const PagedShape& shape)
       : shape_(shape),
-        key_panel_(panel_elements<Element>(shape.head_dim)),
-        value_panel_(panel_elements<Element>(shape.block_tokens)) {}
+        key_panel_(round_up(shape.head_dim, kTogether) * kPanelColumns),
+        value_panel_(shape.block_tokens * kPanelColumns) {}
 
-  static constexpr int64_t kPair = sizeof(Element) == 2 ? 2 : 1;
+  // k that lie together.
+  static constexpr int64_t kTogether = 4 / static_cast<int64_t>(sizeof(Stored));
 
   // Elements of one head of a block.
   int64_t key_elements() const { return shape_.block_tokens / kPanelColumns * key_panel_; }
@@ -33,9 +34,6 @@ class PagedLayout {
   int64_t key_panel_stride() const { return key_panel_; }
   int64_t value_panel_stride() const { return value_panel_; }
 
-  int64_t head(int64_t block, int64_t kv_head) const {
-    return block * shape_.num_kv_heads + kv_head;
-  }
   int64_t keys_of(int64_t block, int64_t kv_head) const {
     return head(block, kv_head) * key_elements();
   }
@@ -48,15 +46,21 @@ class PagedLayout {
 
   // Within a head of a block: feature `feature` of token `place`.
   int64_t key_at(int64_t place, int64_t feature) const {
-    return place / kPanelColumns * key_panel_ + feature / kPair * kPair * kPanelColumns +
-           place % kPanelColumns * kPair + feature % kPair;
+    return place / kPanelColumns * key_panel_ + in_panel(feature, place % kPanelColumns);
   }
   int64_t value_at(int64_t place, int64_t feature) const {
-    return feature / kPanelColumns * value_panel_ + place / kPair * kPair * kPanelColumns +
-           feature % kPanelColumns * kPair + place % kPair;
+    return feature / kPanelColumns * value_panel_ + in_panel(place, feature % kPanelColumns);
+  }
+  // Within a panel.
+  static int64_t in_panel(int64_t k, int64_t column) {
+    return k / kTogether * kTogether * kPanelColumns + column * kTogether + k % kTogether;
   }
 
  private:
+  int64_t head(int64_t block, int64_t kv_head) const {
+    return block * shape_.num_kv_heads + kv_head;
+  }
+
   PagedShape shape_;
   int64_t key_panel_;
   int64_t value_panel_;

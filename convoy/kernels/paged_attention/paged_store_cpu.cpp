@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One task per (row, head) writes that row's new tokens in order. A product over tokens may read one
-// place beyond the last (bf16 goes by pairs), with weight 0: so that place is zeroed, for what an
-// earlier owner of the block left there may be no number.
+// One task per (row, head) writes that row's new tokens in order. A product in bf16 over an odd
+// number of tokens reads one place beyond the last, with weight 0: so that place is zeroed, for what
+// an earlier owner of the block left there may be no number.
 #include <cmath>
 #include <limits>
 
@@ -73,8 +73,9 @@ class Writer {
   }
 
  private:
-  static constexpr int64_t kPair = PagedLayout<Element>::kPair;
+  using Layout = PagedLayout<Stored>;
   static constexpr bool kScaled = std::is_same_v<Stored, int8_t>;
+  static constexpr bool kPairs = std::is_same_v<Stored, at::BFloat16>;
 
   static float* scales(const at::Tensor& part) {
     return kScaled ? part.mutable_data_ptr<float>() : nullptr;
@@ -86,29 +87,31 @@ class Writer {
   // Both return the scale.
   float write_key(const Element* from, Stored* to, int64_t place) const {
     const Rounding<Element, Stored> rounding(from, shape_.head_dim);
-    Stored* first = to + layout_.key_at(place, 0);
+    Stored* column = to + layout_.key_at(place, 0);
     for (int64_t feature = 0; feature < shape_.head_dim; ++feature)
-      first[feature / kPair * kPair * kPanelColumns + feature % kPair] = rounding(from[feature]);
-    if (shape_.head_dim % kPair != 0)
-      first[shape_.head_dim / kPair * kPair * kPanelColumns + 1] = Stored(0);
+      column[Layout::in_panel(feature, 0)] = rounding(from[feature]);
+    if constexpr (kPairs) {
+      if (shape_.head_dim % 2 != 0) column[Layout::in_panel(shape_.head_dim, 0)] = Stored(0.0f);
+    }
     return rounding.scale();
   }
 
   float write_value(const Element* from, Stored* to, int64_t place) const {
     const Rounding<Element, Stored> rounding(from, shape_.head_dim);
-    const bool opens_pair = kPair == 2 && place % 2 == 0;
     for (int64_t feature = 0; feature < shape_.head_dim; feature += kPanelColumns) {
-      Stored* panel = to + layout_.value_at(place, feature);
+      Stored* row = to + layout_.value_at(place, feature);
       const int64_t columns = std::min(kPanelColumns, shape_.head_dim - feature);
-      for (int64_t column = 0; column < columns; ++column) {
-        panel[column * kPair] = rounding(from[feature + column]);
-        if (opens_pair) panel[column * kPair + 1] = Stored(0);
+      for (int64_t column = 0; column < columns; ++column)
+        row[Layout::in_panel(0, column)] = rounding(from[feature + column]);
+      if constexpr (kPairs) {
+        for (int64_t column = 0; column < columns && place % 2 == 0; ++column)
+          row[Layout::in_panel(1, column)] = Stored(0.0f);
       }
     }
     return rounding.scale();
   }
 
-  PagedLayout<Element> layout_;
+  Layout layout_;
   PagedShape shape_;
   const at::Tensor& k_;
   const at::Tensor& v_;

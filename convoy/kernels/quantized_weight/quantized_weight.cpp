@@ -8,7 +8,7 @@ namespace {
 
 constexpr double kLargestInt8 = 127.0;
 constexpr double kLowestInt4 = -8.0;
-constexpr double kLargestCode = 15.0;
+constexpr double kLargestInt4 = 7.0;
 // A head of a large vocabulary is never widened as a whole.
 constexpr int64_t kRowsAtOnce = 4096;
 
@@ -52,19 +52,19 @@ Parts to_int4(const at::Tensor& wide_OI, const QuantizedFormat& format) {
   at::Tensor offsets;
   if (format.weight == WeightFormat::Int4Zero) {
     const at::Tensor lowest = groups.amin({2}, true);
-    offsets = round_to_bf16(lowest);
-    scales = round_to_bf16(groups.amax({2}, true).sub_(lowest).div_(kLargestCode));
+    scales = round_to_bf16(groups.amax({2}, true).sub_(lowest).div_(kLargestInt4 - kLowestInt4));
+    offsets = round_to_bf16(lowest - scales * kLowestInt4);
   } else {
     // The value that is largest by magnitude takes the lowest code, which has no counterpart.
     const at::Tensor place = groups.abs().argmax(2, true);
     scales = round_to_bf16(groups.gather(2, place).div_(kLowestInt4));
-    offsets = scales * kLowestInt4;
   }
+  const at::Tensor moved = offsets.defined() ? groups.sub(offsets) : groups;
   const at::Tensor codes =
-      groups.sub(offsets).mul_(steps_per_unit(scales)).round_().clamp_(0, kLargestCode);
+      moved.mul(steps_per_unit(scales)).round_().clamp_(kLowestInt4, kLargestInt4);
   return {
-      codes.to(at::kByte).view({wide_OI.size(0), -1}).narrow(1, 0, wide_OI.size(1)).contiguous(),
-      scales.squeeze(2), offsets.squeeze(2)};
+      codes.to(at::kChar).view({wide_OI.size(0), -1}).narrow(1, 0, wide_OI.size(1)).contiguous(),
+      scales.squeeze(2), offsets.defined() ? offsets.squeeze(2) : offsets};
 }
 
 }  // namespace
@@ -75,7 +75,8 @@ at::Tensor QuantizedWeight::values() const {
   const auto by_input = [&](const at::Tensor& of_OG) {
     return of_OG.repeat_interleave(format.group_inputs, 1).narrow(1, 0, codes_OI.size(1));
   };
-  return steps.mul_(by_input(scales_OG)).add_(by_input(offsets_OG));
+  steps.mul_(by_input(scales_OG));
+  return offsets_OG.defined() ? steps.add_(by_input(offsets_OG)) : steps;
 }
 
 QuantizedWeight quantize_weight(const at::Tensor& weight_OI, const QuantizedFormat& format) {

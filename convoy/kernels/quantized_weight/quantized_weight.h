@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A weight of a linear map in few bits: w = scale * code + offset. Shapes: O outputs, I inputs, G
+// A weight of a linear map in few bits: w = scale * code, or scale * code + offset. Shapes: O outputs, I inputs, G
 // groups of inputs.
 #pragma once
 
@@ -11,9 +11,9 @@
 namespace convoy::kernels {
 
 enum class WeightFormat {
-  Int8,      // steps -127 ... 127, one scale per output
-  Int4,      // codes 0 ... 15 for steps -8 ... 7 of a group's scale
-  Int4Zero,  // codes 0 ... 15 from the lowest to the highest of a group
+  Int8,      // codes -127 ... 127, one scale per output
+  Int4,      // codes -8 ... 7, one scale per group of inputs
+  Int4Zero,  // and an offset: from the lowest to the highest of a group
 };
 
 struct QuantizedFormat {
@@ -24,11 +24,11 @@ struct QuantizedFormat {
 struct QuantizedWeight {
   QuantizedFormat format;
   at::ScalarType dtype = at::kFloat;  // of the weight that it was, and of x and y
-  at::Tensor codes_OI;                // int8, or uint8 where there are 16
+  at::Tensor codes_OI;                // int8
   at::Tensor scales_OG;               // fp32; of Int4 and Int4Zero numbers that bf16 holds
-  at::Tensor offsets_OG;              // the same; undefined for Int8
+  at::Tensor offsets_OG;              // the same; undefined unless Int4Zero
 
-  // What the products multiply by, before it is rounded to `dtype`: fp32 [O, I].
+  // fp32 [O, I].
   at::Tensor values() const;
 };
 

@@ -29,6 +29,9 @@ float inverse_of(double temperature) {
 bool is_usable(const LogitRange& range) {
   return range.all_numbers && std::isfinite(range.highest);
 }
+int64_t first_of_largest(const LargestLogit& largest) {
+  return largest.all_numbers && std::isfinite(largest.value) ? largest.index : kNoToken;
+}
 
 template <class Element>
 class RowSampler {
@@ -37,13 +40,13 @@ class RowSampler {
 
   SampledToken pick(const Element* logits, const SamplingRow& row) {
     SampledToken token;
-    const LogitRange range = loops_.logit_range(logits, num_ids_);
-    if (!is_usable(range)) return token;
     const bool penalises = row.rule.repetition_penalty != 1.0 && !row.seen_ids.empty();
     if (row.rule.temperature == 0.0 && !penalises && !row.wants_logprob) {
-      token.id = first_of(logits, range.highest);
+      token.id = first_of_largest(loops_.largest_logit(logits, num_ids_));
       return token;
     }
+    const LogitRange range = loops_.logit_range(logits, num_ids_);
+    if (!is_usable(range)) return token;
     logits_.resize(num_ids_);
     weights_.resize(num_ids_);
     loops_.to_float(logits, logits_.data(), num_ids_);
@@ -58,13 +61,6 @@ class RowSampler {
   }
 
  private:
-  template <class Value>
-  int64_t first_of(const Value* logits, float highest) const {
-    return std::find_if(logits, logits + num_ids_,
-                        [&](Value logit) { return static_cast<float>(logit) == highest; }) -
-           logits;
-  }
-
   WeighedLogits weigh(const LogitRange& range, double temperature) {
     floats_.weigh_logits(logits_.data(), num_ids_, range.highest, inverse_of(temperature),
                          weights_.data());
@@ -97,7 +93,8 @@ class RowSampler {
   int64_t pick_penalised(const LogitRange& range, const SamplingRow& row) {
     const SamplingRule& rule = row.rule;
     if (!is_usable(range)) return kNoToken;
-    if (rule.temperature == 0.0) return first_of(logits_.data(), range.highest);
+    if (rule.temperature == 0.0)
+      return first_of_largest(floats_.largest_logit(logits_.data(), num_ids_));
     const WeighedLogits weighed = weigh(range, rule.temperature);
     LikeliestIds kept;
     const bool cuts_count = rule.top_k > 0 && rule.top_k < num_ids_;

@@ -19,6 +19,30 @@ LogitRange logit_range(const Element* logits, int64_t total) {
   return range;
 }
 
+template <class Element>
+LargestLogit largest_logit(const Element* logits, int64_t total) {
+  constexpr float kNone = -std::numeric_limits<float>::infinity();
+  Floats best = all(kNone);
+  Ints places{};
+  Ints ordered = ~Ints{};
+  Ints place{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+  for_lanes(total, [&](int64_t at, auto count) {
+    const Floats value = load_lanes(logits + at, count, kNone);
+    const Ints better = value > best;
+    best = better ? value : best;
+    places = better ? place : places;
+    ordered &= value == value;
+    place += static_cast<int32_t>(kLanes);
+  });
+  LargestLogit found{.value = kNone, .index = 0, .all_numbers = true};
+  for (int64_t lane = 0; lane < kLanes; ++lane) {
+    found.all_numbers &= ordered[lane] != 0;
+    if (best[lane] > found.value || (best[lane] == found.value && places[lane] < found.index))
+      found = {best[lane], places[lane], found.all_numbers};
+  }
+  return found;
+}
+
 inline void weigh_logits(const float* logits, int64_t total, float highest,
                          float inverse_temperature, float* weights) {
   for_lanes(total, [&](int64_t at, auto count) {

@@ -183,13 +183,6 @@ inline void add_rows(const float* from, float* to, int64_t total) {
   });
 }
 
-template <class Element>
-void widen(const int8_t* from, Element* to, int64_t total) {
-  for_lanes(total, [&](int64_t at, auto count) {
-    store_lanes(to + at, load_lanes(from + at, count), count);
-  });
-}
-
 inline float log_sum_exp(const float* logits, int64_t total, int64_t* largest_index) {
   constexpr float kNone = -std::numeric_limits<float>::infinity();
   Floats best = all(kNone);

@@ -75,6 +75,12 @@ struct LogitRange {
   bool all_numbers = true;  // no NaN
 };
 
+struct LargestLogit {
+  float value = 0;
+  int64_t index = 0;  // the first of equal ones
+  bool all_numbers = true;
+};
+
 // Thresholds that one pass over a row of logits tries.
 inline constexpr int64_t kLogitThresholds = 4;
 
@@ -82,6 +88,12 @@ inline constexpr int64_t kLogitThresholds = 4;
 struct LogitMass {
   int64_t count = 0;
   double weight = 0;
+};
+
+// Of the kPanelColumns columns of a panel.
+struct ColumnScales {
+  const float* scales = nullptr;
+  const float* offsets = nullptr;
 };
 
 // Batch norm by channel: z * scale + offset, of which (z - mean) * inverse_deviation is the normal
@@ -140,7 +152,6 @@ struct SimdKernels {
   void (*round_row)(const float* from, Element* to, int64_t count, float factor);
   void (*to_float)(const Element* from, float* to, int64_t count);
   void (*add_rows)(const float* from, float* to, int64_t count);
-  void (*widen)(const int8_t* from, Element* to, int64_t count);  // exact
 
   // log(sum exp) of a row; `largest` is the first index of the largest value.
   float (*log_sum_exp)(const float* logits, int64_t count, int64_t* largest);
@@ -148,6 +159,7 @@ struct SimdKernels {
   void (*softmax_row)(const float* logits, Element* grad, int64_t count, float log_sum_exp);
 
   LogitRange (*logit_range)(const Element* logits, int64_t count);
+  LargestLogit (*largest_logit)(const Element* logits, int64_t count);
   // weights[i] = exp((logits[i] - highest) * inverse_temperature).
   void (*weigh_logits)(const float* logits, int64_t count, float highest, float inverse_temperature,
                        float* weights);
@@ -192,11 +204,21 @@ struct SimdKernels {
                        Element* packed);  // b_t[n][k]
   void (*pack_float_rows)(const float* b, int64_t stride, GemmShape shape,
                           Element* packed);  // rounds
-  // One panel of k rows from codes by row, k even unless it is the last: 32 bytes, or 16 whose low
-  // nibbles are the first columns. Values are scale * code (+ offset), by column.
-  void (*unpack_bytes)(const int8_t* codes, const float* scales, int64_t k, Element* panel);
-  void (*unpack_nibbles)(const uint8_t* codes, const float* scales, const float* offsets, int64_t k,
-                         Element* panel);
+  // Codes of one panel of a quantised weight: words [k of a word, kPanelColumns], each of successive
+  // k of a column; four signed bytes, or eight signed nibbles, those of even k in the lower half.
+  // C [m, kPanelColumns] = A [m, k] codes, or C += A codes. For more than `coded_rows` rows it is
+  // faster to unpack the codes and multiply, which gives the same bits.
+  using MultiplyCodes = void (*)(const Element* a, int64_t stride_a, const uint32_t* codes,
+                                 float* c, int64_t stride_c, int64_t m, int64_t k, bool accumulate);
+  int64_t coded_rows;
+  MultiplyCodes multiply_bytes;
+  MultiplyCodes multiply_nibbles;
+  void (*unpack_bytes)(const uint32_t* codes, int64_t k, Element* panel);
+  void (*unpack_nibbles)(const uint32_t* codes, int64_t k, Element* panel);
+  // C [m, kPanelColumns] = scales * from (+ offsets * row_sums, unless that is null), or C += it.
+  void (*add_scaled_panel)(const float* from, const ColumnScales& scales, const float* row_sums,
+                           int64_t row_sums_stride, float* c, int64_t stride_c, int64_t m,
+                           bool accumulate);
   // to[column][row] = from[row][column].
   void (*transpose)(const Element* from, int64_t stride, RowShape shape, Element* to,
                     int64_t to_stride);

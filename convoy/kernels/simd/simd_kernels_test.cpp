@@ -123,10 +123,16 @@ TEST(SimdKernels, LogitLoopsOnEveryLevel) {
       EXPECT_EQ(range.highest, logits.max().item<float>());
       EXPECT_EQ(range.lowest, logits.min().item<float>());
       EXPECT_TRUE(range.all_numbers);
+      logits[count / 3] = logits[count - 1] = 2.5f;
+      const LargestLogit largest = loops.largest_logit(values, count);
+      EXPECT_EQ(largest.value, 2.5f);
+      EXPECT_EQ(largest.index, count / 3);
+      EXPECT_TRUE(largest.all_numbers);
+      const float highest = logits.max().item<float>();
       const at::Tensor weights = at::zeros({count});
       auto* const weight = weights.mutable_data_ptr<float>();
-      loops.weigh_logits(values, count, range.highest, 2.0f, weight);
-      EXPECT_TRUE(at::allclose(weights, ((logits - range.highest) * 2).exp(), 1e-6, 0));
+      loops.weigh_logits(values, count, highest, 2.0f, weight);
+      EXPECT_TRUE(at::allclose(weights, ((logits - highest) * 2).exp(), 1e-6, 0));
       const double total = weights.to(at::kDouble).sum().item<double>();
       EXPECT_NEAR(loops.sum(weight, count), total, 1e-6 * total);
 
@@ -149,18 +155,14 @@ TEST(SimdKernels, LogitLoopsOnEveryLevel) {
       EXPECT_TRUE(at::equal(weights, kept));
       logits[count - 1] = NAN;
       EXPECT_FALSE(loops.logit_range(values, count).all_numbers);
+      EXPECT_FALSE(loops.largest_logit(values, count).all_numbers);
     }
   }
 }
 
 template <class Element>
-void check_conversions(CpuIsa isa) {
-  const at::Tensor steps = at::arange(-128, 128, at::kChar);
+void check_widening(CpuIsa isa) {
   const auto dtype = c10::CppTypeToScalarType<Element>::value;
-  const at::Tensor widened = at::empty({steps.numel()}, dtype);
-  simd_kernels<Element>(isa).widen(steps.const_data_ptr<int8_t>(),
-                                   widened.mutable_data_ptr<Element>(), steps.numel());
-  EXPECT_TRUE(at::equal(widened, steps.to(dtype)));
   const at::Tensor values = testing::sample({101}, dtype, 5);
   const at::Tensor floats = at::empty({101});
   simd_kernels<Element>(isa).to_float(values.const_data_ptr<Element>(),
@@ -168,10 +170,10 @@ void check_conversions(CpuIsa isa) {
   EXPECT_TRUE(at::equal(floats, values.to(at::kFloat)));
 }
 
-TEST(SimdKernels, ConversionsOnEveryLevelAreExact) {
+TEST(SimdKernels, WideningOnEveryLevelIsExact) {
   for (CpuIsa isa : usable_cpu_isas()) {
-    check_conversions<float>(isa);
-    check_conversions<at::BFloat16>(isa);
+    check_widening<float>(isa);
+    check_widening<at::BFloat16>(isa);
   }
 }
 
@@ -197,6 +199,53 @@ void check_rows_alone(CpuIsa isa, int64_t k, int64_t n) {
   for (const int64_t rows : {1, 2, 5, 7, 8, 13})
     EXPECT_TRUE(at::equal(product(3, rows), together.slice(0, 3, 3 + rows)))
         << cpu_isa_name(isa) << " " << rows << " rows of " << k << " to " << n;
+}
+
+// Random words are codes like any; both ways must agree to the last bit.
+template <class Element>
+void check_codes(CpuIsa isa, int bits, int64_t k) {
+  const auto dtype = c10::CppTypeToScalarType<Element>::value;
+  const auto& loops = simd_kernels<Element>(isa);
+  const int64_t per_word = 32 / bits;
+  const at::Tensor words = at::randint(
+      std::numeric_limits<int32_t>::min(), std::numeric_limits<int32_t>::max(),
+      {(k + per_word - 1) / per_word, kPanelColumns}, at::detail::createCPUGenerator(k), at::kInt);
+  const auto* codes = reinterpret_cast<const uint32_t*>(words.const_data_ptr<int32_t>());
+  std::vector<at::Tensor> by_place;
+  for (int64_t place = 0; place < per_word; ++place) {
+    const int64_t shift = bits == 8 ? 8 * place : 4 * (place / 2) + 16 * (place % 2);
+    by_place.push_back(words.bitwise_left_shift(at::Scalar(32 - bits - shift))
+                           .bitwise_right_shift(at::Scalar(32 - bits)));
+  }
+  const at::Tensor b = at::stack(by_place, 1).view({-1, kPanelColumns}).slice(0, 0, k);
+  std::vector<Element> panel(panel_elements<Element>(k));
+  (bits == 8 ? loops.unpack_bytes : loops.unpack_nibbles)(codes, k, panel.data());
+  const PackedView<Element> view{panel.data(), panel_elements<Element>(k)};
+  for (const int64_t rows : {int64_t{1}, loops.coded_rows, loops.coded_rows + 3}) {
+    const at::Tensor a = testing::sample({rows, k}, dtype, 1);
+    const at::Tensor coded = at::ones({rows, kPanelColumns});
+    const at::Tensor unpacked = at::ones({rows, kPanelColumns});
+    (bits == 8 ? loops.multiply_bytes : loops.multiply_nibbles)(
+        a.const_data_ptr<Element>(), k, codes, coded.mutable_data_ptr<float>(), kPanelColumns, rows,
+        k, true);
+    loops.multiply(a.const_data_ptr<Element>(), k, view, unpacked.mutable_data_ptr<float>(),
+                   kPanelColumns, {rows, kPanelColumns, k}, true);
+    EXPECT_TRUE(at::equal(coded, unpacked)) << cpu_isa_name(isa) << " " << bits << " bits " << k;
+    const at::Tensor wanted = at::matmul(a.to(at::kDouble), b.to(at::kDouble)) + 1;
+    EXPECT_LT(testing::relative_error(coded, wanted), testing::tolerance(at::kFloat, k))
+        << cpu_isa_name(isa) << " " << bits << " bits " << k;
+  }
+}
+
+TEST(SimdKernels, CodesOnEveryLevel) {
+  for (CpuIsa isa : usable_cpu_isas()) {
+    for (const int64_t k : {1, 7, 8, 32, 77}) {
+      for (const int bits : {4, 8}) {
+        check_codes<float>(isa, bits, k);
+        check_codes<at::BFloat16>(isa, bits, k);
+      }
+    }
+  }
 }
 
 TEST(SimdKernels, RowsOfAProductDoNotDependOnEachOther) {

@@ -19,10 +19,10 @@ constexpr SimdKernels<Element> make_table() {
   table.dot = dot<Element>;
   table.round_row = round_row<Element>;
   table.add_rows = add_rows;
-  table.widen = widen<Element>;
   table.log_sum_exp = log_sum_exp;
   table.softmax_row = softmax_row<Element>;
   table.logit_range = logit_range<Element>;
+  table.largest_logit = largest_logit<Element>;
   table.weigh_logits = weigh_logits;
   table.logit_mass = logit_mass;
   table.keep_weights = keep_weights;
@@ -41,8 +41,12 @@ constexpr SimdKernels<Element> make_table() {
   table.pack_rows = pack_rows_from<Element, Element>;
   table.pack_columns = pack_columns<Element>;
   table.pack_float_rows = pack_rows_from<float, Element>;
-  table.unpack_bytes = unpack_bytes<Element>;
-  table.unpack_nibbles = unpack_nibbles<Element>;
+  table.coded_rows = kCodedRows;
+  table.multiply_bytes = multiply_codes<Element, 8>;
+  table.multiply_nibbles = multiply_codes<Element, 4>;
+  table.unpack_bytes = unpack_codes<Element, 8>;
+  table.unpack_nibbles = unpack_codes<Element, 4>;
+  table.add_scaled_panel = add_scaled_panel;
   table.transpose = transpose_rows<Element>;
   table.multiply = multiply<Element>;
   return table;

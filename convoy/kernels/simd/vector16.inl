@@ -8,7 +8,6 @@ using Doubles = double __attribute__((vector_size(128)));
 using Ints = int32_t __attribute__((vector_size(64)));
 using Words = uint32_t __attribute__((vector_size(64)));
 using Halves = uint16_t __attribute__((vector_size(32)));
-using Bytes = int8_t __attribute__((vector_size(16)));
 constexpr int64_t kLanes = 16;
 
 // Out of line these would pass vectors through memory.
@@ -28,12 +27,6 @@ CONVOY_INLINE Floats load(const c10::BFloat16* from) {
   Halves bits;
   __builtin_memcpy(&bits, from, sizeof bits);
   return reinterpret_cast<Floats>(__builtin_convertvector(bits, Words) << 16);
-}
-
-CONVOY_INLINE Floats load(const int8_t* from) {
-  Bytes bytes;
-  __builtin_memcpy(&bytes, from, sizeof bytes);
-  return __builtin_convertvector(__builtin_convertvector(bytes, Ints), Floats);
 }
 
 // Round to nearest even in the upper halves of the words; NaN stays NaN.
