@@ -153,12 +153,17 @@ RunCounts count_finished(jobs::JobStore& store, const RowRun& run) {
 
 InputRow read_input(SegmentReader& reader, const std::string& parameters) {
   const PlannedRow planned = PlannedRow::parse(parameters);
-  InputRow row =
-      decode_input(reader.read({kInputSegment, planned.offset, planned.length}, RecordKind::Input));
-  CONVOY_CHECK(row.index == planned.index && row.hash == planned.hash, DataError,
-               "the run's rows are not those of its plan: row {} where row {} should be", row.index,
-               planned.index);
-  return row;
+  try {
+    InputRow row = decode_input(
+        reader.read({kInputSegment, planned.offset, planned.length}, RecordKind::Input));
+    CONVOY_CHECK(row.index == planned.index && row.hash == planned.hash, DataError,
+                 "the run's rows are not those of its plan: row {} where row {} should be",
+                 row.index, planned.index);
+    return row;
+  } catch (DataError& error) {
+    error.place().hint = "remove this file: the same command writes it again";
+    throw;
+  }
 }
 
 std::string encode_result(const StoredRow& row, const SegmentPlace& place) {

@@ -83,6 +83,24 @@ TEST_F(LedgerPlan, TasksThatAStoreLostAreThereAgain) {
   EXPECT_EQ(rows().size(), 23u);
 }
 
+TEST_F(LedgerPlan, RowsThatWereDamagedOnTheDiskAreToldAndWrittenAgain) {
+  plan(23);
+  const std::filesystem::path input = run_.folder / kInputSegment;
+  std::filesystem::resize_file(input, std::filesystem::file_size(input) - 5);
+  try {
+    work(options());
+    FAIL();
+  } catch (const DataError& error) {
+    EXPECT_NE(error.place().hint.find("remove this file"), std::string::npos);
+    EXPECT_EQ(error.place().file, input.string());
+  }
+  store_->release("w1");
+  std::filesystem::remove(input);
+  plan(23);
+  work(options());
+  EXPECT_EQ(output(), expected_output(23));
+}
+
 TEST_F(LedgerPlan, AChangedConfigurationIsRefusedOrKeptApart) {
   plan(5);
   try {

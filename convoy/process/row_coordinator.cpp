@@ -55,10 +55,18 @@ bool is_of_its_surroundings(const launch::ProcessDeath& death) {
   if (death.signal == SIGTERM || death.signal == SIGINT || death.signal == SIGHUP) return true;
   const auto error = launch::own_error(death);
   if (!error) return false;
-  for (const ExitCode code : {ExitCode::Usage, ExitCode::Resources, ExitCode::PeerLost,
-                              ExitCode::Device, ExitCode::Stopped})
+  for (const ExitCode code : {ExitCode::Usage, ExitCode::BadInput, ExitCode::NoCheckpoint,
+                              ExitCode::Resources, ExitCode::PeerLost, ExitCode::Device,
+                              ExitCode::Stopped})
     if (error->code() == code) return true;
   return false;
+}
+
+// Settings and files: the same worker would say the same again.
+bool is_for_good(const launch::ProcessDeath& death) {
+  const auto error = launch::own_error(death);
+  return error && (error->code() == ExitCode::Usage || error->code() == ExitCode::BadInput ||
+                   error->code() == ExitCode::NoCheckpoint);
 }
 
 class Coordinator {
@@ -67,10 +75,10 @@ class Coordinator {
       : options_(options),
         task_(task),
         signals_(launch::default_stop_signals()),
-        store_(jobs::open_store(task.store, {.server_limit = kServerLimit,
-                                             .keep_waiting = [this](milliseconds left) {
-                                               return keep_waiting(left);
-                                             }})),
+        store_(jobs::open_store(
+            task.store,
+            {.server_limit = kServerLimit,
+             .keep_waiting = [this](milliseconds left) { return keep_waiting(left); }})),
         slots_(static_cast<size_t>(options.workers)) {
     jobs::release_leases_of(*store_, task_.run.group, launch::is_gone);
     count_all();
@@ -137,9 +145,9 @@ class Coordinator {
   bool keep_waiting(milliseconds left) {
     if (Clock::now() >= next_say_waiting_) {
       next_say_waiting_ = Clock::now() + kSayWaitingEvery;
-      options_.log.warning(fmt::format(
-          "the store can not be reached; waiting for it, {} s more at most",
-          std::chrono::duration_cast<std::chrono::seconds>(left).count()));
+      options_.log.warning(
+          fmt::format("the store can not be reached; waiting for it, {} s more at most",
+                      std::chrono::duration_cast<std::chrono::seconds>(left).count()));
     }
     note_stop();
     return report_.stop_signal == 0;
@@ -219,16 +227,16 @@ class Coordinator {
   void on_idle_death(Slot& slot, const launch::ProcessDeath& death) {
     next_start_ = Clock::now() + kPauseAfterIdleDeath;
     ++slot.idle_deaths;
-    if (slot.idle_deaths < (death.signal == SIGKILL ? kMostIdleKills : kMostIdleDeaths)) return;
+    if (!is_for_good(death) &&
+        slot.idle_deaths < (death.signal == SIGKILL ? kMostIdleKills : kMostIdleDeaths))
+      return;
     slot.retired = true;
     pool_->retire(death.worker);
     const bool any_left =
         std::any_of(slots_.begin(), slots_.end(), [](const Slot& one) { return !one.retired; });
     if (any_left) {
       progress_->message(
-          fmt::format("[worker {}] ended {} times before it kept a text; the others go on without "
-                      "it",
-                      death.worker, slot.idle_deaths));
+          fmt::format("[worker {}] could not begin; the others go on without it", death.worker));
       return;
     }
     if (const auto error = launch::own_error(death)) throw *error;

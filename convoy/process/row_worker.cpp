@@ -55,7 +55,10 @@ class Worker {
         program_(program),
         engine_(engine),
         store_(store),
-        writer_(run.folder, segment_name(options.name)),
+        writer_(run.folder, segment_name(options.name),
+                jobs::on_network_file_system((run.folder / kInputSegment).string())
+                    ? SyncRule::Always
+                    : SyncRule::AsTheStore),
         reader_(run.folder) {}
 
   RowWorkerFigures run() {

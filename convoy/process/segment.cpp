@@ -99,8 +99,8 @@ std::string record_bytes(RecordKind kind, std::string_view bytes) {
   return record.append(bytes);
 }
 
-SegmentWriter::SegmentWriter(const fs::path& folder, std::string file)
-    : path_(folder / file), file_(std::move(file)) {
+SegmentWriter::SegmentWriter(const fs::path& folder, std::string file, SyncRule rule)
+    : path_(folder / file), file_(std::move(file)), rule_(rule) {
   std::error_code error;
   fs::create_directories(folder, error);
   const bool exists = fs::exists(path_, error);
@@ -150,7 +150,7 @@ void SegmentWriter::sync() {
 }
 
 void SegmentWriter::sync_if_due() {
-  if (records_at_risk_ >= kMostAtRisk ||
+  if (rule_ == SyncRule::Always || records_at_risk_ >= kMostAtRisk ||
       (records_at_risk_ > 0 &&
        std::chrono::steady_clock::now() - oldest_at_risk_ >= kLongestAtRisk))
     sync();
@@ -178,19 +178,30 @@ int SegmentReader::descriptor_of(const std::string& file) {
   return number;
 }
 
-std::string SegmentReader::read(const SegmentPlace& place, RecordKind kind) {
+void SegmentReader::forget(const std::string& file) {
+  const auto known = files_.find(file);
+  if (known == files_.end()) return;
+  last_used_.erase(known->second.use);
+  files_.erase(known);
+}
+
+bool SegmentReader::read_sound(const SegmentPlace& place, RecordKind kind, std::string& bytes) {
   const int descriptor = descriptor_of(place.file);
   RecordKind found{};
-  std::string bytes;
   const int64_t file_bytes = size_of(descriptor);
-  const bool sound = place.offset >= 0 && place.offset < file_bytes &&
-                     read_record(descriptor, place.offset, file_bytes, found, bytes) &&
-                     found == kind && static_cast<int64_t>(bytes.size()) == place.length;
-  if (!sound)
-    throw DataError(
-        fmt::format("there is no sound record of {} bytes at byte {}", place.length, place.offset),
-        {.file = (folder_ / place.file).string()});
-  return bytes;
+  return place.offset >= 0 && place.offset < file_bytes &&
+         read_record(descriptor, place.offset, file_bytes, found, bytes) && found == kind &&
+         static_cast<int64_t>(bytes.size()) == place.length;
+}
+
+std::string SegmentReader::read(const SegmentPlace& place, RecordKind kind) {
+  std::string bytes;
+  if (read_sound(place, kind, bytes)) return bytes;
+  forget(place.file);
+  if (read_sound(place, kind, bytes)) return bytes;
+  throw DataError(
+      fmt::format("there is no sound record of {} bytes at byte {}", place.length, place.offset),
+      {.file = (folder_ / place.file).string()});
 }
 
 int64_t for_each_record(

@@ -10,7 +10,8 @@
 // Durability. What append() returned survives the kill of every process; a power cut too once sync() returned.
 // sync_if_due() keeps the promise of jobs/job_store.h: call it before the store is told of the records, and they are
 // safe no later than what the store says of them. Where a power cut spared the store's word and not the record, read()
-// throws and the record is made again.
+// throws and the record is made again. On a network file system (SyncRule::Always) other hosts see a record once it is
+// synced, so there every sync_if_due() with something to sync is due.
 #pragma once
 
 #include <chrono>
@@ -39,10 +40,13 @@ enum class RecordKind : uint32_t { Input = 1, Text = 2, Row = 3 };
 // A record as it lies in a file.
 std::string record_bytes(RecordKind kind, std::string_view bytes);
 
+enum class SyncRule { AsTheStore, Always };
+
 class SegmentWriter {
  public:
   // Makes `folder`/`file`, or cuts its torn tail off and goes on after it. Throws IoError.
-  SegmentWriter(const std::filesystem::path& folder, std::string file);
+  SegmentWriter(const std::filesystem::path& folder, std::string file,
+                SyncRule rule = SyncRule::AsTheStore);
 
   // Throws IoError (disk full ...): then nothing of the record is in the file, and the call may be tried again.
   SegmentPlace append(RecordKind kind, std::string_view bytes);
@@ -54,6 +58,7 @@ class SegmentWriter {
   std::filesystem::path path_;
   std::string file_;
   Descriptor descriptor_;
+  SyncRule rule_;
   int64_t size_bytes_ = 0;
   int64_t records_at_risk_ = 0;
   std::chrono::steady_clock::time_point oldest_at_risk_;
@@ -64,10 +69,13 @@ class SegmentReader {
  public:
   explicit SegmentReader(std::filesystem::path folder) : folder_(std::move(folder)) {}
 
-  // Throws DataError naming the file when there is no sound record of this kind and length at this place.
+  // Throws DataError naming the file when there is no sound record of this kind and length at this place. A network file
+  // system may show an open file as it was: what is not sound is looked for once more in the file opened anew.
   std::string read(const SegmentPlace& place, RecordKind kind);
 
  private:
+  bool read_sound(const SegmentPlace& place, RecordKind kind, std::string& bytes);
+  void forget(const std::string& file);
   int descriptor_of(const std::string& file);
 
   struct OpenFile {

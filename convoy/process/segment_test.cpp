@@ -58,6 +58,22 @@ TEST_F(Segments, APlaceThatHoldsNoSuchRecordIsAnError) {
     EXPECT_THROW(reader.read(wrong, RecordKind::Text), DataError) << wrong.file << wrong.offset;
 }
 
+TEST_F(Segments, AFileThatWasOpenedBeforeIsLookedAtAgain) {
+  SegmentPlace place;
+  {
+    SegmentWriter writer(folder_ / ".", "longer");
+    writer.append(RecordKind::Text, "the first");
+    place = writer.append(RecordKind::Text, "the second");
+  }
+  put("seen", bytes_of("longer").substr(0, static_cast<size_t>(place.offset)));
+  SegmentReader reader(folder_ / ".");
+  EXPECT_EQ(reader.read({"seen", 0, 9}, RecordKind::Text), "the first");
+  // As a host sees it whose file system had the file's end from earlier.
+  std::filesystem::rename(folder_ / "longer", folder_ / "seen");
+  place.file = "seen";
+  EXPECT_EQ(reader.read(place, RecordKind::Text), "the second");
+}
+
 TEST_F(Segments, EveryTornEndOfTheLastRecordIsCutBeforeMoreIsWritten) {
   {
     SegmentWriter writer(folder_ / ".", "whole");
