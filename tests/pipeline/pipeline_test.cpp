@@ -153,6 +153,28 @@ TEST_F(Pipeline, AFinishedRunIsPublishedAgainWithoutWork) {
   EXPECT_NE(shown.out.find("finished"), std::string::npos) << shown.out;
 }
 
+// Coordinator and workers die in the middle; what was kept is not made again, and the bytes are those of an unbroken run.
+TEST_F(Pipeline, AKilledRunGoesOnToTheSameBytes) {
+  const std::string arguments = fmt::format(
+      "--dataset {} --num-examples 24 --stages generate,verify --deterministic", sums());
+  done("whole.jsonl", arguments + " --run-dir whole");
+  const std::string command = fmt::format(
+      "OMP_NUM_THREADS=1 {}/convoy process --model {}/examples/tally-3m --plain --generate-prompt "
+      "q.txt --temperature 0 --max-tokens 100 --output killed.jsonl --run-dir killed "
+      "--batch-size 2 {}",
+      std::getenv("CONVOY_BIN_DIR"), source(), arguments);
+  const testing::ScriptEnd killed = testing::run_script(
+      folder_.path(),
+      fmt::format("{} >log 2>&1 & child=$!\n"
+                  "until [ \"$(cat killed/rows/*/*.seg 2>/dev/null | wc -c)\" "
+                  "-gt 12000 ] || ! kill -0 $child 2>/dev/null; do sleep 0.02; done\n"
+                  "kill -9 $child 2>/dev/null; wait; [ ! -e killed.jsonl ]",
+                  command));
+  EXPECT_EQ(killed.code, 0) << "the run was over before it was killed: " << killed.out;
+  done("killed.jsonl", arguments + " --run-dir killed --world-size 2");
+  EXPECT_EQ(read_file(folder_ / "killed.jsonl"), read_file(folder_ / "whole.jsonl"));
+}
+
 TEST_F(Pipeline, AnotherConfigurationIsAnotherRun) {
   const std::string common =
       fmt::format("--dataset {} --num-examples 4 --stages generate --run-dir run", sums());

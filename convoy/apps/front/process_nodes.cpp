@@ -31,10 +31,7 @@ ProcessNodes::ProcessNodes(const settings::WorkerSettings& workers, fs::path run
                            const Log& log)
     : workers_(workers), folder_(std::move(run_folder)), log_(log) {
   if (workers_.num_nodes == 1) return;
-  if (!publishes()) {
-    write_file_atomic(member_file(), "");
-    return;
-  }
+  if (!publishes()) return;
   std::error_code ignored;
   fs::remove(shared_file(), ignored);  // of an earlier start
   fs::remove_all(folder_ / "nodes", ignored);
@@ -67,11 +64,12 @@ std::string ProcessNodes::store() const {
 
 void ProcessNodes::share(const SharedRun& run) const {
   if (workers_.num_nodes == 1) return;
+  const mode_t before = ::umask(0077);  // it holds a password
   write_file_atomic(shared_file(), nlohmann::json{{"store", run.store},
                                                   {"configuration", run.configuration},
                                                   {"data_hash", run.data_hash}}
                                        .dump());
-  ::chmod(shared_file().c_str(), 0600);  // it holds a password
+  ::umask(before);
 }
 
 SharedRun ProcessNodes::wait_for_share(const nlohmann::json& configuration) const {
@@ -82,10 +80,12 @@ SharedRun ProcessNodes::wait_for_share(const nlohmann::json& configuration) cons
     if (fs::exists(shared_file())) {
       const nlohmann::json shared = nlohmann::json::parse(read_file(shared_file()));
       differs = shared.at("configuration") != configuration;
-      if (!differs)
+      if (!differs) {
+        write_file_atomic(member_file(), "");
         return {.store = workers_.store.empty() ? shared.at("store").get<std::string>() : workers_.store,
                 .configuration = shared.at("configuration"),
                 .data_hash = shared.at("data_hash")};
+      }
     }
     std::this_thread::sleep_for(kLookEvery);
   }
