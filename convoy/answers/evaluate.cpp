@@ -39,6 +39,7 @@ Number in_radians(const Node& node, const Point& point, Steps& steps) {
 }
 
 Number based_number(const Node& node, const Point& point, Steps& steps) {
+  if (!steps.take(static_cast<int64_t>(node.name.size()))) return undefined_number();
   const Number base = evaluate(node.children[0], point, steps);
   if (!base.small || base.small->below != 1) return parse_digits(node.name);
   return parse_in_base(node.name, base.small->above).value_or(undefined_number());
@@ -59,6 +60,7 @@ Number evaluate(const Node& node, const Point& point, Steps& steps) {
   const auto child = [&](size_t index) { return evaluate(node.children[index], point, steps); };
   switch (node.kind) {
     case Kind::Number:
+      if (!steps.take(static_cast<int64_t>(node.name.size()) / 8)) return undefined_number();
       return parse_digits(node.name);
     case Kind::BaseNumber:
       return based_number(node, point, steps);

@@ -351,6 +351,12 @@ size_t words_around_formulas(std::string_view text) {
   return words + plain_words(text.substr(begin));
 }
 
+bool has_mathematics(std::string_view text) {
+  return std::any_of(text.begin(), text.end(), is_digit) ||
+         text.find('$') != std::string_view::npos || text.find("\\(") != std::string_view::npos ||
+         text.find("\\[") != std::string_view::npos;
+}
+
 bool is_bare(std::string_view text, Author author) {
   if (text.size() > kLongestBare) return false;
   // "x = 5. So y = 6" is prose.
@@ -358,10 +364,7 @@ bool is_bare(std::string_view text, Author author) {
   if (trimmed(text.substr(head.size())).size() > 1) return false;
   const size_t words = words_around_formulas(text);
   if (author == Author::Reference) return words <= kMostBareWords;
-  const bool has_mathematics =
-      std::any_of(text.begin(), text.end(), is_digit) || text.find('$') != std::string_view::npos ||
-      text.find("\\(") != std::string_view::npos || text.find("\\[") != std::string_view::npos;
-  return words <= (has_mathematics ? kMostWordsOfModel : kMostBareWords);
+  return words <= (has_mathematics(text) ? kMostWordsOfModel : kMostBareWords);
 }
 
 // Behind the last "is" of a sentence: "The largest n is 34".
@@ -391,7 +394,9 @@ std::string open_box(std::string_view text) {
 
 // What was announced, without the prose around it.
 std::string without_prose(std::string_view answer, Author author) {
-  if (const std::string_view rest = behind_verb(answer); !rest.empty() && is_bare(rest, author))
+  const std::string_view rest = behind_verb(answer);
+  // "x < 5 is the solution" has its answer in front.
+  if (!rest.empty() && is_bare(rest, author) && (has_mathematics(rest) || !has_mathematics(answer)))
     return std::string(rest);
   if (std::string formula = closing_formulas(answer); author == Author::Model && !formula.empty())
     return formula;

@@ -59,7 +59,7 @@ Number real_value(RealFunction function, const Number& argument) {
 Number factorial(const Number& argument, Steps& steps) {
   if (argument.small && argument.small->below == 1 && argument.small->above >= 0) {
     const int64_t count = argument.small->above;
-    if (count > kLargestFactorial || !steps.take(count / 8)) return undefined_number();
+    if (count > kLargestFactorial || !steps.take(count / 2)) return undefined_number();
     Number result = integer(1);
     for (int64_t factor = 2; factor <= count; ++factor) result = multiply(result, integer(factor));
     return result;
@@ -73,7 +73,7 @@ Number factorial(const Number& argument, Steps& steps) {
 Number binomial(const Number& above, const Number& below, Steps& steps) {
   if (below.small && below.small->below == 1 && below.small->above >= 0) {
     const int64_t count = below.small->above;
-    if (count > kLargestFactorial || !steps.take(count / 8)) return undefined_number();
+    if (count > kLargestFactorial || !steps.take(count / 2)) return undefined_number();
     Number result = integer(1);
     for (int64_t index = 0; index < count; ++index)
       result = divide(multiply(result, add(above, integer(-index))), integer(index + 1));

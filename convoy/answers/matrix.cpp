@@ -16,12 +16,6 @@ std::optional<Node> sum_of(const Node& a, const Node& b) {
   return sum;
 }
 
-int64_t nodes_in(const Node& node) {
-  int64_t count = 1;
-  for (const Node& child : node.children) count += nodes_in(child);
-  return count;
-}
-
 // Entries of products of products grow without end: their size is charged.
 std::optional<Node> product_of(const Node& a, const Node& b, Steps& steps) {
   const size_t rows = a.children.size() / a.columns;

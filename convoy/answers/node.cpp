@@ -31,4 +31,10 @@ bool only_names(const Node& node) {
   }
 }
 
+int64_t nodes_in(const Node& node) {
+  int64_t count = 1;
+  for (const Node& child : node.children) count += nodes_in(child);
+  return count;
+}
+
 }  // namespace convoy::answers

@@ -3,6 +3,7 @@
 // An answer as a tree: expressions, and the structures that answers have above them.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -78,6 +79,9 @@ inline bool is_collection(const Node& node) {
       return false;
   }
 }
+
+// The size of the tree: what a copy costs.
+int64_t nodes_in(const Node& node);
 
 // f, f(2), (x, y), AB, |AB|, S:T, a/b: names, and numbers only as what a name is applied to.
 bool only_names(const Node& node);

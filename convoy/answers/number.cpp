@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <string>
 
 #include "convoy/answers/letters.h"
 
@@ -311,15 +312,38 @@ Number raise(const Number& base, const Number& exponent) {
   return approximation(value, std::abs(value) * relative);
 }
 
+namespace {
+
+// Digits alone, fifteen at a time; nines: as if each of them were a 9.
+Number whole_number(std::string_view digits, bool nines) {
+  constexpr size_t kChunk = 15;
+  Number number = integer(0);
+  for (size_t begin = 0; begin < digits.size(); begin += kChunk) {
+    int64_t chunk = 0;
+    int64_t scale = 1;
+    for (const char letter : digits.substr(begin, kChunk)) {
+      chunk = chunk * 10 + (nines ? 9 : letter - '0');
+      scale *= 10;
+    }
+    number = begin == 0 ? integer(chunk) : add(multiply(number, integer(scale)), integer(chunk));
+  }
+  return number;
+}
+
+// "e-3" is -3; far beyond any use the size is cut.
+int64_t read_exponent(std::string_view text) {
+  int64_t exponent = 0;
+  for (const char letter : text)
+    if (is_digit(letter)) exponent = std::min<int64_t>(exponent * 10 + (letter - '0'), 100'000);
+  return text.find('-') == std::string_view::npos ? exponent : -exponent;
+}
+
+}  // namespace
+
 Number parse_digits(std::string_view digits) {
   int64_t exponent = 0;
   if (const size_t at = digits.find('e'); at != std::string_view::npos) {
-    bool negative = false;
-    for (const char letter : digits.substr(at + 1)) {
-      if (letter == '-') negative = true;
-      if (is_digit(letter)) exponent = std::min<int64_t>(exponent * 10 + (letter - '0'), 100'000);
-    }
-    if (negative) exponent = -exponent;
+    exponent = read_exponent(digits.substr(at));
     digits = digits.substr(0, at);
   }
   std::string_view again;
@@ -327,30 +351,16 @@ Number parse_digits(std::string_view digits) {
     again = digits.substr(at + 1);
     digits = digits.substr(0, at);
   }
-  const Number ten = integer(10);
-  Number number = integer(0);
-  bool behind_point = false;
-  bool negative_number = false;
-  for (const char letter : digits) {
-    if (letter == '-') negative_number = true;
-    if (letter == '.') {
-      behind_point = true;
-    } else if (is_digit(letter)) {
-      number = add(multiply(number, ten), integer(letter - '0'));
-      if (behind_point) --exponent;
-    }
-  }
-  if (!again.empty()) {  // the period over 99..9
-    Number period = integer(0);
-    Number nines = integer(0);
-    for (const char letter : again) {
-      period = add(multiply(period, ten), integer(letter - '0'));
-      nines = add(multiply(nines, ten), integer(9));
-    }
-    number = add(number, divide(period, nines));
-  }
-  if (negative_number) number = negate(number);
-  return exponent == 0 ? number : multiply(number, exact_power(ten, exponent));
+  const bool negative = digits.starts_with('-');
+  if (negative) digits.remove_prefix(1);
+  const size_t point = std::min(digits.find('.'), digits.size());
+  const std::string_view places = digits.substr(std::min(point + 1, digits.size()));
+  exponent -= static_cast<int64_t>(places.size());
+  Number number = whole_number(std::string(digits.substr(0, point)).append(places), false);
+  if (!again.empty())  // the period over 99..9
+    number = add(number, divide(whole_number(again, false), whole_number(again, true)));
+  if (negative) number = negate(number);
+  return exponent == 0 ? number : multiply(number, exact_power(integer(10), exponent));
 }
 
 std::optional<Number> parse_in_base(std::string_view digits, int64_t base) {

@@ -138,11 +138,18 @@ std::vector<Node> Parser::elements(bool inside) {
 void Parser::element(std::vector<Node>& into) {
   Node node = relation();
   if (failed_) return;
-  if (contains(node, Kind::PlusMinus)) {
+  add_with_signs(std::move(node), into);
+}
+
+// One element, or two for the two signs of +-. Nested ones double each time, so copies are charged.
+void Parser::add_with_signs(Node node, std::vector<Node>& into) {
+  if (!contains(node, Kind::PlusMinus)) {
+    into.push_back(std::move(node));
+  } else if (steps_.take(2 * nodes_in(node))) {
     into.push_back(with_sign(node, true));
     into.push_back(with_sign(node, false));
   } else {
-    into.push_back(std::move(node));
+    fail();
   }
 }
 
@@ -293,12 +300,7 @@ Node Parser::braces() {
         return builder;
       }
     }
-    if (contains(first, Kind::PlusMinus)) {
-      node.children.push_back(with_sign(first, true));
-      node.children.push_back(with_sign(first, false));
-    } else {
-      node.children.push_back(std::move(first));
-    }
+    add_with_signs(std::move(first), node.children);
     bool semicolon = false;
     if (take_separator(semicolon)) {
       rest = elements(true);

@@ -30,6 +30,7 @@ class Parser {
   // parser.cpp
   std::vector<Node> elements(bool inside);
   void element(std::vector<Node>& into);
+  void add_with_signs(Node node, std::vector<Node>& into);
   Node relation();
   Node ratio();
   bool at_half_of_day() const;
