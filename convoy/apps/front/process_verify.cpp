@@ -3,11 +3,12 @@
 
 #include <fmt/format.h>
 
+#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "convoy/base/counted.h"
 #include "convoy/base/error.h"
-#include "convoy/base/files.h"
+#include "convoy/data/row_writer.h"
 #include "convoy/process/verify_rows.h"
 #include "convoy/settings/command_flags.h"
 
@@ -25,7 +26,8 @@ struct ProcessVerifyFlags {
   template <class Visitor>
   void fields(Visitor& visit) {
     visit("data", data, "the rows: JSONL, JSON, CSV or Parquet");
-    visit("output", output, "the same rows with their verdicts: .jsonl").alias("o");
+    visit("output", output, "the same rows with their verdicts: .jsonl, .json, .csv, .parquet")
+        .alias("o");
     visit("gold_field", fields_of_rows.gold, "field of the reference, or of a solution around it");
     visit("prediction_field", fields_of_rows.prediction, "field of the text that answers");
     visit("bad_rows", bad_rows, settings::kBadRowsHelp).one_of({"error", "skip"});
@@ -51,13 +53,11 @@ int run_process_verify(Context& context, const std::vector<std::string>& argumen
   CONVOY_CHECK(!flags.data.empty(), ConfigError, "which rows? name their file with --data");
   CONVOY_CHECK(!flags.output.empty(), ConfigError,
                "where to? name the file of the verified rows with --output");
-  AtomicFile file(flags.output);
-  const process::VerifyCounts counts = process::verify_rows(
-      flags.data, flags.fields_of_rows, data::bad_rows_named(flags.bad_rows),
-      [&](const ordered_json& row) {
-        file.write(row.dump(-1, ' ', false, ordered_json::error_handler_t::replace) + "\n");
-      });
-  file.commit();
+  const std::unique_ptr<data::RowWriter> writer = data::create_rows(flags.output);
+  const process::VerifyCounts counts =
+      process::verify_rows(flags.data, flags.fields_of_rows, data::bad_rows_named(flags.bad_rows),
+                           [&](const ordered_json& row) { writer->write(row); });
+  writer->finish();
   if (counts.bad_rows.count() > 0) context.log().warning(counts.bad_rows.summary());
   context.log().info(fmt::format("{}: {} yes, {} no, {} unknown; {}", counted(counts.rows, "row"),
                                  counts.yes, counts.no, counts.unknown, flags.output));

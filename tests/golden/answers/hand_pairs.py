@@ -1,5 +1,4 @@
-# Pairs written by hand: (kind, reference, prediction, label).
-# y yes, n no, u unknown.
+"""Pairs written by hand: kind | reference | prediction | label, which is y (yes), n (no) or u (unknown)."""
 PAIRS = r"""
 integer | 42 | 42 | y
 integer | 42 | 42. | y
@@ -702,6 +701,223 @@ extraction | 2 | The answer is $x = 2$ | y
 extraction | 70000 | The answer is $70,000. | y
 extraction | 5 | | u
 extraction | | 5 | u
+more | \frac{\sqrt{3}}{3} | \frac{1}{\sqrt{3}} | y
+more | \dfrac{7}{12} | 7/12 | y
+more | \frac{3\pi}{4} | 135^\circ | y
+more | -\frac{1}{2} | \frac{-1}{2} | y
+more | 6+9i | 9i+6 | y
+more | 6 - 5i | 6-5i | y
+more | \left( \frac{3}{2}, -13 \right) | (1.5,-13) | y
+more | \frac{21}{25} | 0.84 | y
+more | p - q | -q+p | y
+more | x \in [-2,7] | [-2, 7] | y
+more | (-\infty, -5)\cup(5,\infty) | x<-5 \text{ or } x>5 | n
+more | x<-5 \text{ or } x>5 | (-\infty,-5)\cup(5,\infty) | y
+more | \text{Navin} | Navin | y
+more | 11\sqrt2 | 11\sqrt{2} | y
+more | \frac{1}{16}, \frac{1}{4} | \frac14,\frac1{16} | y
+more | 10\% | 0.1 | y
+more | \$1.25 | 1.25 | y
+more | 1.25 | \$1.25 | y
+more | 3R^2 | 3r^2 | y
+more | 2k+2 | 2(k+1) | y
+more | y = 2x + 3 | y=3+2x | y
+more | y = 2x + 3 | 2x+3 | y
+more | x=2 \text{ and } y=3 | (2,3) | y
+more | (2,3) | x=2 \text{ and } y=3 | y
+more | \frac{5}{3} | \frac{5}{3}\text{ cm} | y
+more | 8\text{ cubic feet} | 8 | y
+more | 8 | 8\text{ ft}^3 | y
+more | 8 | 8 ft^3 | y
+more | 120^\circ | 120 degrees | y
+more | 1:3 | 1/3 | y
+more | 1{,}250 | 1250 | y
+more | 60 | 60\% | y
+more | 0.6 | 60\% | y
+more | 60\% | \frac35 | y
+more | \frac{3}{5} | 60\% | y
+more | \frac35 | 0.6 | y
+more | 60\% | 0.06 | n
+more | (0,0),(1,1) | (1,1),(0,0) | y
+more | (0,0) | (1,1),(0,0) | n
+more | \{(0,0),(1,1)\} | (0,0) \text{ and } (1,1) | y
+more | 1 < x \le 3 | (1,3] | y
+more | 1 < x \le 3 | x \in (1,3] | y
+more | 1 < x \le 3 | (1,3) | n
+more | \frac{1}{x+1} | (x+1)^{-1} | y
+more | x\sqrt{x} | x^{3/2} | y
+more | x\sqrt{x} | x^{1.5} | y
+more | \sqrt{x}\sqrt{y} | \sqrt{xy} | y
+more | \log(xy) | \log x+\log y | y
+more | \ln(x^2) | 2\ln x | y
+more | e^{2\ln x} | x^2 | y
+more | \frac{\sin x}{\cos x} | \tan x | y
+more | \sin(2\theta) | 2\sin\theta\cos\theta | y
+more | \sin\theta | \sin\alpha | n
+more | \sec x | \frac{1}{\cos x} | y
+more | 4\pi r^2 | 4 \pi r^2 | y
+more | 4\pi r^2 | 4\pi r | n
+more | \frac{4}{3}\pi r^3 | \frac{4\pi r^3}{3} | y
+more | 16! | 20922789888000 | y
+more | \binom{n}{2} | \frac{n(n-1)}{2} | y
+more | n(n-1) | n^2-n | y
+more | 2^n-1 | 2^n - 1 | y
+more | 2^n-1 | 2^{n-1} | n
+more | 2^{n-1} | \frac{2^n}{2} | y
+more | (-1)^n | (-1)^{n+2} | y
+more | (-1)^n | (-1)^{n+1} | n
+more | \frac{(-1)^n}{n} | \frac{(-1)^{n}}{n} | y
+more | n! | n(n-1)! | y
+more | \frac{2n(2n+1)}{3} | \frac{4n^2+2n}{3} | y
+more | a^2+b^2 | (a+b)^2 | n
+more | a^2-b^2 | (a+b)(a-b) | y
+more | x^3-1 | (x-1)(x^2+x+1) | y
+more | \frac{x^2-1}{x-1} | x+1 | y
+more | \max(2,5) | 5 | y
+more | \gcd(12,18) | 6 | y
+more | 17\text{ min} | 17\text{ minutes} | y
+more | 1\text{ hour} | 60\text{ minutes} | y
+more | \frac{1}{2}\text{ hour} | 30\text{ minutes} | y
+more | 5\text{ m} | 500\text{ cm} | y
+more | 10\text{ mph} | 10\text{ km/h} | n
+more | 100\text{ cm}^2 | 0.01\text{ m}^2 | y
+more | \text{A} | The correct option is A | y
+more | C | **C** | y
+more | C | (C) because 5 > 3 | y
+more | B | \boxed{B: 12} | y
+more | B | The answer is B. 12 | y
+more | (B) | B | y
+more | \text{(E)} | \boxed{\textbf{(E) }} | y
+more | E | \boxed{\textbf{(E) } 42} | y
+more | \text{True} | True | y
+more | \text{False} | True | n
+more | 7.0 | 7 | y
+more | 7 | 7.00 | y
+more | 7 | 7.01 | n
+more | 0.1+0.2 | 0.3 | y
+more | 100 | 10^2 | y
+more | 1e3 | 1000 | y
+more | 10^{-3} | 0.001 | y
+more | 10^{-3} | 1/1000 | y
+more | 6.022\times 10^{23} | 6.022e23 | y
+more | 6.022\times 10^{23} | 6.023e23 | n
+more | -\infty | -\infty | y
+more | [2, \infty) | x \geq 2 | n
+more | x \geq 2 | [2, \infty) | y
+more | x \geq 2 | [2, +\infty) | y
+more | x \geq 2 | 2 \le x | y
+more | (2, \infty) | (2, +\infty) | y
+more | \left(-\infty,\frac{1}{2}\right] | (-\infty,0.5] | y
+more | \{x \mid x > 2\} | (2,\infty) | y
+more | \{ x \in \mathbb{R} : x \neq 0 \} | (-\infty,0)\cup(0,\infty) | y
+more | x \ne 0 | \mathbb{R} \setminus \{0\} | y
+more | \text{all real numbers except } 0 | \mathbb{R} \setminus \{0\} | u
+more | 3, 5, 7 | 3,5,7 | y
+more | 3, 5, 7 | (3,5,7) | y
+more | 3, 5, 7 | [3,5,7] | y
+more | 3, 5, 7 | 3 5 7 | u
+more | 3, 5, 7 | 7, 5 | n
+more | \begin{pmatrix} 2 \\ -1 \end{pmatrix} | \begin{bmatrix} 2 \\ -1 \end{bmatrix} | y
+more | \begin{pmatrix} 2 \\ -1 \end{pmatrix} | \langle 2, -1 \rangle | y
+more | \begin{vmatrix}1&2\\3&4\end{vmatrix} | -2 | y
+more | \det\begin{pmatrix}1&2\\3&4\end{pmatrix} | -2 | y
+more | \mathbf{i}+2\mathbf{j} | \mathbf{i} + 2 \mathbf{j} | y
+more | \vec{a}+\vec{b} | \vec{b}+\vec{a} | y
+more | \overline{AB} | AB | y
+more | \triangle ABC | ABC | y
+more | 0.\dot{3} | \frac13 | y
+more | 1.2\overline{34} | \frac{611}{495} | y
+more | \sqrt{-1} | i | y
+more | x=-1\pm\sqrt{2} | -1+\sqrt{2},-1-\sqrt{2} | y
+more | x_1=2,x_2=3 | 2,3 | y
+more | x_1=2,x_2=3 | 3,2 | y
+more | a=1,b=2,c=3 | (a,b,c)=(1,2,3) | y
+more | a=1,b=2,c=3 | 1,2,3 | y
+more | a=1,b=2,c=3 | a=1,b=3,c=2 | n
+more | m=3, n=4 | 3,4 | y
+more | \frac{d}{2} | \frac{1}{2}d | y
+more | 5\text{ or }-5 | \pm5 | y
+more | \pm5 | 5\text{ or }-5 | y
+more | x = 5 | x = 5.0 | y
+more | x = 5 | The solution is x = 5. | y
+more | x^2 = 4 | x = \pm 2 | n
+more | 2\sqrt{2} | \sqrt{8} | y
+more | 2\sqrt{2} | 2.828427 | y
+more | 2\sqrt{2} | 2.83 | n
+more | \frac{22}{7} | 3.142857 | y
+more | 0.125 | \frac18 | y
+more | 0.125 | 12.5\% | y
+more | \frac{1}{8} | 12.5\% | y
+more | 99.9 | 100 | n
+more | 1/3 | .333333 | y
+more | .5 | 0.5 | y
+more | 1. | 1 | y
+more | 1, 2 | 1.2 | n
+more | 1.2 | 1, 2 | n
+more | 14 | 14 \text{ ways} | y
+more | 14 | There are 14 ways. | y
+more | 14 | There are $14$ ways to do this, so 14. | y
+more | 3\sqrt{3}+2 | 2+3\sqrt{3} | y
+more | \frac{3+\sqrt{5}}{2} | \frac{\sqrt{5}+3}{2} | y
+more | \frac{3+\sqrt{5}}{2} | 2.618033988 | y
+more | \frac{3+\sqrt{5}}{2} | \frac{3-\sqrt{5}}{2} | n
+more | \phi | \frac{1+\sqrt5}{2} | n
+more | 4\text{ hours and }30\text{ minutes} | 4.5\text{ hours} | y
+more | 6:00\text{ p.m.} | 6:00 PM | y
+more | 6:00\text{ p.m.} | 6 PM | u
+more | 2:30 | 2:30 | y
+more | 2:30 | 2:30 p.m. | y
+more | July 4 | July 4 | y
+more | July 4 | July 5 | n
+more | \text{2nd} | 2 | y
+more | \text{circle with radius } 3 | \text{circle with radius } 3 | y
+more | 12x^{3}-4 | 4(3x^3-1) | y
+more | 12 x^{3}-4 | 12x^3 - 4 | y
+more | \frac{-b\pm\sqrt{b^2-4ac}}{2a} | \frac{-b \pm \sqrt{b^{2}-4 a c}}{2 a} | y
+more | c=\sqrt{a^2+b^2} | \sqrt{a^2+b^2} | y
+more | A=\pi r^2 | \pi r^2 | y
+more | A=\pi r^2 | A = r^2 \pi | y
+more | \sum_{i=1}^{n} i | \sum_{i=1}^{n} i | y
+more | \sum_{i=1}^{n} i | \frac{n(n+1)}{2} | u
+more | \int_0^1 x dx | \frac{1}{2} | u
+more | 3 \cdot 2^{n} | 3\cdot2^n | y
+more | 3 \cdot 2^{n} | 6^n | n
+more | 2^{3n} | 8^n | y
+more | \sqrt[4]{16} | 2 | y
+more | \sqrt[n]{x} | x^{1/n} | y
+more | 5! | 120 | y
+more | (2n)! | 2n! | n
+more | x(x+1) | x^2+x | y
+more | -(x-1) | 1-x | y
+more | -3^2 | -9 | y
+more | (-3)^2 | 9 | y
+more | -3^2 | 9 | n
+more | 1-\frac{1}{2^n} | 1 - 2^{-n} | y
+more | \frac{1-x}{x-1} | -1 | y
+more | 50 \text{ km/h} | 50 \text{ kph} | y
+more | 100^\circ\text{C} | 100 | y
+more | 100^\circ\text{C} | 100^\circ\text{F} | n
+more | \$ 5.00 | 5 | y
+more | Rs. 50 | 50 | y
+more | 50 | Rs 50 | y
+more | ¥100 | 100 | y
+more | 100 yuan | 100 | y
+more | £20 | 20 | y
+more | \text{twelve} | 12 | y
+more | 1,2,\ldots,10 | 1,2,\ldots,10 | y
+more | \cos^{-1}\frac{1}{3} | \arccos\frac{1}{3} | y
+more | \arccos(1/3) | \cos^{-1}(1/3) | y
+more | \log_{4}x | \frac{1}{2}\log_2 x | y
+more | \frac{5}{6}-\frac{1}{3} | \frac12 | y
+more | 20\,000 | 20000 | y
+more | 20.000 | 20 | y
+more | (3,-4) | 3,-4 | y
+more | 3,-4 | (3,-4) | y
+more | (4, 3) | (x,y)=(4,3) | y
+more | (4, 3) | x=4, y=3 | y
+more | (4, 3) | x = 4 and y = 3 | y
+more | \frac{\pi}{4}+k\pi, k\in\mathbb{Z} | \frac{\pi}{4}+k\pi | y
+more | x=\frac{\pi}{4}+k\pi \ (k\in\mathbb{Z}) | x=\frac{\pi}{4}+k\pi, k \in \mathbb{Z} | y
 """
 
 
