@@ -42,9 +42,8 @@ std::string trimmed(std::string_view text) {
 }
 
 ConfigError wrong(const std::string& text, const std::string& why, const std::string& hint = {}) {
-  return ConfigError(
-      fmt::format("filter.keep: `{}`: {}", text, why),
-      {.key = "filter.keep", .hint = hint.empty() ? "such as: score >= 0.8" : hint});
+  return ConfigError(fmt::format("filter.keep: `{}`: {}", text, why),
+                     {.key = "filter.keep", .hint = hint.empty() ? "such as: score >= 0.8" : hint});
 }
 
 bool compare(double left, const std::string& comparison, double right) {
@@ -92,8 +91,8 @@ FilterCondition::FilterCondition(const std::string& text) : text_(trimmed(text))
     return;
   }
   if (std::find(known->words.begin(), known->words.end(), value) == known->words.end())
-    throw wrong(text_, fmt::format("wanted one of {}, found `{}`",
-                                   fmt::join(known->words, ", "), value));
+    throw wrong(text_,
+                fmt::format("wanted one of {}, found `{}`", fmt::join(known->words, ", "), value));
   if (comparison_ != "==" && comparison_ != "!=")
     throw wrong(text_, fmt::format("{} is a word: wanted == or !=", name_));
   word_ = value;

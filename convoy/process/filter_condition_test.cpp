@@ -8,8 +8,9 @@
 namespace convoy::process {
 namespace {
 
-const nlohmann::ordered_json kRow = {{"score", 0.8},      {"verified", "yes"}, {"finish", "stop"},
-                                     {"votes", nullptr},  {"tokens", 12},      {"has_answer", "yes"}};
+const nlohmann::ordered_json kRow = {{"score", 0.8},     {"verified", "yes"},
+                                     {"finish", "stop"}, {"votes", nullptr},
+                                     {"tokens", 12},     {"has_answer", "yes"}};
 
 TEST(FilterCondition, ComparesNumbersAndWords) {
   for (const char* text : {"score >= 0.8", "score>0.5", " score < 1 ", "score == 0.8",

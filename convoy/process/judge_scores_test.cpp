@@ -12,16 +12,33 @@ const std::map<std::string, double> kWeights = {{"correctness", 0.4},
                                                 {"mathematical_precision", 0.2}};
 
 TEST(ReadScore, ReadsSharesTenthsAndPercent) {
-  const std::pair<const char*, double> readable[] = {
-      {"0.8", 0.8},          {" 1", 1},           {"0", 0},
-      {"1.0", 1},            {".5", 0.5},         {"8/10", 0.8},
-      {"8 / 10", 0.8},       {"4/5", 0.8},        {"0.9/1.0", 0.9},
-      {"8 out of 10", 0.8},  {"80%", 0.8},        {"80 %", 0.8},
-      {"**0.9**", 0.9},      {"[0.7]", 0.7},      {"0.8.", 0.8},
-      {"0.8, a good one", 0.8}, {"0.8 - all steps", 0.8}, {"Score: 0.6", 0.6},
-      {"score 6/10", 0.6},   {"$0.8$", 0.8},      {"80\\%", 0.8},
-      {"7.5/10", 0.75},      {"0/10", 0},         {"\"0.4\",", 0.4},
-      {"(8/10)", 0.8},       {"~0.8", 0.8},       {"100%", 1}};
+  const std::pair<const char*, double> readable[] = {{"0.8", 0.8},
+                                                     {" 1", 1},
+                                                     {"0", 0},
+                                                     {"1.0", 1},
+                                                     {".5", 0.5},
+                                                     {"8/10", 0.8},
+                                                     {"8 / 10", 0.8},
+                                                     {"4/5", 0.8},
+                                                     {"0.9/1.0", 0.9},
+                                                     {"8 out of 10", 0.8},
+                                                     {"80%", 0.8},
+                                                     {"80 %", 0.8},
+                                                     {"**0.9**", 0.9},
+                                                     {"[0.7]", 0.7},
+                                                     {"0.8.", 0.8},
+                                                     {"0.8, a good one", 0.8},
+                                                     {"0.8 - all steps", 0.8},
+                                                     {"Score: 0.6", 0.6},
+                                                     {"score 6/10", 0.6},
+                                                     {"$0.8$", 0.8},
+                                                     {"80\\%", 0.8},
+                                                     {"7.5/10", 0.75},
+                                                     {"0/10", 0},
+                                                     {"\"0.4\",", 0.4},
+                                                     {"(8/10)", 0.8},
+                                                     {"~0.8", 0.8},
+                                                     {"100%", 1}};
   for (const auto& [text, score] : readable) {
     const std::optional<double> found = read_score(text);
     ASSERT_TRUE(found.has_value()) << text;
@@ -31,8 +48,9 @@ TEST(ReadScore, ReadsSharesTenthsAndPercent) {
 
 TEST(ReadScore, LeavesUnreadWhatIsNoScore) {
   for (const char* text :
-       {"", "good", "8", "1.5", "110%", "12/10", "-0.5", "0.8-0.9", "0.8 - 0.9", "0,8", "0.8.1", "8/0",
-        "8/", "1e-1", "0.8x", "N/A", "0.8 to 0.9", "The score is 1", "3rd", "8/10/10", "NaN"})
+       {"",    "good",    "8",   "1.5", "110%", "12/10", "-0.5", "0.8-0.9",    "0.8 - 0.9",
+        "0,8", "0.8.1",   "8/0", "8/",  "1e-1", "0.8x",  "N/A",  "0.8 to 0.9", "The score is 1",
+        "3rd", "8/10/10", "NaN"})
     EXPECT_FALSE(read_score(text).has_value()) << text;
 }
 
@@ -60,7 +78,8 @@ TEST(JudgeScores, ReadsOtherShapes) {
       "| Mathematical precision | 0.8 |",
       "### Correctness\nScore: 0.8/1.0\n\n### Step-by-step clarity\n0.8\n\n### Logical coherence\n"
       "- 0.8\n\n### Mathematical precision:\n**0.8**",
-      "Correctness (0.4): 0.8\r\nStep-by-step clarity (0.2): 0.8\r\nLogical coherence (20%): 0.8\r\n"
+      "Correctness (0.4): 0.8\r\nStep-by-step clarity (0.2): 0.8\r\nLogical coherence (20%): "
+      "0.8\r\n"
       "Mathematical precision (0.2): 0.8\r\n",
       "Correctness = 0.8; Step-by-step clarity = 0.8; Logical coherence = 0.8; Mathematical "
       "precision = 0.8"};

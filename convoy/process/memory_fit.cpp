@@ -30,8 +30,8 @@ std::string fit_memory(settings::ProcessSettings& settings, const ModelFacts& mo
       .int8_kv = engine.kv_dtype == "int8",
       .int8_weights = engine.weights == "int8",
       .int4_weights = engine.weights == "int4"};
-  const serving::MemoryLadderPlan plan = serving::climb_down(
-      model.memory_needs(settings.model.dtype == "bf16" ? 2 : 4), wish);
+  const serving::MemoryLadderPlan plan =
+      serving::climb_down(model.memory_needs(settings.model.dtype == "bf16" ? 2 : 4), wish);
   if (plan.rung == serving::Rung::None)
     throw ConfigError(
         fmt::format("{} does not fit: {}", settings.model.name, plan.text(budget_bytes)),

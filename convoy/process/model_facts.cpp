@@ -53,9 +53,9 @@ ModelFacts read_model_facts(const settings::ProcessModelSettings& model) {
   ModelFacts facts;
   facts.folder = folder.path().string();
   facts.chat_template = text::ChatTemplate::load(folder.path(), model.template_path);
-  facts.identity = fmt::format(
-      "{} {} {}", io::model_fingerprint(folder), adapter_fingerprint(model.adapter),
-      facts.chat_template ? facts.chat_template->content_hash() : "");
+  facts.identity =
+      fmt::format("{} {} {}", io::model_fingerprint(folder), adapter_fingerprint(model.adapter),
+                  facts.chat_template ? facts.chat_template->content_hash() : "");
   read_shape(folder, facts);
   return facts;
 }
@@ -77,9 +77,8 @@ void settle_prompts(settings::ProcessSettings& settings, const ModelFacts& model
   settings::PromptSettings& prompts = settings.prompts;
   if (prompts.chat == "auto") prompts.chat = model.chat_template ? "on" : "off";
   if (prompts.chat == "on" && !model.chat_template)
-    throw ConfigError(
-        fmt::format("prompts.chat is on, but {} has no chat template", model.folder),
-        {.key = "prompts.chat", .hint = "--plain, or model.template_path=FILE"});
+    throw ConfigError(fmt::format("prompts.chat is on, but {} has no chat template", model.folder),
+                      {.key = "prompts.chat", .hint = "--plain, or model.template_path=FILE"});
   if (prompts.chat == "off" && !prompts.system.empty())
     throw ConfigError("prompts.system has no effect on plain prompts",
                       {.key = "prompts.system", .hint = "write it into the prompts' files"});

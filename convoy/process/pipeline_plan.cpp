@@ -86,8 +86,8 @@ const data::KnownDataset* known_dataset(const settings::ProcessDataSettings& dat
 
 ProblemFields problem_fields(const settings::ProcessDataSettings& data) {
   return ProblemFields(known_dataset(data), {.problem = data.problem_field,
-                                                        .solution = data.solution_field,
-                                                        .answer = data.answer_field});
+                                             .solution = data.solution_field,
+                                             .answer = data.answer_field});
 }
 
 int64_t longest_request_tokens(const settings::ProcessSettings& settings) {

@@ -40,9 +40,9 @@ PromptTemplate::PromptTemplate(const std::string& text, const std::string& name,
   const auto place = [&](size_t at) {
     return ErrorPlace{
         .file = name,
-        .line = 1 + std::count(text_.begin(), text_.begin() + static_cast<std::ptrdiff_t>(at), '\n'),
-        .hint = fmt::format("this prompt knows {}, and row.COLUMN",
-                            fmt::join(known_names, ", "))};
+        .line =
+            1 + std::count(text_.begin(), text_.begin() + static_cast<std::ptrdiff_t>(at), '\n'),
+        .hint = fmt::format("this prompt knows {}, and row.COLUMN", fmt::join(known_names, ", "))};
   };
   size_t at = 0;
   for (;;) {
@@ -54,9 +54,9 @@ PromptTemplate::PromptTemplate(const std::string& text, const std::string& name,
     const std::string found =
         without_blanks(std::string_view(text_).substr(open + 2, close - open - 2));
     if (!is_known(found, known_names))
-      throw ConfigError(fmt::format("unknown name `{}` in a prompt{}", found,
-                                    did_you_mean(found, known_names)),
-                        place(open));
+      throw ConfigError(
+          fmt::format("unknown name `{}` in a prompt{}", found, did_you_mean(found, known_names)),
+          place(open));
     parts_.push_back({text_.substr(at, open - at), found});
     at = close + kClose.size();
   }
@@ -70,7 +70,8 @@ std::string PromptTemplate::render(const std::map<std::string, std::string>& val
     if (part.name.empty()) continue;
     const auto value = values.find(part.name);
     if (value == values.end())
-      throw DataError(fmt::format("the row has no {}, which the prompt {} wants", part.name, name_));
+      throw DataError(
+          fmt::format("the row has no {}, which the prompt {} wants", part.name, name_));
     rendered += value->second;
   }
   return rendered;

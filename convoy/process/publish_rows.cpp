@@ -6,6 +6,7 @@
 #include <ctime>
 #include <memory>
 
+#include "convoy/base/files.h"
 #include "convoy/data/row_writer.h"
 #include "convoy/process/row_values.h"
 
@@ -50,7 +51,11 @@ std::vector<std::filesystem::path> output_files(const settings::ProcessOutputSet
 }
 
 void require_outputs(const settings::ProcessOutputSettings& output) {
-  for (const std::filesystem::path& file : output_files(output)) data::require_row_output(file);
+  for (const std::filesystem::path& file : output_files(output)) {
+    data::require_row_output(file);
+    // What permissions do not say: a file system that takes no files.
+    AtomicFile(file).write("[");
+  }
 }
 
 Publication publish_rows(jobs::JobStore& store, const RowRun& run,
@@ -61,16 +66,14 @@ Publication publish_rows(jobs::JobStore& store, const RowRun& run,
   // Two runs of the same rows are to have the same bytes.
   const Json timestamp = settings.engine.deterministic ? Json(nullptr) : Json(utc_time());
   Publication publication;
-  publication.reopened =
-      for_each_finished(store, run, [&](PublishedRow& row) {
-        const Json value = with_timestamp(value_of(row), timestamp);
-        publication.report.add(value);
-        if (value.at("state") == "rejected") return;
-        for (const auto& writer : writers) writer->write(value);
-      }).reopened;
+  publication.reopened = for_each_finished(store, run, [&](PublishedRow& row) {
+                           const Json value = with_timestamp(value_of(row), timestamp);
+                           publication.report.add(value);
+                           if (value.at("state") == "rejected") return;
+                           for (const auto& writer : writers) writer->write(value);
+                         }).reopened;
   if (publication.reopened > 0) return publication;
-  for (const auto& writer : writers)
-    publication.files.push_back(data::record_of(writer->finish()));
+  for (const auto& writer : writers) publication.files.push_back(data::record_of(writer->finish()));
   return publication;
 }
 

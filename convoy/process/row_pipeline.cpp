@@ -29,7 +29,8 @@ void take_given_solution(RowState& row) {
   CONVOY_CHECK(row.fields.solution && !row.fields.solution->empty(), DataError,
                "the row has no solution, and there is no stage that generates one");
   SampleState sample;
-  sample.versions.push_back(read_version({.key = {}, .result = {.text = *row.fields.solution}}, false));
+  sample.versions.push_back(
+      read_version({.key = {}, .result = {.text = *row.fields.solution}}, false));
   row.samples.push_back(std::move(sample));
 }
 
@@ -71,7 +72,8 @@ NextSteps RowPipeline::next(const InputRow& input, std::span<const KeptStep> kep
   }
   NextSteps next{.steps = texts.take_asked()};
   if (!next.steps.empty() || waits(row)) return next;
-  next.finished = FinishedRow{.state = row_state_name(row), .value = output_value(plan_, row, kept)};
+  next.finished =
+      FinishedRow{.state = row_state_name(row), .value = output_value(plan_, row, kept)};
   return next;
 }
 

@@ -27,7 +27,8 @@ RowPipeline pipeline_of(settings::ProcessSettings settings, bool chat_opens_thin
 
 std::string judged(double score) {
   return fmt::format(
-      "Correctness: {0}\nStep-by-step clarity: {0}\nLogical coherence: {0}\nMathematical precision: "
+      "Correctness: {0}\nStep-by-step clarity: {0}\nLogical coherence: {0}\nMathematical "
+      "precision: "
       "{0}",
       score);
 }
@@ -58,12 +59,10 @@ Way run(const RowPipeline& pipeline, const InputRow& input, const Answer& answer
     std::string error;
     if (text.starts_with("CUT ")) finish = TextFinish::Length;
     if (text.starts_with("FAIL ")) finish = TextFinish::Error, error = text, text = "";
-    kept.push_back({.key = step.key,
-                    .result = {.finish = finish,
-                               .text = text,
-                               .error = error,
-                               .prompt_tokens = 5,
-                               .new_tokens = 7}});
+    kept.push_back(
+        {.key = step.key,
+         .result = {
+             .finish = finish, .text = text, .error = error, .prompt_tokens = 5, .new_tokens = 7}});
   }
   ADD_FAILURE() << "the row did not end";
   return result;
@@ -100,9 +99,10 @@ TEST(RowPipeline, RequestsAreAsTheSettingsSay) {
   settings.generate.n = 2;
   settings.generate.max_tokens = 99;
   settings.prompts.system = "Be brief.";
-  const Way got = run(pipeline_of(settings), input_of(kRow), [](const std::string& key, const auto&) {
-    return key.starts_with("generate") ? "\\boxed{42}" : judged(0.5);
-  });
+  const Way got =
+      run(pipeline_of(settings), input_of(kRow), [](const std::string& key, const auto&) {
+        return key.starts_with("generate") ? "\\boxed{42}" : judged(0.5);
+      });
   std::set<std::pair<uint64_t, int64_t>> draws;
   for (size_t at = 0; at < got.keys.size(); ++at) {
     const TextRequest& request = got.requests[at];
@@ -110,8 +110,7 @@ TEST(RowPipeline, RequestsAreAsTheSettingsSay) {
     EXPECT_TRUE(draws.insert({request.draw.sample, request.draw.row}).second) << got.keys[at];
     EXPECT_EQ(request.sampling.temperature, got.keys[at].starts_with("evaluate") ? 0.3 : 0.6);
     EXPECT_EQ(request.sampling.max_new_tokens, got.keys[at].starts_with("evaluate") ? 1024 : 99);
-    EXPECT_EQ(request.prompt.messages[0],
-              Json({{"role", "system"}, {"content", "Be brief."}}));
+    EXPECT_EQ(request.prompt.messages[0], Json({{"role", "system"}, {"content", "Be brief."}}));
   }
   // Two samples: one text, its judgement, twice one improvement and its judgement.
   EXPECT_EQ(got.keys.size(), 12u);
@@ -165,25 +164,25 @@ TEST(RowPipeline, AWorseVersionIsHistoryAndNothingElse) {
 }
 
 TEST(RowPipeline, AVerifiedAnswerIsNeverGivenUpForAScore) {
-  const Way got = run(pipeline_of({}), input_of(kRow),
-                      [](const std::string& key, const auto&) -> std::string {
-                        if (key == "generate/0") return "\\boxed{42}";
-                        if (key == "evaluate/0/0") return judged(0.1);
-                        if (key.starts_with("improve")) return "\\boxed{41}";
-                        return judged(1.0);
-                      });
+  const Way got =
+      run(pipeline_of({}), input_of(kRow), [](const std::string& key, const auto&) -> std::string {
+        if (key == "generate/0") return "\\boxed{42}";
+        if (key == "evaluate/0/0") return judged(0.1);
+        if (key.starts_with("improve")) return "\\boxed{41}";
+        return judged(1.0);
+      });
   EXPECT_EQ(got.row.value["solution"], "42");
   EXPECT_EQ(got.row.value["verified"], "yes");
 }
 
 TEST(RowPipeline, AWrongAnswerIsImprovedWhateverTheJudgeSays) {
-  const Way got = run(pipeline_of({}), input_of(kRow),
-                      [](const std::string& key, const auto&) -> std::string {
-                        if (key == "generate/0") return "\\boxed{41}";
-                        if (key == "evaluate/0/0") return judged(1.0);
-                        if (key.starts_with("improve")) return "\\boxed{42}";
-                        return judged(0.9);
-                      });
+  const Way got =
+      run(pipeline_of({}), input_of(kRow), [](const std::string& key, const auto&) -> std::string {
+        if (key == "generate/0") return "\\boxed{41}";
+        if (key == "evaluate/0/0") return judged(1.0);
+        if (key.starts_with("improve")) return "\\boxed{42}";
+        return judged(0.9);
+      });
   EXPECT_EQ(got.row.value["solution"], "42");
   EXPECT_EQ(got.row.value["version"], 1);
   EXPECT_EQ(got.row.value["samples"][0]["first_verified"], "no");
@@ -207,9 +206,10 @@ TEST(RowPipeline, AnUnreadJudgementIsNoScoreAndNoReasonToImprove) {
 TEST(RowPipeline, NoIterationsMeansNone) {
   settings::ProcessSettings settings;
   settings.improve.max_iterations = 0;
-  const Way got = run(pipeline_of(settings), input_of(kRow), [](const std::string& key, const auto&) {
-    return key == "generate/0" ? "\\boxed{1}" : judged(0.1);
-  });
+  const Way got =
+      run(pipeline_of(settings), input_of(kRow), [](const std::string& key, const auto&) {
+        return key == "generate/0" ? "\\boxed{1}" : judged(0.1);
+      });
   EXPECT_EQ(got.keys.size(), 2u);
 }
 
@@ -231,9 +231,10 @@ TEST(RowPipeline, MostSamplesDecide) {
   const std::vector<std::string> answers = {"\\boxed{7}", "\\boxed{42}",
                                             "I tried for long. It did not work.", "\\boxed{42}",
                                             "\\boxed{8}"};
-  const Way got = run(pipeline_of(settings), input_of(kRow), [&](const std::string& key, const auto&) {
-    return answers.at(static_cast<size_t>(key.back() - '0'));
-  });
+  const Way got =
+      run(pipeline_of(settings), input_of(kRow), [&](const std::string& key, const auto&) {
+        return answers.at(static_cast<size_t>(key.back() - '0'));
+      });
   const Json& row = got.row.value;
   EXPECT_EQ(row["answer"], "42");
   EXPECT_EQ(row["sample"], 1);
@@ -249,9 +250,12 @@ TEST(RowPipeline, StagesBehindAVoteLookAtItsWinnerAlone) {
   settings::ProcessSettings settings;
   settings.generate.n = 3;
   settings.stages = {"generate", "vote", "evaluate"};
-  const Way got = run(pipeline_of(settings), input_of(kRow), [](const std::string& key, const auto&) {
-    return key == "generate/0" ? "\\boxed{1}" : key.starts_with("generate") ? "\\boxed{2}" : judged(1);
-  });
+  const Way got =
+      run(pipeline_of(settings), input_of(kRow), [](const std::string& key, const auto&) {
+        return key == "generate/0"           ? "\\boxed{1}"
+               : key.starts_with("generate") ? "\\boxed{2}"
+                                             : judged(1);
+      });
   EXPECT_EQ(got.keys.size(), 4u);
   EXPECT_EQ(got.keys.back(), "evaluate/1/0");
 }
@@ -320,8 +324,8 @@ TEST(RowPipeline, AFailedJudgementLeavesTheRow) {
 }
 
 TEST(RowPipeline, ARowWithoutAProblemIsBadInput) {
-  const Way got = run(pipeline_of({}), input_of({{"text", "?"}}),
-                      [](const auto&, const auto&) { return ""; });
+  const Way got =
+      run(pipeline_of({}), input_of({{"text", "?"}}), [](const auto&, const auto&) { return ""; });
   EXPECT_EQ(got.row.state, "bad_input");
   EXPECT_TRUE(got.keys.empty());
   EXPECT_TRUE(got.row.value["problem"].is_null());
@@ -356,8 +360,9 @@ TEST(RowPipeline, TheOrderOfKeptTextsIsNothing) {
   const RowPipeline pipeline = pipeline_of(settings);
   std::vector<KeptStep> kept;
   for (const char* key : {"generate/2", "evaluate/0/0", "generate/0", "evaluate/2/0"})
-    kept.push_back({.key = key,
-                    .result = {.text = std::string(key).starts_with("e") ? judged(0.9) : "\\boxed{1}"}});
+    kept.push_back(
+        {.key = key,
+         .result = {.text = std::string(key).starts_with("e") ? judged(0.9) : "\\boxed{1}"}});
   const NextSteps forward = pipeline.next(input_of(kRow), kept);
   std::reverse(kept.begin(), kept.end());
   const NextSteps backward = pipeline.next(input_of(kRow), kept);
@@ -367,8 +372,10 @@ TEST(RowPipeline, TheOrderOfKeptTextsIsNothing) {
 }
 
 TEST(PipelinePlan, RefusesStagesThatCanNotBe) {
-  for (const std::vector<std::string>& stages :
-       {std::vector<std::string>{}, {"generate", "generate"}, {"verify", "generate"}, {"genrate"}}) {
+  for (const std::vector<std::string>& stages : {std::vector<std::string>{},
+                                                 {"generate", "generate"},
+                                                 {"verify", "generate"},
+                                                 {"genrate"}}) {
     settings::ProcessSettings settings;
     settings.stages = stages;
     EXPECT_THROW(PipelinePlan(settings, kPrompts), ConfigError);
@@ -391,7 +398,9 @@ TEST(PipelinePlan, ContentIsWhatDecidesRowsAndNothingElse) {
             }));
   EXPECT_NE(base, content([](auto& settings) { settings.seed = 1; }));
   EXPECT_NE(base, content([](auto& settings) { settings.generate.n = 2; }));
-  EXPECT_NE(base, content([](auto& settings) { settings.evaluate.weights = {{"correctness", 1}}; }));
+  EXPECT_NE(base, content([](auto& settings) {
+              settings.evaluate.weights = {{"correctness", 1}};
+            }));
   EXPECT_NE(base, content([](auto&) {}, kPrompts, "other"));
   PromptTexts changed = kPrompts;
   changed["improve"] += "!";

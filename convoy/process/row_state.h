@@ -36,9 +36,7 @@ struct Version {
   std::optional<answers::Verdict> verdict = {};  // none: not verified, or there is no reference
   std::optional<Judgement> judgement = {};
 
-  std::optional<double> score() const {
-    return judgement ? judgement->scores.score : std::nullopt;
-  }
+  std::optional<double> score() const { return judgement ? judgement->scores.score : std::nullopt; }
   // What a reader of the text judges: what was said, or the thoughts where nothing was.
   const std::string& shown() const { return text.said.empty() ? text.think : text.said; }
 };

@@ -20,8 +20,7 @@ class RowTexts {
   explicit RowTexts(std::span<const KeptStep> kept);
 
   // The text of `key`. Null where the row does not have it: then it is asked for as `request` says.
-  const KeptStep* find_or_ask(const std::string& key,
-                              const std::function<TextRequest()>& request);
+  const KeptStep* find_or_ask(const std::string& key, const std::function<TextRequest()>& request);
 
   std::vector<Step> take_asked() { return std::move(asked_); }
 

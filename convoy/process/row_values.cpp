@@ -42,9 +42,8 @@ Json evaluation_json(const Version& version) {
 
 bool names_answer(const std::string& line) {
   std::string lower = line;
-  std::transform(lower.begin(), lower.end(), lower.begin(), [](unsigned char letter) {
-    return static_cast<char>(std::tolower(letter));
-  });
+  std::transform(lower.begin(), lower.end(), lower.begin(),
+                 [](unsigned char letter) { return static_cast<char>(std::tolower(letter)); });
   for (const char* words : {"answer is", "result is", "solution is", "therefore", "thus"})
     if (lower.find(words) != std::string::npos) return true;
   return false;
@@ -139,9 +138,8 @@ Json tokens_json(std::span<const KeptStep> kept) {
 
 Json vote_json(const RowState& row) {
   if (!row.vote) return nullptr;
-  return {{"votes", row.vote->votes},
-          {"voters", row.vote->voters},
-          {"samples", row.samples.size()}};
+  return {
+      {"votes", row.vote->votes}, {"voters", row.vote->voters}, {"samples", row.samples.size()}};
 }
 
 Json vote_share(const RowState& row) {
@@ -216,8 +214,7 @@ Json output_value(const PipelinePlan& plan, const RowState& row, std::span<const
                 {"reasoning", text_or_null(version.text.said)},
                 {"quality_score", or_null(version.score())},
                 {"metadata", {{"original_data", row.input->value}}}};
-  if (sample != nullptr)
-    value["metadata"]["previous_version"] = previous_version_json(*sample);
+  if (sample != nullptr) value["metadata"]["previous_version"] = previous_version_json(*sample);
   if (sample == nullptr) add_error(row, value["metadata"]);
   value["index"] = row.input->index;
   value["source_index"] = row.input->source_index;
@@ -227,9 +224,8 @@ Json output_value(const PipelinePlan& plan, const RowState& row, std::span<const
   value["answer"] = or_null(version.answer);
   value["gold"] = or_null(row.gold);
   value["verified"] = verdict_json(version.verdict);
-  value["accepted"] = version.score()
-                          ? Json(*version.score() >= plan.settings.evaluate.threshold)
-                          : Json(nullptr);
+  value["accepted"] =
+      version.score() ? Json(*version.score() >= plan.settings.evaluate.threshold) : Json(nullptr);
   value["scores"] = scores_json(version.judgement);
   value["evaluation"] = evaluation_json(version);
   value["votes"] = vote_json(row);

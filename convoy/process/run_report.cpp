@@ -17,7 +17,9 @@ bool is_null(const Json& row, const char* name) {
   return !row.contains(name) || row.at(name).is_null();
 }
 
-std::string percent(const Json& share) { return fmt::format("{:.1f} %", 100 * share.get<double>()); }
+std::string percent(const Json& share) {
+  return fmt::format("{:.1f} %", 100 * share.get<double>());
+}
 
 std::string states_text(const Json& states) {
   std::string text;
@@ -148,29 +150,28 @@ Json RunReport::json(const StartFigures& start, const RunEstimate& estimate) con
       {"with_reference", rows_verified_.all()},
       {"unknown", rows_verified_.unknown},
       {"samples", several ? samples_.share() : Json(nullptr)},
-      {"any_sample", ratio(static_cast<double>(rows_with_any_yes_),
-                           static_cast<double>(rows_verified_.all()))},
+      {"any_sample",
+       ratio(static_cast<double>(rows_with_any_yes_), static_cast<double>(rows_verified_.all()))},
       {"before_improvement", first_versions_.share()},
       {"choice_gain", several && !accuracy_of_rows.is_null()
                           ? Json(accuracy_of_rows.get<double>() - samples_.share().get<double>())
                           : Json(nullptr)}};
-  return {
-      {"rows", rows_},
-      {"rows_by_state", rows_by_state()},
-      {"accuracy", rows_verified_.all() == 0 ? Json(nullptr) : accuracy},
-      {"judgements",
-       {{"rows", judged_},
-        {"unread", unread_judgements_},
-        {"accepted", accepted_},
-        {"improved", improved_},
-        {"mean_score", ratio(score_sum_, static_cast<double>(scored_))}}},
-      {"tokens", cost()},
-      {"last_start", start.rows == 0 ? Json(nullptr) : start_json(start)},
-      {"estimate",
-       {{"requests_at_most", estimate.requests},
-        {"new_tokens_at_most", estimate.new_tokens},
-        {"share_used", ratio(static_cast<double>(new_tokens_),
-                             static_cast<double>(estimate.new_tokens))}}}};
+  return {{"rows", rows_},
+          {"rows_by_state", rows_by_state()},
+          {"accuracy", rows_verified_.all() == 0 ? Json(nullptr) : accuracy},
+          {"judgements",
+           {{"rows", judged_},
+            {"unread", unread_judgements_},
+            {"accepted", accepted_},
+            {"improved", improved_},
+            {"mean_score", ratio(score_sum_, static_cast<double>(scored_))}}},
+          {"tokens", cost()},
+          {"last_start", start.rows == 0 ? Json(nullptr) : start_json(start)},
+          {"estimate",
+           {{"requests_at_most", estimate.requests},
+            {"new_tokens_at_most", estimate.new_tokens},
+            {"share_used",
+             ratio(static_cast<double>(new_tokens_), static_cast<double>(estimate.new_tokens))}}}};
 }
 
 std::vector<std::string> report_lines(const Json& report) {
@@ -196,10 +197,10 @@ std::vector<std::string> report_lines(const Json& report) {
   if (!start.is_null()) add_start_lines(start, lines);
   const Json& estimate = report.at("estimate");
   if (!estimate.at("share_used").is_null())
-    lines.push_back(fmt::format(
-        "estimate   at most {} new tokens, {} of them used",
-        telemetry::count_text(estimate.at("new_tokens_at_most").get<double>()),
-        percent(estimate.at("share_used"))));
+    lines.push_back(
+        fmt::format("estimate   at most {} new tokens, {} of them used",
+                    telemetry::count_text(estimate.at("new_tokens_at_most").get<double>()),
+                    percent(estimate.at("share_used"))));
   return lines;
 }
 

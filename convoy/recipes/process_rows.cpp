@@ -36,15 +36,16 @@ ModelRequest worker_model(const settings::ProcessSettings& settings,
 TextEngineOptions engine_options(const process::PipelinePlan& plan, const LoadedModel& loaded,
                                  const process::WorkerTask& task, int64_t workers_on_host) {
   const settings::ProcessEngineSettings& engine = plan.settings.engine;
-  return {.rows = engine.max_requests.value.value_or(task.rows_in_flight * plan.settings.generate.n),
-          .longest_row_tokens =
-              std::min(process::longest_request_tokens(plan.settings), loaded.model->max_positions()),
-          .kv_blocks = engine.kv_blocks.value.value_or(0),
-          .workers_on_host = workers_on_host,
-          .kv_int8 = engine.kv_dtype == "int8",
-          .prefill_chunk = engine.prefill_chunk,
-          .template_kwargs = settings::template_kwargs(plan.settings.model.template_kwargs,
-                                                       "model.template_kwargs")};
+  return {
+      .rows = engine.max_requests.value.value_or(task.rows_in_flight * plan.settings.generate.n),
+      .longest_row_tokens =
+          std::min(process::longest_request_tokens(plan.settings), loaded.model->max_positions()),
+      .kv_blocks = engine.kv_blocks.value.value_or(0),
+      .workers_on_host = workers_on_host,
+      .kv_int8 = engine.kv_dtype == "int8",
+      .prefill_chunk = engine.prefill_chunk,
+      .template_kwargs =
+          settings::template_kwargs(plan.settings.model.template_kwargs, "model.template_kwargs")};
 }
 
 }  // namespace
@@ -59,8 +60,8 @@ void process_rows(const ProcessRowsRequest& request, const Log& log) {
     device::share_cpu_threads(static_cast<int>(request.workers_on_host));
     loaded.emplace(load_model(worker_model(plan.settings, placement), log));
     process::WorkerEquipment equipment;
-    equipment.engine = make_text_engine(
-        *loaded, engine_options(plan, *loaded, task, request.workers_on_host));
+    equipment.engine =
+        make_text_engine(*loaded, engine_options(plan, *loaded, task, request.workers_on_host));
     equipment.program = std::make_unique<process::RowPipeline>(std::move(plan));
     return equipment;
   });

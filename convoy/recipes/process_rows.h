@@ -13,7 +13,7 @@ namespace convoy::recipes {
 // What the worker is told beside its task, which is in its environment.
 struct ProcessRowsRequest {
   std::filesystem::path run_folder;
-  std::string devices = "cpu";    // "cpu" or "cuda": then the one that is visible
+  std::string devices = "cpu";  // "cpu" or "cuda": then the one that is visible
   int64_t workers_on_host = 1;  // that share its CPUs
 };
 

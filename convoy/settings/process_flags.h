@@ -34,9 +34,10 @@ struct ProcessCommandFlags {
   template <class Visitor>
   void fields(Visitor& visit) {
     visit("preset", preset, "start from this preset (`convoy config presets`)");
-    visit("resume", resume,
-          "auto: go on where the run folder's last start stopped; never: a new run folder; or a run "
-          "folder");
+    visit(
+        "resume", resume,
+        "auto: go on where the run folder's last start stopped; never: a new run folder; or a run "
+        "folder");
     visit("dry_run", dry_run, "check everything, print plan and first prompt, and stop");
     visit("keep_apart", keep_apart,
           "a run folder that holds rows of another configuration or data set keeps both");

@@ -207,8 +207,7 @@ struct WorkerSettings {
     visit("master_port", master_port, "port of the shared store").at_least(1).at_most(65535);
     visit("store", store,
           "ledger of rows: a SQLite file or postgresql://...; empty = in the run folder");
-    visit("devices", devices, "what workers compute on")
-        .one_of({"auto", "cpu", "cuda"});
+    visit("devices", devices, "what workers compute on").one_of({"auto", "cpu", "cuda"});
     visit("batch_size", batch_size, "rows in flight in each worker; auto = as many as pay")
         .at_least(1)
         .at_most(65536);

@@ -29,10 +29,9 @@ void check(const ProcessSettings& settings) {
           nlohmann::ordered_json::parse(settings.model.template_kwargs.json)))
     throw ConfigError("model.template_kwargs: " + *problem, {.key = "model.template_kwargs"});
   if (settings.workers.node_rank >= settings.workers.num_nodes)
-    throw ConfigError(
-        fmt::format("workers.node_rank: wanted below workers.num_nodes {}, found {}",
-                    settings.workers.num_nodes, settings.workers.node_rank),
-        {.key = "workers.node_rank", .hint = "ranks of nodes count from 0"});
+    throw ConfigError(fmt::format("workers.node_rank: wanted below workers.num_nodes {}, found {}",
+                                  settings.workers.num_nodes, settings.workers.node_rank),
+                      {.key = "workers.node_rank", .hint = "ranks of nodes count from 0"});
   if (settings.workers.world_size == 0)
     throw ConfigError("workers.world_size: wanted -1 or at least 1, found 0",
                       {.key = "workers.world_size"});

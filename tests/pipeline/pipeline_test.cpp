@@ -191,18 +191,19 @@ TEST_F(Pipeline, RejectedRowsAreCountedAndNotWritten) {
       done("kept.jsonl", fmt::format("--dataset {} --num-examples 10 --stages generate,filter "
                                      "--keep 'tokens < 40'",
                                      sums()));
-  const Json counts =
-      data::read_manifest(folder_ / "kept.jsonl.manifest.json").rows_by_state;
+  const Json counts = data::read_manifest(folder_ / "kept.jsonl.manifest.json").rows_by_state;
   EXPECT_GT(counts.value("rejected", 0), 0);
   EXPECT_EQ(got.size(), static_cast<size_t>(counts.value("ok", 0)));
   EXPECT_EQ(got.size() + counts.value("rejected", size_t{0}), 10u);
 }
 
 TEST_F(Pipeline, TheDeviceCsvBeginsWithTheGuidesColumns) {
-  done("a.jsonl", fmt::format("--dataset {} --num-examples 2 --stages generate --run-dir run", sums()));
+  done("a.jsonl",
+       fmt::format("--dataset {} --num-examples 2 --stages generate --run-dir run", sums()));
   const std::string csv = read_file(folder_ / "run/devices.csv");
-  EXPECT_TRUE(csv.starts_with("Timestamp,Elapsed,GPU_Index,GPU_Name,Temperature,GPU_Utilization,"
-                              "Memory_Utilization,Memory_Used,Memory_Total,Power_Draw,"))
+  EXPECT_TRUE(
+      csv.starts_with("Timestamp,Elapsed,GPU_Index,GPU_Name,Temperature,GPU_Utilization,"
+                      "Memory_Utilization,Memory_Used,Memory_Total,Power_Draw,"))
       << csv;
 }
 

@@ -22,10 +22,9 @@ int list_datasets(const Context& context) {
 }
 
 int show_dataset(const Context& context, const ProcessConfig& config) {
-  const nlohmann::ordered_json info =
-      data::dataset_info({.name = config.flags.dataset_info,
-                          .config = config.settings.data.config,
-                          .split = config.settings.data.split});
+  const nlohmann::ordered_json info = data::dataset_info({.name = config.flags.dataset_info,
+                                                          .config = config.settings.data.config,
+                                                          .split = config.settings.data.split});
   if (context.common.json)
     fmt::print("{}\n", info.dump(2));
   else
@@ -48,27 +47,28 @@ int run_process(Context& context, const std::vector<std::string>& arguments) {
 }  // namespace
 
 Command process_command() {
-  return {.name = "process",
-          .summary = "a data set through a model: generate, verify, judge, improve, vote, filter",
-          .usage =
-              "convoy process [CONFIG.yaml] [key=value ...] --dataset KEY|NAME|PATH --model D "
-              "[--output F]\n"
-              "convoy process verify --data F --output O [flags]\n"
-              "convoy process monitor [--interval S] [--output F.csv]\n"
-              "convoy process --list-datasets\n"
-              "convoy process --dataset-info KEY",
-          .examples =
-              "convoy process --dataset numina_math --model deepseek-ai/DeepSeek-R1-Distill-Qwen-7B "
-              "--batch-size 4 --dry-run\n"
-              "convoy process --dataset examples/sums/test.jsonl --model examples/tally-3m "
-              "--num-examples 8 --output sums.json\n"
-              "convoy process --preset process-low-memory --world-size 2\n"
-              "convoy process verify --data answers.jsonl --output verified.jsonl "
-              "--gold-field answer --prediction-field generated\n"
-              "convoy process monitor --interval 1.0 --output gpu_usage.csv",
-          .flag_table = process_flag_table,
-          .run = run_process,
-          .actions = {process_verify_action(), process_monitor_action()}};
+  return {
+      .name = "process",
+      .summary = "a data set through a model: generate, verify, judge, improve, vote, filter",
+      .usage =
+          "convoy process [CONFIG.yaml] [key=value ...] --dataset KEY|NAME|PATH --model D "
+          "[--output F]\n"
+          "convoy process verify --data F --output O [flags]\n"
+          "convoy process monitor [--interval S] [--output F.csv]\n"
+          "convoy process --list-datasets\n"
+          "convoy process --dataset-info KEY",
+      .examples =
+          "convoy process --dataset numina_math --model deepseek-ai/DeepSeek-R1-Distill-Qwen-7B "
+          "--batch-size 4 --dry-run\n"
+          "convoy process --dataset examples/sums/test.jsonl --model examples/tally-3m "
+          "--num-examples 8 --output sums.json\n"
+          "convoy process --preset process-low-memory --world-size 2\n"
+          "convoy process verify --data answers.jsonl --output verified.jsonl "
+          "--gold-field answer --prediction-field generated\n"
+          "convoy process monitor --interval 1.0 --output gpu_usage.csv",
+      .flag_table = process_flag_table,
+      .run = run_process,
+      .actions = {process_verify_action(), process_monitor_action()}};
 }
 
 }  // namespace convoy::apps

@@ -32,9 +32,9 @@ class ProcessCommand : public ::testing::Test {
 
   // stdout and stderr.
   testing::ScriptEnd run(const std::string& arguments, const std::string& variables = "") {
-    return testing::run_script(folder_.path(),
-                               fmt::format("{} {}/convoy {} 2>&1", variables,
-                                           std::getenv("CONVOY_BIN_DIR"), arguments));
+    return testing::run_script(
+        folder_.path(),
+        fmt::format("{} {}/convoy {} 2>&1", variables, std::getenv("CONVOY_BIN_DIR"), arguments));
   }
   testing::ScriptEnd process(const std::string& arguments, const std::string& variables = "") {
     return run(fmt::format("process --model {}/examples/tally-3m {}",
@@ -84,11 +84,13 @@ TEST_F(ProcessCommand, APlainPromptOfOnesOwnIsTakenAsItIs) {
 
 // Zero is a value everywhere, and flags beat the file whatever their value.
 TEST_F(ProcessCommand, FlagsBeatTheFileAlsoWhereTheyAreZeroOrTheDefault) {
-  write("c.yaml", "improve: {max_iterations: 5}\ngenerate: {max_tokens: 10}\nevaluate: {max_tokens: 1}\n");
+  write("c.yaml",
+        "improve: {max_iterations: 5}\ngenerate: {max_tokens: 10}\nevaluate: {max_tokens: 1}\n");
   EXPECT_EQ(plan("c.yaml --num-examples 1")["new_tokens_at_most"], 10 + 1 + 5 * 11);
   EXPECT_EQ(plan("c.yaml --num-examples 1 --max-iterations 0")["new_tokens_at_most"], 10 + 1);
-  EXPECT_EQ(plan("c.yaml --num-examples 1 --max-iterations 0 --max-tokens 4096")["new_tokens_at_most"],
-            4096 + 1);
+  EXPECT_EQ(
+      plan("c.yaml --num-examples 1 --max-iterations 0 --max-tokens 4096")["new_tokens_at_most"],
+      4096 + 1);
   EXPECT_EQ(plan("--num-examples 0 --start-from 0")["rows"], 0);
   EXPECT_EQ(plan("--start-from 1")["rows"], 2);
   EXPECT_EQ(plan("generate.n=2 --num-examples 1")["requests_at_most"], 2 * (1 + 1 + 4));
@@ -115,7 +117,8 @@ TEST_F(ProcessCommand, TakesTheGuidesCommandLines) {
 
 TEST_F(ProcessCommand, WhatHasNoMeaningAnyMoreSaysSoInOneLine) {
   const std::string out =
-      process("--dataset rows.jsonl --dry-run --optimize-gpu --cleanup-delay 2.0 --force-download").out;
+      process("--dataset rows.jsonl --dry-run --optimize-gpu --cleanup-delay 2.0 --force-download")
+          .out;
   for (const char* flag : {"--optimize-gpu has no effect", "--cleanup-delay has no effect",
                            "--force-download: the data set's files are read anew"})
     EXPECT_NE(out.find(flag), std::string::npos) << out;

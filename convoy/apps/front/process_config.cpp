@@ -31,17 +31,17 @@ config::Sources process_sources(const std::vector<std::string>& words, const std
 void read_process_config(Context& context, const std::vector<std::string>& arguments,
                          ProcessConfig& config) {
   settings::ProcessSettings scratch;  // what flags alone say is read again over the sources
-  const std::vector<std::string> words = config::parse_flags(
-      {settings::process_flag_list(scratch), config::list_fields(config.flags),
-       config::list_fields(context.common)},
-      arguments);
+  const std::vector<std::string> words =
+      config::parse_flags({settings::process_flag_list(scratch), config::list_fields(config.flags),
+                           config::list_fields(context.common)},
+                          arguments);
   std::vector<std::string> flags = arguments;
   if (config.flags.plain) flags.insert(flags.begin(), {"--chat", "off"});
   settings::ProcessCommandFlags again;
   CommonFlags common;
-  config.resolved = settings::resolve_process(
-      config.settings, process_sources(words, config.flags.preset), flags,
-      {config::list_fields(again), config::list_fields(common)});
+  config.resolved =
+      settings::resolve_process(config.settings, process_sources(words, config.flags.preset), flags,
+                                {config::list_fields(again), config::list_fields(common)});
   if (config.flags.debug) context.common.verbose = true;
 }
 
@@ -54,7 +54,8 @@ std::string process_flag_table() {
 std::string process_config_markdown() {
   settings::ProcessSettings settings;
   return "\n# Configuration of `convoy process`\n\n"
-         "A file of its own, told by `task: process`. Sources rank as above; each setting is a flag, too "
+         "A file of its own, told by `task: process`. Sources rank as above; each setting is a "
+         "flag, too "
          "(`convoy help process`).\n" +
          config::reference_markdown(config::list_fields(settings));
 }

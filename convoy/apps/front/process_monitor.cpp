@@ -54,7 +54,8 @@ int run_process_monitor(Context& context, const std::vector<std::string>& argume
   const auto seconds = [](double count) {
     return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(count));
   };
-  const auto end = flags.duration > 0 ? Clock::now() + seconds(flags.duration) : Clock::time_point::max();
+  const auto end =
+      flags.duration > 0 ? Clock::now() + seconds(flags.duration) : Clock::time_point::max();
   for (auto next = Clock::now();; next += seconds(flags.interval)) {
     if (next > end || !wait_until(next, signals)) return 0;
     csv.add(devices.read(), {});

@@ -36,10 +36,10 @@ ProcessNodes::ProcessNodes(const settings::WorkerSettings& workers, fs::path run
   fs::remove(shared_file(), ignored);  // of an earlier start
   fs::remove_all(folder_ / "nodes", ignored);
   if (!workers_.store.empty()) return;
-  server_.emplace(PrivateStoreOptions{.folder = folder_ / "store",
-                                      .host = workers_.master_addr,
-                                      .port = workers_.master_port},
-                  log_);
+  server_.emplace(
+      PrivateStoreOptions{
+          .folder = folder_ / "store", .host = workers_.master_addr, .port = workers_.master_port},
+      log_);
   log_.info(fmt::format("the store of the run serves at {}:{}", workers_.master_addr,
                         workers_.master_port));
 }
@@ -82,7 +82,8 @@ SharedRun ProcessNodes::wait_for_share(const nlohmann::json& configuration) cons
       differs = shared.at("configuration") != configuration;
       if (!differs) {
         write_file_atomic(member_file(), "");
-        return {.store = workers_.store.empty() ? shared.at("store").get<std::string>() : workers_.store,
+        return {.store =
+                    workers_.store.empty() ? shared.at("store").get<std::string>() : workers_.store,
                 .configuration = shared.at("configuration"),
                 .data_hash = shared.at("data_hash")};
       }

@@ -45,9 +45,9 @@ std::string preview_text(const process::PipelinePlan& plan, const ProcessPreview
     line("", fmt::format("{}: at most {} and {} new tokens a row", stage->name,
                          counted(demand.requests, "request"), demand.new_tokens));
   }
-  line("in all", fmt::format("at most {} and {} new tokens",
-                             counted(preview.estimate.requests, "request"),
-                             telemetry::count_text(static_cast<double>(preview.estimate.new_tokens))));
+  line("in all",
+       fmt::format("at most {} and {} new tokens", counted(preview.estimate.requests, "request"),
+                   telemetry::count_text(static_cast<double>(preview.estimate.new_tokens))));
   line("workers", preview.workers);
   if (!preview.memory.empty()) line("memory", preview.memory);
   line("output", plan.settings.output.path);

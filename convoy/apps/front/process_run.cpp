@@ -60,8 +60,7 @@ telemetry::RunFolder open_folder(const ProcessConfig& config) {
   if (config.flags.resume == "never" && !folder.empty() && fs::exists(folder / "config.yaml"))
     throw ConfigError(fmt::format("--resume never, but {} holds a run", folder.string()),
                       {.key = "--run-dir", .hint = "name another folder"});
-  if (config.settings.workers.node_rank > 0)
-    return telemetry::RunFolder::take_part(folder, name);
+  if (config.settings.workers.node_rank > 0) return telemetry::RunFolder::take_part(folder, name);
   return telemetry::RunFolder::create(folder, name);
 }
 
@@ -143,8 +142,9 @@ class Processing {
   process::RowRun planned(const ProcessNodes& nodes, const telemetry::RunFolder& folder,
                           jobs::JobStore& store) {
     if (shared_)
-      return process::wait_for_plan(store, identity(folder, shared_->data_hash),
-                                    std::chrono::minutes(10), [] { return true; }, log_);
+      return process::wait_for_plan(
+          store, identity(folder, shared_->data_hash), std::chrono::minutes(10),
+          [] { return true; }, log_);
     const data::Dataset dataset = named_dataset(settings().data);
     // Other rows of the same files are another run.
     const std::string data_hash =
@@ -153,16 +153,15 @@ class Processing {
     const process::RowRun run = process::plan_rows(
         store, {.run = identity(folder, data_hash),
                 .rows = selected_rows(dataset, settings().data),
-                .expected_cost = [&](const process::InputRow& row) {
-                  return pipeline_.expected_cost(row);
-                },
+                .expected_cost =
+                    [&](const process::InputRow& row) { return pipeline_.expected_cost(row); },
                 .keep_apart = config_.flags.keep_apart});
     if (run.rows == 0)
       throw DataError("no row is selected",
                       {.file = dataset.files.front().string(),
                        .key = "data.start_from",
                        .hint = "lower --start-from, or raise --num-examples"});
-    write_run_files(folder, dataset);
+    write_run_files(folder, dataset, data_hash);
     nodes.share({store_, plan_.content(facts_.identity), data_hash});
     const ProcessPreview preview = preview_of(dataset, run.rows);
     estimate_ = preview.estimate;
@@ -171,7 +170,8 @@ class Processing {
     return run;
   }
 
-  void write_run_files(const telemetry::RunFolder& folder, const data::Dataset& dataset) {
+  void write_run_files(const telemetry::RunFolder& folder, const data::Dataset& dataset,
+                       const std::string& data_hash) {
     std::map<std::string, std::string> origins;
     for (const config::ResolvedValue& value : config_.resolved.values())
       origins[value.path] = value.origin;
@@ -184,7 +184,7 @@ class Processing {
     record.hosts = {telemetry::host_name()};
     record.devices.assign(static_cast<size_t>(workers_.count), workers_.devices);
     record.world_size = workers_.count;
-    record.data_hashes = {{dataset_text(dataset), data::dataset_hash(dataset)}};
+    record.data_hashes = {{dataset.name, data_hash}};
     folder.write_identity(record);
   }
 

@@ -51,10 +51,10 @@ ProcessWorkers find_process_workers(const Context& context,
       const auto num_gpus = static_cast<int64_t>(gpus.tokens.size());
       workers.count = settings.world_size > 0 ? settings.world_size : num_gpus;
       if (workers.count > num_gpus)
-        throw ConfigError(fmt::format("workers.world_size: wanted {} workers on {}", workers.count,
-                                      counted(num_gpus, "GPU")),
-                          {.key = "workers.world_size",
-                           .hint = "one worker for each GPU: one batch fills it"});
+        throw ConfigError(
+            fmt::format("workers.world_size: wanted {} workers on {}", workers.count,
+                        counted(num_gpus, "GPU")),
+            {.key = "workers.world_size", .hint = "one worker for each GPU: one batch fills it"});
       for (int64_t worker = 0; worker < workers.count; ++worker)
         workers.environment.push_back(
             {{"CUDA_VISIBLE_DEVICES", gpus.tokens[static_cast<size_t>(worker)]}});

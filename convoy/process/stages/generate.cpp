@@ -12,16 +12,15 @@ void generate(const StageInputs& inputs, RowState& row) {
   for (int64_t number = 0; number < draw.n; ++number) {
     SampleState sample{.number = number};
     const KeptStep* step = inputs.texts.find_or_ask(fmt::format("generate/{}", number), [&] {
-      return TextRequest{
-          .prompt = inputs.plan.prompt(text),
-          .sampling = {.temperature = draw.temperature,
-                       .top_k = draw.top_k,
-                       .top_p = draw.top_p,
-                       .min_p = draw.min_p,
-                       .repetition_penalty = draw.repetition_penalty,
-                       .max_new_tokens = draw.max_tokens,
-                       .stop = draw.stop.names},
-          .draw = draw_source(inputs.plan, row, TextKind::Solution, number, 0)};
+      return TextRequest{.prompt = inputs.plan.prompt(text),
+                         .sampling = {.temperature = draw.temperature,
+                                      .top_k = draw.top_k,
+                                      .top_p = draw.top_p,
+                                      .min_p = draw.min_p,
+                                      .repetition_penalty = draw.repetition_penalty,
+                                      .max_new_tokens = draw.max_tokens,
+                                      .stop = draw.stop.names},
+                         .draw = draw_source(inputs.plan, row, TextKind::Solution, number, 0)};
     });
     if (step == nullptr)
       sample.waiting = true;

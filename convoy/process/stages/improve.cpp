@@ -49,8 +49,8 @@ TextRequest improvement(const StageInputs& inputs, const RowState& row, const Sa
                        .top_p = settings.improve.top_p,
                        .min_p = settings.generate.min_p,
                        .repetition_penalty = settings.generate.repetition_penalty,
-                       .max_new_tokens = settings.improve.max_tokens.value.value_or(
-                           settings.generate.max_tokens),
+                       .max_new_tokens =
+                           settings.improve.max_tokens.value.value_or(settings.generate.max_tokens),
                        .stop = settings.generate.stop.names},
           .draw = draw_source(inputs.plan, row, TextKind::Improvement, sample.number, number)};
 }
@@ -99,8 +99,7 @@ void improve(const StageInputs& inputs, const RowState& row, SampleState& sample
     }
     Version next = read_version(*step, inputs.plan.opens_think(text));
     if (inputs.plan.has_stage("verify")) verify_version(row, next);
-    if (inputs.plan.has_stage("evaluate") &&
-        !evaluate_version(inputs, row, sample, number, next)) {
+    if (inputs.plan.has_stage("evaluate") && !evaluate_version(inputs, row, sample, number, next)) {
       sample.waiting = true;
       return;
     }
@@ -112,8 +111,7 @@ void improve(const StageInputs& inputs, const RowState& row, SampleState& sample
 
 TextDemand improve_demand(const settings::ProcessSettings& settings) {
   const int64_t times = settings.generate.n * settings.improve.max_iterations;
-  const int64_t improved =
-      settings.improve.max_tokens.value.value_or(settings.generate.max_tokens);
+  const int64_t improved = settings.improve.max_tokens.value.value_or(settings.generate.max_tokens);
   return {.requests = 2 * times, .new_tokens = times * (improved + settings.evaluate.max_tokens)};
 }
 

@@ -37,9 +37,9 @@ std::vector<const Stage*> stages_named(const std::vector<std::string>& names) {
     if (std::find(chosen.begin(), chosen.end(), &*stage) != chosen.end())
       throw ConfigError(fmt::format("stages: {} is there twice", name), {.key = "stages"});
     if (name == "generate" && !chosen.empty())
-      throw ConfigError(fmt::format("stages: generate must come first, found {} before it",
-                                    chosen.front()->name),
-                        {.key = "stages"});
+      throw ConfigError(
+          fmt::format("stages: generate must come first, found {} before it", chosen.front()->name),
+          {.key = "stages"});
     chosen.push_back(&*stage);
   }
   CONVOY_CHECK(!chosen.empty(), ConfigError, "stages: wanted at least one, found none");

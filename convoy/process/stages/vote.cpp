@@ -48,8 +48,8 @@ void vote(const StageInputs&, RowState& row) {
   }
   if (!tallies.empty()) {
     // Equal votes: the better judged class, then the one that came first.
-    const auto winner = std::max_element(
-        tallies.begin(), tallies.end(), [](const auto& left, const auto& right) {
+    const auto winner =
+        std::max_element(tallies.begin(), tallies.end(), [](const auto& left, const auto& right) {
           if (left.second.votes != right.second.votes)
             return left.second.votes < right.second.votes;
           return left.second.scores < right.second.scores;
