@@ -30,6 +30,14 @@ int64_t LayerBlocks::first_place(int64_t position) const {
   return std::max<int64_t>(position - window_tokens_ + 1, 0) / block_tokens_;
 }
 
+int64_t LayerBlocks::most_shared(std::span<const PrefixKey> keys) const {
+  if (window_tokens_ > 0) return static_cast<int64_t>(keys.size());
+  const auto missing = std::find_if(keys.begin(), keys.end(), [&](const PrefixKey& key) {
+    return index_.find(key) == kNoBlock;
+  });
+  return missing - keys.begin();
+}
+
 bool LayerBlocks::has_prefix(std::span<const PrefixKey> keys) const {
   const auto needed = keys.subspan(first_place(keys.size() * block_tokens_));
   return std::all_of(needed.begin(), needed.end(),

@@ -33,6 +33,8 @@ class LayerBlocks {
   // The first place that a query at `position` reads.
   int64_t first_place(int64_t position) const;
 
+  // No prefix of more of these blocks has_prefix().
+  int64_t most_shared(std::span<const PrefixKey> keys) const;
   // Whether blocks are there for all that a query behind these full blocks reads.
   bool has_prefix(std::span<const PrefixKey> keys) const;
   // Of these blocks those that nobody holds: holding them makes as many fewer free.

@@ -196,6 +196,8 @@ int64_t Scheduler::shared_blocks(Row& row) {
       return group.has_prefix(std::span(row.keys).first(blocks));
     });
   };
+  for (const LayerBlocks& group : groups_)
+    count = std::min(count, group.most_shared(std::span(row.keys).first(count)));
   while (count > 0 && !is_there(count)) --count;
   return count;
 }
