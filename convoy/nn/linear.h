@@ -51,6 +51,7 @@ class Linear {
 
   // Keeps the weight in few bits from now on and frees it: weight() holds a shape alone. For inference.
   void quantize(const kernels::QuantizedFormat& format);
+  bool is_quantized() const { return is_quantized_; }
 
   // Null removes it. `leaves`: its own parameters.
   void set_adapter(std::shared_ptr<const LinearAdapter> adapter,

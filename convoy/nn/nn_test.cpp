@@ -3,6 +3,7 @@
 
 #include "convoy/base/error.h"
 #include "convoy/kernels/dropout/dropout.h"
+#include "convoy/kernels/quantized_weight/quantized_weight.h"
 #include "convoy/nn/decoder.h"
 #include "convoy/nn/kv_cache.h"
 #include "convoy/nn/linear.h"
@@ -109,6 +110,27 @@ TEST(KvCache, LayersAreGroupedByWhatTheySee) {
   EXPECT_GE(kv_block_bytes(geometry, groups[0], 32, kernels::CacheElement::Model),
             2 * 2 * 32 * 2 * 8 * 4);
   EXPECT_THROW(KvCache(geometry, 32, {1, 1}), StateError);
+}
+
+// A quantised linear multiplies by nearly the same weight and holds nothing else of it; a head's losses go through it.
+TEST(Linear, QuantisedKeepsTheMapAndFreesTheWeight) {
+  at::manual_seed(1);
+  const at::Tensor x = at::randn({5, 64});
+  const at::Tensor weight = at::randn({96, 64});
+  const at::Tensor wanted = x.matmul(weight.t());
+  for (const kernels::WeightFormat format :
+       {kernels::WeightFormat::Int8, kernels::WeightFormat::Int4Zero}) {
+    Linear linear("l", weight.clone(), at::Tensor());
+    linear.quantize({.weight = format, .group_inputs = 32});
+    EXPECT_TRUE(linear.is_quantized());
+    EXPECT_EQ(linear.in_features(), 64);
+    EXPECT_EQ(linear.out_features(), 96);
+    EXPECT_TRUE(linear.weight().is_meta());
+    const double error = ((linear.forward(x) - wanted).norm() / wanted.norm()).item<double>();
+    EXPECT_LT(error, format == kernels::WeightFormat::Int8 ? 0.01 : 0.1);
+    EXPECT_GT(error, 0);
+    EXPECT_THROW(linear.weight_changed(), StateError);
+  }
 }
 
 class Doubling : public LinearAdapter {

@@ -16,7 +16,9 @@
 #include "convoy/base/error.h"
 #include "convoy/generate/engine.h"
 #include "convoy/kernels/ops/op_table.h"
+#include "convoy/kernels/quantized_weight/quantized_weight.h"
 #include "convoy/models/registry.h"
+#include "convoy/nn/head_loss.h"
 #include "files/temporary_folder.h"
 
 namespace convoy::generate {
@@ -217,6 +219,25 @@ TEST_P(Family, BytesOfARowDoNotDependOnItsNeighbours) {
         io::ModelFolder::open(golden(std::string("models/") + GetParam()).string()), dtype);
     expect_same_bytes(*model, tokenizer_, prompts_);
   }
+}
+
+TEST(FewBits, LossesOfAQuantisedHeadAreThoseOfItsLogits) {
+  const auto model =
+      models::load_causal_lm(io::ModelFolder::open(golden("models/llama").string()), at::kFloat);
+  model->head().quantize({.weight = kernels::WeightFormat::Int8});
+  at::manual_seed(2);
+  const at::Tensor hidden_TD = at::randn({700, model->hidden_size()});
+  std::vector<int64_t> labels(700);
+  for (size_t token = 0; token < labels.size(); ++token)
+    labels[token] =
+        token % 3 == 0 ? kernels::kIgnoredLabel : static_cast<int64_t>(token) % model->vocab_size();
+  const kernels::TokenLosses found =
+      nn::head_token_losses(*model, hidden_TD, kernels::LabelledTokens(labels));
+  const at::Tensor logits_TV = model->head().forward(hidden_TD);
+  const at::Tensor wanted = at::cross_entropy_loss(logits_TV, at::tensor(labels), {},
+                                                   at::Reduction::None, kernels::kIgnoredLabel);
+  EXPECT_TRUE(at::allclose(found.nll_T, wanted, 1e-5, 1e-5));
+  EXPECT_TRUE(at::equal(found.correct_T, logits_TV.argmax(1).eq(at::tensor(labels))));
 }
 
 // Each request names its adapter or none, all in one batch.
