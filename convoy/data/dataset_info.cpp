@@ -23,7 +23,7 @@ Json json_of(const KnownDataset& known) {
        {std::pair("choices", known.choices_field), std::pair("solution", known.solution_field),
         std::pair("answer", known.answer_field)})
     if (*field != '\0') fields[name] = field;
-  return {{"key", known.key},       {"hub_id", known.hub_ids[0]},  {"also", Json(known.hub_ids)},
+  return {{"key", known.key},       {"hub_id", known.hub_ids[0]},  {"hub_ids", Json(known.hub_ids)},
           {"config", known.config}, {"fields", std::move(fields)}, {"about", known.about}};
 }
 
@@ -83,6 +83,15 @@ std::string fields_text(const Json& fields) {
   return text;
 }
 
+// The ids that count beside the first; empty when there are none.
+std::string other_ids_text(const Json& info) {
+  std::string text;
+  if (info.contains("hub_ids"))
+    for (const Json& id : info.at("hub_ids"))
+      if (id != info.at("hub_id")) text += (text.empty() ? "" : ", ") + id.get<std::string>();
+  return text;
+}
+
 std::string split_text(const Json& split) {
   return fmt::format("    {}: {} rows, {} bytes, {} file{}\n", split.at("name").get<std::string>(),
                      split.at("rows").get<int64_t>(), split.at("bytes").get<int64_t>(),
@@ -111,11 +120,13 @@ std::string dataset_list_text() {
   std::string text;
   for (const Json& entry : dataset_list()) {
     const std::string config = entry.at("config").get<std::string>();
-    text += fmt::format("{:<17}{}{}{}\n    {}\n    {}\n", entry.at("key").get<std::string>(),
-                        entry.at("hub_id").get<std::string>(),
-                        config.empty() ? "" : " (" + config + ")",
-                        entry.at("is_here").get<bool>() ? ", here" : ", not here",
-                        entry.at("about").get<std::string>(), fields_text(entry.at("fields")));
+    const std::string others = other_ids_text(entry);
+    text +=
+        fmt::format("{:<17}{}{}{}{}\n    {}\n    {}\n", entry.at("key").get<std::string>(),
+                    entry.at("hub_id").get<std::string>(), others.empty() ? "" : " or " + others,
+                    config.empty() ? "" : " (" + config + ")",
+                    entry.at("is_here").get<bool>() ? ", here" : ", not here",
+                    entry.at("about").get<std::string>(), fields_text(entry.at("fields")));
   }
   return text +
          "Any other: the id of a data set in the local hub cache, a file, a folder, a pattern.\n";
@@ -155,6 +166,8 @@ std::string dataset_info_text(const Json& info) {
                      line_of(info, "hub id", "hub_id") + line_of(info, "config", "config") +
                      line_of(info, "split", "split") + line_of(info, "folder", "folder") +
                      line_of(info, "commit", "commit") + line_of(info, "unread", "unread");
+  if (const std::string others = other_ids_text(info); !others.empty())
+    text += "or as:    " + others + "\n";
   if (info.contains("fields")) text += "fields:   " + fields_text(info.at("fields")) + "\n";
   if (info.contains("download"))
     text += "not here: " + info.at("download").get<std::string>() + "\n";

@@ -10,7 +10,7 @@
 
 namespace convoy::data {
 
-// One object per data set of the catalog: key, hub_id, config, fields, about, is_here.
+// One object per data set of the catalog: key, hub_id, hub_ids (all that count), config, fields, about, is_here.
 nlohmann::ordered_json dataset_list();
 std::string dataset_list_text();
 

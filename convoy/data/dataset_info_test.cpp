@@ -33,6 +33,9 @@ TEST(DatasetInfo, TheListNamesEveryKeyOfTheGuide) {
     EXPECT_FALSE(found->at("is_here").get<bool>());
     EXPECT_NE(dataset_list_text().find(key), std::string::npos);
   }
+  for (const char* id :
+       {"hendrycks/math", "mawic/asdiv", "allenai/aqua_rat", "AI-MO/NuminaMath-1.5"})
+    EXPECT_NE(dataset_list_text().find(id), std::string::npos) << id;
 }
 
 TEST(DatasetInfo, AnAbsentOneSaysHowToGetIt) {

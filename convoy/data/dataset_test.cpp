@@ -197,13 +197,15 @@ TEST(Dataset, ADamagedShardIsNamedWithItsRow) {
   expect_mention(refusal({.name = name}), "part-10.jsonl:2:");
   const auto source = open_dataset(find_dataset({.name = name}));
   Json seen = Json::array();
-  for (int step = 0; step < 6; ++step) try {
+  for (int step = 0; step < 6; ++step) {
+    try {
       const auto row = source->next();
       ASSERT_TRUE(row);
       seen.push_back({row->index, row->value["a"]});
     } catch (const DataError&) {
       ASSERT_TRUE(source->row_is_lost());
     }
+  }
   EXPECT_EQ(seen, Json::parse("[[0,1],[1,2],[2,3],[4,5],[5,6]]"));
   EXPECT_FALSE(source->next());
 

@@ -68,11 +68,13 @@ TEST(ProblemFields, RowsOfNuminaMathFromParquet) {
     const auto rows = data::open_dataset(data::find_dataset({.name = (golden / name).string()}));
     const ProblemFields fields(data::find_known_dataset(key));
     std::vector<std::optional<RowFields>> read;
-    while (const auto row = rows->next()) try {
+    while (const auto row = rows->next()) {
+      try {
         read.emplace_back(fields.read(row->value));
       } catch (const DataError&) {
         read.emplace_back();
       }
+    }
     return read;
   };
   const auto cot = read_set("numina_cot", "numina_math_cot");
