@@ -46,8 +46,7 @@ bool is_of_process(const ConfigFlags& flags, const std::vector<std::string>& arg
 }
 
 config::Resolved read_process(settings::ProcessSettings& process, const Context& context,
-                              const ConfigFlags& flags,
-                              const std::vector<std::string>& arguments) {
+                              const ConfigFlags& flags, const std::vector<std::string>& arguments) {
   config::Resolved resolved =
       settings::resolve_process(process, process_sources(arguments, flags.preset));
   process::PipelinePlan(process, process::read_prompt_texts(process.prompts, prompt_texts()));
@@ -131,8 +130,8 @@ int prompts(const Context& context, const std::vector<std::string>& arguments) {
   if (prompt == texts.end()) {
     std::vector<std::string> names;
     for (const auto& [name, text] : texts) names.push_back(name);
-    throw ConfigError(fmt::format("there is no prompt `{}`{}", arguments[0],
-                                  did_you_mean(arguments[0], names)));
+    throw ConfigError(
+        fmt::format("there is no prompt `{}`{}", arguments[0], did_you_mean(arguments[0], names)));
   }
   fmt::print("{}", prompt->second);
   return 0;
@@ -141,9 +140,9 @@ int prompts(const Context& context, const std::vector<std::string>& arguments) {
 int schema(const std::vector<std::string>& arguments) {
   if (arguments == std::vector<std::string>{"process"}) {
     settings::ProcessSettings process;
-    fmt::print("{}\n", config::json_schema(config::list_fields(process),
-                                           "Convoy processing configuration")
-                           .dump(2));
+    fmt::print("{}\n",
+               config::json_schema(config::list_fields(process), "Convoy processing configuration")
+                   .dump(2));
     return 0;
   }
   settings::TrainSettings train;
@@ -171,8 +170,9 @@ int run_config(Context& context, const std::vector<std::string>& arguments) {
   if (part == "prompts") return prompts(context, rest);
   if (part == "schema") return schema(rest);
   if (part == "docs") return docs();
-  throw ConfigError(fmt::format("config wants one of show, check, presets, prompts, schema, found `{}`{}",
-                                part, did_you_mean(part, parts)));
+  throw ConfigError(
+      fmt::format("config wants one of show, check, presets, prompts, schema, found `{}`{}", part,
+                  did_you_mean(part, parts)));
 }
 
 }  // namespace
