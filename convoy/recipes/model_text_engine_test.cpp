@@ -40,17 +40,19 @@ class TextEngineOfAModel : public ::testing::Test {
 
 TEST_F(TextEngineOfAModel, AnswersTextsAndMessages) {
   const auto engine = make_text_engine(loaded_, {.rows = 3});
-  engine->submit(sum(1, "Ann has 3 pens and buys 4. How many pens does Ann have?"));
+  engine->submit(sum(
+      1, "Pia shares 78 buttons equally among 3 friends. How many buttons does each friend get?"));
   TextRequest chat = sum(2, "");
   chat.prompt = {.messages = {{{"role", "user"}, {"content", "Question: 1 + 1 = ?"}}}};
   engine->submit(chat);
-  TextRequest stopped = sum(3, "Ann has 3 pens and buys 4. How many pens does Ann have?");
+  TextRequest stopped = sum(
+      3, "Pia shares 78 buttons equally among 3 friends. How many buttons does each friend get?");
   stopped.sampling.stop = {"####"};
   engine->submit(stopped);
   EXPECT_EQ(engine->unfinished(), 3);
   auto results = finish(*engine);
   EXPECT_EQ(results[1].finish, TextFinish::Stop);
-  EXPECT_TRUE(results[1].text.ends_with("#### 7")) << results[1].text;
+  EXPECT_TRUE(results[1].text.ends_with("#### 26")) << results[1].text;
   EXPECT_GT(results[1].prompt_tokens, 10);
   EXPECT_GT(results[1].new_tokens, 5);
   EXPECT_GT(results[2].new_tokens, 0);
@@ -71,7 +73,8 @@ TEST_F(TextEngineOfAModel, WhatCanNotBeAnsweredIsAnErrorOfItsOwn) {
   TextRequest refused = sum(3, "");
   refused.prompt = {.messages = {{{"no", "role"}}}};
   engine->submit(refused);
-  engine->submit(sum(4, "Ann has 3 pens and buys 4. How many pens does Ann have?"));
+  engine->submit(sum(
+      4, "Pia shares 78 buttons equally among 3 friends. How many buttons does each friend get?"));
   auto results = finish(*engine);
   ASSERT_EQ(results.size(), 4u);
   for (const int64_t number : {1, 2, 3}) {
@@ -80,7 +83,7 @@ TEST_F(TextEngineOfAModel, WhatCanNotBeAnsweredIsAnErrorOfItsOwn) {
     EXPECT_FALSE(results[number].error_may_pass);
     EXPECT_TRUE(results[number].text.empty());
   }
-  EXPECT_TRUE(results[4].text.ends_with("#### 7"));
+  EXPECT_TRUE(results[4].text.ends_with("#### 26"));
 }
 
 TEST_F(TextEngineOfAModel, ACancelledRequestLeavesNothing) {
@@ -106,8 +109,9 @@ TEST_F(TextEngineOfAModel, ACancelledRequestLeavesNothing) {
 TEST_F(TextEngineOfAModel, FewBitsStillAnswer) {
   quantize_linears(*loaded_.model, "int8");
   const auto engine = make_text_engine(loaded_, {.kv_int8 = true});
-  engine->submit(sum(1, "Ann has 3 pens and buys 4. How many pens does Ann have?"));
-  EXPECT_TRUE(finish(*engine).at(1).text.ends_with("#### 7"));
+  engine->submit(sum(
+      1, "Pia shares 78 buttons equally among 3 friends. How many buttons does each friend get?"));
+  EXPECT_TRUE(finish(*engine).at(1).text.ends_with("#### 26"));
 }
 
 }  // namespace
