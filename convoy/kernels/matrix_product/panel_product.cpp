@@ -24,7 +24,9 @@ constexpr int64_t kInnerBytes = 2048;
 constexpr int64_t kTasksPerThread = 4;
 // Rows are shared out in multiples of what the loop keeps in registers.
 constexpr int64_t kRowsTogether = 8;
-// Work of fewer multiplications, or elements to copy, is not worth a second thread.
+// Work of fewer multiplications, or elements to copy, is not worth a second thread. Reading a matrix
+// costs as much as multiplying it by this many rows.
+constexpr int64_t kRowsOfReading = 4;
 constexpr int64_t kSerialMultiplications = 1 << 19;
 constexpr int64_t kSerialElements = 1 << 14;
 
@@ -168,7 +170,7 @@ class Product {
   }
 
   void run(ProductDestination& destination) const {
-    if (rows_ * columns_ * inner_ <= kSerialMultiplications) {
+    if (std::max(rows_, kRowsOfReading) * columns_ * inner_ <= kSerialMultiplications) {
       Scratch scratch = make_scratch();
       for (int64_t task = 0; task < grid_.tasks(); ++task) compute(task, scratch, destination);
       return;

@@ -74,7 +74,7 @@ struct Merged {
       const float factor = share * (1.0f / part.totals[row]);
       float* to = sums.data() + row * padded_features;
       const float* from = part.sums.data() + row * padded_features;
-      for (int64_t at = 0; at < padded_features; ++at) to[at] = to[at] * keep + from[at] * factor;
+      simd_kernels<float>().blend_rows(from, factor, to, keep, padded_features);
       totals[row] = totals[row] * keep + share;
       largest[row] = highest;
     }
@@ -238,9 +238,10 @@ class Attention {
       float* scores = scratch.scores.get() + key - origin;
       multiply(scratch.queries.get(), features_, keys_at(unit, key), scores, split_keys_,
                {rows, count, features_}, false, scratch);
-      if (kQuantised) scale_columns(scores, scales_at(cache_.key_scales, unit, key), rows, count);
+      if (kQuantised) scale_columns(scales_at(cache_.key_scales, unit, key), count, rows, scores);
     }
     weigh(unit, origin, end, scratch, part);
+    if (kQuantised) scale_weights(unit, origin, end, scratch);
     for (int64_t key = origin; key < end; key += block_tokens_) {
       const int64_t count = std::min(block_tokens_, end - key);
       multiply(scratch.weights.get() + key - origin, split_keys_, values_at(unit, key),
@@ -286,13 +287,12 @@ class Attention {
       const int64_t from = std::max(range.begin, origin) - origin;
       const int64_t to = std::min(range.end, end) - origin;
       if (from >= to) {
+        std::fill_n(scores, width, 0.0f);
         std::fill_n(weights, width, Element(0.0f));
         part.log_sum_exp[row] = kNothing;
       } else if (kQuantised) {
         part.totals[row] = simd_kernels<float>().attention_weights(scores, scores, from, to, width,
                                                                    scale, &part.log_sum_exp[row]);
-        scale_weights(unit, origin, {from, to}, scores);
-        loops_.round_row(scores, weights, width, 1.0f);
       } else {
         part.totals[row] = loops_.attention_weights(scores, weights, from, to, width, scale,
                                                     &part.log_sum_exp[row]);
@@ -300,18 +300,20 @@ class Attention {
     }
   }
 
-  // Values are whole steps, so their scales go into the weights.
-  void scale_weights(const Unit& unit, int64_t origin, attention::KeyRange range,
-                     float* weights) const {
-    for (int64_t key = range.begin; key < range.end; ++key) {
-      const int64_t place = (origin + key) % block_tokens_;
-      weights[key] *= scales_at(cache_.value_scales, unit, origin + key - place)[place];
-    }
+  // Stored numbers are whole steps. The scales of keys go into the scores, those of values into the
+  // weights, which lie in the place of the scores until then.
+  void scale_weights(const Unit& unit, int64_t origin, int64_t end,
+                     Scratch<Element>& scratch) const {
+    for (int64_t key = origin; key < end; key += block_tokens_)
+      scale_columns(scales_at(cache_.value_scales, unit, key), std::min(block_tokens_, end - key),
+                    rows_of(unit), scratch.scores.get() + key - origin);
+    for (int64_t row = 0; row < rows_of(unit); ++row)
+      loops_.round_row(scratch.scores.get() + row * split_keys_,
+                       scratch.weights.get() + row * split_keys_, end - origin, 1.0f);
   }
-  void scale_columns(float* scores, const float* scales, int64_t rows, int64_t count) const {
-    for (int64_t row = 0; row < rows; ++row, scores += split_keys_) {
-      for (int64_t key = 0; key < count; ++key) scores[key] *= scales[key];
-    }
+  void scale_columns(const float* scales, int64_t count, int64_t rows, float* columns) const {
+    for (int64_t row = 0; row < rows; ++row, columns += split_keys_)
+      simd_kernels<float>().multiply_rows(scales, columns, count);
   }
 
   void finish(const Unit& unit, const Merged& merged) const {

@@ -26,34 +26,39 @@ Thresholds between(float from, float to) {
 
 }  // namespace
 
-LogitRanks::Range LogitRanks::narrow(const WeighedLogits& row, const Enough& enough) const {
-  const auto total = static_cast<int64_t>(row.logits.size());
-  Range range{.from = row.floor,
-              .below = std::numeric_limits<float>::infinity(),
-              .ids = total,
-              .before = {}};
-  int64_t to_from = total;  // ids not below `from`
-  for (int pass = 0; pass < kMostPasses && range.ids > kFewIds; ++pass) {
+LogitRanks::Range LogitRanks::narrow(const WeighedLogits& row, const Enough& enough) {
+  const auto& loops = simd_kernels<float>();
+  Range range{.from = row.floor, .below = std::numeric_limits<float>::infinity(), .before = {}};
+  const float* logits = row.logits.data();
+  const float* weights = row.weights.data();
+  auto count = static_cast<int64_t>(row.logits.size());
+  logits_.resize(count + kLogitSlack);
+  weights_.resize(count + kLogitSlack);
+  for (int pass = 0; pass < kMostPasses && count > kFewIds; ++pass) {
     const Thresholds thresholds = between(range.from, std::min(range.below, row.highest));
     std::array<LogitMass, kLogitThresholds> masses;
-    simd_kernels<float>().logit_mass(row.logits.data(), row.weights.data(), total,
-                                     thresholds.data(), masses.data());
+    loops.logit_mass(logits, weights, count, thresholds.data(), masses.data());
+    const LogitMass before = range.before;
     for (int64_t index = kLogitThresholds - 1; index >= 0; --index) {
-      if (masses[index].count > 0 && enough(masses[index])) {
+      const LogitMass mass{before.count + masses[index].count,
+                           before.weight + masses[index].weight};
+      if (mass.count > 0 && enough(mass)) {
         range.from = thresholds[index];
-        to_from = masses[index].count;
         break;
       }
       range.below = thresholds[index];
-      range.before = masses[index];
+      range.before = mass;
     }
-    range.ids = to_from - range.before.count;
+    count = loops.compact_logits(logits, weights, count, range.from, range.below, logits_.data(),
+                                 weights_.data());
+    logits = logits_.data();
+    weights = weights_.data();
   }
   return range;
 }
 
 std::span<const int32_t> LogitRanks::ordered(const WeighedLogits& row, float from, float below) {
-  found_.resize(row.logits.size() + 1);
+  found_.resize(row.logits.size() + kLogitSlack);
   const int64_t present = simd_kernels<float>().find_logits(
       row.logits.data(), static_cast<int64_t>(row.logits.size()), from, below, found_.data());
   std::sort(found_.begin(), found_.begin() + present, [&](int32_t a, int32_t b) {

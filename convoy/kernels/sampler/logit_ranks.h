@@ -47,16 +47,18 @@ class LogitRanks {
 
  private:
   struct Range {
-    float from = 0;   // the prefix to here is enough, or this is the floor
-    float below = 0;  // the prefix of what is not below this is not
-    int64_t ids = 0;  // in it, at most
-    LogitMass before;
+    float from = 0;    // the prefix to here is enough, or this is the floor
+    float below = 0;   // the prefix of what is not below this is not
+    LogitMass before;  // of what is not below `below`
   };
-  Range narrow(const WeighedLogits& row, const Enough& enough) const;
+  Range narrow(const WeighedLogits& row, const Enough& enough);
   // Ids with from <= logit < below, by falling likelihood; until the next call.
   std::span<const int32_t> ordered(const WeighedLogits& row, float from, float below);
 
-  std::vector<int32_t> found_;  // kept from row to row
+  // Kept from row to row.
+  std::vector<int32_t> found_;
+  std::vector<float> logits_;  // of the range
+  std::vector<float> weights_;
 };
 
 }  // namespace convoy::kernels::sampler

@@ -183,6 +183,19 @@ inline void add_rows(const float* from, float* to, int64_t total) {
   });
 }
 
+inline void multiply_rows(const float* factors, float* to, int64_t total) {
+  for_lanes(total, [&](int64_t at, auto count) {
+    store_lanes(to + at, load_lanes(to + at, count) * load_lanes(factors + at, count), count);
+  });
+}
+
+inline void blend_rows(const float* from, float factor, float* to, float keep, int64_t total) {
+  for_lanes(total, [&](int64_t at, auto count) {
+    store_lanes(to + at, load_lanes(to + at, count) * keep + load_lanes(from + at, count) * factor,
+                count);
+  });
+}
+
 inline float log_sum_exp(const float* logits, int64_t total, int64_t* largest_index) {
   constexpr float kNone = -std::numeric_limits<float>::infinity();
   Floats best = all(kNone);

@@ -84,6 +84,9 @@ struct LargestLogit {
 // Thresholds that one pass over a row of logits tries.
 inline constexpr int64_t kLogitThresholds = 4;
 
+// Loops that keep some of `count` logits write up to as many more than they keep.
+inline constexpr int64_t kLogitSlack = 16;
+
 // Of the logits from a threshold up.
 struct LogitMass {
   int64_t count = 0;
@@ -152,6 +155,9 @@ struct SimdKernels {
   void (*round_row)(const float* from, Element* to, int64_t count, float factor);
   void (*to_float)(const Element* from, float* to, int64_t count);
   void (*add_rows)(const float* from, float* to, int64_t count);
+  void (*multiply_rows)(const float* factors, float* to, int64_t count);
+  // to[i] = keep * to[i] + factor * from[i].
+  void (*blend_rows)(const float* from, float factor, float* to, float keep, int64_t count);
 
   // log(sum exp) of a row; `largest` is the first index of the largest value.
   float (*log_sum_exp)(const float* logits, int64_t count, int64_t* largest);
@@ -170,8 +176,12 @@ struct SimdKernels {
   void (*keep_weights)(const float* logits, int64_t count, float lowest_logit, float lowest_weight,
                        float* weights);
   // The places with from <= logits[i] < below, ascending; returns how many. `ids` has room for
-  // `count` and one more.
+  // kLogitSlack more.
   int64_t (*find_logits)(const float* logits, int64_t count, float from, float below, int32_t* ids);
+  // The logits and weights of these places alone, in their order; returns how many. What is kept,
+  // with room for kLogitSlack more, may lie where it came from.
+  int64_t (*compact_logits)(const float* logits, const float* weights, int64_t count, float from,
+                            float below, float* kept_logits, float* kept_weights);
   double (*sum)(const float* values, int64_t count);
 
   double (*sum_of_squares)(const Element* values, int64_t count);

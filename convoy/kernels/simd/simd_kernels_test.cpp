@@ -145,11 +145,19 @@ TEST(SimdKernels, LogitLoopsOnEveryLevel) {
         EXPECT_NEAR(masses[index].weight, weights.to(at::kDouble).mul(above).sum().item<double>(),
                     1e-6 * total);
       }
-      std::vector<int32_t> ids(count + 1);
+      std::vector<int32_t> ids(count + kLogitSlack);
       ids.resize(loops.find_logits(values, count, -0.5f, 0.5f, ids.data()));
       const at::Tensor wanted = logits.ge(-0.5f).logical_and(logits.lt(0.5f)).nonzero().flatten();
       EXPECT_EQ(ids, std::vector<int32_t>(wanted.const_data_ptr<int64_t>(),
                                           wanted.const_data_ptr<int64_t>() + wanted.size(0)));
+      std::vector<float> some(count + kLogitSlack), of_them(count + kLogitSlack);
+      const int64_t number =
+          loops.compact_logits(values, weight, count, -0.5f, 0.5f, some.data(), of_them.data());
+      ASSERT_EQ(number, wanted.size(0));
+      for (int64_t at = 0; at < number; ++at) {
+        EXPECT_EQ(some[at], values[ids[at]]);
+        EXPECT_EQ(of_them[at], weight[ids[at]]);
+      }
       const at::Tensor kept = weights * logits.ge(-0.5f) * weights.ge(0.1f);
       loops.keep_weights(values, count, -0.5f, 0.1f, weight);
       EXPECT_TRUE(at::equal(weights, kept));
@@ -168,6 +176,19 @@ void check_widening(CpuIsa isa) {
   simd_kernels<Element>(isa).to_float(values.const_data_ptr<Element>(),
                                       floats.mutable_data_ptr<float>(), 101);
   EXPECT_TRUE(at::equal(floats, values.to(at::kFloat)));
+}
+
+TEST(SimdKernels, RowLoopsOnEveryLevel) {
+  const at::Tensor from = testing::sample({37}, at::kFloat, 5);
+  for (CpuIsa isa : usable_cpu_isas()) {
+    const auto& loops = simd_kernels<float>(isa);
+    at::Tensor to = testing::sample({37}, at::kFloat, 6);
+    const at::Tensor product = to * from;
+    loops.multiply_rows(from.const_data_ptr<float>(), to.mutable_data_ptr<float>(), 37);
+    EXPECT_TRUE(at::equal(to, product));
+    loops.blend_rows(from.const_data_ptr<float>(), 0.25f, to.mutable_data_ptr<float>(), 3.0f, 37);
+    EXPECT_TRUE(at::allclose(to, product * 3 + from * 0.25, 1e-6, 1e-6));
+  }
 }
 
 TEST(SimdKernels, WideningOnEveryLevelIsExact) {

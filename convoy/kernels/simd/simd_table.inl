@@ -19,6 +19,8 @@ constexpr SimdKernels<Element> make_table() {
   table.dot = dot<Element>;
   table.round_row = round_row<Element>;
   table.add_rows = add_rows;
+  table.multiply_rows = multiply_rows;
+  table.blend_rows = blend_rows;
   table.log_sum_exp = log_sum_exp;
   table.softmax_row = softmax_row<Element>;
   table.logit_range = logit_range<Element>;
@@ -27,6 +29,7 @@ constexpr SimdKernels<Element> make_table() {
   table.logit_mass = logit_mass;
   table.keep_weights = keep_weights;
   table.find_logits = find_logits;
+  table.compact_logits = compact_logits;
   table.to_float = to_float<Element>;
   table.sum = sum_row;
   table.sum_of_squares = sum_of_squares<Element>;
