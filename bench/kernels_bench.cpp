@@ -194,7 +194,7 @@ BENCHMARK_CAPTURE(few_rows, int4, kInt4)->Apply(row_counts);
 BENCHMARK_CAPTURE(few_rows, int4_zero, kInt4Zero)->Apply(row_counts);
 
 // range(0): rows, range(1): tokens that each has, range(2): new ones.
-void paged(benchmark::State& state, CacheElement element, bool in_place) {
+void paged(benchmark::State& state, CacheElement element) {
   const auto options = at::TensorOptions().dtype(at::kBFloat16);
   const int64_t rows = state.range(0);
   const int64_t keys = state.range(1);
@@ -204,15 +204,10 @@ void paged(benchmark::State& state, CacheElement element, bool in_place) {
       {.num_blocks = rows * blocks, .num_kv_heads = kKvHeads, .head_dim = kHeadWidth}, options,
       element);
   std::vector<PagedRow> whole(rows);
-  std::vector<CachedRow> copies;
-  std::vector<int64_t> starts{0};
   for (int64_t row = 0; row < rows; ++row) {
     whole[row] = {.num_queries = keys, .num_keys = keys, .blocks = {}};
     for (int64_t block = 0; block < blocks; ++block)
       whole[row].blocks.push_back(static_cast<int32_t>(block * rows + row));
-    copies.push_back({at::randn({keys, kKvHeads, kHeadWidth}, options),
-                      at::randn({keys, kKvHeads, kHeadWidth}, options)});
-    starts.push_back(starts.back() + queries);
   }
   const at::Tensor stored = at::randn({rows * keys, kKvHeads, kHeadWidth}, options);
   store_paged(stored, stored, cache, PagedRows(whole, kBlockTokensStep));
@@ -220,21 +215,16 @@ void paged(benchmark::State& state, CacheElement element, bool in_place) {
   for (PagedRow& row : step) row.num_queries = queries;
   const PagedRows rows_of_step(step, kBlockTokensStep);
   const at::Tensor q = at::randn({rows * queries, kHeads, kHeadWidth}, options);
-  for (auto unused : state) {
-    if (in_place)
-      benchmark::DoNotOptimize(paged_attention(q, cache, rows_of_step, {.scale = 0.125}));
-    else
-      benchmark::DoNotOptimize(cached_attention(q, copies, RowIndex(starts), {.scale = 0.125}));
-  }
+  for (auto unused : state)
+    benchmark::DoNotOptimize(paged_attention(q, cache, rows_of_step, {.scale = 0.125}));
   report(state, 4.0 * static_cast<double>(rows * queries * keys * kHeads * kHeadWidth));
 }
 void paged_shapes(benchmark::internal::Benchmark* bench) {
   for (const int64_t rows : {1, 8, 32}) bench->Args({rows, 600, 1});
   bench->Args({1, 8000, 1})->Args({1, 600, 300})->Unit(benchmark::kMicrosecond)->UseRealTime();
 }
-BENCHMARK_CAPTURE(paged, bf16, CacheElement::Model, true)->Apply(paged_shapes);
-BENCHMARK_CAPTURE(paged, int8, CacheElement::Int8, true)->Apply(paged_shapes);
-BENCHMARK_CAPTURE(paged, unpaged, CacheElement::Model, false)->Apply(paged_shapes);
+BENCHMARK_CAPTURE(paged, bf16, CacheElement::Model)->Apply(paged_shapes);
+BENCHMARK_CAPTURE(paged, int8, CacheElement::Int8)->Apply(paged_shapes);
 
 // range(0): rows.
 void sampling(benchmark::State& state, const SamplingRule& rule) {

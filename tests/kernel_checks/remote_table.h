@@ -36,10 +36,6 @@ class Journey {
         *tensor = there(*tensor);
     return parameters;
   }
-  std::vector<kernels::CachedRow> there(std::vector<kernels::CachedRow> rows) {
-    for (kernels::CachedRow& row : rows) row = {there(row.k_SKE), there(row.v_SKE)};
-    return rows;
-  }
   kernels::AttentionOutput there(const kernels::AttentionOutput& output) {
     return {there(output.out_THE), there(output.for_backward)};
   }
@@ -173,7 +169,6 @@ inline const kernels::OpTable& remote_op_table(at::Device device) {
   CONVOY_REMOTE(gated_activation.backward);
   CONVOY_REMOTE(attention.forward);
   CONVOY_REMOTE(attention.backward);
-  CONVOY_REMOTE(attention.cached);
   CONVOY_REMOTE(paged_attention.make_cache);
   CONVOY_REMOTE(paged_attention.store);
   CONVOY_REMOTE(paged_attention.attend);

@@ -56,23 +56,4 @@ at::Tensor packed_attention(const at::Tensor& q_THE, const at::Tensor& k_TKE,
        }});
 }
 
-at::Tensor cached_attention(const at::Tensor& q_THE, const std::vector<CachedRow>& cached,
-                            const RowIndex& rows, const AttentionConfig& config) {
-  CONVOY_INVARIANT(
-      rows.num_rows() == static_cast<int64_t>(cached.size()) && rows.num_tokens() == q_THE.size(0),
-      "attention wants one cached row per row of queries");
-  std::vector<CachedRow> contiguous;
-  for (int64_t row = 0; row < rows.num_rows(); ++row) {
-    const CachedRow& each = cached[row];
-    check_shapes(q_THE, each.k_SKE, each.v_SKE);
-    CONVOY_INVARIANT(each.k_SKE.size(0) >= rows.length(row),
-                     "row {} has more queries than cached keys", row);
-    contiguous.push_back(
-        {with_contiguous_features(each.k_SKE), with_contiguous_features(each.v_SKE)});
-  }
-  const at::NoGradGuard no_grad;
-  return op_table(q_THE).attention.cached(with_contiguous_features(q_THE), contiguous, rows,
-                                          config);
-}
-
 }  // namespace convoy::kernels

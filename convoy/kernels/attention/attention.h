@@ -8,7 +8,6 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
-#include <vector>
 
 #include "convoy/kernels/row_index/row_index.h"
 
@@ -24,15 +23,5 @@ struct AttentionConfig {
 at::Tensor packed_attention(const at::Tensor& q_THE, const at::Tensor& k_TKE,
                             const at::Tensor& v_TKE, const RowIndex& rows,
                             const AttentionConfig& config);
-
-// One row of a KV cache: keys and values [S, K, E] of everything seen so far, the new tokens last.
-struct CachedRow {
-  at::Tensor k_SKE;
-  at::Tensor v_SKE;
-};
-
-// Not differentiable. The queries of row r are the last `rows.length(r)` positions of cached[r].
-at::Tensor cached_attention(const at::Tensor& q_THE, const std::vector<CachedRow>& cached,
-                            const RowIndex& rows, const AttentionConfig& config);
 
 }  // namespace convoy::kernels

@@ -174,6 +174,6 @@ at::Tensor cached(const at::Tensor& q_THE, const std::vector<CachedRow>& cached,
 
 namespace convoy::kernels {
 
-const AttentionOps kAttentionAten = {blockwise::forward, blockwise::backward, blockwise::cached};
+const AttentionOps kAttentionAten = {blockwise::forward, blockwise::backward};
 
 }  // namespace convoy::kernels

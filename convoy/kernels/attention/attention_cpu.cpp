@@ -31,15 +31,8 @@ AttentionGradients backward(const at::Tensor& grad_THE, const at::Tensor& q_THE,
                                  {output.out_THE, output.for_backward[0]}, grad_THE);
 }
 
-at::Tensor cached(const at::Tensor& q_THE, const std::vector<CachedRow>& cached_rows,
-                  const RowIndex& rows, const AttentionConfig& config) {
-  return attention::run_forward(
-             {.q_THE = q_THE, .rows = cached_rows, .row_starts = rows.starts(), .config = config})
-      .out_THE;
-}
-
 }  // namespace
 
-const AttentionOps kAttentionCpu = {forward, backward, cached};
+const AttentionOps kAttentionCpu = {forward, backward};
 
 }  // namespace convoy::kernels

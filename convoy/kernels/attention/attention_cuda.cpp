@@ -83,6 +83,6 @@ AttentionGradients backward(const at::Tensor& grad_THE, const at::Tensor& q_THE,
 
 }  // namespace
 
-const AttentionOps kAttentionCuda = {forward, backward, blockwise::cached};
+const AttentionOps kAttentionCuda = {forward, backward};
 
 }  // namespace convoy::kernels

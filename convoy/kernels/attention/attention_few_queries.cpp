@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Decoding: one task per (row, key/value head) reads keys and values straight from the cache, once for the query heads that
+// Rows of few tokens: one task per (row, key/value head) reads keys and values where they lie, once for the query heads that
 // share them. Scores and weights in fp32.
 #include "convoy/kernels/attention/attention_tasks.h"
 #include "convoy/kernels/simd/element.h"

@@ -12,6 +12,12 @@
 
 namespace convoy::kernels {
 
+// Keys and values [S, K, E] of one row, of which its queries are the last.
+struct CachedRow {
+  at::Tensor k_SKE;
+  at::Tensor v_SKE;
+};
+
 struct AttentionOutput {
   at::Tensor out_THE;
   std::vector<at::Tensor> for_backward;  // the device's own
@@ -31,8 +37,6 @@ struct AttentionOps {
                                  const at::Tensor& k_TKE, const at::Tensor& v_TKE,
                                  const AttentionOutput& output, const RowIndex& rows,
                                  const AttentionConfig& config);
-  at::Tensor (*cached)(const at::Tensor& q_THE, const std::vector<CachedRow>& cached,
-                       const RowIndex& rows, const AttentionConfig& config);
 };
 
 extern const AttentionOps kAttentionCpu;

@@ -2,7 +2,7 @@
 //
 // Forward and backward of packed attention. Work is one task per (row, query head). A first phase
 // packs keys and values for the GEMM loops, once per (row, key/value head): query heads that share
-// them read one copy. Rows of few queries (decoding) are another way: one task per (row, key/value
+// them read one copy. Rows of few queries are another way: one task per (row, key/value
 // head) reads keys and values where they lie, once, for all query heads that share them.
 // Memory: each thread holds the scores of a block of queries, in forward against all keys of their
 // row. Besides there are the packed operands, and in backward the sums of dK and dV of every query

@@ -132,30 +132,5 @@ TEST(PackedAttention, TakesStridedHeads) {
       packed_attention(q.contiguous(), k.contiguous(), v.contiguous(), RowIndex({0, 40}), {})));
 }
 
-TEST(CachedAttention, EqualsReferenceForAnyNumberOfNewTokens) {
-  for (auto dtype : {at::kFloat, at::kBFloat16}) {
-    for (int64_t window : {0, 9}) {
-      const AttentionConfig config{.scale = 0.25, .sliding_window = window};
-      const std::vector<int64_t> row_starts{0, 1, 4, 30};
-      std::vector<CachedRow> cached;
-      for (int64_t keys : {50, 3, 61}) {
-        cached.push_back(
-            {testing::sample({keys, 2, 16}, dtype, 5), testing::sample({keys, 2, 16}, dtype, 6)});
-      }
-      const at::Tensor q = testing::sample({30, 4, 16}, dtype, 7);
-      const at::Tensor found = cached_attention(q, cached, RowIndex(row_starts), config);
-      for (size_t row = 0; row < cached.size(); ++row) {
-        const at::Tensor wanted = reference::row_attention(
-            q.slice(0, row_starts[row], row_starts[row + 1]).to(at::kDouble),
-            cached[row].k_SKE.to(at::kDouble), cached[row].v_SKE.to(at::kDouble), config);
-        EXPECT_LT(
-            testing::relative_error(found.slice(0, row_starts[row], row_starts[row + 1]), wanted),
-            testing::tolerance(dtype, 64))
-            << dtype << " row " << row;
-      }
-    }
-  }
-}
-
 }  // namespace
 }  // namespace convoy::kernels
