@@ -43,6 +43,7 @@ struct HeldRow {
   std::map<std::string, int> failed_tries;  // by step
   std::map<std::string, int> lost_texts;    // by step
   RowCost cost;
+  bool begun = false;
   bool finished = false;  // handed in with the next keep
 };
 
@@ -70,8 +71,8 @@ class Worker {
         if (all_finished()) break;
         std::this_thread::sleep_for(kIdle);
       } else {
+        begin_rows();
         for (TextResult& result : engine_.step()) take(std::move(result));
-        start_suspect();
         if (keep_is_due()) keep();
       }
       tell();
@@ -93,17 +94,20 @@ class Worker {
 
   int64_t num_held() const { return static_cast<int64_t>(rows_.size()); }
 
-  // How many more rows this worker takes now. No more than its share of what is open, so that the last rows do not all
-  // wait for one worker.
+  int64_t num_unfinished() const { return num_held() - static_cast<int64_t>(completions_.size()); }
+
+  // How many more rows this worker takes now: some ahead of those in flight, so that no place in the engine waits for the
+  // store; and no more than its share of what is open, so that the last rows do not all wait for one worker.
   int64_t wanted_rows() {
-    const int64_t free = options_.rows_in_flight - num_held();
-    if (free <= 0 || !suspects_.empty() || rows_.contains(alone_)) return 0;
+    if (!suspects_.empty() || rows_.contains(alone_)) return 0;
+    const int64_t ahead = std::max<int64_t>(1, options_.rows_in_flight / 8);
+    const int64_t free = options_.rows_in_flight + ahead - num_unfinished();
     const int64_t at_work = options_.rows_in_flight * options_.num_workers;
-    const int64_t least = std::max<int64_t>(1, options_.rows_in_flight / 8);
-    if (free < least && num_open_ > 2 * at_work) return 0;
+    if (free <= 0 || (free < ahead && num_open_ > 2 * at_work)) return 0;
     num_open_ = store_.count_open(run_.group, 2 * at_work + 1);
     const int64_t share = (num_open_ + options_.num_workers - 1) / options_.num_workers;
-    return std::min(free, std::max(share - num_held(), int64_t{num_held() == 0 ? 1 : 0}));
+    const int64_t least = num_unfinished() == 0 ? 1 : 0;
+    return std::min(free, std::max(share - num_unfinished(), least));
   }
 
   void claim() {
@@ -126,19 +130,28 @@ class Worker {
     }
     for (const jobs::Note& note : store_.notes(tasks)) read_back(rows_.at(note.task), note);
     for (const Lease& lease : leases)
-      if (lease.attempt >= kSuspectAttempt) suspects_.push_back(lease.task);
+      (lease.attempt < kSuspectAttempt ? ready_ : suspects_).push_back(lease.task);
     if (!suspects_.empty()) tell_now();
-    for (const Lease& lease : leases)
-      if (lease.attempt < kSuspectAttempt) advance(rows_.at(lease.task));
   }
 
-  void start_suspect() {
+  void begin_rows() {
+    while (!ready_.empty() && num_begun_ < options_.rows_in_flight) {
+      const int64_t task = ready_.front();
+      ready_.pop_front();
+      begin(rows_.at(task));
+    }
     while (!suspects_.empty() && num_held() == static_cast<int64_t>(suspects_.size())) {
       alone_ = suspects_.front();
       suspects_.pop_front();
       tell_now();
-      advance(rows_.at(alone_));
+      begin(rows_.at(alone_));
     }
+  }
+
+  void begin(HeldRow& row) {
+    row.begun = true;
+    ++num_begun_;
+    advance(row);
   }
 
   void read_back(HeldRow& row, const jobs::Note& note) {
@@ -232,18 +245,26 @@ class Worker {
                             .payload = {},
                             .result = jobs::Result{.payload = encode_result(stored, place)}});
     row.finished = true;
+    --num_begun_;
   }
 
+  // The engine waits while texts are kept. A slow store gets a twentieth of its time, as long as what a kill would cost by
+  // that is little beside the texts that run.
   bool keep_is_due() {
     const auto now = Clock::now();
     const size_t unkept = notes_.size() + completions_.size();
     if (unkept == 0) last_keep_ = now;
-    return unkept >= kMostUnkept || (unkept > 0 && now - last_keep_ >= options_.keep_within) ||
-           (unkept > 0 && engine_.unfinished() == 0);
+    const auto running = static_cast<size_t>(engine_.unfinished());
+    const Clock::duration pause =
+        8 * unkept >= running ? options_.keep_within
+                              : std::clamp<Clock::duration>(20 * keep_time_, options_.keep_within,
+                                                            10 * options_.keep_within);
+    return unkept >= kMostUnkept || (unkept > 0 && (running == 0 || now - last_keep_ >= pause));
   }
 
   void keep() {
-    last_keep_ = Clock::now();
+    const auto begin = Clock::now();
+    last_keep_ = begin;
     if (notes_.empty() && completions_.empty()) return;
     // The texts of a finished row are in its record.
     std::erase_if(notes_, [&](const jobs::NewNote& one) {
@@ -251,6 +272,7 @@ class Worker {
     });
     writer_.sync_if_due();
     const jobs::HandedIn handed = store_.hand_in(notes_, completions_, {});
+    keep_time_ = Clock::now() - begin;
     for (size_t index = 0; index < completions_.size(); ++index) {
       ++(handed.receipts[index].counted ? figures_.rows : figures_.rows_given_up);
       if (held(completions_[index].lease)) rows_.erase(completions_[index].lease.task);
@@ -284,6 +306,8 @@ class Worker {
     if (row == rows_.end()) return;
     drop_requests(row->second);
     std::erase(suspects_, task);
+    std::erase(ready_, task);
+    if (row->second.begun && !row->second.finished) --num_begun_;
     rows_.erase(row);
     ++figures_.rows_given_up;
   }
@@ -299,6 +323,8 @@ class Worker {
   void give_back() {
     for (auto& [task, row] : rows_) drop_requests(row);
     rows_.clear();
+    ready_.clear();
+    suspects_.clear();
     writer_.sync();
     store_.release(options_.name);
     store_.sync();
@@ -327,15 +353,18 @@ class Worker {
   SegmentReader reader_;
   std::unordered_map<int64_t, HeldRow> rows_;      // by task
   std::unordered_map<int64_t, Request> requests_;  // by number
-  std::deque<int64_t> suspects_;                   // held, and not begun
+  std::deque<int64_t> ready_;                      // held, and not begun
+  std::deque<int64_t> suspects_;                   // the same, to run alone
   std::vector<jobs::NewNote> notes_;               // written, not in the store
   std::vector<jobs::Completion> completions_;      // the same
   RowWorkerFigures figures_;
   bool kept_any_ = false;
   int64_t alone_ = 0;  // the last suspect that was begun
   int64_t last_number_ = 0;
-  int64_t num_open_ = 0;  // when last asked
+  int64_t num_begun_ = 0;  // rows that are in flight
+  int64_t num_open_ = 0;   // when last asked
   Clock::time_point last_keep_ = Clock::now();
+  Clock::duration keep_time_{};  // of the last
   Clock::time_point next_claim_, next_renew_, next_tell_;
 };
 
