@@ -280,6 +280,14 @@ TEST(RowPipeline, ACutTextIsTruncatedAndAThoughtThatNeverEndsToo) {
   const Way cut = run(pipeline_of(settings), input_of(kRow),
                       [](const auto&, const auto&) { return "CUT so far"; });
   EXPECT_EQ(cut.row.state, "truncated");
+  // 42 stands in it, but not as its answer.
+  const Way chance = run(pipeline_of(settings), input_of(kRow),
+                         [](const auto&, const auto&) { return "CUT Answer: of all 42 so"; });
+  EXPECT_TRUE(chance.row.value["answer"].is_null());
+  EXPECT_EQ(chance.row.value["verified"], "unknown");
+  const Way marked = run(pipeline_of(settings), input_of(kRow),
+                         [](const auto&, const auto&) { return "CUT \\boxed{42}, since"; });
+  EXPECT_EQ(marked.row.value["verified"], "yes");
   EXPECT_EQ(cut.row.value["finish"], "length");
   const Way thinking = run(pipeline_of(settings, true), input_of(kRow),
                            [](const auto&, const auto&) { return "hm, \\boxed{42}"; });

@@ -7,12 +7,18 @@
 namespace convoy::process {
 namespace {
 
-// Thoughts hold many numbers and no answer. A text that was cut has come to an answer only where it says so: its last
-// number may be anything.
+bool marks_an_answer(const std::string& text) {
+  for (const char* mark : {"\\boxed", "\\fbox", "####"})
+    if (text.find(mark) != std::string::npos) return true;
+  return false;
+}
+
+// Thoughts hold many numbers and no answer. A text that was cut has come to an answer only where it
+// marks one: the last number, or what followed "answer:", may be anything.
 std::optional<std::string> answer_of(const Version& version) {
-  const bool whole = version.finish == TextFinish::Stop;
-  std::string answer = answers::extract_answer(
-      version.text.said, whole ? answers::Author::Model : answers::Author::Reference);
+  if (version.finish != TextFinish::Stop && !marks_an_answer(version.text.said))
+    return std::nullopt;
+  std::string answer = answers::extract_answer(version.text.said);
   if (answer.empty()) return std::nullopt;
   return answer;
 }
