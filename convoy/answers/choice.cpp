@@ -34,6 +34,9 @@ std::optional<Choice> choice_of(std::span<const Token> tokens) {
     tokens = tokens.subspan(1);
     named = true;
   }
+  // "I choose option C"
+  if (tokens.size() > 2 && is_filler(tokens[tokens.size() - 2]) && is_option_letter(tokens.back()))
+    tokens = tokens.last(1);
   if (tokens.empty()) return std::nullopt;
   // {\bf (B)}
   while (tokens.size() > 2 && is_sign(tokens.front(), "{") && is_sign(tokens.back(), "}"))
@@ -41,9 +44,11 @@ std::optional<Choice> choice_of(std::span<const Token> tokens) {
   const bool opened = is_sign(tokens.front(), "(") || is_sign(tokens.front(), "[");
   const size_t at = opened ? 1 : 0;
   if (at >= tokens.size()) return std::nullopt;
-  const bool small = tokens.size() == at + 1 + at && tokens[at].type == TokenType::Letter &&
-                     tokens[at].text.size() == 1 && tokens[at].text[0] >= 'a' &&
-                     tokens[at].text[0] <= 'e' && (opened || named);
+  const bool closes = tokens.size() == 2 && !opened && is_sign(tokens.back(), ")");
+  const bool small = (tokens.size() == at + 1 + at || closes) &&
+                     tokens[at].type == TokenType::Letter && tokens[at].text.size() == 1 &&
+                     tokens[at].text[0] >= 'a' && tokens[at].text[0] <= 'e' &&
+                     (opened || named || closes);
   if (!small && !is_option_letter(tokens[at])) return std::nullopt;
   Choice choice{small ? static_cast<char>(tokens[at].text[0] - 'a' + 'A') : tokens[at].text[0], {}};
   size_t behind = at + 1;

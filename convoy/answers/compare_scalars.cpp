@@ -111,6 +111,12 @@ std::optional<int64_t> decimal_places(const Node& node) {
   }
 }
 
+// arcsin and its kin, whose values are angles.
+bool holds_inverse(const Node& node) {
+  return (node.kind == Kind::Call && node.name.starts_with("arc")) ||
+         std::any_of(node.children.begin(), node.children.end(), holds_inverse);
+}
+
 bool is_two_digits(const Node& node) {
   return node.kind == Kind::Number && node.name.size() == 2 && is_digit(node.name[0]) &&
          is_digit(node.name[1]);
@@ -239,7 +245,7 @@ Verdict Comparer::quantities(const Node& gold, const Node& prediction) {
         make_node(Kind::Quotient, {make_node(Kind::Product, {gold_is_angle ? a.node : b.node,
                                                              make_leaf(Kind::Constant, "pi")}),
                                    make_leaf(Kind::Number, "180")});
-    if (contains_constant(other, "pi"))
+    if (contains_constant(other, "pi") || holds_inverse(other))
       verdict = either(verdict, gold_is_angle ? values(turned, other) : values(other, turned));
   }
   return verdict;

@@ -65,6 +65,18 @@ std::optional<Node> one_by_one(const Node& node) {
   return list;
 }
 
+// "x" where every name is x or an x with an index; else empty.
+std::string one_name(const Node& list) {
+  std::string name;
+  for (const Node& node : list.children) {
+    const std::string& told = node.children.front().name;
+    const std::string base = told.substr(0, told.find('_'));
+    if (node.children.front().kind != Kind::Symbol || (!name.empty() && base != name)) return {};
+    name = base;
+  }
+  return name;
+}
+
 bool all_assignments(const Node& node) {
   return node.kind == Kind::List &&
          std::all_of(node.children.begin(), node.children.end(), is_assignment);
@@ -127,7 +139,10 @@ Verdict Comparer::collections(const Node& gold, const Node& prediction) {
   }
   if (is_finite(gold) && is_finite(prediction)) {
     const Verdict verdict = unordered(gold.children, prediction.children);
-    const bool one_names = all_assignments(gold) != all_assignments(prediction);
+    const bool gold_names = all_assignments(gold);
+    const bool one_names =
+        gold_names != all_assignments(prediction) ||
+        (gold_names && !one_name(gold).empty() && one_name(gold) == one_name(prediction));
     if (!one_names || gold.children.size() != prediction.children.size()) return verdict;
     return either(verdict,
                   unordered(assigned_values(gold.children), assigned_values(prediction.children)));

@@ -80,7 +80,7 @@ bool Parser::starts_factor() const {
     case TokenType::Function:
       return true;
     case TokenType::Word:
-      return !is_word("and") && !is_word("or");
+      return !is_word("and") && !is_word("or") && !is_word("to");
     case TokenType::Number:
       return false;
     case TokenType::Unknown:
@@ -238,8 +238,24 @@ Node Parser::power() {
   return base;
 }
 
+// "2.5 million"
+std::string_view Parser::magnitude() const {
+  static constexpr std::pair<std::string_view, std::string_view> kMagnitudes[] = {
+      {"dozen", "12"},        {"hundred", "100"},        {"thousand", "1000"},
+      {"million", "1000000"}, {"billion", "1000000000"}, {"trillion", "1000000000000"}};
+  for (const auto& [word, digits] : kMagnitudes)
+    if (is_word(word)) return digits;
+  return {};
+}
+
 Node Parser::postfix(Node base) {
   while (!failed_) {
+    if (const std::string_view digits = magnitude(); !digits.empty() && base.kind == Kind::Number) {
+      ++at_;
+      base =
+          make_node(Kind::Product, {std::move(base), make_leaf(Kind::Number, std::string(digits))});
+      continue;
+    }
     if (take("!")) {
       base = make_node(Kind::Call, {std::move(base)});
       base.name = "factorial";
@@ -509,7 +525,7 @@ Node Parser::sign_atom() {
     return node;
   }
   if (take("$")) {
-    Node node = make_node(Kind::Quantity, {number()});
+    Node node = make_node(Kind::Quantity, {postfix(number())});
     node.unit = *unit_named("dollar");
     size_t behind = at_;
     if (read_unit(tokens_, behind)) at_ = behind;  // "$5 dollars"

@@ -176,7 +176,8 @@ std::string_view sentence(std::string_view text) {
       return text.substr(0, at);
     } else if (text[at] == '.' && !in_formula && braces <= 0 &&
                (at + 1 == text.size() || is_space(text[at + 1])) &&
-               !(at == 1 && is_upper(text[0]))) {  // "B. 42" is an option
+               !(at == 1 && is_upper(text[0])) &&
+               !(at > 0 && text[at - 1] == '.')) {  // "B. 42" is an option
       return text.substr(0, at);
     }
   }

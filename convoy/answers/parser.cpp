@@ -208,10 +208,17 @@ std::string Parser::half_of_day() {
 
 Node Parser::ratio() {
   Node first = set_expression();
-  if (!is(":")) return first;
+  const auto takes_colon = [this] {  // 3 : 4, 3 to 4
+    if (is_word("to")) {
+      ++at_;
+      return true;
+    }
+    return take(":");
+  };
+  if (!is(":") && !is_word("to")) return first;
   Node node = make_node(Kind::Ratio, {});
   node.children.push_back(std::move(first));
-  while (take(":")) node.children.push_back(set_expression());
+  while (takes_colon()) node.children.push_back(set_expression());
   node.name = half_of_day();
   return node;
 }

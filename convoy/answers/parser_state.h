@@ -51,6 +51,7 @@ class Parser {
   Node factor();
   Node power();
   Node postfix(Node base);
+  std::string_view magnitude() const;
   Node atom();
   Node sign_atom();
   Node number();

@@ -117,6 +117,7 @@ class Tokenizer {
     } else if (peek() == '.' && !is_letter(peek(1)) && peek(1) != '\\') {
       ++at_;  // "5." ends a sentence, or is 5
     }
+    repeat_last(digits);
     const size_t sign = peek(1) == '-' || peek(1) == '+' ? 1 : 0;
     if ((peek() == 'e' || peek() == 'E') && is_digit(peek(1 + sign))) {
       digits += 'e';
@@ -125,6 +126,21 @@ class Tokenizer {
       take_digits();
     }
     push(TokenType::Number, digits);
+  }
+
+  // 0.1666... goes on with the digit that it repeats.
+  void repeat_last(std::string& digits) {
+    const size_t point = digits.find('.');
+    const bool goes_on = rest().starts_with("...") || rest().starts_with("\\ldots") ||
+                         rest().starts_with("\\dots") || rest().starts_with("â¦");
+    if (!goes_on || point == std::string::npos || digits.size() - point < 3 ||
+        digits.back() != digits[digits.size() - 2])
+      return;
+    const char last = digits.back();
+    while (digits.back() == last) digits.pop_back();
+    digits += '|';
+    digits += last;
+    at_ += peek() == '.' || peek() != '\\' ? 3 : rest().starts_with("\\ldots") ? 6 : 5;
   }
 
   void run() {

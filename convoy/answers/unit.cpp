@@ -87,7 +87,10 @@ bool is_noun(const Token& token) {
   static constexpr std::string_view kOrdinals = " st nd rd th ";
   if (token.type != TokenType::Word) return false;
   const std::string low = lowered(token.text);
-  if (listed(" and or where for if when union am pm ", low)) return false;
+  if (listed(" to million thousand billion trillion hundred dozen and or where for if when union "
+             "am pm ",
+             low))
+    return false;
   return token.from_text || listed(kOrdinals, low) || (token.space_before && low.size() >= 3);
 }
 
@@ -135,7 +138,7 @@ int read_power(std::span<const Token> tokens, size_t& at) {
   return 1;
 }
 
-std::optional<Unit> read_one(std::span<const Token> tokens, size_t& at) {
+std::optional<Unit> read_one(std::span<const Token> tokens, size_t& at, bool below_line = false) {
   size_t next = at;
   int power = 1;
   if (next < tokens.size() && tokens[next].type == TokenType::Word) {
@@ -146,7 +149,7 @@ std::optional<Unit> read_one(std::span<const Token> tokens, size_t& at) {
   }
   // "sq. ft": the point belongs to the abbreviation.
   if (power > 1 && is(tokens, next, ".")) ++next;
-  if (next >= tokens.size() || !is_word(tokens[next]) || !may_be_unit(tokens[next]))
+  if (next >= tokens.size() || !is_word(tokens[next]) || !(below_line || may_be_unit(tokens[next])))
     return std::nullopt;
   std::optional<Unit> unit = unit_named(tokens[next].text);
   if (!unit) return std::nullopt;
@@ -193,7 +196,7 @@ std::optional<Unit> read_unit(std::span<const Token> tokens, size_t& at) {
   if (std::optional<Unit> unit = read_one(tokens, at)) {
     while (is(tokens, at, "/") || is(tokens, at, "per")) {
       size_t next = at + 1;
-      const std::optional<Unit> below = read_one(tokens, next);
+      const std::optional<Unit> below = read_one(tokens, next, true);
       if (!below) break;
       at = next;
       divide(*unit, *below);

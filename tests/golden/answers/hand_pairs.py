@@ -918,6 +918,167 @@ more | (4, 3) | x=4, y=3 | y
 more | (4, 3) | x = 4 and y = 3 | y
 more | \frac{\pi}{4}+k\pi, k\in\mathbb{Z} | \frac{\pi}{4}+k\pi | y
 more | x=\frac{\pi}{4}+k\pi \ (k\in\mathbb{Z}) | x=\frac{\pi}{4}+k\pi, k \in \mathbb{Z} | y
+further | \frac{\pi^2}{6} | \frac{1}{6}\pi^2 | y
+further | \sqrt{5}-1 | -1+\sqrt{5} | y
+further | 9\frac{3}{8} | 9.375 | y
+further | \frac{2}{\sqrt{3}} | \frac{2\sqrt{3}}{3} | y
+further | \frac{-1+\sqrt{5}}{2} | \frac{\sqrt{5}-1}{2} | y
+further | \left[\frac{1}{2},\infty\right) | [0.5,\infty) | y
+further | 1.5 | 1\frac{1}{2} | y
+further | 1.5 | 3/2 | y
+further | (1,-\frac{1}{2},3) | (1,-0.5,3) | y
+further | \{-2,-1,0,1,2\} | \{2,1,0,-1,-2\} | y
+further | \frac{13}{4} | 3.25 | y
+further | 0.25 | 25\% | y
+further | 25\% | \frac{1}{4} | y
+further | 5.0\% | 5\% | y
+further | 3 hours | 180 minutes | y
+further | 3 hours | 3 | y
+further | 12 inches | 1 foot | y
+further | 1 mile | 5280 feet | y
+further | 2 weeks | 14 days | y
+further | 1 day | 24 hours | y
+further | 500 g | 0.5 kg | y
+further | 500 g | 5 kg | n
+further | 1000 mL | 1 L | y
+further | 1 m^2 | 10000 cm^2 | y
+further | 5 m/s | 18 km/h | y
+further | 5 \text{ cm}^3 | 5 mL | y
+further | (-3, 4] | (-3,4] | y
+further | (-3, 4] | [-3,4) | n
+further | [1, 2) \cup (3, 4] | (3,4] \cup [1,2) | y
+further | x < -2 or x > 2 | (-\infty,-2)\cup(2,\infty) | y
+further | -2<x<2 | x \in (-2,2) | y
+further | -2<x<2 | |x|<2 | y
+further | x=\frac{1}{2}, y=\frac{1}{3} | (\frac12,\frac13) | y
+further | (x-2)^2+(y+3)^2=16 | (x-2)^2 + (y+3)^2 = 4^2 | y
+further | (x-2)^2+(y+3)^2=16 | x^2+y^2-4x+6y-3=0 | y
+further | (x-2)^2+(y+3)^2=16 | (x+2)^2+(y-3)^2=16 | n
+further | y=\frac{1}{2}x+3 | x-2y+6=0 | y
+further | y=\frac{1}{2}x+3 | 2y=x+6 | y
+further | 3x+4y=12 | y=3-\frac34 x | y
+further | x=2y | y=\frac{x}{2} | y
+further | x=2y | y=2x | n
+further | a_n=2n+1 | a_n=2n-1 | n
+further | a_n = 3\cdot 2^{n-1} | a_n=\frac{3}{2}\cdot 2^n | y
+further | f(x)=x^2-1 | f(x)=(x-1)(x+1) | y
+further | f^{-1}(x)=\frac{x-1}{2} | \frac{x-1}{2} | y
+further | f(n)=n | g(n)=n | n
+further | x^2-4x+4 | (x-2)^2 | y
+further | x^2-4x+4 | (x+2)^2 | n
+further | (x-1)(x-2)(x-3) | x^3-6x^2+11x-6 | y
+further | \frac{x^2+3x+2}{x+1} | x+2 | y
+further | \frac{1}{1-x} | -\frac{1}{x-1} | y
+further | \frac{a^3-b^3}{a-b} | a^2+ab+b^2 | y
+further | \sqrt{a^2} | a | n
+further | \sqrt{a^2} | |a| | y
+further | 2^{2x} | 4^x | y
+further | e^{-x} | \frac{1}{e^x} | y
+further | \log_2 32 | 5 | y
+further | \log 100 | 2 | y
+further | \ln e | 1 | y
+further | \log_a b | \frac{\ln b}{\ln a} | y
+further | \log_5 7 | \log_7 5 | n
+further | \sin^2\theta | 1-\cos^2\theta | y
+further | \sin^2\theta | (\sin\theta)^2 | y
+further | \cos(-x) | \cos x | y
+further | \sin(-x) | \sin x | n
+further | \tan 60^\circ | \sqrt{3} | y
+further | \sin 75^\circ | \frac{\sqrt6+\sqrt2}{4} | y
+further | \cos 15^\circ | \frac{\sqrt6-\sqrt2}{4} | n
+further | \sin\frac{\pi}{3} | \frac{\sqrt3}{2} | y
+further | \cos\pi | -1 | y
+further | \arcsin\frac{1}{2} | 30^\circ | y
+further | \arctan\frac{3}{4} | \tan^{-1}\frac34 | y
+further | 60^\circ | \frac{\pi}{3} | y
+further | \frac{\pi}{3} | 60 | n
+further | 1011_2 | 1011 | y
+further | 1011_2 | 11 | n
+further | 1011_2 | 11_{10} | y
+further | \text{B} | \boxed{B} | y
+further | \text{B} | \boxed{\text{B. } 12} | y
+further | B | b) | y
+further | (C) | C | y
+further | C | The correct answer is C. | y
+further | C | Therefore, the answer is (C) 25. | y
+further | C | I choose option C | y
+further | C | \boxed{D} | n
+further | \text{(A)} | A | y
+further | A and B | \text{A, B} | y
+further | ABD | A, B, D | y
+further | \text{Thursday} | \boxed{Thursday} | y
+further | \text{isosceles} | \text{equilateral} | n
+further | \text{red} | Red. | y
+further | \text{Yes} | yes | y
+further | \text{No} | \text{Yes} | n
+further | \text{increasing} | increasing | y
+further | \text{no solution} | \text{None} | y
+further | \text{no solution} | \{1\} | n
+further | \text{undefined} | undefined | y
+further | \text{tied} | tie | n
+further | 3.0\times10^8 | 3\times 10^{8} | y
+further | 4.5\times 10^{-5} | 0.000045 | y
+further | 4.5\times 10^{-5} | 4.5\times 10^{-4} | n
+further | 6.02\times10^{23} | 6.02 \cdot 10^{23} | y
+further | 1 \times 10^6 | 10^6 | y
+further | 1 million | 1000000 | y
+further | 2.5 \text{ million} | 2500000 | y
+further | \$1.5 \text{ million} | 1500000 | y
+further | 3 thousand | 3000 | y
+further | 12:30 | 12:30 | y
+further | 2:00 pm | 14:00 | y
+further | 9:05 | 9:50 | n
+further | 3 : 4 | \frac{3}{4} | y
+further | 3 to 4 | 3:4 | y
+further | 3:4 | 0.75 | y
+further | 3:4 | 4:3 | n
+further | \begin{pmatrix}1&0\\0&1\end{pmatrix} | \begin{pmatrix} 1 & 0\\ 0 & 1\\ \end{pmatrix} | y
+further | \begin{pmatrix}1&0\\0&1\end{pmatrix} | \begin{pmatrix}0&1\\1&0\end{pmatrix} | n
+further | \begin{bmatrix} 1/2 & 0 \end{bmatrix} | \begin{bmatrix} 0.5 & 0 \end{bmatrix} | y
+further | \frac{1}{2}\begin{pmatrix}2&4\\6&8\end{pmatrix} | \begin{pmatrix}1&2\\3&4\end{pmatrix} | y
+further | 2+\sqrt{3}, 2-\sqrt{3} | 2\pm\sqrt{3} | y
+further | 2\pm\sqrt{3} | \{2-\sqrt3, 2+\sqrt3\} | y
+further | x=2\pm\sqrt{3} | x_1=2+\sqrt3, x_2=2-\sqrt3 | y
+further | \pm\frac{1}{2} | \pm 0.5 | y
+further | \pm 1, \pm 2 | -2,-1,1,2 | y
+further | x=1 \text{ or } 2 | x=1,x=2 | y
+further | x=1 \text{ or } 2 | 1,2 | y
+further | (1,2), (2,1) | (2,1) \text{ and } (1,2) | y
+further | (0,0) and (1,1) | (0,0),(1,1) | y
+further | 3+2i, 3-2i | 3 \pm 2i | y
+further | \frac{1+i}{2} | \frac12+\frac12 i | y
+further | \frac{1}{1+i} | \frac{1-i}{2} | y
+further | i | \sqrt{-1} | y
+further | 5i | 5 | n
+further | \sqrt[3]{27} | 3 | y
+further | \sqrt[3]{54} | 3\sqrt[3]{2} | y
+further | 2^{1/3} | \sqrt[3]{2} | y
+further | \sqrt{50} | 5\sqrt2 | y
+further | \sqrt{50} | 2\sqrt5 | n
+further | 3^{-2} | \frac19 | y
+further | 16^{3/4} | 8 | y
+further | 0.\overline{27} | \frac{3}{11} | y
+further | 0.1666... | \frac16 | y
+further | \frac{1}{3} | 0.333... | y
+further | 7! | 5040 | y
+further | \frac{10!}{8!} | 90 | y
+further | \binom{6}{3} | 20 | y
+further | 2023 | 2{,}023 | y
+further | 2,023 | 2023 | y
+further | 10000 | 10^4 | y
+further | 10,000,000 | 10000000 | y
+further | 1000000 | 1,000,00 | n
+further | \approx 3.14 | 3.14 | y
+further | 3.14 | \approx 3.14 | y
+further | about 5 | 5 | y
+further | x\approx 2.5 | 2.5 | y
+further | 100 | 100 \text{ square meters} | y
+further | 100\pi | 100\pi \text{ cm}^2 | y
+further | \infty | \text{infinity} | y
+further | 6\sqrt{3} \text{ cm} | 6\sqrt{3} | y
+further | \text{5 apples} | 5 | y
+further | $5$ | 5 | y
+further | \(5\) | \boxed{5} | y
 """
 
 

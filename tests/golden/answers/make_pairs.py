@@ -51,6 +51,7 @@ WHY = {
     "latex": "keeps Markdown around a formula",
     "modular": "does not end an answer before (mod 7)",
     "extraction": "takes any box, those of thoughts too, and joins boxes that stand close together",
+    "further": "does not read one of the two spellings, or compares them by their form",
     "more": "does not read one of the two spellings, or compares them by their form",
 }
 
