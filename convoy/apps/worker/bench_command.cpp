@@ -167,16 +167,15 @@ int bench_generate(const settings::BenchFlags& flags, const settings::BenchGener
     std::cout << recipes::bench_generate(flags, generate, devices).dump() << std::endl;
     return 0;
   }
-  Json result =
-      run_in_turn({.name = "generate",
-                   .script = "hf_generate.py",
-                   .work = fmt::format(
-                       "--batches {} --prompts {} --prompt-tokens {} --new-tokens {} "
-                       "--temperature {} --top-p {} --repeats {}",
-                       fmt::join(generate.batches, " "), generate.prompts, generate.prompt_tokens,
-                       generate.new_tokens, generate.temperature, generate.top_p,
-                       generate.repeats)},
-                  flags, devices);
+  Json result = run_in_turn(
+      {.name = "generate",
+       .script = "hf_generate.py",
+       .work = fmt::format("--batches {} --prompts {} --prompt-tokens {} --new-tokens {} "
+                           "--temperature {} --top-p {} --repeats {}",
+                           fmt::join(generate.batches, " "), generate.prompts,
+                           generate.prompt_tokens, generate.new_tokens, generate.temperature,
+                           generate.top_p, generate.repeats)},
+      flags, devices);
   result["points"] = Json::array();
   for (size_t index = 0; index < result["peer"][0]["points"].size(); ++index) {
     const Json& point = result["peer"][0]["points"][index];
