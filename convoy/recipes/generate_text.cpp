@@ -169,15 +169,22 @@ void converse(const LoadedModel& loaded, const data::SampleEncoder& encoder, con
   }
 }
 
+bool prints_text_alone(const GenerateRun& run) {
+  return run.flags.prompts.empty() && !run.json && run.flags.output.empty();
+}
+
 void check_flags(const GenerateRun& run) {
   const settings::GenerateFlags& flags = run.flags;
   if (!flags.prompt.empty())
     config::refuse_without_effect(flags,
                                   {"system_prompt", "template_path", "template_kwargs", "bad_rows"},
                                   "with --prompt, which is plain text: no chat template is used");
+  if (prints_text_alone(run))
+    config::refuse_without_effect(run.sampling, {"logprobs"},
+                                  "where the text alone is printed: add --json or --output");
   if (flags.interactive) {
     config::refuse_without_effect(flags, {"output", "bad_rows"}, "with --interactive");
-    config::refuse_without_effect(run.sampling, {"n", "logprobs"}, "with --interactive");
+    config::refuse_without_effect(run.sampling, {"n"}, "with --interactive");
   }
 }
 
@@ -187,7 +194,7 @@ void generate_text(const GenerateRun& run, const Log& given_log) {
   const settings::GenerateFlags& flags = run.flags;
   const int sources = !flags.prompts.empty() + !flags.prompt.empty() + flags.interactive;
   CONVOY_CHECK(sources == 1, ConfigError,
-               "wanted one of --prompts FILE, --prompt TEXT, --interactive");
+               "wanted one of --prompts FILE, --prompt TEXT (which is not empty), --interactive");
   check_flags(run);
   const Json template_kwargs =
       settings::template_kwargs(flags.template_kwargs, "--template-kwargs");
@@ -203,7 +210,7 @@ void generate_text(const GenerateRun& run, const Log& given_log) {
                               ? one_prompt(flags.prompt, encoder, log)
                               : read_prompts(flags, template_kwargs, encoder, log);
   AnswerOptions options{.sampling = run.sampling, .engine = run.engine};
-  const bool text_alone = flags.prompts.empty() && !run.json && flags.output.empty();
+  const bool text_alone = prints_text_alone(run);
   options.progress = {.label = "generate", .unit = "answer"};
   if (text_alone) options.progress.style = telemetry::ProgressStyle::None;
   if (text_alone || (flags.output.empty() && share.size() == 1))
