@@ -3,6 +3,7 @@
 // Notes of tasks, in every job store.
 #include <gtest/gtest.h>
 
+#include <latch>
 #include <thread>
 
 #include "convoy/base/error.h"
@@ -113,6 +114,36 @@ TEST_P(EachStoreNotes, AnEarlierStoreGetsTheirTable) {
   EXPECT_TRUE(other->notes(std::vector<int64_t>{leases[0].task}).empty());
   ASSERT_EQ(keep({{leases[0], "a", "1"}}).kept, (std::vector<bool>{true}));
   EXPECT_EQ(other->notes(std::vector<int64_t>{leases[0].task}).size(), 1u);
+}
+
+TEST_P(EachStoreNotes, ManyWriteTheFirstOneAtOnce) {
+  constexpr int kWriters = 6;
+  add(kWriters);
+  std::vector<std::unique_ptr<JobStore>> stores;
+  for (int writer = 0; writer < kWriters; ++writer) {
+    stores.push_back(under_test_.open());
+    // What a worker asks first: there is no table then.
+    EXPECT_TRUE(stores.back()->notes(std::vector<int64_t>{1}).empty());
+  }
+  const std::vector<Lease> leases = claim(kWriters, "w");
+  std::latch together(kWriters);
+  std::vector<std::string> errors(kWriters);
+  std::vector<std::thread> threads;
+  for (size_t writer = 0; writer < kWriters; ++writer)
+    threads.emplace_back([&, writer] {
+      const NewNote note{leases[writer], "a", "1"};
+      together.arrive_and_wait();
+      try {
+        stores[writer]->hand_in({&note, 1}, {}, {});
+      } catch (const Error& error) {
+        errors[writer] = error.sentence();
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(errors, std::vector<std::string>(kWriters));
+  std::string all;
+  for (int writer = 0; writer < kWriters; ++writer) all += "a=1 ";
+  EXPECT_EQ(keys_of(leases), all);
 }
 
 TEST_P(EachStoreNotes, ADamagedOneIsFoundAndDroppedByRecovery) {

@@ -38,22 +38,24 @@ CREATE TABLE convoy_results(
 )sql";
 
 constexpr const char* kFormer = R"sql(
-CREATE TABLE convoy_former(
+CREATE TABLE IF NOT EXISTS convoy_former(
   number @KEY@, task @INT@ NOT NULL, kind @INT@ NOT NULL, payload @BLOB@ NOT NULL, failure @BLOB@ NOT NULL,
   replaced @INT@ NOT NULL, crc @INT@ NOT NULL);
-CREATE INDEX convoy_former_by_task ON convoy_former(task);
+CREATE INDEX IF NOT EXISTS convoy_former_by_task ON convoy_former(task);
 )sql";
 
 constexpr const char* kNotes = R"sql(
-CREATE TABLE convoy_notes(
+CREATE TABLE IF NOT EXISTS convoy_notes(
   number @KEY@, task @INT@ NOT NULL, key TEXT NOT NULL, payload @BLOB@ NOT NULL, crc @INT@ NOT NULL,
   UNIQUE(task, key));
 )sql";
 
+// Another process may have made it before the lock was had. PostgreSQL's answer to has_table() is not asked again then: it
+// may come from a cache of this transaction.
 void make_table(SqlSession& session, const char* table, const char* script) {
   if (session.has_table(table)) return;
   session.lock_schema();
-  if (!session.has_table(table)) session.run_script(script);
+  session.run_script(script);
 }
 
 constexpr std::array<const char*, 1> kSteps = {kVersion1};
