@@ -157,12 +157,16 @@ std::vector<std::string> known_keys() {
   if (!may_be_id)
     throw DataError("cannot read the file: No such file or directory", {.file = name});
   const std::string hub_id = known == nullptr ? name : known->hub_ids[0];
+  const std::string nearest = known == nullptr ? nearest_word(name, known_keys()) : "";
   throw DataError(
       fmt::format("there is no such file{}, and no data set `{}` (revision {}) in the local hub "
                   "cache {}",
-                  known == nullptr ? did_you_mean(name, known_keys()) : "", hub_id,
-                  request.revision, io::hub_cache_folder().string()),
-      {.file = name, .hint = dataset_download_hint(hub_id, request.revision)});
+                  hub_id, request.revision, io::hub_cache_folder().string()),
+      {.file = name,
+       .hint = nearest.empty() ? dataset_download_hint(hub_id, request.revision)
+                               : fmt::format("did you mean `{}`? `convoy process --list-datasets` "
+                                             "lists the short names",
+                                             nearest)});
 }
 
 std::vector<fs::path> matching_files(const std::string& pattern) {

@@ -314,6 +314,7 @@ TEST(HubCache, WhatIsNotThereIsNeverReplaced) {
                  "hf download --repo-type dataset AI-MO/NuminaMath-1.5");
   EXPECT_EQ(refusal({.name = "gsm8k"}).find("did you mean"), std::string::npos);
   expect_mention(refusal({.name = "gsm9k"}), "did you mean `gsm8k`?");
+  EXPECT_EQ(refusal({.name = "gsm9k"}).find("hf download"), std::string::npos);
 
   cache.set_ref("datasets--a--b", "main", "abc");
   cache.add("datasets--a--b", "abc", "train.jsonl", "{\"a\":1}\n");
