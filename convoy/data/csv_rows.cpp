@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "convoy/data/byte_reader.h"
+#include "convoy/data/csv_cell.h"
 #include "convoy/data/row_formats.h"
 #include "convoy/data/utf8.h"
 
@@ -27,22 +28,30 @@ class CsvRows : public RowSource {
   }
 
   std::optional<Row> next() override {
-    std::vector<std::string> fields;
     row_is_lost_ = false;
-    if (!read_record(fields)) return std::nullopt;
+    rest_.clear();
+    if (!read_record(fields_)) return std::nullopt;
     row_is_lost_ = true;
     const int64_t index = index_++;
-    check_text(fields);
-    if (fields.size() != header_.size())
-      throw DataError(
-          fmt::format("wanted {} fields as in the header, found {}", header_.size(), fields.size()),
-          place());
+    check_text(fields_);
+    if (fields_.size() != header_.size())
+      throw DataError(fmt::format("wanted {} fields as in the header, found {}", header_.size(),
+                                  fields_.size()),
+                      place());
     Row row{nlohmann::ordered_json::object(), reader_.path().string(), line_, index};
-    for (size_t column = 0; column < fields.size(); ++column)
-      row.value[header_[column]] = std::move(fields[column]);
+    for (size_t column = 0; column < fields_.size(); ++column)
+      row.value[header_[column]] = std::move(fields_[column]);
     return row;
   }
   bool row_is_lost() const override { return row_is_lost_; }
+  std::string lost_row() const override {
+    std::string line;
+    for (const std::string& field : fields_) {
+      if (&field != &fields_.front()) line += static_cast<char>(separator_);
+      add_csv_cell(field, static_cast<char>(separator_), line);
+    }
+    return line + rest_;
+  }
 
  private:
   ErrorPlace place() const { return {.file = reader_.path().string(), .line = line_}; }
@@ -120,8 +129,7 @@ class CsvRows : public RowSource {
       return;
     }
     const ErrorPlace here{.file = reader_.path().string(), .line = reader_.line()};
-    std::string rest;
-    reader_.read_line(rest, 0);
+    reader_.read_line(rest_, kMaxRowBytes);
     row_is_lost_ = true;
     ++index_;
     throw DataError("wanted a separator or a line end after a closing quote", here);
@@ -131,6 +139,8 @@ class CsvRows : public RowSource {
   int separator_;
   ByteSet ends_;  // of a field that is not quoted
   std::vector<std::string> header_;
+  std::vector<std::string> fields_;  // of the last record
+  std::string rest_;                 // what wrongly stands behind them
   int64_t line_ = 0;
   int64_t index_ = 0;
   size_t record_bytes_ = 0;

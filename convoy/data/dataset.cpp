@@ -159,7 +159,7 @@ std::vector<std::string> known_keys() {
   const std::string hub_id = known == nullptr ? name : known->hub_ids[0];
   const std::string nearest = known == nullptr ? nearest_word(name, known_keys()) : "";
   throw DataError(
-      fmt::format("there is no such file{}, and no data set `{}` (revision {}) in the local hub "
+      fmt::format("there is no such file, and no data set `{}` (revision {}) in the local hub "
                   "cache {}",
                   hub_id, request.revision, io::hub_cache_folder().string()),
       {.file = name,
@@ -265,6 +265,7 @@ class ShardedRows : public RowSource {
   }
 
   bool row_is_lost() const override { return row_is_lost_; }
+  std::string lost_row() const override { return shard_ ? shard_->lost_row() : std::string(); }
 
  private:
   // Whether there is a shard to read from.

@@ -46,8 +46,10 @@ class JsonLines : public RowSource {
       if (fits && text_.find_first_not_of(" \t\r") == std::string::npos) continue;
       const int64_t index = index_++;
       row_is_lost_ = true;
-      if (!fits)
+      if (!fits) {
+        text_.clear();
         throw DataError(fmt::format("the line is longer than {} MiB", kMaxRowBytes >> 20), place);
+      }
       return Row{parse_json_row(text_, place), place.file, place.line, index};
     }
     return std::nullopt;
@@ -63,6 +65,7 @@ class JsonLines : public RowSource {
     return skipped;
   }
   bool row_is_lost() const override { return row_is_lost_; }
+  std::string lost_row() const override { return text_; }
 
  private:
   ByteReader reader_;
@@ -99,6 +102,7 @@ class JsonList : public RowSource {
     return Row{parse_json_row(text_, here), here.file, here.line, index};
   }
   bool row_is_lost() const override { return row_is_lost_; }
+  std::string lost_row() const override { return text_; }
 
  private:
   enum class State { Before, Inside, After };

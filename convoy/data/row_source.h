@@ -61,6 +61,8 @@ class RowSource {
   virtual int64_t skip(int64_t count);
   // Whether the last error of next() cost one row, not the rest of the file.
   virtual bool row_is_lost() const { return false; }
+  // What that row is in the file, as its bytes; of CSV its fields, quoted anew. Empty where it is too long, or not known.
+  virtual std::string lost_row() const { return {}; }
 };
 
 // Whether the name, without a suffix of compression, ends as one of a known format does.

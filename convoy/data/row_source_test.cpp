@@ -91,6 +91,32 @@ TEST(RowSource, LineNumbersCountBlankLinesAndQuotedNewlines) {
   EXPECT_EQ(list[1].line, 4);
 }
 
+// What a lost row is in its file, one after the other.
+std::vector<std::string> lost_rows_of(const std::filesystem::path& path) {
+  const auto source = open_rows(path);
+  std::vector<std::string> lost;
+  for (;;) {
+    try {
+      if (!source->next()) return lost;
+    } catch (const DataError&) {
+      if (!source->row_is_lost()) throw;
+      lost.push_back(source->lost_row());
+    }
+  }
+}
+
+TEST(RowSource, ALostRowCanBeSeenAsItIsInTheFile) {
+  const ScratchFolder folder;
+  using Texts = std::vector<std::string>;
+  EXPECT_EQ(lost_rows_of(folder.write("a.jsonl", "{\"a\":1}\n{\"a\": tru}\n{\"a\":2}\n\xff\xfe\n")),
+            (Texts{"{\"a\": tru}", "\xff\xfe"}));
+  EXPECT_EQ(lost_rows_of(folder.write("a.json", "[{\"a\":1},\n{\"a\" 1}, {\"a\":2}]")),
+            (Texts{"{\"a\" 1}"}));
+  EXPECT_EQ(lost_rows_of(folder.write("a.csv", "a,b\n1,2\n1,\"x,\"\"y\",3\n\"1\"x,2\n3,4\n")),
+            (Texts{"1,\"x,\"\"y\",3", "1x,2"}));
+  EXPECT_EQ(lost_rows_of(folder.write("a.tsv", "a\tb\nx,y\n")), (Texts{"x,y"}));
+}
+
 TEST(RowSource, FormatFollowsContentWhereTheNameSaysNothing) {
   const ScratchFolder folder;
   const std::string parquet = read_file(golden_data() / "rows.parquet");

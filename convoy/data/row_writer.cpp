@@ -14,6 +14,7 @@
 #include "convoy/base/error.h"
 #include "convoy/base/json_reason.h"
 #include "convoy/data/column_type.h"
+#include "convoy/data/csv_cell.h"
 #include "convoy/data/output_file.h"
 #include "convoy/data/parquet_writer.h"
 #include "convoy/data/row_spool.h"
@@ -161,25 +162,15 @@ class CsvWriter : public TableWriter {
     std::string line;
     for (const std::string& cell : cells) {
       if (&cell != cells.data()) line += separator_;
-      append_cell(line, cell, cells.size() == 1);
+      // The only cell of a line is quoted when it is empty: an empty line is no row.
+      if (cells.size() == 1 && cell.empty()) {
+        add_quoted_csv_cell(cell, line);
+      } else {
+        add_csv_cell(cell, separator_, line);
+      }
     }
     line += "\r\n";
     file_->write(line);
-  }
-  // The only cell of a line is quoted when it is empty: an empty line is no row.
-  void append_cell(std::string& line, const std::string& cell, bool is_alone) const {
-    const bool is_plain = cell.find_first_of("\"\r\n") == std::string::npos &&
-                          cell.find(separator_) == std::string::npos;
-    if (is_plain && !(is_alone && cell.empty())) {
-      line += cell;
-      return;
-    }
-    line += '"';
-    for (const char letter : cell) {
-      if (letter == '"') line += '"';
-      line += letter;
-    }
-    line += '"';
   }
 
   char separator_;

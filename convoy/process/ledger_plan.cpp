@@ -103,6 +103,7 @@ void write_input(const fs::path& path, const RowStream& rows) {
     row.value = std::move(source->value);
     try {
       row.hash = row_hash(row.value);
+    row.unreadable = std::move(source->unreadable);
       buffer += record_bytes(RecordKind::Input, encode_input(row));
     } catch (const json::exception& error) {
       throw DataError(fmt::format("row {} of the data set is no text that can be kept: {}",

@@ -32,6 +32,7 @@ struct RunIdentity {
 struct SourceRow {
   int64_t source_index = 0;  // place in the whole data set, from 0
   nlohmann::ordered_json value = {};
+  std::string unreadable = {};  // as of InputRow
 };
 
 // The selected rows in their order; nothing after the last.

@@ -29,10 +29,11 @@ auto decoded(std::string_view bytes, const char* what, Read&& read) {
 std::string row_hash(const ordered_json& value) { return sha256_hex(json(value).dump()); }
 
 std::string encode_input(const InputRow& row) {
-  const ordered_json record = {{"index", row.index},
-                               {"source_index", row.source_index},
-                               {"hash", row.hash},
-                               {"value", row.value}};
+  ordered_json record = {{"index", row.index},
+                         {"source_index", row.source_index},
+                         {"hash", row.hash},
+                         {"value", row.value}};
+  if (!row.unreadable.empty()) record["unreadable"] = row.unreadable;
   return record.dump();
 }
 
@@ -42,6 +43,7 @@ InputRow decode_input(std::string_view bytes) {
                  .source_index = record.at("source_index"),
                  .hash = record.at("hash")};
     row.value = std::move(record.at("value"));
+    row.unreadable = record.value("unreadable", std::string());
     return row;
   });
 }

@@ -62,6 +62,7 @@ void RowPipeline::run_stages(RowState& row, RowTexts& texts) const {
 NextSteps RowPipeline::next(const InputRow& input, std::span<const KeptStep> kept) const {
   RowState row{.input = &input};
   RowTexts texts(kept);
+    if (!input.unreadable.empty()) throw DataError(input.unreadable);
   try {
     row.fields = fields_.read(input.value);
     row.gold = gold_of(row.fields);

@@ -340,6 +340,32 @@ TEST(RowPipeline, ARowWithoutAProblemIsBadInput) {
   EXPECT_EQ(got.row.value["metadata"]["original_data"]["text"], "?");
 }
 
+TEST(RowPipeline, ARowThatCouldNotBeReadKeepsItsTextAndItsError) {
+  InputRow input = input_of({{"unreadable_row", "{torn"}});
+  input.unreadable = "a.jsonl:14: not valid JSON";
+  const Way got = run(pipeline_of({}), input, [](const auto&, const auto&) { return ""; });
+  EXPECT_EQ(got.row.state, "bad_input");
+  EXPECT_EQ(got.row.value["metadata"]["original_data"]["unreadable_row"], "{torn");
+  EXPECT_EQ(got.row.value["metadata"]["error"], "a.jsonl:14: not valid JSON");
+}
+
+TEST(RowPipeline, OfSeveralReferencesOneIsEnough) {
+  settings::ProcessSettings settings;
+  settings.stages = {"generate", "verify"};
+  const auto right = [](const auto&, const auto&) { return "It is \\boxed{42}"; };
+  const auto with = [](const nlohmann::ordered_json& answer) {
+    return input_of({{"problem", "p"}, {"answer", answer}});
+  };
+  const Way listed =
+      run(pipeline_of(settings), with(nlohmann::ordered_json::array({"41", 42})), right);
+  EXPECT_EQ(listed.row.value["verified"], "yes");
+  EXPECT_EQ(listed.row.value["gold"], nlohmann::ordered_json::array({"41", "42"}));
+  const Way none = run(pipeline_of(settings), with({{"a", 1}}), right);
+  EXPECT_EQ(none.row.state, "ok");
+  EXPECT_TRUE(none.row.value["gold"].is_null());
+  EXPECT_TRUE(none.row.value["verified"].is_null());
+}
+
 TEST(RowPipeline, WithoutGenerateTheGivenSolutionIsJudged) {
   settings::ProcessSettings settings;
   settings.stages = {"verify", "evaluate"};

@@ -21,6 +21,7 @@ struct InputRow {
   int64_t source_index = 0;           // place in the whole data set, from 0
   std::string hash = {};              // SHA-256 of `value` as canonical JSON, hexadecimal
   nlohmann::ordered_json value = {};  // the row as it was read
+  std::string unreadable = {};        // why it could not be read: then `value` is its text
 };
 
 // One text that a row needs. `key` names it within the row and the configuration: "generate/0", "evaluate/0/1".

@@ -13,6 +13,13 @@ namespace convoy::apps {
 namespace {
 
 class SelectedRows {
+// As JSON may hold it: what is no UTF-8 is replaced.
+nlohmann::ordered_json sound_text(const std::string& bytes) {
+  using Json = nlohmann::ordered_json;
+  if (bytes.empty()) return nullptr;
+  return Json::parse(Json(bytes).dump(-1, ' ', false, Json::error_handler_t::replace));
+}
+
  public:
   SelectedRows(const data::Dataset& dataset, const settings::ProcessDataSettings& data)
       : keeps_bad_rows_(data.bad_rows == "keep"),
@@ -31,7 +38,8 @@ class SelectedRows {
     } catch (const DataError& error) {
       if (!keeps_bad_rows_ || !rows_->row_is_lost()) throw;
       return process::SourceRow{.source_index = next_index_++,
-                                .value = {{"unreadable_row", error.sentence()}}};
+                                .value = {{"unreadable_row", sound_text(rows_->lost_row())}},
+                                .unreadable = error.sentence()};
     }
   }
 

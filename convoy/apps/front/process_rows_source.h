@@ -16,8 +16,8 @@ namespace convoy::apps {
 // Throws ConfigError where none is named; DataError.
 data::Dataset named_dataset(const settings::ProcessDataSettings& data);
 
-// The selected rows. One that can not be read becomes a row that says so, or ends the stream with its
-// DataError, as data.bad_rows wants.
+// The selected rows. One that can not be read becomes a row that says why and holds its text as
+// `unreadable_row`, or ends the stream with its DataError, as data.bad_rows wants.
 process::RowStream selected_rows(const data::Dataset& dataset,
                                  const settings::ProcessDataSettings& data);
 
