@@ -16,7 +16,7 @@ namespace convoy::process {
 namespace {
 
 // Counted up when the same settings make other rows.
-constexpr int kPipelineVersion = 1;
+constexpr int kPipelineVersion = 2;
 
 constexpr int64_t kMaxPromptBytes = int64_t{1} << 20;
 

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "convoy/base/error.h"
-#include "convoy/base/suggest.h"
 
 namespace convoy::process {
 namespace {
@@ -53,6 +52,23 @@ std::optional<std::string> text_at(const Json& row, const std::string& key) {
       {.key = key});
 }
 
+std::optional<std::string> plain_text(const Json& value) {
+  if (value.is_string()) return value.get<std::string>();
+  if (value.is_number() || value.is_boolean()) return value.dump();
+  return std::nullopt;
+}
+
+// A list holds alternatives. What is no text, number or boolean is none: the row can do without.
+std::vector<std::string> alternatives_at(const Json& row, const std::string& key) {
+  const Json* const value = key.empty() ? nullptr : present(row, key);
+  std::vector<std::string> texts;
+  if (value == nullptr) return texts;
+  for (const Json& item : value->is_array() ? *value : Json::array({*value}))
+    if (std::optional<std::string> text = plain_text(item); text && !is_blank(*text))
+      texts.push_back(std::move(*text));
+  return texts;
+}
+
 // "A)21\nB)21.5" of a list, a text as it is.
 std::string choices_at(const Json& row, const std::string& key) {
   const Json* const value = key.empty() ? nullptr : present(row, key);
@@ -85,7 +101,7 @@ std::optional<std::string> content_of(const Json& messages, std::string_view rol
 }
 
 bool means_no_answer(const std::string& answer) {
-  return is_blank(answer) || answer == "proof" || answer == "notfound";
+  return answer == "proof" || answer == "notfound";
 }
 
 }  // namespace
@@ -118,8 +134,9 @@ RowFields ProblemFields::read(const Json& row) const {
   for (const std::string& key : problem_keys)
     if (const auto text = text_at(row, key); text && !is_blank(*text))
       fields.problem += (fields.problem.empty() ? "" : " ") + *text;
-  fields.solution = text_at(row, solution_key);
-  fields.answer = text_at(row, answer_key);
+  if (std::vector<std::string> solutions = alternatives_at(row, solution_key); !solutions.empty())
+    fields.solution = std::move(solutions.front());
+  fields.answers = alternatives_at(row, answer_key);
   if (const Json* const messages = present(row, "messages")) {
     if (fields.problem.empty() && names_.problem.empty())
       fields.problem = content_of(*messages, "user", false).value_or("");
@@ -129,24 +146,12 @@ RowFields ProblemFields::read(const Json& row) const {
   if (is_blank(fields.problem)) refuse_without_problem(row);
   if (const std::string choices = choices_at(row, choices_key); !choices.empty())
     fields.problem += "\nOptions:\n" + choices;
-  if (fields.answer && names_.answer.empty() && !fields.solution &&
-      fields.answer->find("####") != std::string::npos)
-    fields.solution = std::exchange(fields.answer, std::nullopt);
-  if (fields.answer && means_no_answer(*fields.answer)) fields.answer.reset();
+  if (fields.answers.size() == 1 && names_.answer.empty() && !fields.solution &&
+      fields.answers[0].find("####") != std::string::npos)
+    fields.solution = std::exchange(fields.answers, {})[0];
+  std::erase_if(fields.answers, means_no_answer);
   if (fields.solution && is_blank(*fields.solution)) fields.solution.reset();
   return fields;
-}
-
-void ProblemFields::require_named_fields(const Json& row) const {
-  if (!row.is_object()) return;
-  const std::vector<std::string> keys = keys_of(row);
-  for (const auto& [flag, name] :
-       {std::pair("--problem-field", names_.problem),
-        std::pair("--solution-field", names_.solution), std::pair("--answer-field", names_.answer)})
-    if (!name.empty() && !row.contains(name))
-      throw DataError(fmt::format("the rows have no `{}`{}; they have {}", name,
-                                  did_you_mean(name, keys), fmt::join(keys, ", ")),
-                      {.key = name, .hint = fmt::format("name another field with {}", flag)});
 }
 
 }  // namespace convoy::process

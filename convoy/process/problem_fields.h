@@ -30,13 +30,11 @@ class ProblemFields {
   // `known` may be null. What is named comes before what the catalog says.
   explicit ProblemFields(const data::KnownDataset* known = nullptr, FieldNames names = {});
 
-  // Choices are part of the problem. An answer of "proof", "notfound" or nothing is none; a number is its text. The answer
-  // of GSM8K is a solution, with its result behind "####". Throws DataError, which says what the row has instead, when it
-  // is no object, has no problem, or has something other than text for one of the three.
+  // Choices are part of the problem. An answer of "proof", "notfound" or nothing is none; a number or a boolean is its
+  // text; a list holds alternatives (of solutions the first is taken); an object is none. The answer of GSM8K is a
+  // solution, with its result behind "####". Throws DataError, which says what the row has instead, when it is no object,
+  // or has no problem.
   RowFields read(const nlohmann::ordered_json& row) const;
-
-  // Throws DataError when a field that was named is not in `row`: to be asked of the first row, before the work.
-  void require_named_fields(const nlohmann::ordered_json& row) const;
 
  private:
   const data::KnownDataset* known_;

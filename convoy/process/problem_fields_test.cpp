@@ -20,10 +20,10 @@ RowFields read(const char* row, const ProblemFields& fields = ProblemFields()) {
 
 void expect_fields(const RowFields& found, const std::string& problem,
                    const std::optional<std::string>& solution,
-                   const std::optional<std::string>& answer) {
+                   const std::vector<std::string>& answers) {
   EXPECT_EQ(found.problem, problem);
   EXPECT_EQ(found.solution, solution);
-  EXPECT_EQ(found.answer, answer);
+  EXPECT_EQ(found.answers, answers);
 }
 
 std::string refusal(const char* row, const ProblemFields& fields = ProblemFields()) {
@@ -41,19 +41,19 @@ TEST(ProblemFields, SchemasAreReadByTheirKeys) {
                 "so", {});
   expect_fields(
       read(R"({"problem": "p", "solution": "so", "answer": "\\frac12", "synthetic": false})"), "p",
-      "so", "\\frac12");
+      "so", {"\\frac12"});
   expect_fields(read(R"({"question": "q", "answer": "1+1=2\n#### 2"})"), "q", "1+1=2\n#### 2", {});
-  expect_fields(read(R"({"question": "q", "answer": "2"})"), "q", {}, "2");
-  expect_fields(read(R"({"question": "q", "answer": 2})"), "q", {}, "2");
+  expect_fields(read(R"({"question": "q", "answer": "2"})"), "q", {}, {"2"});
+  expect_fields(read(R"({"question": "q", "answer": 2})"), "q", {}, {"2"});
   expect_fields(
       read(R"({"Problem": "p", "Rationale": "r", "options": "a ) 1 , b ) 2", "correct": "a"})"),
-      "p\nOptions:\na ) 1 , b ) 2", "r", "a");
+      "p\nOptions:\na ) 1 , b ) 2", "r", {"a"});
   expect_fields(
       read(R"({"question": "q", "options": ["A)1", "B)2"], "rationale": "r", "correct": "B"})"),
-      "q\nOptions:\nA)1\nB)2", "r", "B");
+      "q\nOptions:\nA)1\nB)2", "r", {"B"});
   expect_fields(
       read(R"row({"body": "There are 3.", "question": "How many?", "answer": "3 (apples)"})row"),
-      "There are 3. How many?", {}, "3 (apples)");
+      "There are 3. How many?", {}, {"3 (apples)"});
   expect_fields(
       read(R"({"messages": [{"role": "system", "content": "x"}, {"role": "user", "content": "u"},
                          {"role": "assistant", "content": "first"}, {"role": "assistant", "content": "a"}]})"),
@@ -83,9 +83,10 @@ TEST(ProblemFields, RowsOfNuminaMathFromParquet) {
                 "Subtract 1, divide by 2: $x = \\boxed{3}$", {});
   const auto numina = read_set("numina_15", "numina_math");
   ASSERT_EQ(numina.size(), 10u);
-  EXPECT_EQ(numina[0]->answer, "3");
-  EXPECT_EQ(numina[4]->answer, "\\frac{1}{2}");
-  for (const size_t without : {1u, 2u, 3u, 5u}) EXPECT_FALSE(numina[without]->answer) << without;
+  EXPECT_EQ(numina[0]->answers, std::vector<std::string>{"3"});
+  EXPECT_EQ(numina[4]->answers, std::vector<std::string>{"\\frac{1}{2}"});
+  for (const size_t without : {1u, 2u, 3u, 5u})
+    EXPECT_TRUE(numina[without]->answers.empty()) << without;
   for (size_t row = 0; row < 10; ++row) EXPECT_EQ(numina[row].has_value(), row != 7) << row;
 }
 
@@ -104,12 +105,12 @@ TEST(ProblemFields, NamesComeBeforeTheCatalogAndTheKeys) {
   ASSERT_NE(gsm8k, nullptr);
   ASSERT_NE(asdiv, nullptr);
   const char* row = R"({"task": "t", "question": "q", "problem": "p", "answer": "a", "body": "b"})";
-  expect_fields(read(row), "p", {}, "a");
+  expect_fields(read(row), "p", {}, {"a"});
   expect_fields(read(row, ProblemFields(gsm8k)), "q", "a", {});
-  expect_fields(read(row, ProblemFields(asdiv)), "b q", {}, "a");
+  expect_fields(read(row, ProblemFields(asdiv)), "b q", {}, {"a"});
   expect_fields(
       read(row, ProblemFields(gsm8k, {.problem = "task", .solution = "p", .answer = "body"})), "t",
-      {}, "b");
+      {}, {"b"});
   // Files of one's own under a name of the catalog.
   expect_fields(read(R"({"problem": "p", "solution": "s"})", ProblemFields(gsm8k)), "p", "s", {});
 }
@@ -119,22 +120,26 @@ TEST(ProblemFields, ARowWithoutAProblemSaysWhatItHas) {
             std::string::npos);
   EXPECT_NE(refusal("{}").find("--problem-field"), std::string::npos);
   for (const char* row : {R"({"problem": null})", R"({"problem": " \n"})", R"({"messages": []})",
-                          R"({"problem": ["a"]})", R"({"problem": true})", "[1]", "3",
-                          R"({"problem": "p", "answer": {"a": 1}})"})
+                          R"({"problem": ["a"]})", R"({"problem": true})", "[1]", "3"})
     EXPECT_FALSE(refusal(row).empty()) << row;
   EXPECT_FALSE(refusal(R"({"problem": "p"})", ProblemFields(nullptr, {.problem = "task"})).empty());
 }
 
-TEST(ProblemFields, NamedFieldsMustBeInTheFirstRow) {
-  const ProblemFields fields(nullptr, {.problem = "task", .answer = "reslt"});
-  EXPECT_NO_THROW(fields.require_named_fields(Json::parse(R"({"task": 1, "reslt": null})")));
-  try {
-    fields.require_named_fields(Json::parse(R"({"task": "t", "result": "r"})"));
-    FAIL() << "wanted an error";
-  } catch (const DataError& error) {
-    EXPECT_NE(error.sentence().find("no `reslt`, did you mean `result`?"), std::string::npos);
-    EXPECT_NE(error.sentence().find("--answer-field"), std::string::npos);
-  }
+TEST(ProblemFields, WhateverTheAnswerIsTheRowCanBeUsed) {
+  using Texts = std::vector<std::string>;
+  const auto answers_of = [](const std::string& answer) {
+    return read(fmt::format(R"({{"problem": "p", "answer": {}}})", answer).c_str()).answers;
+  };
+  EXPECT_EQ(answers_of("true"), Texts{"true"});
+  EXPECT_EQ(answers_of("0.5"), Texts{"0.5"});
+  EXPECT_EQ(answers_of(R"(["1/2", 0.5, null, " ", "proof", true])"), (Texts{"1/2", "0.5", "true"}));
+  EXPECT_EQ(answers_of(R"(["1 #### 2", "3"])"), (Texts{"1 #### 2", "3"}));
+  for (const char* none : {"[]", "{}", R"({"a": 1})", R"([["x"], {"a": 1}])", "null"})
+    EXPECT_EQ(answers_of(none), Texts{}) << none;
+  // As OlympiadBench has them.
+  expect_fields(read(R"({"question": "q", "solution": ["s", "t"], "final_answer": ["2"]})"), "q",
+                "s", {"2"});
+  expect_fields(read(R"({"question": "q", "solution": {"a": 1}})"), "q", {}, {});
 }
 
 }  // namespace

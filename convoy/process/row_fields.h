@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace convoy::process {
 
@@ -10,7 +11,7 @@ namespace convoy::process {
 struct RowFields {
   std::string problem = {};
   std::optional<std::string> solution = {};  // the reference's
-  std::optional<std::string> answer = {};    // the reference's, from its own column
+  std::vector<std::string> answers = {};  // the reference's, from their own column: each is right
 };
 
 }  // namespace convoy::process

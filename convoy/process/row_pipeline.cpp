@@ -16,12 +16,11 @@ bool waits(const RowState& row) {
                      [](const SampleState& sample) { return sample.waiting; });
 }
 
-std::optional<std::string> gold_of(const RowFields& fields) {
-  if (fields.answer) return fields.answer;
-  if (!fields.solution) return std::nullopt;
+std::vector<std::string> golds_of(const RowFields& fields) {
+  if (!fields.answers.empty() || !fields.solution) return fields.answers;
   std::string answer = answers::extract_answer(*fields.solution, answers::Author::Reference);
-  if (answer.empty()) return std::nullopt;
-  return answer;
+  if (answer.empty()) return {};
+  return {std::move(answer)};
 }
 
 // A run without `generate` judges and improves the solutions that the data set has.
@@ -62,10 +61,10 @@ void RowPipeline::run_stages(RowState& row, RowTexts& texts) const {
 NextSteps RowPipeline::next(const InputRow& input, std::span<const KeptStep> kept) const {
   RowState row{.input = &input};
   RowTexts texts(kept);
-    if (!input.unreadable.empty()) throw DataError(input.unreadable);
   try {
+    if (!input.unreadable.empty()) throw DataError(input.unreadable);
     row.fields = fields_.read(input.value);
-    row.gold = gold_of(row.fields);
+    row.golds = golds_of(row.fields);
     run_stages(row, texts);
   } catch (const DataError& error) {
     return {.finished = FinishedRow{.state = "bad_input",

@@ -59,7 +59,7 @@ struct Vote {
 struct RowState {
   const InputRow* input = nullptr;
   RowFields fields = {};
-  std::optional<std::string> gold = {};  // the reference's answer
+  std::vector<std::string> golds = {};  // the reference's answers: each is right; empty = unknown
   std::vector<SampleState> samples = {};
   std::optional<size_t> chosen = {};  // by a stage that chose: later ones look at that sample alone
   std::optional<Vote> vote = {};

@@ -13,6 +13,12 @@ Json or_null(const std::optional<Value>& value) {
   return value ? Json(*value) : Json(nullptr);
 }
 
+// One answer as text, several as a list.
+Json golds_json(const std::vector<std::string>& golds) {
+  if (golds.empty()) return nullptr;
+  return golds.size() == 1 ? Json(golds.front()) : Json(golds);
+}
+
 Json text_or_null(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
 
 Json verdict_json(const std::optional<answers::Verdict>& verdict) {
@@ -222,7 +228,7 @@ Json output_value(const PipelinePlan& plan, const RowState& row, std::span<const
   value["finish"] = sample == nullptr ? Json("error") : Json(finish_of(version));
   value["think"] = text_or_null(version.text.think);
   value["answer"] = or_null(version.answer);
-  value["gold"] = or_null(row.gold);
+  value["gold"] = golds_json(row.golds);
   value["verified"] = verdict_json(version.verdict);
   value["accepted"] =
       version.score() ? Json(*version.score() >= plan.settings.evaluate.threshold) : Json(nullptr);

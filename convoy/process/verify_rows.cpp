@@ -7,15 +7,14 @@
 #include <string_view>
 #include <vector>
 
-#include "convoy/answers/equivalence.h"
 #include "convoy/answers/extraction.h"
 #include "convoy/base/suggest.h"
+#include "convoy/process/any_reference.h"
 
 namespace convoy::process {
 namespace {
 
 using answers::Author;
-using answers::Verdict;
 using nlohmann::ordered_json;
 
 ErrorPlace place_of(const data::Row& row, const std::string& key, std::string hint) {
@@ -54,17 +53,6 @@ std::vector<std::string> gold_texts(const data::Row& row, const std::string& key
   return texts;
 }
 
-// Of several references one is enough; none decides what all leave open.
-Verdict best_verdict(const std::vector<std::string>& golds, const std::string& prediction) {
-  std::optional<Verdict> best;
-  for (const std::string& gold : golds) {
-    const Verdict verdict = answers::check_answer(gold, prediction);
-    if (verdict == Verdict::Yes) return verdict;
-    best = best && *best != verdict ? Verdict::Unknown : verdict;
-  }
-  return best.value_or(Verdict::Unknown);
-}
-
 void count(VerifyCounts& counts, const std::string& verdict) {
   ++counts.rows;
   ++(verdict == "yes" ? counts.yes : verdict == "no" ? counts.no : counts.unknown);
@@ -85,7 +73,7 @@ ordered_json verified_row(const data::Row& row, const VerifyFields& fields) {
       answer.push_back(answers::extract_answer(gold, Author::Reference));
   }
   ordered_json verified = row.value;
-  verified["verdict"] = answers::verdict_name(best_verdict(golds, prediction));
+  verified["verdict"] = answers::verdict_name(verdict_on(golds, prediction));
   verified["gold_answer"] = std::move(answer);
   verified["prediction_answer"] = answers::extract_answer(prediction, Author::Model);
   return verified;
