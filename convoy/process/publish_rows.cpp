@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "convoy/base/files.h"
+#include "convoy/data/byte_stream.h"
 #include "convoy/data/row_writer.h"
 #include "convoy/process/row_values.h"
 
@@ -44,9 +45,12 @@ Json value_of(PublishedRow& row) {
 }  // namespace
 
 std::vector<std::filesystem::path> output_files(const settings::ProcessOutputSettings& output) {
-  std::filesystem::path path = output.path;
+  const std::filesystem::path path = output.path;
   std::vector<std::filesystem::path> files = {path};
-  if (output.csv && path.extension() == ".json") files.push_back(path.replace_extension(".csv"));
+  std::filesystem::path plain = data::without_compression(path);
+  if (!output.csv || plain.extension() != ".json") return files;
+  const std::filesystem::path packing = plain == path ? "" : path.extension();
+  files.push_back(plain.replace_extension(".csv") += packing);
   return files;
 }
 

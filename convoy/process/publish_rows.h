@@ -16,7 +16,7 @@
 
 namespace convoy::process {
 
-// What is written for these settings: the output, and the CSV file beside a .json.
+// What is written for these settings: the output, and the CSV file beside a .json, packed alike.
 std::vector<std::filesystem::path> output_files(const settings::ProcessOutputSettings& output);
 
 // Throws where one of them could not be written, before the work whose rows they are to hold.
