@@ -169,20 +169,26 @@ std::vector<std::string> PrivateStore::as_user(std::vector<std::string> command)
   return whole;
 }
 
+// Root may not run the server, so its files belong to who does.
+void PrivateStore::give_to_server(const fs::path& path) const {
+  if (::geteuid() != 0) return;
+  const passwd* const user = ::getpwnam(options_.user.c_str());
+  if (user == nullptr)
+    throw ConfigError(fmt::format("there is no user {} on this machine", options_.user),
+                      {.key = "--user",
+                       .hint = "PostgreSQL does not run as root: name a user who may own the "
+                               "store's folder, or start this command as one"});
+  if (::chown(path.c_str(), user->pw_uid, user->pw_gid) != 0)
+    throw IoError(fmt::format("{} can not be given to {}: {}", path.string(), options_.user,
+                              std::strerror(errno)));
+}
+
 void PrivateStore::make_cluster() {
-  if (::geteuid() == 0) {
-    const passwd* const user = ::getpwnam(options_.user.c_str());
-    if (user == nullptr)
-      throw ConfigError(fmt::format("there is no user {} on this machine", options_.user),
-                        {.key = "--user",
-                         .hint = "PostgreSQL does not run as root: name a user who may own the "
-                                 "store's folder, or start this command as one"});
-    for (const fs::path& path : {options_.folder, options_.folder / "password"})
-      if (::chown(path.c_str(), user->pw_uid, user->pw_gid) != 0)
-        throw IoError(fmt::format("{} can not be given to {}: {}", path.string(), options_.user,
-                                  std::strerror(errno)));
-  }
-  const fs::path data = options_.folder / "data";
+  give_to_server(options_.folder);
+  give_to_server(options_.folder / "password");
+  // Under another name until it is whole: a start that was killed here is begun anew.
+  const fs::path data = options_.folder / "data.new";
+  fs::remove_all(data);
   const ProgramEnd end = run_to_end(
       as_user({program("initdb"), "--pgdata=" + data.string(), std::string("--username=") + kUser,
                "--auth=scram-sha-256", "--pwfile=" + (options_.folder / "password").string(),
@@ -195,9 +201,8 @@ void PrivateStore::make_cluster() {
                              "host all all 0.0.0.0/0 scram-sha-256\n"
                              "host all all ::/0 scram-sha-256\n";
   write_file_atomic(data / "pg_hba.conf", access);
-  if (const passwd* const user = ::getpwnam(options_.user.c_str()); ::geteuid() == 0)
-      [[maybe_unused]]
-    const int given = ::chown((data / "pg_hba.conf").c_str(), user->pw_uid, user->pw_gid);
+  give_to_server(data / "pg_hba.conf");
+  fs::rename(data, options_.folder / "data");
 }
 
 void PrivateStore::start() {

@@ -38,6 +38,7 @@ class PrivateStore {
   void stop();                   // ends all connections. Blocks until the server is gone
 
  private:
+  void give_to_server(const std::filesystem::path& path) const;
   void make_cluster();
   void start();
   void wait_until_it_answers();
