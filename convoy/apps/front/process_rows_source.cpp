@@ -31,7 +31,6 @@ nlohmann::ordered_json sound_text(const std::string& bytes) {
     try {
       std::optional<data::Row> row = rows_->next();
       if (!row) return std::nullopt;
-      if (next_index_ == first_index_) fields_.require_named_fields(row->value);
       if (!keeps_bad_rows_) require_problem(*row);
       next_index_ = row->index + 1;
       return process::SourceRow{.source_index = row->index, .value = std::move(row->value)};
@@ -58,7 +57,6 @@ nlohmann::ordered_json sound_text(const std::string& bytes) {
   process::ProblemFields fields_;
   std::unique_ptr<data::RowSource> rows_;
   int64_t next_index_;
-  int64_t first_index_ = next_index_;
 };
 
 }  // namespace
