@@ -10,6 +10,7 @@
 #include "convoy/base/error.h"
 #include "convoy/base/files.h"
 #include "convoy/base/hash.h"
+#include "convoy/data/utf8.h"
 #include "convoy/process/ledger_record.h"
 #include "convoy/process/segment.h"
 
@@ -58,8 +59,8 @@ std::map<std::string, PlanFacts> known_plans(jobs::JobStore& store, const RunIde
 
 std::string shortened(const json& value) {
   std::string text = value.dump(-1, ' ', false, json::error_handler_t::replace);
-  constexpr size_t kMostBytes = 60;
-  if (text.size() > kMostBytes) text = text.substr(0, kMostBytes) + "...";
+  constexpr size_t kMostCharacters = 60;
+  if (data::cut_to_characters(text, kMostCharacters)) text += "...";
   return text;
 }
 
@@ -89,7 +90,8 @@ void refuse_others(const RunIdentity& run, const std::map<std::string, PlanFacts
     what += fmt::format("{}the data set is another", what.empty() ? "" : "; ");
   throw ConfigError(fmt::format("'{}' was begun with another configuration ({})", run.name, what),
                     {.file = run.folder.string(),
-                     .hint = "set it back to go on, name another output, or keep both apart"});
+                     .hint = "set it back to go on, name another --output, or keep both with "
+                             "--keep-apart"});
 }
 
 // The rows as records, at once under the file's name when all are there.
@@ -101,9 +103,9 @@ void write_input(const fs::path& path, const RowStream& rows) {
   while (std::optional<SourceRow> source = rows()) {
     InputRow row{.index = index++, .source_index = source->source_index};
     row.value = std::move(source->value);
+    row.unreadable = std::move(source->unreadable);
     try {
       row.hash = row_hash(row.value);
-    row.unreadable = std::move(source->unreadable);
       buffer += record_bytes(RecordKind::Input, encode_input(row));
     } catch (const json::exception& error) {
       throw DataError(fmt::format("row {} of the data set is no text that can be kept: {}",

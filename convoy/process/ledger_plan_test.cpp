@@ -2,8 +2,10 @@
 #include "convoy/process/ledger_plan.h"
 
 #include <set>
+#include <utility>
 
 #include "convoy/base/error.h"
+#include "convoy/data/utf8.h"
 #include "convoy/process/ledger_fixture_test.h"
 
 namespace convoy::process {
@@ -121,6 +123,40 @@ TEST_F(LedgerPlan, AChangedConfigurationIsRefusedOrKeptApart) {
   // Each is known from then on.
   EXPECT_FALSE(plan_rows(*store_, request(5, 0.7)).is_new);
   EXPECT_FALSE(plan_rows(*store_, request(5)).is_new);
+}
+
+TEST_F(LedgerPlan, ALongValueIsCutBetweenItsLettersInTheRefusal) {
+  // Two bytes each; one of the two texts has a letter across any byte at which both could be cut.
+  for (const std::string start : {"", "x"}) {
+    PlanRequest first = request(1);
+    first.run.name = "cyrillic" + start;
+    std::string prompt = start;
+    for (int letter = 0; letter < 100; ++letter) prompt += "\xd0\xb4";
+    first.run.configuration = {{"prompt", prompt}};
+    plan_rows(*store_, first);
+    first.run.configuration = {{"prompt", prompt + "?"}};
+    try {
+      plan_rows(*store_, first);
+      FAIL();
+    } catch (const ConfigError& error) {
+      EXPECT_FALSE(data::find_invalid_utf8(error.what())) << error.what();
+      EXPECT_NE(error.place().hint.find("--keep-apart"), std::string::npos);
+    }
+  }
+}
+
+TEST_F(LedgerPlan, ARowThatCouldNotBeReadIsPlannedWithItsReason) {
+  PlanRequest torn = request(1);
+  torn.rows = [done = false]() mutable -> std::optional<SourceRow> {
+    if (std::exchange(done, true)) return std::nullopt;
+    return SourceRow{.value = {{"unreadable_row", "{"}}, .unreadable = "a.jsonl:1: no JSON"};
+  };
+  torn.expected_cost = {};
+  run_ = plan_rows(*store_, torn);
+  SegmentReader reader(run_.folder);
+  const InputRow input = read_input(reader, rows().front().parameters());
+  EXPECT_EQ(input.unreadable, "a.jsonl:1: no JSON");
+  EXPECT_EQ(input.value["unreadable_row"], "{");
 }
 
 TEST_F(LedgerPlan, AChangedDataSetIsRefused) {

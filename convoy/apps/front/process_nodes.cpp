@@ -67,7 +67,8 @@ void ProcessNodes::share(const SharedRun& run) const {
   const mode_t before = ::umask(0077);  // it holds a password
   write_file_atomic(shared_file(), nlohmann::json{{"store", run.store},
                                                   {"configuration", run.configuration},
-                                                  {"data_hash", run.data_hash}}
+                                                  {"data_hash", run.data_hash},
+                                                  {"selection", run.selection}}
                                        .dump());
   ::umask(before);
 }
@@ -85,7 +86,8 @@ SharedRun ProcessNodes::wait_for_share(const nlohmann::json& configuration) cons
         return {.store =
                     workers_.store.empty() ? shared.at("store").get<std::string>() : workers_.store,
                 .configuration = shared.at("configuration"),
-                .data_hash = shared.at("data_hash")};
+                .data_hash = shared.at("data_hash"),
+                .selection = shared.at("selection")};
       }
     }
     std::this_thread::sleep_for(kLookEvery);

@@ -20,6 +20,7 @@ struct SharedRun {
   std::string store;  // URL, maybe with a password
   nlohmann::json configuration;
   std::string data_hash;
+  nlohmann::json selection;  // of its rows
 };
 
 class ProcessNodes {

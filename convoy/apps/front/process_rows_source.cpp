@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 
 #include "convoy/base/counted.h"
@@ -12,7 +13,6 @@
 namespace convoy::apps {
 namespace {
 
-class SelectedRows {
 // As JSON may hold it: what is no UTF-8 is replaced.
 nlohmann::ordered_json sound_text(const std::string& bytes) {
   using Json = nlohmann::ordered_json;
@@ -20,6 +20,7 @@ nlohmann::ordered_json sound_text(const std::string& bytes) {
   return Json::parse(Json(bytes).dump(-1, ' ', false, Json::error_handler_t::replace));
 }
 
+class SelectedRows {
  public:
   SelectedRows(const data::Dataset& dataset, const settings::ProcessDataSettings& data)
       : keeps_bad_rows_(data.bad_rows == "keep"),
@@ -81,6 +82,17 @@ int64_t count_rows(const process::RowStream& rows) {
   int64_t count = 0;
   while (rows()) ++count;
   return count;
+}
+
+nlohmann::json selection_of(const data::Dataset& dataset,
+                            const settings::ProcessDataSettings& data) {
+  nlohmann::json selection = {{"start_from", data.start_from}, {"num_examples", "all"}};
+  if (data.num_examples < 0) return selection;
+  const int64_t end =
+      data.start_from + std::min(data.num_examples, INT64_MAX - 1 - data.start_from);
+  if (data::open_dataset(dataset)->skip(end + 1) > end)
+    selection["num_examples"] = data.num_examples;
+  return selection;
 }
 
 std::string dataset_text(const data::Dataset& dataset) {

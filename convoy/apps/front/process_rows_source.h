@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <nlohmann/json.hpp>
 #include <string>
 
 #include "convoy/base/log.h"
@@ -20,6 +21,10 @@ data::Dataset named_dataset(const settings::ProcessDataSettings& data);
 // `unreadable_row`, or ends the stream with its DataError, as data.bad_rows wants.
 process::RowStream selected_rows(const data::Dataset& dataset,
                                  const settings::ProcessDataSettings& data);
+
+// Which rows of the data set those are: settings that select the same ones give the same. An object.
+nlohmann::json selection_of(const data::Dataset& dataset,
+                            const settings::ProcessDataSettings& data);
 
 int64_t count_rows(const process::RowStream& rows);
 

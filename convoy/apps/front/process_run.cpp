@@ -131,27 +131,28 @@ class Processing {
     return store_;
   }
 
-  process::RunIdentity identity(const telemetry::RunFolder& folder,
-                                const std::string& data_hash) const {
-    return {.name = run_name(settings()),
-            .folder = folder.path() / "rows",
-            .configuration = plan_.content(facts_.identity),
-            .data_hash = data_hash};
+  process::RunIdentity identity(const telemetry::RunFolder& folder, const std::string& data_hash,
+                                const nlohmann::json& selection) const {
+    process::RunIdentity identity{.name = run_name(settings()),
+                                  .folder = folder.path() / "rows",
+                                  .configuration = plan_.content(facts_.identity),
+                                  .data_hash = data_hash};
+    // Other rows of the same files are another run.
+    identity.configuration["data"].update(selection);
+    return identity;
   }
 
   process::RowRun planned(const ProcessNodes& nodes, const telemetry::RunFolder& folder,
                           jobs::JobStore& store) {
     if (shared_)
       return process::wait_for_plan(
-          store, identity(folder, shared_->data_hash), std::chrono::minutes(10),
+          store, identity(folder, shared_->data_hash, shared_->selection), std::chrono::minutes(10),
           [] { return true; }, log_);
     const data::Dataset dataset = named_dataset(settings().data);
-    // Other rows of the same files are another run.
-    const std::string data_hash =
-        fmt::format("{}+{}+{}", data::dataset_hash(dataset), settings().data.start_from,
-                    settings().data.num_examples);
+    const std::string data_hash = data::dataset_hash(dataset);
+    const nlohmann::json selection = selection_of(dataset, settings().data);
     const process::RowRun run = process::plan_rows(
-        store, {.run = identity(folder, data_hash),
+        store, {.run = identity(folder, data_hash, selection),
                 .rows = selected_rows(dataset, settings().data),
                 .expected_cost =
                     [&](const process::InputRow& row) { return pipeline_.expected_cost(row); },
@@ -162,7 +163,7 @@ class Processing {
                        .key = "data.start_from",
                        .hint = "lower --start-from, or raise --num-examples"});
     write_run_files(folder, dataset, data_hash);
-    nodes.share({store_, plan_.content(facts_.identity), data_hash});
+    nodes.share({store_, plan_.content(facts_.identity), data_hash, selection});
     const ProcessPreview preview = preview_of(dataset, run.rows);
     estimate_ = preview.estimate;
     if (!memory_.empty()) log_.info("memory: " + memory_);
