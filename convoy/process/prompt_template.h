@@ -25,6 +25,7 @@ class PromptTemplate {
   // In order, each as often as it is there.
   std::vector<std::string> names() const;
   const std::string& text() const { return text_; }
+  const std::string& name() const { return name_; }
 
  private:
   struct Part {

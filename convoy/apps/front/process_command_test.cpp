@@ -91,7 +91,10 @@ TEST_F(ProcessCommand, FlagsBeatTheFileAlsoWhereTheyAreZeroOrTheDefault) {
   EXPECT_EQ(
       plan("c.yaml --num-examples 1 --max-iterations 0 --max-tokens 4096")["new_tokens_at_most"],
       4096 + 1);
-  EXPECT_EQ(plan("--num-examples 0 --start-from 0")["rows"], 0);
+  const testing::ScriptEnd none =
+      process("--dataset rows.jsonl --num-examples 0 --start-from 0 --dry-run");
+  EXPECT_EQ(none.code, 10) << none.out;
+  EXPECT_NE(none.out.find("--num-examples 0 takes no row"), std::string::npos) << none.out;
   EXPECT_EQ(plan("--start-from 1")["rows"], 2);
   EXPECT_EQ(plan("generate.n=2 --num-examples 1")["requests_at_most"], 2 * (1 + 1 + 4));
 }
@@ -128,6 +131,7 @@ TEST_F(ProcessCommand, WhatHasNoMeaningAnyMoreSaysSoInOneLine) {
 TEST_F(ProcessCommand, SaysWhatIsMissing) {
   expect_refusal(run("process --dataset rows.jsonl"), "no model is named");
   expect_refusal(process(""), "no data set is named");
+  EXPECT_FALSE(fs::exists(folder_ / "runs"));
   const testing::ScriptEnd absent = process("--dataset numina_math --dry-run", "HF_HOME=$PWD/hub");
   EXPECT_EQ(absent.code, 10) << absent.out;
   EXPECT_NE(absent.out.find("hf download --repo-type dataset AI-MO/NuminaMath-1.5"),
@@ -152,6 +156,53 @@ TEST_F(ProcessCommand, BadRowsStopWhereThatIsWanted) {
   const testing::ScriptEnd end = process("--dataset rows.jsonl --bad-rows error --dry-run");
   EXPECT_EQ(end.code, 10) << end.out;
   EXPECT_NE(end.out.find("rows.jsonl:2"), std::string::npos) << end.out;
+}
+
+// The same by a dry run as by a run, which leaves nothing behind.
+TEST_F(ProcessCommand, DataThatCanNotServeIsToldBeforeTheStart) {
+  write("empty.jsonl", "");
+  write("other.jsonl", "{\"a\": 1}\n{\"a\": 2}\n");
+  write("q.txt", "{{ problem }} {{ row.qestion }}\n");
+  write("torn.jsonl", "{torn\n{\"problem\": \"p\"}\n");
+  const std::pair<const char*, const char*> wrong[] = {
+      {"--dataset empty.jsonl", "the data set has no rows"},
+      {"--dataset rows.jsonl --num-examples 0", "-1 takes all"},
+      {"--dataset rows.jsonl --start-from 3", "lower --start-from"},
+      {"--dataset other.jsonl",
+       "none of the 2 rows can be used; the first: the row has no problem"},
+      {"--dataset rows.jsonl --generate-prompt q.txt",
+       "rows.jsonl: no row has `qestion` (wanted by q.txt, did you mean `question`?)"},
+      {"--dataset torn.jsonl --answer-field nix", "no row has `nix` (wanted by --answer-field)"},
+      {"--dataset absent.jsonl", "No such file"}};
+  for (const auto& [arguments, mention] : wrong)
+    for (const char* way : {" --dry-run", ""}) {
+      const testing::ScriptEnd end = process(std::string(arguments) + way);
+      EXPECT_EQ(end.code, 10) << end.out;
+      EXPECT_NE(end.out.find(mention), std::string::npos) << end.out;
+    }
+  EXPECT_FALSE(fs::exists(folder_ / "runs"));
+}
+
+// The plan is made before the program that computes is looked for.
+TEST_F(ProcessCommand, OtherRowsOfTheSameSetAreRefusedByTheirName) {
+  const auto start = [&](const std::string& selection) {
+    return process("--dataset rows.jsonl --output o.jsonl " + selection, "CONVOY_WORKER=$PWD/none");
+  };
+  EXPECT_NE(start("--num-examples 2").out.find("none, found none"), std::string::npos);
+  expect_refusal(start(""), "(data.num_examples: \"all\" now, 2 then)");
+  expect_refusal(start("--num-examples 1"), "(data.num_examples: 1 now, 2 then)");
+  expect_refusal(start("--start-from 2"), "data.start_from: 2 now, 0 then");
+  expect_refusal(start("--num-examples 1"), "--keep-apart");
+}
+
+TEST_F(ProcessCommand, AColumnMayBeSparse) {
+  write("q.txt", "{{ problem }} {{ row.text }}\n");
+  EXPECT_EQ(plan("--answer-field text --num-examples 1")["rows"], 1);
+  write("sparse.jsonl", "{\"problem\": \"p\"}\n{\"problem\": \"q\", \"text\": \"t\"}\n");
+  const testing::ScriptEnd end =
+      process("--dataset sparse.jsonl --plain --generate-prompt q.txt --dry-run");
+  EXPECT_EQ(end.code, 0) << end.out;
+  EXPECT_NE(end.out.find("q t"), std::string::npos) << end.out;
 }
 
 TEST_F(ProcessCommand, ConfigShowsAndChecksItsFiles) {

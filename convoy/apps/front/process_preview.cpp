@@ -5,7 +5,7 @@
 #include <fmt/ranges.h>
 
 #include "convoy/base/counted.h"
-#include "convoy/process/row_pipeline.h"
+#include "convoy/process/stages/stage.h"
 #include "convoy/telemetry/progress.h"
 
 namespace convoy::apps {
@@ -19,15 +19,6 @@ process::RunEstimate estimate_run(const process::PipelinePlan& plan, int64_t row
     estimate.new_tokens += rows * demand.new_tokens;
   }
   return estimate;
-}
-
-std::optional<std::string> first_prompt(const process::PipelinePlan& plan,
-                                        const process::ModelFacts& facts,
-                                        const nlohmann::ordered_json& row) {
-  const process::RowPipeline pipeline(plan);
-  const process::NextSteps next = pipeline.next({.value = row}, {});
-  if (next.steps.empty()) return std::nullopt;
-  return process::rendered_prompt(next.steps.front().request.prompt, plan.settings.model, facts);
 }
 
 std::string preview_text(const process::PipelinePlan& plan, const ProcessPreview& preview) {

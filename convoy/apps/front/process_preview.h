@@ -7,7 +7,6 @@
 #include <optional>
 #include <string>
 
-#include "convoy/process/model_facts.h"
 #include "convoy/process/pipeline_plan.h"
 #include "convoy/process/run_report.h"
 
@@ -22,13 +21,8 @@ struct ProcessPreview {
   std::string workers = {};
   std::string memory = {};  // the rung of the memory ladder; empty = there is no budget
   process::RunEstimate estimate = {};
-  std::optional<std::string> first_prompt = {};  // none: there is no usable row
+  std::optional<std::string> first_prompt = {};  // none: the stages ask for no text
 };
-
-// The first prompt of the first rows that has one.
-std::optional<std::string> first_prompt(const process::PipelinePlan& plan,
-                                        const process::ModelFacts& facts,
-                                        const nlohmann::ordered_json& row);
 
 std::string preview_text(const process::PipelinePlan& plan, const ProcessPreview& preview);
 nlohmann::ordered_json preview_json(const process::PipelinePlan& plan,

@@ -11,6 +11,7 @@
 #include "convoy/apps/front/build_facts.h"
 #include "convoy/apps/front/process_nodes.h"
 #include "convoy/apps/front/process_preview.h"
+#include "convoy/apps/front/process_rows_check.h"
 #include "convoy/apps/front/process_rows_source.h"
 #include "convoy/apps/front/process_workers.h"
 #include "convoy/apps/front/worker_program.h"
@@ -89,6 +90,7 @@ class Processing {
 
   int preview() {
     const data::Dataset dataset = named_dataset(settings().data);
+    first_prompt_ = check_rows(dataset, plan_, facts_);
     const int64_t rows = count_rows(selected_rows(dataset, settings().data));
     const ProcessPreview preview = preview_of(dataset, rows);
     if (context_.common.json)
@@ -99,6 +101,8 @@ class Processing {
   }
 
   int run() {
+    if (settings().workers.node_rank == 0)
+      first_prompt_ = check_rows(named_dataset(settings().data), plan_, facts_);
     const telemetry::RunFolder folder = open_folder(config_);
     log_.info(fmt::format("run folder {}", folder.path().string()));
     ProcessNodes nodes(settings().workers, folder.path(), log_);
@@ -157,11 +161,6 @@ class Processing {
                 .expected_cost =
                     [&](const process::InputRow& row) { return pipeline_.expected_cost(row); },
                 .keep_apart = config_.flags.keep_apart});
-    if (run.rows == 0)
-      throw DataError("no row is selected",
-                      {.file = dataset.files.front().string(),
-                       .key = "data.start_from",
-                       .hint = "lower --start-from, or raise --num-examples"});
     write_run_files(folder, dataset, data_hash);
     nodes.share({store_, plan_.content(facts_.identity), data_hash, selection});
     const ProcessPreview preview = preview_of(dataset, run.rows);
@@ -190,19 +189,12 @@ class Processing {
   }
 
   ProcessPreview preview_of(const data::Dataset& dataset, int64_t rows) const {
-    ProcessPreview preview{.dataset = dataset_text(dataset),
-                           .rows = rows,
-                           .workers = workers_.text(),
-                           .memory = memory_,
-                           .estimate = estimate_run(plan_, rows)};
-    const process::RowStream stream = selected_rows(dataset, settings().data);
-    // The first rows may be bad ones.
-    for (int tries = 0; tries < 100 && !preview.first_prompt; ++tries) {
-      const auto row = stream();
-      if (!row) break;
-      preview.first_prompt = first_prompt(plan_, facts_, row->value);
-    }
-    return preview;
+    return {.dataset = dataset_text(dataset),
+            .rows = rows,
+            .workers = workers_.text(),
+            .memory = memory_,
+            .estimate = estimate_run(plan_, rows),
+            .first_prompt = first_prompt_};
   }
 
   process::RowCoordinatorReport work(const telemetry::RunFolder& folder, jobs::JobStore& store,
@@ -338,6 +330,7 @@ class Processing {
   ProcessWorkers workers_;
   process::RowPipeline pipeline_;
   process::RunEstimate estimate_;
+  std::optional<std::string> first_prompt_;
   std::string store_;
   std::optional<SharedRun> shared_;
 };
