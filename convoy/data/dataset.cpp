@@ -185,28 +185,12 @@ std::vector<fs::path> matching_files(const std::string& pattern) {
 
 bool is_pattern(const std::string& name) { return name.find_first_of("*?[{") != std::string::npos; }
 
-// The parts between commas; commas within braces belong to a pattern.
-std::vector<std::string> listed(const std::string& name) {
-  std::vector<std::string> parts(1);
-  int braces = 0;
-  for (const char letter : name) {
-    braces += letter == '{';
-    braces -= letter == '}';
-    if (letter == ',' && braces == 0) {
-      parts.emplace_back();
-    } else {
-      parts.back() += letter;
-    }
-  }
-  return parts;
-}
-
 bool names_files(const std::string& name) {
   return is_there(name) || is_pattern(name) || name.find(',') != std::string::npos;
 }
 
 void use_files(Dataset& dataset, const DatasetRequest& request) {
-  for (const std::string& part : listed(request.name)) {
+  for (const std::string& part : listed_names(request.name)) {
     if (is_folder(part))
       throw DataError("a list names files, and this is a folder", {.file = part});
     if (!is_there(part) && !is_pattern(part))
@@ -313,6 +297,21 @@ std::optional<DatasetFolder> find_dataset_folder(const DatasetRequest& request) 
     for (const char* const hub_id : known->hub_ids)
       if (const auto folder = find_by_id(hub_id, request.revision)) return folder;
   return std::nullopt;
+}
+
+std::vector<std::string> listed_names(const std::string& name) {
+  std::vector<std::string> parts(1);
+  int braces = 0;
+  for (const char letter : name) {
+    braces += letter == '{';
+    braces -= letter == '}';
+    if (letter == ',' && braces == 0) {
+      parts.emplace_back();
+    } else {
+      parts.back() += letter;
+    }
+  }
+  return parts;
 }
 
 Dataset find_dataset(const DatasetRequest& request) {

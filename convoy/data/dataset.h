@@ -50,6 +50,9 @@ struct DatasetFolder {
 // Nothing where the name is of files, or of what is not here. Throws DataError.
 std::optional<DatasetFolder> find_dataset_folder(const DatasetRequest& request);
 
+// A name as the list that it may be: the parts between commas. Commas within braces belong to a pattern.
+std::vector<std::string> listed_names(const std::string& name);
+
 // Throws DataError: what is there instead, and what to do.
 Dataset find_dataset(const DatasetRequest& request);
 

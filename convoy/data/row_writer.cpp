@@ -195,13 +195,18 @@ Format format_of(const fs::path& path) {
 
 }  // namespace
 
-void require_row_output(const fs::path& path) {
+void require_row_format(const fs::path& path) {
+  std::error_code code;
+  if (path.filename().empty() || fs::is_directory(path, code))
+    throw ConfigError("the output is a folder, wanted the name of a file", {.file = path.string()});
   format_of(path);
+}
+
+void require_row_output(const fs::path& path) {
+  require_row_format(path);
   std::error_code code;
   const fs::path folder = folder_of(path);
   fs::create_directories(folder, code);
-  if (fs::is_directory(path, code))
-    throw ConfigError("the output is a folder, wanted the name of a file", {.file = path.string()});
   if (::access(folder.c_str(), W_OK) != 0)
     throw IoError(fmt::format("no file can be written into the folder of the output: {}",
                               std::strerror(errno)),

@@ -39,8 +39,11 @@ class RowWriter {
   virtual WrittenFile finish() = 0;
 };
 
-// Throws ConfigError when the suffix names no format, IoError when the folder cannot be written to. To be asked before the
-// work whose rows are to be written. Creates the folder.
+// Throws ConfigError when the path is a folder, or its suffix names no format. Changes nothing.
+void require_row_format(const std::filesystem::path& path);
+
+// Throws as require_row_format() does, and IoError when the folder cannot be written to. To be asked before the work whose
+// rows are to be written. Creates the folder.
 void require_row_output(const std::filesystem::path& path);
 
 // Columns of CSV and Parquet are those of all rows, as they come first: until finish() the rows lie packed in a file

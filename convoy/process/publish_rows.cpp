@@ -9,6 +9,7 @@
 #include "convoy/base/files.h"
 #include "convoy/data/byte_stream.h"
 #include "convoy/data/row_writer.h"
+#include "convoy/data/output_check.h"
 #include "convoy/process/row_values.h"
 
 namespace convoy::process {
@@ -63,6 +64,13 @@ void require_outputs(const settings::ProcessOutputSettings& output) {
 }
 
 Publication publish_rows(jobs::JobStore& store, const RowRun& run,
+void check_outputs(const settings::ProcessOutputSettings& output, const data::Dataset& dataset) {
+  std::vector<std::filesystem::path> files = output_files(output);
+  for (const std::filesystem::path& file : files) data::require_row_format(file);
+  files.push_back(data::manifest_path(output.path));
+  data::refuse_outputs_among_inputs(files, dataset.name, dataset.files);
+}
+
                          const settings::ProcessSettings& settings) {
   std::vector<std::unique_ptr<data::RowWriter>> writers;
   for (const std::filesystem::path& file : output_files(settings.output))

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "convoy/data/dataset.h"
 #include "convoy/data/manifest.h"
 #include "convoy/jobs/job_store.h"
 #include "convoy/process/finished_rows.h"
@@ -18,6 +19,10 @@ namespace convoy::process {
 
 // What is written for these settings: the output, and the CSV file beside a .json, packed alike.
 std::vector<std::filesystem::path> output_files(const settings::ProcessOutputSettings& output);
+
+// Throws ConfigError where one of them has no format, or one of them or their manifest is among the data set's files.
+// Changes nothing.
+void check_outputs(const settings::ProcessOutputSettings& output, const data::Dataset& dataset);
 
 // Throws where one of them could not be written, before the work whose rows they are to hold.
 void require_outputs(const settings::ProcessOutputSettings& output);

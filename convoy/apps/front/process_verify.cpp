@@ -8,6 +8,7 @@
 
 #include "convoy/base/counted.h"
 #include "convoy/base/error.h"
+#include "convoy/data/output_check.h"
 #include "convoy/data/row_writer.h"
 #include "convoy/process/verify_rows.h"
 #include "convoy/settings/command_flags.h"
@@ -53,6 +54,7 @@ int run_process_verify(Context& context, const std::vector<std::string>& argumen
   CONVOY_CHECK(!flags.data.empty(), ConfigError, "which rows? name their file with --data");
   CONVOY_CHECK(!flags.output.empty(), ConfigError,
                "where to? name the file of the verified rows with --output");
+  data::refuse_outputs_among_inputs({flags.output}, flags.data, {flags.data});
   const std::unique_ptr<data::RowWriter> writer = data::create_rows(flags.output);
   const process::VerifyCounts counts =
       process::verify_rows(flags.data, flags.fields_of_rows, data::bad_rows_named(flags.bad_rows),
