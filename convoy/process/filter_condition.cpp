@@ -18,15 +18,16 @@ namespace {
 struct Name {
   const char* name;
   std::vector<std::string> words;  // empty: it is a number
+  const char* stage = "";          // that finds it out
 };
 
 const std::vector<Name>& names() {
   static const std::vector<Name> list = {
-      {"score", {}},
-      {"verified", {"yes", "no", "unknown"}},
+      {"score", {}, "evaluate"},
+      {"verified", {"yes", "no", "unknown"}, "verify"},
       {"finish", {"stop", "length"}},
-      {"votes", {}},
-      {"vote_share", {}},
+      {"votes", {}, "vote"},
+      {"vote_share", {}, "vote"},
       {"samples", {}},
       {"tokens", {}},
       {"characters", {}},
@@ -96,6 +97,12 @@ FilterCondition::FilterCondition(const std::string& text) : text_(trimmed(text))
   if (comparison_ != "==" && comparison_ != "!=")
     throw wrong(text_, fmt::format("{} is a word: wanted == or !=", name_));
   word_ = value;
+}
+
+std::string_view FilterCondition::stage() const {
+  return std::find_if(names().begin(), names().end(),
+                      [&](const Name& one) { return name_ == one.name; })
+      ->stage;
 }
 
 bool FilterCondition::holds(const nlohmann::ordered_json& figures) const {

@@ -18,6 +18,8 @@ class FilterCondition {
   // everything, and neither less nor more.
   bool holds(const nlohmann::ordered_json& figures) const;
   const std::string& text() const { return text_; }
+  // The stage that finds out what is asked for; empty: it is known of every text.
+  std::string_view stage() const;
 
  private:
   std::string text_;

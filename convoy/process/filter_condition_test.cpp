@@ -27,6 +27,13 @@ TEST(FilterCondition, AnUnknownFigureIsUnequalAndNothingElse) {
   EXPECT_FALSE(FilterCondition("verified == yes").holds({{"verified", nullptr}}));
 }
 
+TEST(FilterCondition, KnowsTheStageThatFindsItOut) {
+  EXPECT_EQ(FilterCondition("score > 1").stage(), "evaluate");
+  EXPECT_EQ(FilterCondition("verified == yes").stage(), "verify");
+  EXPECT_EQ(FilterCondition("vote_share > 0.5").stage(), "vote");
+  EXPECT_EQ(FilterCondition("tokens > 1").stage(), "");
+}
+
 TEST(FilterCondition, RefusesWhatItCanNotRead) {
   for (const char* text : {"", "score", "score >=", "score => 1", "scor >= 1", "score >= high",
                            "verified == maybe", "verified > no", "score >= 0.8 0.9"})

@@ -50,9 +50,17 @@ std::vector<FilterCondition> conditions_of(const settings::FilterSettings& filte
                                            const std::vector<std::string>& stages) {
   std::vector<FilterCondition> conditions;
   for (const std::string& text : filter.keep.names) conditions.emplace_back(text);
-  if (!conditions.empty() && std::find(stages.begin(), stages.end(), "filter") == stages.end())
+  const auto place = std::find(stages.begin(), stages.end(), "filter");
+  if (!conditions.empty() && place == stages.end())
     throw ConfigError("filter.keep is set, but stages has no filter",
                       {.key = "filter.keep", .hint = "add filter to stages"});
+  for (const FilterCondition& condition : conditions)
+    if (!condition.stage().empty() && std::find(stages.begin(), place, condition.stage()) == place)
+      throw ConfigError(
+          fmt::format("filter.keep: no stage before filter finds out what `{}` asks for",
+                      condition.text()),
+          {.key = "filter.keep",
+           .hint = fmt::format("put {} before filter in --stages", condition.stage())});
   return conditions;
 }
 

@@ -409,11 +409,33 @@ TEST(PipelinePlan, RefusesStagesThatCanNotBe) {
   for (const std::vector<std::string>& stages : {std::vector<std::string>{},
                                                  {"generate", "generate"},
                                                  {"verify", "generate"},
+                                                 {"generate", "improve"},
+                                                 {"generate", "improve", "verify"},
                                                  {"genrate"}}) {
     settings::ProcessSettings settings;
     settings.stages = stages;
     EXPECT_THROW(PipelinePlan(settings, kPrompts), ConfigError);
   }
+}
+
+TEST(PipelinePlan, RefusesAFilterOfFiguresThatNoStageBeforeItMakes) {
+  const auto plan = [](const std::vector<std::string>& stages, const std::string& keep) {
+    settings::ProcessSettings settings;
+    settings.stages = stages;
+    settings.filter.keep.names = {keep};
+    return PipelinePlan(settings, kPrompts);
+  };
+  EXPECT_THROW(plan({"generate", "filter"}, "score > 0.5"), ConfigError);
+  EXPECT_THROW(plan({"generate", "filter", "verify"}, "verified == yes"), ConfigError);
+  EXPECT_THROW(plan({"generate", "verify", "filter"}, "votes > 1"), ConfigError);
+  EXPECT_NO_THROW(plan({"generate", "verify", "filter"}, "verified == yes"));
+  EXPECT_NO_THROW(plan({"generate", "filter"}, "tokens > 1"));
+}
+
+TEST(PipelinePlan, RefusesAPromptThatSaysNothing) {
+  PromptTexts prompts = kPrompts;
+  prompts["generate"] = " \n";
+  EXPECT_THROW(PipelinePlan({}, prompts), ConfigError);
 }
 
 TEST(PipelinePlan, ContentIsWhatDecidesRowsAndNothingElse) {

@@ -40,6 +40,11 @@ std::vector<const Stage*> stages_named(const std::vector<std::string>& names) {
       throw ConfigError(
           fmt::format("stages: generate must come first, found {} before it", chosen.front()->name),
           {.key = "stages"});
+    if (name == "improve" && std::none_of(chosen.begin(), chosen.end(), [](const Stage* before) {
+          return before->name == "verify" || before->name == "evaluate";
+        }))
+      throw ConfigError("stages: improve has no stage before it that finds weak solutions",
+                        {.key = "stages", .hint = "put verify or evaluate before improve"});
     chosen.push_back(&*stage);
   }
   CONVOY_CHECK(!chosen.empty(), ConfigError, "stages: wanted at least one, found none");
