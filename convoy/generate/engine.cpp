@@ -90,7 +90,7 @@ void Engine::submit(Request request) {
     throw DataError(
         fmt::format("prompt {} and its answer may have {} tokens, more than the KV cache holds",
                     request.number, most_tokens),
-        {.hint = "raise --kv-blocks, or lower --max-new-tokens"});
+        {.hint = "raise --kv-blocks, or allow fewer new tokens"});
   const int64_t number = request.number;
   scheduler_.add({.number = number,
                   .prompt = std::exchange(request.prompt, {}),

@@ -15,7 +15,6 @@ namespace convoy::process {
 namespace {
 
 constexpr int64_t kMost = int64_t{1} << 31;
-constexpr int64_t kBlockTokens = 32;  // of the engine's KV cache
 
 std::string adapter_fingerprint(const std::string& adapter) {
   if (adapter.empty()) return {};
@@ -35,6 +34,7 @@ void read_shape(const io::ModelFolder& folder, ModelFacts& facts) {
   const int64_t head = config.int_or("head_dim", heads == 0 ? 0 : hidden / heads, 0, kMost);
   facts.kv_values_per_token = 2 * facts.layers * kv_heads * head;
   facts.positions = config.int_or("max_position_embeddings", 0, 0, kMost);
+  facts.window_tokens = config.int_or("sliding_window", 0, 0, kMost);
   const io::ModelWeights weights(folder);
   for (const std::string& name : weights.names())
     facts.parameters += weights.require(name).num_elements();
@@ -70,7 +70,7 @@ serving::MemoryNeeds ModelFacts::memory_needs(int64_t bytes_per_value) const {
           .kv_bytes_per_token = kv_values_per_token * bytes_per_value,
           .int8_kv_bytes_per_token = kv_values_per_token + kv_values_per_token / 16,
           .step_bytes_per_token = layers == 0 ? 0 : 64 * kv_values_per_token / layers,
-          .block_tokens = kBlockTokens};
+          .block_tokens = kKvBlockTokens};
 }
 
 void settle_prompts(settings::ProcessSettings& settings, const ModelFacts& model) {

@@ -14,6 +14,8 @@
 
 namespace convoy::process {
 
+inline constexpr int64_t kKvBlockTokens = 32;  // of the engine's KV cache
+
 struct ModelFacts {
   std::string folder;
   std::string identity;  // of weights, adapter and template
@@ -22,6 +24,7 @@ struct ModelFacts {
   int64_t layers = 0;
   int64_t kv_values_per_token = 0;  // of all layers, keys and values
   int64_t positions = 0;            // longest text; 0 = the configuration does not say
+  int64_t window_tokens = 0;        // of layers that see so many keys; 0 = none do
 
   // Bytes of one engine that computes in `bytes_per_value`: 2 of bf16, 4 of fp32.
   serving::MemoryNeeds memory_needs(int64_t bytes_per_value) const;

@@ -44,6 +44,8 @@ PromptTemplate::PromptTemplate(const std::string& text, const std::string& name,
             1 + std::count(text_.begin(), text_.begin() + static_cast<std::ptrdiff_t>(at), '\n'),
         .hint = fmt::format("this prompt knows {}, and row.COLUMN", fmt::join(known_names, ", "))};
   };
+  if (text_.find_first_not_of(" \t\r\n") == std::string::npos)
+    throw ConfigError("a prompt is empty: the model would be told nothing", {.file = name});
   size_t at = 0;
   for (;;) {
     const size_t open = text_.find(kOpen, at);
