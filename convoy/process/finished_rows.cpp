@@ -134,6 +134,17 @@ FinishedPass for_each_finished(jobs::JobStore& store, const RowRun& run,
   return Pass(store, run).visit_all(visit);
 }
 
+int64_t reopen_engine_errors(jobs::JobStore& store, const RowRun& run) {
+  std::vector<int64_t> failed;
+  store.for_each_task(run.group, [&](const jobs::TaskRecord& task) {
+    if (!task.result) return;
+    if (task.result->kind == jobs::ResultKind::Failed ||
+        decode_result(task.result->payload).state == "engine_error")
+      failed.push_back(task.number);
+  });
+  return failed.empty() ? 0 : store.redo(failed);
+}
+
 RunCounts count_finished(jobs::JobStore& store, const RowRun& run) {
   RunCounts counts;
   store.for_each_task(run.group, [&](const jobs::TaskRecord& task) {

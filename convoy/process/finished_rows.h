@@ -34,6 +34,10 @@ struct FinishedPass {
 FinishedPass for_each_finished(jobs::JobStore& store, const RowRun& run,
                                const std::function<void(PublishedRow&)>& visit);
 
+// Rows in state "engine_error" are open again, without their texts: settings or a machine that were wrong may be right by
+// now. Returns how many.
+int64_t reopen_engine_errors(jobs::JobStore& store, const RowRun& run);
+
 // Rows and tokens so far, by state; of the store alone, so that it may be asked while the run goes on.
 struct RunCounts {
   std::map<std::string, int64_t> rows_by_state;

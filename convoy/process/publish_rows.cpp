@@ -6,10 +6,12 @@
 #include <ctime>
 #include <memory>
 
+#include "convoy/base/error.h"
 #include "convoy/base/files.h"
 #include "convoy/data/byte_stream.h"
-#include "convoy/data/row_writer.h"
 #include "convoy/data/output_check.h"
+#include "convoy/data/row_writer.h"
+#include "convoy/process/row_pipeline.h"
 #include "convoy/process/row_values.h"
 
 namespace convoy::process {
@@ -36,10 +38,17 @@ Json with_timestamp(Json value, const Json& timestamp) {
   return row;
 }
 
-Json value_of(PublishedRow& row) {
+Json value_of(PublishedRow& row, const ProblemFields& fields) {
   if (!row.input) return std::move(row.stored.row.value);
   Json value = input_only_value(*row.input, "engine_error", row.failure);
   value["metadata"]["tries"] = row.tries;
+  try {
+    const RowFields known = fields.read(row.input->value);
+    value["problem"] = known.problem;
+    value["gold"] = golds_json(golds_of(known));
+  } catch (const DataError&) {
+    // What the row says of itself stays: it failed for another reason first.
+  }
   return value;
 }
 
@@ -55,6 +64,13 @@ std::vector<std::filesystem::path> output_files(const settings::ProcessOutputSet
   return files;
 }
 
+void check_outputs(const settings::ProcessOutputSettings& output, const data::Dataset& dataset) {
+  std::vector<std::filesystem::path> files = output_files(output);
+  for (const std::filesystem::path& file : files) data::require_row_format(file);
+  files.push_back(data::manifest_path(output.path));
+  data::refuse_outputs_among_inputs(files, dataset.name, dataset.files);
+}
+
 void require_outputs(const settings::ProcessOutputSettings& output) {
   for (const std::filesystem::path& file : output_files(output)) {
     data::require_row_output(file);
@@ -64,22 +80,16 @@ void require_outputs(const settings::ProcessOutputSettings& output) {
 }
 
 Publication publish_rows(jobs::JobStore& store, const RowRun& run,
-void check_outputs(const settings::ProcessOutputSettings& output, const data::Dataset& dataset) {
-  std::vector<std::filesystem::path> files = output_files(output);
-  for (const std::filesystem::path& file : files) data::require_row_format(file);
-  files.push_back(data::manifest_path(output.path));
-  data::refuse_outputs_among_inputs(files, dataset.name, dataset.files);
-}
-
                          const settings::ProcessSettings& settings) {
   std::vector<std::unique_ptr<data::RowWriter>> writers;
   for (const std::filesystem::path& file : output_files(settings.output))
     writers.push_back(data::create_rows(file));
   // Two runs of the same rows are to have the same bytes.
   const Json timestamp = settings.engine.deterministic ? Json(nullptr) : Json(utc_time());
+  const ProblemFields fields = problem_fields(settings.data);
   Publication publication;
   publication.reopened = for_each_finished(store, run, [&](PublishedRow& row) {
-                           const Json value = with_timestamp(value_of(row), timestamp);
+                           const Json value = with_timestamp(value_of(row, fields), timestamp);
                            publication.report.add(value);
                            if (value.at("state") == "rejected") return;
                            for (const auto& writer : writers) writer->write(value);

@@ -16,13 +16,6 @@ bool waits(const RowState& row) {
                      [](const SampleState& sample) { return sample.waiting; });
 }
 
-std::vector<std::string> golds_of(const RowFields& fields) {
-  if (!fields.answers.empty() || !fields.solution) return fields.answers;
-  std::string answer = answers::extract_answer(*fields.solution, answers::Author::Reference);
-  if (answer.empty()) return {};
-  return {std::move(answer)};
-}
-
 // A run without `generate` judges and improves the solutions that the data set has.
 void take_given_solution(RowState& row) {
   CONVOY_CHECK(row.fields.solution && !row.fields.solution->empty(), DataError,
@@ -34,6 +27,13 @@ void take_given_solution(RowState& row) {
 }
 
 }  // namespace
+
+std::vector<std::string> golds_of(const RowFields& fields) {
+  if (!fields.answers.empty() || !fields.solution) return fields.answers;
+  std::string answer = answers::extract_answer(*fields.solution, answers::Author::Reference);
+  if (answer.empty()) return {};
+  return {std::move(answer)};
+}
 
 RowPipeline::RowPipeline(PipelinePlan plan)
     : plan_(std::move(plan)),

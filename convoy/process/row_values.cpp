@@ -14,11 +14,6 @@ Json or_null(const std::optional<Value>& value) {
 }
 
 // One answer as text, several as a list.
-Json golds_json(const std::vector<std::string>& golds) {
-  if (golds.empty()) return nullptr;
-  return golds.size() == 1 ? Json(golds.front()) : Json(golds);
-}
-
 Json text_or_null(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
 
 Json verdict_json(const std::optional<answers::Verdict>& verdict) {
@@ -164,6 +159,11 @@ void add_error(const RowState& row, Json& metadata) {
 }
 
 }  // namespace
+
+Json golds_json(const std::vector<std::string>& golds) {
+  if (golds.empty()) return nullptr;
+  return golds.size() == 1 ? Json(golds.front()) : Json(golds);
+}
 
 std::map<std::string, std::string> row_values(const RowState& row) {
   std::map<std::string, std::string> values = {{"problem", row.fields.problem}};

@@ -26,6 +26,9 @@ const SampleState* chosen_sample(const RowState& row);
 // "ok", "truncated", "engine_error" or "rejected".
 std::string row_state_name(const RowState& row);
 
+// The column "gold": a text, or a list of texts each of which is right; null = none is known.
+nlohmann::ordered_json golds_json(const std::vector<std::string>& golds);
+
 // The row of the output, without "timestamp". `kept`: for the row's cost in tokens.
 nlohmann::ordered_json output_value(const PipelinePlan& plan, const RowState& row,
                                     std::span<const KeptStep> kept);
