@@ -1,6 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convoy/recipes/model_text_engine.h"
 
+#include <c10/util/Exception.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <deque>
+#include <new>
+#include <string>
 #include <unordered_set>
 #include <utility>
 #include <vector>
@@ -12,6 +19,14 @@
 
 namespace convoy::recipes {
 namespace {
+
+// CUDA's error has a type of its own, the CPU's has only words.
+bool is_out_of_memory(const c10::Error& error) {
+  if (dynamic_cast<const c10::OutOfMemoryError*>(&error) != nullptr) return true;
+  const std::string message = error.what_without_backtrace();
+  return message.find("DefaultCPUAllocator") != std::string::npos ||
+         message.find("not enough memory") != std::string::npos;
+}
 
 process::TextFinish finish_of(generate::FinishReason reason) {
   switch (reason) {
@@ -69,33 +84,45 @@ class ModelTextEngine final : public process::TextEngine {
   ModelTextEngine(const LoadedModel& loaded, const TextEngineOptions& options)
       : encoder_(loaded.tokenizer, loaded.template_or_null(), data::Supervise::Auto),
         template_kwargs_(options.template_kwargs),
-        engine_(*loaded.model, loaded.tokenizer, engine_config(loaded, options)) {}
+        engine_(*loaded.model, loaded.tokenizer, engine_config(loaded, options)),
+        max_rows_(static_cast<size_t>(options.rows)) {}
 
   void submit(process::TextRequest request) override {
     try {
-      engine_.submit(engine_request(request, prompt_ids(request.prompt)));
-      unfinished_.insert(request.number);
+      generate::Request wanted = engine_request(request, prompt_ids(request.prompt));
+      if (unfinished_.size() >= most_at_once_) {
+        held_back_.push_back(std::move(wanted));
+        return;
+      }
+      begin(std::move(wanted));
     } catch (const Error& error) {
-      refused_.push_back({.number = request.number,
-                          .finish = process::TextFinish::Error,
-                          .error = error.sentence()});
+      refuse(request.number, error.sentence());
     }
   }
 
   void cancel(int64_t number) override {
     if (unfinished_.erase(number) > 0) engine_.cancel(number);
+    std::erase_if(held_back_, [number](const auto& request) { return request.number == number; });
     std::erase_if(refused_, [number](const auto& result) { return result.number == number; });
   }
 
   int64_t unfinished() const override {
-    return engine_.unfinished() + static_cast<int64_t>(refused_.size());
+    return engine_.unfinished() + static_cast<int64_t>(held_back_.size() + refused_.size());
   }
 
   std::vector<process::TextResult> step() override {
+    let_in();
     std::vector<process::TextResult> results = std::exchange(refused_, {});
-    for (const generate::Completion& completion : engine_.step()) {
-      unfinished_.erase(completion.number);
-      results.push_back(text_result(completion));
+    try {
+      for (const generate::Completion& completion : engine_.step()) {
+        unfinished_.erase(completion.number);
+        results.push_back(text_result(completion));
+      }
+    } catch (const std::bad_alloc&) {
+      end_for_memory(results);
+    } catch (const c10::Error& error) {
+      if (!is_out_of_memory(error)) throw;
+      end_for_memory(results);
     }
     return results;
   }
@@ -103,7 +130,7 @@ class ModelTextEngine final : public process::TextEngine {
   process::EngineFigures figures() const override {
     const generate::EngineFigures figures = engine_.figures();
     return {.running = figures.running,
-            .waiting = figures.waiting,
+            .waiting = figures.waiting + static_cast<int64_t>(held_back_.size()),
             .kv_use = figures.kv_use,
             .prefill_tokens = figures.prefill_tokens,
             .cached_prompt_tokens = figures.cached_prompt_tokens,
@@ -114,6 +141,41 @@ class ModelTextEngine final : public process::TextEngine {
   }
 
  private:
+  void begin(generate::Request request) {
+    const int64_t number = request.number;
+    engine_.submit(std::move(request));
+    unfinished_.insert(number);
+  }
+
+  void let_in() {
+    while (!held_back_.empty() && unfinished_.size() < most_at_once_) {
+      generate::Request request = std::move(held_back_.front());
+      held_back_.pop_front();
+      const int64_t number = request.number;
+      try {
+        begin(std::move(request));
+      } catch (const Error& error) {
+        refuse(number, error.sentence());
+      }
+    }
+  }
+
+  void refuse(int64_t number, const std::string& why) {
+    refused_.push_back({.number = number, .finish = process::TextFinish::Error, .error = why});
+  }
+
+  // A step that failed leaves nothing to go on from. The same texts fit when fewer are made at once.
+  void end_for_memory(std::vector<process::TextResult>& results) {
+    most_at_once_ = std::max<size_t>(1, std::min(unfinished_.size(), max_rows_) / 2);
+    for (const int64_t number : std::exchange(unfinished_, {})) {
+      engine_.cancel(number);
+      results.push_back({.number = number,
+                         .finish = process::TextFinish::Error,
+                         .error = "memory ran out while the text was made; --low-memory takes less",
+                         .error_may_pass = true});
+    }
+  }
+
   std::vector<int32_t> prompt_ids(const process::Prompt& prompt) const {
     data::Sample sample{.kind = data::Sample::Kind::Text, .text = prompt.text, .file = "a prompt"};
     if (!prompt.messages.is_null()) {
@@ -127,6 +189,9 @@ class ModelTextEngine final : public process::TextEngine {
   data::SampleEncoder encoder_;
   nlohmann::ordered_json template_kwargs_;
   generate::Engine engine_;
+  size_t max_rows_;
+  size_t most_at_once_ = SIZE_MAX;            // in the engine; lower once memory ran out
+  std::deque<generate::Request> held_back_;   // beyond that
   std::unordered_set<int64_t> unfinished_;    // in the engine
   std::vector<process::TextResult> refused_;  // handed out by the next step
 };

@@ -5,8 +5,11 @@
 
 #include <cstdlib>
 #include <map>
+#include <memory>
+#include <new>
 
 #include "convoy/base/error.h"
+#include "convoy/nn/kv_cache.h"
 
 namespace convoy::recipes {
 namespace {
@@ -103,6 +106,68 @@ TEST_F(TextEngineOfAModel, ACancelledRequestLeavesNothing) {
   engine->submit(sum(0, "1 + 1 = ?"));  // the number may be used again
   EXPECT_EQ(finish(*engine).size(), 1u);
   EXPECT_THROW(make_text_engine(loaded_, {.rows = 0}), ConfigError);
+}
+
+// Memory for so many new tokens at a time; what asks for more finds none.
+class NarrowModel : public nn::CausalLm {
+ public:
+  NarrowModel(std::unique_ptr<nn::CausalLm> model, int64_t most_rows)
+      : model_(std::move(model)), most_rows_(most_rows) {}
+
+  at::Tensor hidden_states(const nn::TokenBatch& batch,
+                           const nn::ForwardOptions& options) override {
+    if (batch.rows().num_rows() > most_rows_) throw std::bad_alloc();
+    return model_->hidden_states(batch, options);
+  }
+  nn::Linear& head() override { return model_->head(); }
+  bool head_is_tied() const override { return model_->head_is_tied(); }
+  std::vector<nn::NamedTensor> parameters() override { return model_->parameters(); }
+  std::vector<nn::Unit> units() override { return model_->units(); }
+  void set_residency(nn::Residency* residency) override { model_->set_residency(residency); }
+  nn::Residency* residency() const override { return model_->residency(); }
+  nn::UnitUse use_head() const override { return model_->use_head(); }
+  std::vector<nn::Linear*> block_linears() override { return model_->block_linears(); }
+  void set_requires_grad(bool wanted) override { model_->set_requires_grad(wanted); }
+  at::Device device() const override { return model_->device(); }
+  int64_t hidden_size() const override { return model_->hidden_size(); }
+  int64_t vocab_size() const override { return model_->vocab_size(); }
+  int64_t num_layers() const override { return model_->num_layers(); }
+  int64_t max_positions() const override { return model_->max_positions(); }
+  const std::string& family() const override { return model_->family(); }
+  int64_t matmul_parameters() const override { return model_->matmul_parameters(); }
+  int64_t attention_width() const override { return model_->attention_width(); }
+  nn::KvGeometry kv_geometry() const override { return model_->kv_geometry(); }
+
+ private:
+  std::unique_ptr<nn::CausalLm> model_;
+  int64_t most_rows_;
+};
+
+// The step's texts may succeed when they are made again: fewer at once then.
+TEST_F(TextEngineOfAModel, WhereMemoryRunsOutTextsAreTriedAgainFewerAtOnce) {
+  loaded_.model = std::make_unique<NarrowModel>(std::move(loaded_.model), 1);
+  const auto engine = make_text_engine(loaded_, {.rows = 4});
+  const char* question =
+      "Pia shares 78 buttons equally among 3 friends. How many buttons does each "
+      "friend get?";
+  std::map<int64_t, int> tries;
+  std::map<int64_t, TextResult> results;
+  for (int64_t number = 0; number < 4; ++number) engine->submit(sum(number, question));
+  while (engine->unfinished() > 0)
+    for (TextResult& result : engine->step()) {
+      ++tries[result.number];
+      if (result.finish == TextFinish::Error) {
+        EXPECT_TRUE(result.error_may_pass);
+        EXPECT_NE(result.error.find("memory ran out"), std::string::npos) << result.error;
+        ASSERT_LT(tries[result.number], 10);
+        engine->submit(sum(result.number, question));
+      }
+      results[result.number] = std::move(result);
+    }
+  for (int64_t number = 0; number < 4; ++number) {
+    EXPECT_TRUE(results[number].text.ends_with("#### 26")) << results[number].text;
+    EXPECT_LE(tries[number], 3);
+  }
 }
 
 // 8 bits for keys, values and weights: sums are still right.
