@@ -42,6 +42,8 @@ RowWorkerFigures sum(RowWorkerFigures left, const RowWorkerFigures& right) {
   left.texts_lost += right.texts_lost;
   left.rows_given_up += right.rows_given_up;
   left.rows_held += right.rows_held;
+  for (const auto& [stage, seconds] : right.seconds_by_stage)
+    left.seconds_by_stage[stage] += seconds;
   return left;
 }
 
@@ -55,9 +57,9 @@ bool is_of_its_surroundings(const launch::ProcessDeath& death) {
   if (death.signal == SIGTERM || death.signal == SIGINT || death.signal == SIGHUP) return true;
   const auto error = launch::own_error(death);
   if (!error) return false;
-  for (const ExitCode code : {ExitCode::Usage, ExitCode::BadInput, ExitCode::NoCheckpoint,
-                              ExitCode::Resources, ExitCode::PeerLost, ExitCode::Device,
-                              ExitCode::Stopped})
+  for (const ExitCode code :
+       {ExitCode::Usage, ExitCode::BadInput, ExitCode::NoCheckpoint, ExitCode::Resources,
+        ExitCode::PeerLost, ExitCode::Device, ExitCode::Stopped})
     if (error->code() == code) return true;
   return false;
 }

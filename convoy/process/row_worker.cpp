@@ -87,6 +87,10 @@ class Worker {
     int64_t task = 0;
     std::string key;
   };
+  struct StageTokens {
+    int64_t prompt = 0;
+    int64_t made = 0;
+  };
 
   bool stopping() const { return options_.stop_wanted && options_.stop_wanted(); }
 
@@ -201,6 +205,9 @@ class Worker {
     ++figures_.texts;
     figures_.prompt_tokens += step.result.prompt_tokens;
     figures_.new_tokens += step.result.new_tokens;
+    StageTokens& stage = tokens_by_stage_[step.key.substr(0, step.key.find('/'))];
+    stage.prompt += step.result.prompt_tokens;
+    stage.made += step.result.new_tokens;
     note(row, step);
     add_text(row, std::move(step));
     advance(row);
@@ -341,7 +348,19 @@ class Worker {
     next_tell_ = Clock::now() + kTellEvery;
     figures_.rows_held = num_held();
     figures_.not_begun.assign(suspects_.begin(), suspects_.end());
-    options_.tell(figures_, engine_.figures());
+    const EngineFigures engine = engine_.figures();
+    share_out(engine);
+    options_.tell(figures_, engine);
+  }
+
+  void share_out(const EngineFigures& engine) {
+    const auto share = [](double seconds, int64_t tokens, int64_t all) {
+      return all == 0 ? 0 : seconds * static_cast<double>(tokens) / static_cast<double>(all);
+    };
+    for (const auto& [stage, tokens] : tokens_by_stage_)
+      figures_.seconds_by_stage[stage] =
+          share(engine.prefill_seconds, tokens.prompt, figures_.prompt_tokens) +
+          share(engine.decode_seconds, tokens.made, figures_.new_tokens);
   }
 
   const RowWorkerOptions& options_;
@@ -358,6 +377,7 @@ class Worker {
   std::vector<jobs::NewNote> notes_;               // written, not in the store
   std::vector<jobs::Completion> completions_;      // the same
   RowWorkerFigures figures_;
+  std::map<std::string, StageTokens> tokens_by_stage_;  // of this worker's texts
   bool kept_any_ = false;
   int64_t alone_ = 0;  // the last suspect that was begun
   int64_t last_number_ = 0;

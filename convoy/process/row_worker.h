@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,8 @@ struct RowWorkerFigures {
   int64_t texts_lost = 0;       // kept, but not to be read: made again
   int64_t rows_given_up = 0;    // the lease was lost, somebody else has them
   int64_t rows_held = 0;        // now
+  // Of the engine: its time for prompts and for new tokens, each shared out by the texts' tokens.
+  std::map<std::string, double> seconds_by_stage = {};
   // Tasks of rows that are held and not begun: no fault of theirs when the worker goes down. Told as soon as it changes.
   std::vector<int64_t> not_begun = {};
 };

@@ -48,6 +48,7 @@ void visit_figures(Sign& sign, Visit&& visit) {
   visit("texts_lost", sign.worker.texts_lost);
   visit("rows_given_up", sign.worker.rows_given_up);
   visit("rows_held", sign.worker.rows_held);
+  visit("seconds_by_stage", sign.worker.seconds_by_stage);
   visit("not_begun", sign.worker.not_begun);
   visit("running", sign.engine.running);
   visit("waiting", sign.engine.waiting);

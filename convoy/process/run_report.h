@@ -20,6 +20,8 @@ struct StartFigures {
   int64_t new_tokens = 0;
   int64_t prompt_tokens = 0;
   int64_t workers_lost = 0;
+  std::map<std::string, double> seconds_by_stage =
+      {};  // of the engines: what decides is their shares
 };
 
 // What was expected before the start.
@@ -38,6 +40,10 @@ class RunReport {
   nlohmann::ordered_json json(const StartFigures& start, const RunEstimate& estimate) const;
   nlohmann::ordered_json rows_by_state() const;
   nlohmann::ordered_json cost() const;  // in tokens
+  // There are rows, and none of them has a text. Then failures() says why.
+  bool all_failed() const;
+  // Rows in state bad_input or engine_error, and the most common reason; null: there are none.
+  nlohmann::ordered_json failures() const;
 
  private:
   // Answers against the reference's, of rows that have one.
@@ -53,12 +59,21 @@ class RunReport {
 
   nlohmann::ordered_json start_json(const StartFigures& start) const;
   void add_samples(const nlohmann::ordered_json& row);
+  void add_failure(const nlohmann::ordered_json& row);
 
   int64_t rows_ = 0;
   std::map<std::string, int64_t> states_;
+  // Rows with one reason: reasons that differ in numbers alone are one.
+  struct Failure {
+    std::string example;
+    int64_t rows = 0;
+  };
+
+  std::map<std::string, Failure> failures_;
   Tally rows_verified_;
-  Tally samples_;         // as they stand
-  Tally first_versions_;  // as they were written first
+  int64_t unanswered_ = 0;  // have a reference, and no text to compare with it
+  Tally samples_;           // as they stand
+  Tally first_versions_;    // as they were written first
   int64_t rows_with_any_yes_ = 0;
   int64_t judged_ = 0;
   int64_t unread_judgements_ = 0;

@@ -35,8 +35,12 @@ TEST(RunReport, CountsRowsAnswersAndCost) {
   report.add(
       row("truncated", "no", {sample("no", "no"), sample("no", "no"), sample("no", "no")}, 0.5));
   report.add(row("ok", nullptr, Json::array()));
-  const Json told =
-      report.json({.seconds = 6, .workers = 2, .rows = 3, .new_tokens = 60}, {.new_tokens = 240});
+  const Json told = report.json({.seconds = 6,
+                                 .workers = 2,
+                                 .rows = 3,
+                                 .new_tokens = 60,
+                                 .seconds_by_stage = {{"generate", 9}, {"evaluate", 3}}},
+                                {.new_tokens = 240});
   EXPECT_EQ(told["rows_by_state"], Json({{"ok", 2}, {"truncated", 1}}));
   EXPECT_DOUBLE_EQ(told["accuracy"]["rows"], 0.5);
   EXPECT_EQ(told["accuracy"]["with_reference"], 2);
@@ -64,6 +68,55 @@ TEST(RunReport, SaysNothingOfWhatIsNotThere) {
     EXPECT_FALSE(line.starts_with("answers")) << line;
     EXPECT_FALSE(line.starts_with("speed")) << line;
   }
+}
+
+// A reference that no text was compared with is not an answer that was right.
+TEST(RunReport, RowsWithoutATextCountAgainstTheAccuracy) {
+  RunReport report;
+  report.add(row("ok", "yes", Json::array()));
+  for (const char* reason : {"prompt 1 has 5 tokens too many", "prompt 22 has 17 tokens too many",
+                             "the model's logits are not finite"}) {
+    Json failed = row("engine_error", nullptr, Json::array());
+    failed["gold"] = "7";
+    failed["metadata"] = {{"error", reason}};
+    report.add(failed);
+  }
+  const Json told = report.json({}, {});
+  EXPECT_DOUBLE_EQ(told["accuracy"]["rows"], 0.25);
+  EXPECT_EQ(told["accuracy"]["with_reference"], 4);
+  EXPECT_EQ(told["failures"]["rows"], 3);
+  EXPECT_EQ(told["failures"]["of_rows"], 2);
+  EXPECT_EQ(told["failures"]["most_common"], "prompt 1 has 5 tokens too many");
+  EXPECT_FALSE(report.all_failed());
+  const std::vector<std::string> lines = report_lines(told);
+  EXPECT_TRUE(std::any_of(lines.begin(), lines.end(), [](const std::string& line) {
+    return line.starts_with("failed") && line.find("tokens too many") != std::string::npos;
+  }));
+}
+
+TEST(RunReport, KnowsWhenEveryRowFailed) {
+  RunReport report;
+  EXPECT_FALSE(report.all_failed());
+  report.add(row("engine_error", nullptr, Json::array()));
+  report.add(row("bad_input", nullptr, Json::array()));
+  EXPECT_TRUE(report.all_failed());
+  report.add(row("truncated", nullptr, Json::array()));
+  EXPECT_FALSE(report.all_failed());
+}
+
+// A start that went on has its own seconds and stages, whatever earlier ones took.
+TEST(RunReport, SaysThatTheSpeedIsOfTheLastStart) {
+  RunReport report;
+  report.add(row("ok", nullptr, Json::array()));
+  report.add(row("ok", nullptr, Json::array()));
+  const Json told = report.json(
+      {.seconds = 2, .workers = 1, .rows = 1, .new_tokens = 9, .seconds_by_stage = {{"vote", 1}}},
+      {});
+  EXPECT_EQ(told["last_start"]["seconds_by_stage"], Json({{"vote", 2.0}}));
+  const std::vector<std::string> lines = report_lines(told);
+  EXPECT_TRUE(std::any_of(lines.begin(), lines.end(), [](const std::string& line) {
+    return line.find("(the last start: 1 row)") != std::string::npos;
+  }));
 }
 
 // As `runs show` has it: read back from a file, keys sorted.
