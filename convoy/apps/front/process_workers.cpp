@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "convoy/apps/front/libtorch_folder.h"
 #include "convoy/apps/front/worker_program.h"
 #include "convoy/base/counted.h"
@@ -12,6 +14,8 @@
 
 namespace convoy::apps {
 namespace {
+
+constexpr int kFirstWithBf16 = 8;  // major compute capability
 
 // The GPUs that workers may have; empty: they compute on CPUs. `why` says why there are none.
 launch::DeviceSelection gpus_of(const Context& context, const std::string& wanted,
@@ -48,6 +52,10 @@ ProcessWorkers find_process_workers(const Context& context,
       throw DeviceError(fmt::format("--devices cuda: {}", why_none), {.key = "workers.devices"});
     if (!gpus.devices.empty()) {
       workers.devices = "cuda";
+      workers.has_bf16 =
+          std::all_of(gpus.devices.begin(), gpus.devices.end(), [](const launch::Device& gpu) {
+            return gpu.compute_major == 0 || gpu.compute_major >= kFirstWithBf16;
+          });
       const auto num_gpus = static_cast<int64_t>(gpus.tokens.size());
       workers.count = settings.world_size > 0 ? settings.world_size : num_gpus;
       if (workers.count > num_gpus)

@@ -14,11 +14,14 @@
 namespace convoy::apps {
 
 struct ProcessWorkers {
-  std::string devices;  // "cpu" or "cuda"
+  std::string devices;    // "cpu" or "cuda"
+  bool has_bf16 = false;  // all of the GPUs
   int64_t count = 1;
   std::vector<std::map<std::string, std::string>> environment = {};  // by worker
   std::vector<std::string> notes = {};
 
+  // What model.dtype = auto comes to: one type for all workers of a run.
+  std::string dtype() const { return devices == "cuda" && has_bf16 ? "bf16" : "fp32"; }
   std::string text() const;  // "2 workers on cuda"
 };
 

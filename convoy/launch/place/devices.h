@@ -19,6 +19,7 @@ struct Device {
   std::string name = {};         // "NVIDIA H100 80GB HBM3"
   std::string pci_address = {};  // "0000:3b:00.0", as sysfs spells it
   int64_t memory_bytes = 0;      // 0 = unknown
+  int compute_major = 0;         // of the compute capability; 0 = unknown
   int numa_node = -1;            // of the GPU's slot; -1 = sysfs does not say
   bool mig = false;
   int gpu_instance = -1;  // of a MIG instance

@@ -184,6 +184,7 @@ TEST_F(FakeNvml, ListsGpusInstancesAndNumaNodes) {
   EXPECT_EQ(first.name, "A100");
   EXPECT_EQ(first.pci_address, "0000:3b:00.0");
   EXPECT_EQ(first.memory_bytes, int64_t{81920} << 20);
+  EXPECT_EQ(first.compute_major, 8);
   EXPECT_EQ(first.numa_node, 0);
   EXPECT_FALSE(found.gpus[0].mig_enabled);
   const Gpu& second = found.gpus[1];

@@ -62,6 +62,7 @@ struct Nvml::Functions {
   int (*utilization)(void*, Utilization*) = nullptr;
   int (*temperature)(void*, int, unsigned*) = nullptr;
   int (*power_milliwatts)(void*, unsigned*) = nullptr;
+  int (*compute_capability)(void*, int*, int*) = nullptr;
   // Absent before driver 450.
   int (*mig_mode)(void*, unsigned*, unsigned*) = nullptr;
   int (*max_mig_devices)(void*, unsigned*) = nullptr;
@@ -89,6 +90,7 @@ struct Nvml::Functions {
     find("nvmlDeviceGetUtilizationRates", utilization, false);
     find("nvmlDeviceGetTemperature", temperature, false);
     find("nvmlDeviceGetPowerUsage", power_milliwatts, false);
+    find("nvmlDeviceGetCudaComputeCapability", compute_capability, false);
     find("nvmlDeviceGetMigMode", mig_mode, false);
     find("nvmlDeviceGetMaxMigDeviceCount", max_mig_devices, false);
     find("nvmlDeviceGetMigDeviceHandleByIndex", mig_handle_by_index, false);
@@ -196,6 +198,10 @@ Gpu Nvml::read_gpu(void* handle, int index) const {
   MemoryInfo memory{};
   if (call_->memory_info(handle, &memory) == kSuccess)
     gpu.device.memory_bytes = static_cast<int64_t>(memory.total);
+  int minor = 0;
+  if (call_->compute_capability != nullptr &&
+      call_->compute_capability(handle, &gpu.device.compute_major, &minor) != kSuccess)
+    gpu.device.compute_major = 0;
   unsigned current = 0, pending = 0;
   gpu.mig_enabled =
       call_->knows_mig() && call_->mig_mode(handle, &current, &pending) == kSuccess && current == 1;
