@@ -90,8 +90,8 @@ void refuse_others(const RunIdentity& run, const std::map<std::string, PlanFacts
     what += fmt::format("{}the data set is another", what.empty() ? "" : "; ");
   throw ConfigError(fmt::format("'{}' was begun with another configuration ({})", run.name, what),
                     {.file = run.folder.string(),
-                     .hint = "set it back to go on, name another --output, or keep both with "
-                             "--keep-apart"});
+                     .hint = "set it back to go on, name another --output or --run-dir, or keep "
+                             "both with --keep-apart"});
 }
 
 // The rows as records, at once under the file's name when all are there.

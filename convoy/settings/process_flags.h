@@ -36,8 +36,8 @@ struct ProcessCommandFlags {
     visit("preset", preset, "start from this preset (`convoy config presets`)");
     visit(
         "resume", resume,
-        "auto: go on where the run folder's last start stopped; never: a new run folder; or a run "
-        "folder");
+        "auto: go on where the run folder's last start stopped; never: a new run folder; last: the "
+        "newest of runs/; or a run folder");
     visit("dry_run", dry_run, "check everything, print plan and first prompt, and stop");
     visit("keep_apart", keep_apart,
           "a run folder that holds rows of another configuration or data set keeps both");

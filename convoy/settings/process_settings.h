@@ -213,7 +213,9 @@ struct WorkerSettings {
         .at_most(65536);
     visit("lease_s", lease_s, "seconds after which a silent worker's rows go to another")
         .at_least(1);
-    visit("max_tries", max_tries, "tries of a text that the engine failed on").at_least(1);
+    visit("max_tries", max_tries,
+          "tries of a text that the engine failed on, and of a row that takes its worker down")
+        .at_least(1);
     visit("telemetry_interval_s", telemetry_interval_s, "seconds between lines of devices.csv")
         .above(0);
   }

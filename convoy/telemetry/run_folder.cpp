@@ -101,7 +101,7 @@ int take_lock(const fs::path& folder) {
     if (code == EAGAIN || code == EACCES)
       throw ConfigError(
           fmt::format("the run folder is in use by {}", holder_text(path)),
-          {.file = folder.string(), .hint = "wait for it, stop it, or give another --output-dir"});
+          {.file = folder.string(), .hint = "wait for it, stop it, or name another run folder"});
     if (has_no_locks(code)) return -1;
     throw IoError(fmt::format("could not lock the run folder: {}", std::strerror(code)),
                   {.file = path.string()});

@@ -186,6 +186,54 @@ TEST_F(Pipeline, AnotherConfigurationIsAnotherRun) {
   EXPECT_EQ(rows("b.jsonl").size(), 4u);
 }
 
+// A cache that holds texts of 100 tokens, but not their prompts: only the rows can tell.
+TEST_F(Pipeline, RowsThatTheEngineRefusedAreComputedAgain) {
+  std::string lines;
+  for (const char* name : {"Ann", "Ben", "Cid"})
+    lines += fmt::format(
+        "{{\"question\": \"{0} has 3 pens and buys 4. Then {0} finds 5 pens and loses 2 pens, and "
+        "at "
+        "last {0} gives 1 pen to a friend. How many pens does {0} have?\", \"answer\": \"#### "
+        "9\"}}\n",
+        name);
+  write_file_atomic(folder_ / "rows.jsonl", lines);
+  const std::string common = "--dataset rows.jsonl --stages generate,verify --output a.jsonl ";
+  const testing::ScriptEnd end = process(common + "--kv-blocks 4");
+  EXPECT_EQ(end.code, 16) << end.out;
+  EXPECT_NE(end.out.find("none of 3 rows has a text"), std::string::npos) << end.out;
+  EXPECT_NE(end.out.find("more than the KV cache holds"), std::string::npos) << end.out;
+  EXPECT_EQ(end.out.find("--max-new-tokens"), std::string::npos) << end.out;
+  ASSERT_EQ(rows("a.jsonl").size(), 3u);
+  EXPECT_EQ(rows("a.jsonl")[0]["state"], "engine_error");
+  const testing::ScriptEnd again = process(common);
+  EXPECT_EQ(again.code, 0) << again.out;
+  EXPECT_EQ(rows("a.jsonl")[0]["state"], "ok");
+  EXPECT_NE(again.out.find("3 rows in state engine_error: computed again"), std::string::npos);
+  EXPECT_NE(again.out.find("of 3 rows right"), std::string::npos) << again.out;
+}
+
+TEST_F(Pipeline, LowMemoryIsAnotherRunAndTheRefusalSaysHowToKeepBoth) {
+  const std::string common =
+      fmt::format("--dataset {} --num-examples 2 --stages generate --output a.jsonl ", sums());
+  EXPECT_EQ(process(common).code, 0);
+  // What the type of auto came to decides, not the word.
+  EXPECT_EQ(process(common + "--dtype fp32 --devices cpu").code, 0);
+  const testing::ScriptEnd end = process(common + "--low-memory");
+  EXPECT_EQ(end.code, 2) << end.out;
+  EXPECT_NE(end.out.find("model.dtype: \"bf16\" now, \"fp32\" then"), std::string::npos) << end.out;
+  EXPECT_NE(end.out.find("--keep-apart"), std::string::npos) << end.out;
+  EXPECT_EQ(process(common + "--low-memory --keep-apart").code, 0);
+}
+
+TEST_F(Pipeline, ResumeLastGoesOn) {
+  const std::string common =
+      fmt::format("--dataset {} --num-examples 2 --stages generate --output a.jsonl ", sums());
+  EXPECT_EQ(process(common).code, 0);
+  const testing::ScriptEnd end = process(common + "--resume last");
+  EXPECT_EQ(end.code, 0) << end.out;
+  EXPECT_EQ(end.out.find("process: row"), std::string::npos) << end.out;
+}
+
 TEST_F(Pipeline, RejectedRowsAreCountedAndNotWritten) {
   const std::vector<Json> got =
       done("kept.jsonl", fmt::format("--dataset {} --num-examples 10 --stages generate,filter "

@@ -205,6 +205,62 @@ TEST_F(ProcessCommand, AColumnMayBeSparse) {
   EXPECT_NE(end.out.find("q t"), std::string::npos) << end.out;
 }
 
+TEST_F(ProcessCommand, NoOutputReplacesOrBecomesAnInput) {
+  write("mine.csv", "question,answer\n1 + 1?,2\n");
+  write("shards/a.jsonl", "{\"question\": \"1 + 1?\"}\n");
+  write("kept.jsonl.manifest.json", "[{\"question\": \"1 + 1?\"}]");
+  fs::create_symlink("rows.jsonl", folder_ / "link.jsonl");
+  for (const char* line :
+       {"--dataset rows.jsonl --output rows.jsonl",
+        "--dataset rows.jsonl --output ./x/../rows.jsonl",
+        "--dataset rows.jsonl --output link.jsonl", "--dataset mine.csv --output mine.json",
+        "--dataset kept.jsonl.manifest.json --output kept.jsonl",
+        "--dataset rows.jsonl,mine.csv --output mine.csv",
+        "--dataset shards --output shards/out.jsonl",
+        "--dataset shards --output shards/new/out.csv",
+        "--dataset 'shards/*.jsonl*' --output shards/out.jsonl",
+        "--dataset 'shards/*.jsonl.manifest.json,rows.jsonl' --output shards/out.jsonl",
+        "--dataset 'shards/{a,b}.jsonl' --output shards/b.jsonl"}) {
+    for (const char* how : {" --dry-run", ""}) {
+      const testing::ScriptEnd end = process(std::string(line) + how);
+      if (end.code == 10 && std::string(line).find("manifest.json,rows") != std::string::npos)
+        continue;  // no file fits that pattern yet
+      EXPECT_EQ(end.code, 2) << line << "\n" << end.out;
+      EXPECT_NE(end.out.find("the output"), std::string::npos) << line << "\n" << end.out;
+    }
+  }
+  EXPECT_FALSE(fs::exists(folder_ / "runs"));
+  for (const char* line : {"--dataset mine.csv --output mine.json --csv=false",
+                           "--dataset 'shards/*.jsonl' --output out.jsonl",
+                           "--dataset 'shards/*.jsonl' --output shards/deeper/out.jsonl"})
+    EXPECT_EQ(process(std::string(line) + " --dry-run").code, 0) << line;
+  expect_refusal(run("process verify --data rows.jsonl --output rows.jsonl"), "the output");
+}
+
+TEST_F(ProcessCommand, RefusesSettingsThatNoRowCouldFulfil) {
+  expect_refusal(process("--dataset rows.jsonl --max-tokens 100 --kv-blocks 1"), "--kv-blocks");
+  expect_refusal(process("--dataset rows.jsonl --stop ''"), "generate.stop");
+  write("empty.txt", "\n");
+  expect_refusal(process("--dataset rows.jsonl --generate-prompt empty.txt"), "empty.txt");
+  expect_refusal(process("--dataset rows.jsonl --stages generate,filter --keep 'score > 0.5'"),
+                 "evaluate");
+  expect_refusal(process("--dataset rows.jsonl --stages generate,improve"), "before improve");
+  EXPECT_FALSE(fs::exists(folder_ / "runs"));
+  const std::string out = process("--dataset rows.jsonl --max-tokens 100000 --dry-run").out;
+  EXPECT_NE(out.find("generate.max_tokens is 100000"), std::string::npos) << out;
+}
+
+TEST_F(ProcessCommand, ADryRunAndARefusalLeaveNothing) {
+  EXPECT_EQ(process("--dataset rows.jsonl --output new/deep/out.json --dry-run").code, 0);
+  EXPECT_FALSE(fs::exists(folder_ / "new"));
+  expect_refusal(process("--output new/out.json"), "no data set is named");
+  EXPECT_EQ(process("--dataset absent.jsonl --output new/out.json").code, 10);
+  EXPECT_FALSE(fs::exists(folder_ / "new"));
+  EXPECT_FALSE(fs::exists(folder_ / "runs"));
+  expect_refusal(process("--dataset rows.jsonl --output x/ --dry-run"), "is a folder");
+  expect_refusal(process("--dataset rows.jsonl --resume last"), "no run");
+}
+
 TEST_F(ProcessCommand, ConfigShowsAndChecksItsFiles) {
   EXPECT_NE(run("config show --preset process-low-memory").out.find("low_memory: true"),
             std::string::npos);

@@ -22,12 +22,14 @@
 #include "convoy/launch/signals.h"
 #include "convoy/process/memory_fit.h"
 #include "convoy/process/publish_rows.h"
+#include "convoy/process/request_check.h"
 #include "convoy/process/row_coordinator.h"
 #include "convoy/process/row_pipeline.h"
 #include "convoy/process/run_files.h"
 #include "convoy/process/run_usage.h"
 #include "convoy/telemetry/event_log.h"
 #include "convoy/telemetry/run_folder.h"
+#include "convoy/telemetry/run_history.h"
 
 namespace convoy::apps {
 namespace {
@@ -44,10 +46,11 @@ std::string run_name(const settings::ProcessSettings& settings) {
 
 fs::path run_dir(const settings::ProcessSettings& settings,
                  const settings::ProcessCommandFlags& flags) {
+  if (flags.resume == "last") return telemetry::resolve_run("last", "runs");
   if (flags.resume != "auto" && flags.resume != "never") {
     if (!fs::is_directory(flags.resume))
       throw ConfigError(fmt::format("--resume: there is no run folder {}", flags.resume),
-                        {.key = "--resume", .hint = "auto, never, or a run folder"});
+                        {.key = "--resume", .hint = "auto, never, last, or a run folder"});
     return flags.resume;
   }
   if (!settings.run_dir.empty()) return settings.run_dir;
@@ -81,18 +84,20 @@ class Processing {
         config_(config),
         log_(context.log()),
         facts_(process::read_model_facts(config.settings.model)),
-        memory_(settle(config, facts_)),
-        plan_(config.settings, process::read_prompt_texts(config.settings.prompts, prompt_texts())),
+        dataset_(read_dataset(config)),
         workers_(find_process_workers(context, config.settings.workers)),
+        memory_(settle(config, facts_, workers_)),
+        plan_(config.settings, process::read_prompt_texts(config.settings.prompts, prompt_texts())),
         pipeline_(plan_) {
     for (const std::string& note : workers_.notes) warn(note);
+    const std::string doubt = process::doubt_about_requests(settings(), facts_);
+    if (!doubt.empty()) warn(doubt);
   }
 
   int preview() {
-    const data::Dataset dataset = named_dataset(settings().data);
-    first_prompt_ = check_rows(dataset, plan_, facts_);
-    const int64_t rows = count_rows(selected_rows(dataset, settings().data));
-    const ProcessPreview preview = preview_of(dataset, rows);
+    first_prompt_ = check_rows(*dataset_, plan_, facts_);
+    const int64_t rows = count_rows(selected_rows(*dataset_, settings().data));
+    const ProcessPreview preview = preview_of(*dataset_, rows);
     if (context_.common.json)
       fmt::print("{}\n", preview_json(plan_, preview).dump(2));
     else
@@ -101,8 +106,10 @@ class Processing {
   }
 
   int run() {
-    if (settings().workers.node_rank == 0)
-      first_prompt_ = check_rows(named_dataset(settings().data), plan_, facts_);
+    if (dataset_) {
+      first_prompt_ = check_rows(*dataset_, plan_, facts_);
+      process::require_outputs(settings().output);
+    }
     const telemetry::RunFolder folder = open_folder(config_);
     log_.info(fmt::format("run folder {}", folder.path().string()));
     ProcessNodes nodes(settings().workers, folder.path(), log_);
@@ -113,10 +120,23 @@ class Processing {
   }
 
  private:
-  // What the settings leave to the model. Returns what memory was planned.
-  static std::string settle(ProcessConfig& config, const process::ModelFacts& facts) {
+  // What the settings leave to model and machine. Returns what memory was planned.
+  static std::string settle(ProcessConfig& config, const process::ModelFacts& facts,
+                            const ProcessWorkers& workers) {
     process::settle_prompts(config.settings, facts);
-    return process::fit_memory(config.settings, facts);
+    std::string memory = process::fit_memory(config.settings, facts);
+    std::string& dtype = config.settings.model.dtype;
+    if (dtype == "auto") dtype = workers.dtype();
+    process::require_possible_requests(config.settings, facts);
+    return memory;
+  }
+
+  // Of the node that plans and publishes, and of every dry run.
+  static std::optional<data::Dataset> read_dataset(const ProcessConfig& config) {
+    if (config.settings.workers.node_rank > 0 && !config.flags.dry_run) return std::nullopt;
+    data::Dataset dataset = named_dataset(config.settings.data);
+    process::check_outputs(config.settings.output, dataset);
+    return dataset;
   }
 
   const settings::ProcessSettings& settings() const { return plan_.settings; }
@@ -152,7 +172,7 @@ class Processing {
       return process::wait_for_plan(
           store, identity(folder, shared_->data_hash, shared_->selection), std::chrono::minutes(10),
           [] { return true; }, log_);
-    const data::Dataset dataset = named_dataset(settings().data);
+    const data::Dataset& dataset = *dataset_;
     const std::string data_hash = data::dataset_hash(dataset);
     const nlohmann::json selection = selection_of(dataset, settings().data);
     const process::RowRun run = process::plan_rows(
@@ -161,6 +181,9 @@ class Processing {
                 .expected_cost =
                     [&](const process::InputRow& row) { return pipeline_.expected_cost(row); },
                 .keep_apart = config_.flags.keep_apart});
+    const int64_t again = run.is_new ? 0 : process::reopen_engine_errors(store, run);
+    if (again > 0)
+      log_.info(fmt::format("{} in state engine_error: computed again", counted(again, "row")));
     write_run_files(folder, dataset, data_hash);
     nodes.share({store_, plan_.content(facts_.identity), data_hash, selection});
     const ProcessPreview preview = preview_of(dataset, run.rows);
@@ -211,6 +234,7 @@ class Processing {
         .workers = workers_.count,
         .environment = workers_.environment,
         .log_folder = folder.logs_folder().string(),
+        .max_crashes = static_cast<int>(wanted.max_tries),
         .label = "process",
         .color = telemetry::color_choice(context_.common.color),
         .log = log_,
@@ -286,6 +310,8 @@ class Processing {
       start.new_tokens += report.work.new_tokens;
       start.prompt_tokens += report.work.prompt_tokens;
       start.workers_lost += report.deaths;
+      for (const auto& [stage, seconds] : report.work.seconds_by_stage)
+        start.seconds_by_stage[stage] += seconds;
       const process::Publication done = process::publish_rows(store, run, settings());
       if (done.reopened == 0) return conclude(folder, done, start);
       warn(fmt::format("{} of the ledger can not be read; they are computed again",
@@ -302,8 +328,7 @@ class Processing {
                             .rows_by_state = done.report.rows_by_state(),
                             .configuration = plan_.content(facts_.identity),
                             .cost = done.report.cost()};
-    const data::Dataset dataset = named_dataset(settings().data);
-    for (const fs::path& file : dataset.files)
+    for (const fs::path& file : dataset_->files)
       manifest.inputs.push_back(data::record_of_file(file));
     const fs::path manifest_file = data::publish_manifest(settings().output.path, manifest);
     folder.write_metrics({{"process", report}});
@@ -316,7 +341,20 @@ class Processing {
       fmt::print("{}\n", report.dump(2));
     else
       for (const std::string& line : process::report_lines(report)) fmt::print("{}\n", line);
+    if (done.report.all_failed()) refuse_all_failed(done.report);
     return 0;
+  }
+
+  [[noreturn]] void refuse_all_failed(const process::RunReport& report) const {
+    const Json failures = report.failures();
+    const std::string reason = failures.at("most_common");
+    const std::string message =
+        fmt::format("none of {} has a text; most often: {}",
+                    counted(failures.at("rows").get<int64_t>(), "row"), reason);
+    if (!report.rows_by_state().contains("engine_error"))
+      throw DataError(message, {.file = dataset_->files.front().string(),
+                                .hint = "--problem-field names the column of the problem"});
+    throw ProgressError(message, {.hint = "the same command computes these rows again"});
   }
 
   static constexpr int64_t kRowsInFlight = 64;
@@ -325,9 +363,10 @@ class Processing {
   ProcessConfig& config_;
   Log log_;
   process::ModelFacts facts_;
+  std::optional<data::Dataset> dataset_;  // not of a node that joins
+  ProcessWorkers workers_;
   std::string memory_;  // the rung of the ladder, in words; empty = there is no budget
   process::PipelinePlan plan_;
-  ProcessWorkers workers_;
   process::RowPipeline pipeline_;
   process::RunEstimate estimate_;
   std::optional<std::string> first_prompt_;
@@ -340,7 +379,6 @@ class Processing {
 int run_processing(Context& context, ProcessConfig& config) {
   for (const std::string& notice : config.resolved.notices()) context.log().info(notice);
   for (const std::string& notice : config.flags.notices()) context.log().info(notice);
-  if (config.settings.workers.node_rank == 0) process::require_outputs(config.settings.output);
   Processing processing(context, config);
   return config.flags.dry_run ? processing.preview() : processing.run();
 }
