@@ -141,8 +141,21 @@ Verdict Comparer::relations(const Node& gold, const Node& prediction) {
   return links(gold, prediction);
 }
 
-// The reference may be the inequality whose solutions the prediction gives; the other way round the prediction would
-// only repeat the question.
+// x > 2 or 1 <= x < 3: one name between constants.
+bool is_solved(const Node& relation) {
+  if (relation.kind != Kind::Relation) return false;
+  int names = 0;
+  for (const Node& side : relation.children) {
+    std::set<std::string> symbols;
+    collect_symbols(side, symbols);
+    names += side.kind == Kind::Symbol;
+    if (side.kind != Kind::Symbol && !symbols.empty()) return false;
+  }
+  return names == 1;
+}
+
+// The reference may be any inequality with these solutions; a prediction only one that is solved, since another may
+// repeat the question.
 Verdict Comparer::relation_with_set(const Node& relation, const Node& set) {
   const std::optional<RealSet> wanted = solution_set(relation, steps_);
   const std::optional<RealSet> found = real_set(set, steps_);

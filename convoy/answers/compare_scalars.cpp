@@ -32,16 +32,18 @@ Node in_base_units(Node node, const Unit& unit) {
   return make_node(Kind::Product, {std::move(node), std::move(factor)});
 }
 
-// "2 hours 30 minutes": a sum of quantities of one kind.
+// "2 hours 30 minutes": a sum of quantities of one kind, told in the last unit.
 std::optional<Peeled> compound(const Node& node) {
   Peeled sum;
-  sum.node = make_node(Kind::Sum, {});
+  sum.unit = node.children.back().unit;
+  const Node one = make_leaf(Kind::Number, "1");
+  std::vector<Node> parts;
   for (const Node& child : node.children) {
     if (child.kind != Kind::Quantity || !child.unit.known) return std::nullopt;
-    sum.node.children.push_back(in_base_units(child.children[0], child.unit));
-    sum.unit = child.unit;
+    parts.push_back(make_node(Kind::Quotient, {in_base_units(child.children[0], child.unit),
+                                               in_base_units(one, sum.unit)}));
   }
-  sum.unit.above = sum.unit.below = 1;
+  sum.node = make_node(Kind::Sum, std::move(parts));
   return sum;
 }
 

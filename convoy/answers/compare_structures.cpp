@@ -137,6 +137,18 @@ Verdict Comparer::collections(const Node& gold, const Node& prediction) {
     }
     return Verdict::No;
   }
+  if (prediction.kind == Kind::List && prediction.children.size() > 1 &&
+      all_inequalities(prediction.children) && !is_finite(gold)) {
+    const std::optional<RealSet> wanted = real_set(gold, steps_);
+    const bool solved =
+        std::all_of(prediction.children.begin(), prediction.children.end(), is_solved);
+    for (const bool as_union : {true, false}) {
+      const std::optional<RealSet> found = joined_solutions(prediction, as_union, steps_);
+      if (wanted && found && same(*wanted, *found) == Same::Yes)
+        return solved ? Verdict::Yes : Verdict::Unknown;
+    }
+    return wanted ? Verdict::No : Verdict::Unknown;
+  }
   if (is_finite(gold) && is_finite(prediction)) {
     const Verdict verdict = unordered(gold.children, prediction.children);
     const bool gold_names = all_assignments(gold);
@@ -222,6 +234,9 @@ Verdict Comparer::equal(const Node& gold, const Node& prediction) {
   if (gold_relates && !is_equation(gold) && is_equation(prediction) &&
       is_collection(prediction.children.back()))
     return equal(gold, prediction.children.back());
+  if (is_equation(gold) && is_collection(gold.children.back()) && is_solved(prediction) &&
+      !is_equation(prediction))
+    return equal(gold.children.back(), prediction);
   if (gold_relates && prediction_relates) return relations(gold, prediction);
   if (gold_relates && !is_equation(gold) && is_collection(prediction)) {
     if (prediction.kind == Kind::List && all_inequalities(prediction.children)) {
@@ -241,6 +256,10 @@ Verdict Comparer::equal(const Node& gold, const Node& prediction) {
         const std::optional<RealSet> wanted = joined_solutions(gold, as_union, steps_);
         if (wanted && found && same(*wanted, *found) == Same::Yes) return Verdict::Yes;
       }
+    }
+    if (is_collection(gold) && prediction_relates) {
+      const Verdict verdict = relation_with_set(prediction, gold);
+      return verdict == Verdict::Yes && !is_solved(prediction) ? Verdict::Unknown : verdict;
     }
     return Verdict::No;
   }

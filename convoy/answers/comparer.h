@@ -45,6 +45,9 @@ bool is_equation(const Node& node);
 // An equation that names something: x = 5, f(2) = 5, (x, y) = (1, 2), AB = 4.
 bool is_assignment(const Node& node);
 
+// An inequality that says where its one name lies: x > 2, 1 <= x < 3.
+bool is_solved(const Node& node);
+
 Verdict both(Verdict a, Verdict b);    // of two things that must hold
 Verdict either(Verdict a, Verdict b);  // of two of which one is enough
 

@@ -10,6 +10,7 @@
 #include "convoy/answers/evaluate.h"
 #include "convoy/answers/extraction.h"
 #include "convoy/answers/letters.h"
+#include "convoy/answers/number_words.h"
 #include "convoy/answers/parser.h"
 #include "convoy/answers/phrases.h"
 #include "convoy/answers/tokens.h"
@@ -25,6 +26,8 @@ struct Reading {
   std::vector<Token> tokens;
   std::optional<std::string> phrase;
   std::vector<Node> nodes;
+  // Words that say no number or set; as nodes they are products of their letters at best.
+  bool is_spoken = false;
 };
 
 void add_readings(std::string_view text, const Spelling& spelling, std::vector<Node>& nodes,
@@ -57,6 +60,10 @@ Reading read(std::string_view text, Steps& steps) {
   reading.phrase = phrase_of(reading.tokens);
   if (reading.phrase)
     if (std::optional<Node> node = phrase_node(*reading.phrase)) reading.nodes.push_back(*node);
+  if (std::optional<std::vector<Token>> digits = in_digits(reading.tokens))
+    if (Parsed parsed = parse_answer(std::move(*digits), false, steps); parsed.node)
+      reading.nodes.push_back(std::move(*parsed.node));
+  reading.is_spoken = reading.phrase && reading.nodes.empty();
   add_readings(text, {}, reading.nodes, steps);
   if (tokens.has_grouping_comma)
     add_readings(text, {.commas_group_digits = false}, reading.nodes, steps);
@@ -126,12 +133,47 @@ Verdict compare_phrases(const Reading& gold, const Reading& prediction) {
   return gold_is_clear && prediction_is_clear ? Verdict::No : Verdict::Unknown;
 }
 
+// Words against mathematics: unless their letters are its symbols, as in xy, they were not read.
+bool is_unread_beside(const Reading& prediction, const Reading& gold) {
+  if (!prediction.is_spoken || gold.is_spoken || gold.nodes.empty()) return false;
+  std::set<std::string> symbols;
+  for (const Node& node : gold.nodes) collect_symbols(node, symbols);
+  std::set<std::string> letters;
+  for (const Node& node : prediction.nodes) collect_symbols(node, letters);
+  return letters.empty() ||
+         !std::includes(symbols.begin(), symbols.end(), letters.begin(), letters.end());
+}
+
+// "none" may be the number of things as well as the set of them.
+bool is_none_beside_zero(const Reading& a, const Reading& b) {
+  const auto is_zero = [](const Node& node) {
+    return node.kind == Kind::Number && node.name == "0";
+  };
+  return a.phrase && *a.phrase == "none" && std::any_of(b.nodes.begin(), b.nodes.end(), is_zero);
+}
+
+// ABC and CBA: a product, a figure, or letters in an order.
+bool are_letters_in_two_orders(const Reading& a, const Reading& b) {
+  constexpr size_t kShortest = 3;  // AB and BA are one segment
+  const auto is_run = [](const Reading& side) {
+    return side.tokens.size() == 1 && side.tokens[0].text.size() >= kShortest &&
+           std::all_of(side.tokens[0].text.begin(), side.tokens[0].text.end(), is_upper);
+  };
+  return is_run(a) && is_run(b) &&
+         std::is_permutation(a.tokens[0].text.begin(), a.tokens[0].text.end(),
+                             b.tokens[0].text.begin(), b.tokens[0].text.end());
+}
+
 Verdict compare(const Reading& gold, const Reading& prediction, const CheckLimits& limits,
                 Steps& steps) {
   if (gold.tokens.empty() || prediction.tokens.empty()) return Verdict::Unknown;
   if (gold.tokens == prediction.tokens) return Verdict::Yes;
+  if (are_letters_in_two_orders(gold, prediction)) return Verdict::Unknown;
   if (const std::optional<Verdict> verdict = compare_choices(gold.tokens, prediction.tokens))
     return *verdict;
+  if (gold.phrase != prediction.phrase && prediction.phrase && declines(*prediction.phrase))
+    return Verdict::Unknown;
+  if (is_unread_beside(prediction, gold)) return Verdict::Unknown;
   std::optional<Verdict> found;
   for (const Node& wanted : gold.nodes)
     for (const Node& told : prediction.nodes) {
@@ -139,6 +181,9 @@ Verdict compare(const Reading& gold, const Reading& prediction, const CheckLimit
       if (verdict == Verdict::Yes) return verdict;
       if (!found) found = verdict;  // of the likeliest reading
     }
+  if (found == Verdict::No &&
+      (is_none_beside_zero(gold, prediction) || is_none_beside_zero(prediction, gold)))
+    return Verdict::Unknown;
   const Verdict phrases = compare_phrases(gold, prediction);
   if (phrases == Verdict::Yes || !found ||
       (gold.phrase && prediction.phrase && *found == Verdict::Unknown))

@@ -45,9 +45,28 @@ Number based_number(const Node& node, const Point& point, Steps& steps) {
   return parse_in_base(node.name, base.small->above).value_or(undefined_number());
 }
 
-}  // namespace
-
-namespace {
+// A sum or product over whole numbers; each term takes its own steps.
+Number series(const Node& node, const Point& point, Steps& steps) {
+  constexpr int64_t kMostTerms = 5'000;
+  const Number first = evaluate(node.children[0], point, steps);
+  const Number last = evaluate(node.children[1], point, steps);
+  if (!first.small || !last.small || first.small->below != 1 || last.small->below != 1)
+    return undefined_number();
+  const int64_t begin = first.small->above;
+  const int64_t end = last.small->above;
+  if (begin < -kMostTerms || begin > kMostTerms || end > 2 * kMostTerms ||
+      end - begin > kMostTerms || end < begin)
+    return undefined_number();
+  Point inner = point;
+  Number total = integer(node.open == '+' ? 0 : 1);
+  for (int64_t index = begin; index <= end; ++index) {
+    inner.values[node.name] = integer(index);
+    const Number term = evaluate(node.children[2], inner, steps);
+    if (!term.defined) return term;
+    total = node.open == '+' ? add(total, term) : multiply(total, term);
+  }
+  return total;
+}
 
 Number known(Number value, const Point& point) {
   return point.reals_only && value.defined && !value.is_real() ? undefined_number() : value;
@@ -69,6 +88,8 @@ Number evaluate(const Node& node, const Point& point, Steps& steps) {
       return found == point.values.end() ? undefined_number() : found->second;
     }
     case Kind::Constant:
+      if (const auto index = point.values.find(node.name); index != point.values.end())
+        return index->second;  // i of a sum
       return constant(node.name);
     case Kind::Sum: {
       Number sum = child(0);
@@ -99,6 +120,8 @@ Number evaluate(const Node& node, const Point& point, Steps& steps) {
       return divide(child(0), integer(100));
     case Kind::Quantity:
       return child(0);
+    case Kind::Series:
+      return series(node, point, steps);
     case Kind::Call: {
       std::vector<Number> arguments;
       for (const Node& argument : node.children)
@@ -113,6 +136,12 @@ Number evaluate(const Node& node, const Point& point, Steps& steps) {
 void collect_symbols(const Node& node, std::set<std::string>& into) {
   if (node.kind == Kind::Symbol) into.insert(node.name);
   if (node.kind == Kind::BaseNumber) return;
+  if (node.kind == Kind::Series) {
+    const bool outside = into.contains(node.name);
+    for (const Node& child : node.children) collect_symbols(child, into);
+    if (!outside) into.erase(node.name);  // the index is no symbol of the whole
+    return;
+  }
   for (const Node& child : node.children) collect_symbols(child, into);
 }
 

@@ -21,6 +21,23 @@ Node power_of(Node base, std::string_view exponent) {
   return make_node(Kind::Power, {std::move(base), make_leaf(Kind::Number, std::string(exponent))});
 }
 
+// C_5^2, as some write the binomial coefficient of 5 over 2.
+std::optional<Node> combinations(const Node& symbol, const Node& raised) {
+  constexpr size_t kMostDigits = 3;
+  if (symbol.kind != Kind::Symbol || !symbol.name.starts_with("C_") || !is_integer(raised))
+    return std::nullopt;
+  const std::string above = symbol.name.substr(2);
+  const auto is_count = [](const std::string& digits) {
+    return !digits.empty() && digits.size() <= kMostDigits &&
+           std::all_of(digits.begin(), digits.end(), is_digit);
+  };
+  if (!is_count(above) || !is_count(raised.name) || std::stoi(raised.name) > std::stoi(above))
+    return std::nullopt;
+  Node node = make_node(Kind::Call, {make_leaf(Kind::Number, above), raised});
+  node.name = "binom";
+  return node;
+}
+
 }  // namespace
 
 // "2 hours 30 minutes", "5 feet and 3 inches"
@@ -92,6 +109,8 @@ bool Parser::starts_factor() const {
                                                   "{",
                                                   "frac",
                                                   "sqrt",
+                                                  "sum",
+                                                  "prod",
                                                   "binom",
                                                   "lfloor",
                                                   "lceil",
@@ -149,6 +168,8 @@ Node Parser::product() {
       factors.clear();
       factors.push_back(make_node(Kind::Quotient, {std::move(above), std::move(below)}));
     } else if (at_unit()) {
+      const Node& last = factors.back();
+      if (last.kind == Kind::Symbol && last.name == "a") return fail();  // an article: "a cat"
       Node quantity = make_node(Kind::Quantity, {});
       quantity.children.push_back(whole());
       quantity.unit = *read_unit(tokens_, at_);
@@ -228,6 +249,8 @@ Node Parser::power() {
       } else if (is_mark && raised.name == "T" &&
                  (base.kind == Kind::Matrix || base.kind == Kind::Tuple)) {
         continue;  // a vector is the same lying or standing
+      } else if (std::optional<Node> count = combinations(base, raised)) {
+        base = std::move(*count);
       } else {
         base = make_node(Kind::Power, {std::move(base), std::move(raised)});
       }

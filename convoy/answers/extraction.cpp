@@ -74,41 +74,37 @@ std::vector<Box> closed_boxes(std::string_view text) {
   return boxes;
 }
 
-// Takes spaces, "$", "\(", "\quad" and an "x =" or "x_2 =" from the end.
-std::string_view without_opening(std::string_view text) {
-  const auto cut = [&text](std::string_view ending) {
-    if (!text.ends_with(ending)) return false;
-    text.remove_suffix(ending.size());
-    return true;
-  };
-  for (bool again = true; again;) {
-    text = trimmed(text);
-    again = cut("$") || cut("\\(") || cut("\\)") || cut("\\[") || cut("\\]") || cut("\\quad") ||
-            cut("\\qquad") || cut("\\text{") || cut("\\text") || cut("}") || cut("\\ ") ||
-            cut("\\,");
-    if (!again && cut("=")) {
-      const size_t word = text.find_last_of(" $,;(", trimmed(text).size());
-      text = trimmed(text);
-      const size_t start = text.find_last_of(" $,;(");
-      (void)word;
-      text = start == std::string_view::npos ? std::string_view() : text.substr(0, start + 1);
-      again = true;
-    }
-  }
-  return text;
+// The length of an "x =" or "\text{width}: " at the front; a name is one word.
+size_t name_length(std::string_view text) {
+  constexpr size_t kLongestName = 12;
+  size_t at = 0;
+  while (at < text.size() && at <= kLongestName &&
+         (is_letter(text[at]) || is_digit(text[at]) ||
+          std::string_view("_{}\\'()").find(text[at]) != std::string_view::npos))
+    ++at;
+  if (at == 0 || at > kLongestName) return 0;
+  while (at < text.size() && is_space(text[at])) ++at;
+  return at < text.size() && text[at] == '=' ? at + 1 : 0;
 }
 
-// Whether two boxes with this between them are parts of one answer.
+// Whether two boxes with this between them are parts of one answer: commas, "and", "or" and names alone join them. A full
+// stop or any other word begins another try.
 bool joins(std::string_view between) {
+  static constexpr std::string_view kPasses[] = {
+      "$",   "\\(", "\\)", "\\[",  "\\]", "\\quad", "\\qquad", "\\text", "{",   "}",
+      "\\ ", "\\,", "\\;", "\\\\", "~",   "&",      ",",       ";",      "and", "or"};
   if (between.size() >= kLongestBetween) return false;
-  const std::string_view core = without_opening(between);
-  if (core.empty()) return true;
-  if (core.back() == ',' || core.back() == ';') return true;
-  for (const std::string_view word : {"and", "or"})
-    if (core.ends_with(word) &&
-        (core.size() == word.size() || !is_letter(core[core.size() - word.size() - 1])))
-      return core.find('.') == std::string_view::npos;
-  return false;
+  if (trimmed(between).empty()) return between.find('\n') == std::string_view::npos;
+  for (std::string_view rest = trimmed(between); !rest.empty(); rest = trimmed(rest)) {
+    size_t length = name_length(rest);
+    for (const std::string_view pass : kPasses)
+      if (length == 0 && rest.starts_with(pass) &&
+          (!is_letter(pass.back()) || rest.size() == pass.size() || !is_letter(rest[pass.size()])))
+        length = pass.size();
+    if (length == 0) return false;
+    rest.remove_prefix(length);
+  }
+  return true;
 }
 
 std::string boxed_answer(std::string_view text) {
@@ -193,7 +189,8 @@ std::optional<size_t> announcement_end(std::string_view text, size_t at) {
   };
   skip(" \t*");
   // "answer to the question is", "answer in simplest form is"
-  for (size_t ahead = next; ahead < std::min(next + 60, text.size()); ++ahead) {
+  const bool says_it = lower_matches(text, next, "is ") || lower_matches(text, next, "are ");
+  for (size_t ahead = next; !says_it && ahead < std::min(next + 60, text.size()); ++ahead) {
     if (text[ahead] == '.' || text[ahead] == '\n' || text[ahead] == ':' || text[ahead] == '=' ||
         text[ahead] == '$')
       break;
@@ -393,14 +390,76 @@ std::string open_box(std::string_view text) {
                                       : std::string(trimmed(first_line(text.substr(at + 7))));
 }
 
+// Text without the marks of bold type in Markdown: "are **9** ways". Of 2**3 and a ** b they are signs.
+std::string without_bold(std::string_view text) {
+  std::string plain;
+  bool open = false;
+  for (size_t at = 0; at < text.size(); ++at) {
+    if (starts_at(text, at, "**")) {
+      const char before = at == 0 ? ' ' : text[at - 1];
+      const char behind = at + 2 < text.size() ? text[at + 2] : ' ';
+      const bool opens = !open && !is_space(behind) && !is_letter(before) && !is_digit(before) &&
+                         before != ')' && before != '}';
+      const bool closes = open && !is_space(before) && !is_letter(behind) && !is_digit(behind);
+      if (opens || closes) {
+        open = opens;
+        ++at;
+        continue;
+      }
+    }
+    plain += text[at];
+  }
+  return plain;
+}
+
+// "72 apples, out of 100" up to the clause that words begin.
+std::string_view without_clause(std::string_view answer) {
+  if (answer.size() > kLongestBare) return answer;
+  for (size_t at = answer.find(", "); at != std::string_view::npos;
+       at = answer.find(", ", at + 1)) {
+    const std::string_view rest = trimmed(answer.substr(at + 1));
+    size_t word = 0;
+    while (word < rest.size() && is_letter(rest[word])) ++word;
+    size_t next = word;
+    while (next < rest.size() && is_space(rest[next])) ++next;
+    const std::string_view first = rest.substr(0, word);
+    const bool prose = word >= 2 && next > word && first != "and" && first != "or" &&
+                       next < rest.size() && is_letter(rest[next]);
+    if (prose && has_mathematics(answer.substr(0, at)) && formulas(answer.substr(at)).empty())
+      return answer.substr(0, at);
+  }
+  return answer;
+}
+
+// Of "It takes 36 minutes" the number and what stands behind it, where words of prose lead to it and no other number.
+std::string_view behind_prose(std::string_view answer) {
+  const size_t digit =
+      static_cast<size_t>(std::find_if(answer.begin(), answer.end(), is_digit) - answer.begin());
+  if (digit == answer.size() || answer.find_first_of("=<>\\^_") < digit) return {};
+  if (plain_words(answer.substr(0, digit)) < 2) return {};
+  size_t end = digit;
+  while (end < answer.size() && is_number_letter(answer[end])) ++end;
+  if (std::any_of(answer.begin() + static_cast<std::ptrdiff_t>(end), answer.end(), is_digit))
+    return {};
+  size_t begin = digit;
+  while (begin > 0 && !is_space(answer[begin - 1])) --begin;
+  // "$36" is money, "$36$" a formula.
+  if (std::count(answer.begin(), answer.end(), '$') > 1) return {};
+  return answer.substr(begin);
+}
+
 // What was announced, without the prose around it.
 std::string without_prose(std::string_view answer, Author author) {
+  if (author == Author::Model) answer = without_clause(answer);
   const std::string_view rest = behind_verb(answer);
   // "x < 5 is the solution" has its answer in front.
   if (!rest.empty() && is_bare(rest, author) && (has_mathematics(rest) || !has_mathematics(answer)))
     return std::string(rest);
   if (std::string formula = closing_formulas(answer); author == Author::Model && !formula.empty())
     return formula;
+  if (const std::string_view number = behind_prose(answer);
+      author == Author::Model && !number.empty() && is_bare(number, author))
+    return std::string(number);
   if (is_bare(answer, author)) return std::string(answer);
   std::string found = last_mathematics(answer);
   return found.empty() && author == Author::Reference ? std::string(answer) : found;
@@ -409,7 +468,8 @@ std::string without_prose(std::string_view answer, Author author) {
 }  // namespace
 
 std::string extract_answer(std::string_view text, Author author) {
-  text = trimmed(without_thoughts(text));
+  const std::string plain = without_bold(trimmed(without_thoughts(text)));
+  text = trimmed(plain);
   if (std::string answer = boxed_answer(text); !answer.empty()) return answer;
   if (const std::string answer = hashed_answer(text); !answer.empty())
     return without_prose(answer, author);

@@ -19,6 +19,12 @@ TEST(Extraction, TakesTheLastBalancedBox) {
 TEST(Extraction, JoinsBoxesOfOneAnswer) {
   EXPECT_EQ(extract_answer("$\\boxed{1}$ and $\\boxed{2}$"), "1, 2");
   EXPECT_EQ(extract_answer("$x = \\boxed{1}$, $y = \\boxed{2}$"), "1, 2");
+  EXPECT_EQ(extract_answer("$\\boxed{1}$, \\text{ and } \\boxed{2}"), "1, 2");
+  EXPECT_EQ(extract_answer("So \\boxed{71}. Wait, \\boxed{72}"), "72");
+  EXPECT_EQ(extract_answer("\\boxed{70} was the first guess. However, $\\boxed{72}$"), "72");
+  EXPECT_EQ(extract_answer("First \\boxed{\\frac12}. In decimals, \\boxed{0.5}"), "0.5");
+  EXPECT_EQ(extract_answer("\\boxed{71} or rather \\boxed{72}"), "72");
+  EXPECT_EQ(extract_answer("\\boxed{71}\n\n\\boxed{72}"), "72");
   EXPECT_EQ(extract_answer("\\boxed{5} ... so again \\boxed{5}"), "5");
   EXPECT_EQ(extract_answer("\\boxed{3}, but checking gives \\boxed{7}"), "7");
 }
@@ -39,6 +45,13 @@ TEST(Extraction, ReadsWhatIsAnnounced) {
   EXPECT_EQ(extract_answer("The answer is 3.5."), "3.5");
   EXPECT_EQ(extract_answer("The answer is (B)."), "(B)");
   EXPECT_EQ(extract_answer("Final Answer: The largest $n$ is 34."), "34");
+}
+
+TEST(Extraction, ReadsThroughProseAndMarkdown) {
+  EXPECT_EQ(extract_answer("There are **9** ways"), "9 ways");
+  EXPECT_EQ(extract_answer("It takes 36 minutes."), "36 minutes");
+  EXPECT_EQ(extract_answer("The answer is 72 apples, out of 100."), "72 apples");
+  EXPECT_EQ(extract_answer("2**3"), "2**3");
 }
 
 TEST(Extraction, ThoughtsDoNotCount) {

@@ -14,6 +14,12 @@ bool is_integer(const Node& node) {
   return node.kind == Kind::Number && std::all_of(node.name.begin(), node.name.end(), is_digit);
 }
 
+bool starts_an_index(const Node& node) {
+  return node.kind == Kind::Relation && node.relations.size() == 1 &&
+         node.relations[0] == Comparison::Equal &&
+         (node.children[0].kind == Kind::Symbol || node.children[0].name == "i");
+}
+
 }  // namespace
 
 // "\sin 2x": everything up to the next sign or function.
@@ -102,6 +108,29 @@ Node Parser::fraction() {
   return make_node(Kind::Quotient, {std::move(above), std::move(below)});
 }
 
+// \sum_{k=1}^{10} k^2: the term goes on to the next sign.
+Node Parser::series(char sign) {
+  const Deeper deeper(*this);
+  std::vector<Node> bounds;
+  std::string index;
+  for (int round = 0; round < 2; ++round) {
+    if (index.empty() && take("_")) {
+      Node start = braced_or_single();
+      if (!starts_an_index(start)) return fail();
+      index = start.children[0].name;
+      bounds.insert(bounds.begin(), std::move(start.children[1]));
+    } else if (take("^")) {
+      bounds.push_back(exponent());
+    }
+  }
+  if (index.empty() || bounds.size() != 2) return fail();
+  bounds.push_back(product());
+  Node node = make_node(Kind::Series, std::move(bounds));
+  node.name = index;
+  node.open = sign;
+  return node;
+}
+
 Node Parser::root() {
   Node degree = make_leaf(Kind::Number, "2");
   if (take("[")) {
@@ -159,6 +188,8 @@ Node Parser::sign_atom() {
   if (take("lceil")) return between("rceil", "ceil");
   if (take("frac")) return fraction();
   if (take("sqrt")) return root();
+  if (take("sum")) return series('+');
+  if (take("prod")) return series('*');
   if (take("binom")) {
     Node above = braced_or_single();
     Node node = make_node(Kind::Call, {std::move(above), braced_or_single()});

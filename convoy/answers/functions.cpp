@@ -134,6 +134,15 @@ Number divisor_function(std::span<const Number> arguments, bool greatest) {
   return integer(result);
 }
 
+// In 0 to divisor - 1; a remainder of numbers that are no whole ones is none.
+Number remainder(const Number& value, const Number& divisor) {
+  if (!value.small || !divisor.small || value.small->below != 1 || divisor.small->below != 1 ||
+      divisor.small->above <= 0)
+    return undefined_number();
+  const int64_t rest = value.small->above % divisor.small->above;
+  return integer(rest < 0 ? rest + divisor.small->above : rest);
+}
+
 }  // namespace
 
 Number apply(std::string_view function, std::span<const Number> arguments, Steps& steps) {
@@ -147,6 +156,7 @@ Number apply(std::string_view function, std::span<const Number> arguments, Steps
     if (function == "root") return root(first, arguments[1]);
     if (function == "binom") return binomial(first, arguments[1], steps);
     if (function == "log") return logarithm(first, arguments[1]);
+    if (function == "mod") return remainder(first, arguments[1]);
     return undefined_number();
   }
   if (arguments.size() != 1) return undefined_number();

@@ -24,6 +24,7 @@ enum class Kind {
   PlusMinus,     // children: a, b of a +- b, or b alone; name: "pm", "mp"
   Percent,       // one child
   Call,          // name; children: the arguments
+  Series,        // name: the index; children: first, last, term; open: '+' or '*'
   Quantity,      // one child; unit
   Matrix,        // children: row by row; columns
   Ratio,         // children: a:b:c

@@ -187,7 +187,15 @@ Node Parser::relation() {
     left = std::move(chain.children.front());
     chain.children.clear();
   }
-  if (take("pmod") || take("mod")) braced_or_single();  // 3 (mod 7): the residue is the answer
+  if (take("mod")) {
+    Node divisor = braced_or_single();
+    if (chain.children.empty()) {
+      left = make_node(Kind::Call, {std::move(left), std::move(divisor)});
+      left.name = "mod";
+    }
+  } else if (take("pmod")) {
+    braced_or_single();  // 3 (mod 7): the residue is the answer
+  }
   return chain.children.empty() ? std::move(left) : std::move(chain);
 }
 

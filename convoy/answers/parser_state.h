@@ -61,6 +61,7 @@ class Parser {
   Node call();
   Node call_argument();
   Node fraction();
+  Node series(char sign);
   Node root();
   Node between(std::string_view close, std::string_view function);
   Node braced_or_single();

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "convoy/answers/letters.h"
+#include "convoy/answers/number_words.h"
 
 namespace convoy::answers {
 namespace {
@@ -46,23 +47,6 @@ constexpr Synonym kSynonyms[] = {
     {"set of real numbers", "all real numbers"},
 };
 
-constexpr std::string_view kNumbers[] = {
-    "zero",     "one",     "two",     "three",     "four",     "five",     "six",
-    "seven",    "eight",   "nine",    "ten",       "eleven",   "twelve",   "thirteen",
-    "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen", "twenty"};
-
-struct NamedNumber {
-  std::string_view phrase;
-  std::string_view digits;
-};
-
-constexpr NamedNumber kTens[] = {
-    {"thirty", "30"},          {"forty", "40"},          {"fifty", "50"},
-    {"sixty", "60"},           {"seventy", "70"},        {"eighty", "80"},
-    {"ninety", "90"},          {"hundred", "100"},       {"one hundred", "100"},
-    {"thousand", "1000"},      {"one thousand", "1000"}, {"million", "1000000"},
-    {"one million", "1000000"}};
-
 }  // namespace
 
 std::optional<std::string> phrase_of(std::span<const Token> tokens) {
@@ -99,14 +83,21 @@ std::optional<Node> phrase_node(const std::string& phrase) {
   const std::string canonical = canonical_phrase(phrase);
   if (canonical == "no solution") return make_leaf(Kind::NamedSet, "");
   if (canonical == "all real numbers") return make_leaf(Kind::NamedSet, "R");
-  const auto found = std::find(std::begin(kNumbers), std::end(kNumbers), phrase);
-  if (found != std::end(kNumbers))
-    return make_leaf(Kind::Number, std::to_string(found - std::begin(kNumbers)));
-  for (const NamedNumber& number : kTens)
-    if (number.phrase == phrase) return make_leaf(Kind::Number, std::string(number.digits));
-  if (phrase == "one half" || phrase == "half" || phrase == "one-half")
-    return make_node(Kind::Quotient, {make_leaf(Kind::Number, "1"), make_leaf(Kind::Number, "2")});
+  const std::string word[] = {phrase};
+  if (const std::optional<int64_t> number = cardinal(word))
+    return make_leaf(Kind::Number, std::to_string(*number));
   return std::nullopt;
+}
+
+bool declines(const std::string& phrase) {
+  static constexpr std::string_view kDeclining[] = {
+      "unknown", "unclear",    "not sure",     "unsure", "cannot",  "can not",
+      "can't",   "not enough", "insufficient", "i do",   "i don't", "i cannot",
+      "i can",   "i am",       "i'm",          "n a",    "sorry"};
+  return std::any_of(std::begin(kDeclining), std::end(kDeclining), [&](std::string_view start) {
+    return phrase.starts_with(start) &&
+           (phrase.size() == start.size() || !is_letter(phrase[start.size()]));
+  });
 }
 
 size_t words_in(std::string_view phrase) {

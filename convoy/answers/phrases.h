@@ -22,6 +22,9 @@ std::string canonical_phrase(const std::string& phrase);
 // What a phrase says in mathematics: "five" is 5, "no solution" the empty set, "all real numbers" the line.
 std::optional<Node> phrase_node(const std::string& phrase);
 
+// "I do not know": no answer at all.
+bool declines(const std::string& phrase);
+
 size_t words_in(std::string_view phrase);
 
 }  // namespace convoy::answers

@@ -81,6 +81,12 @@ std::optional<RealSet> interval(const Node& node, Steps& steps) {
   return tidy({piece});
 }
 
+// Infinity of either sign.
+bool is_unbounded(const Node& node) {
+  const Node& inner = node.kind == Kind::Negation ? node.children[0] : node;
+  return inner.kind == Kind::Constant && inner.name == "infinity";
+}
+
 // a + b x of a node that is linear in its only symbol; nothing of another.
 struct Line {
   Number constant;
@@ -237,6 +243,15 @@ std::optional<RealSet> solution_set(const Node& told, Steps& steps) {
     const Node& right = relation.children[index + 1];
     const Comparison comparison = relation.relations[index];
     std::optional<RealSet> link;
+    if (is_unbounded(left) || is_unbounded(right)) {  // -infinity < x says nothing
+      const bool low =
+          is_unbounded(left) ? left.kind == Kind::Negation : right.kind == Kind::Negation;
+      const bool rises = comparison == Comparison::Less || comparison == Comparison::LessEqual;
+      const bool falls =
+          comparison == Comparison::Greater || comparison == Comparison::GreaterEqual;
+      if (is_unbounded(left) == low ? !rises : !falls) return std::nullopt;
+      continue;
+    }
     if (comparison == Comparison::In || comparison == Comparison::NotIn) {
       link = membership(right, comparison, steps);
     } else if (is_absolute(left)) {

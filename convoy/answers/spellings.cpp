@@ -28,6 +28,8 @@ constexpr Entry kCommands[] = {
     {"binom", sign("binom")},
     {"dbinom", sign("binom")},
     {"tbinom", sign("binom")},
+    {"sum", sign("sum")},
+    {"prod", sign("prod")},
     {"cdot", sign("*")},
     {"times", sign("*")},
     {"ast", sign("*")},

@@ -132,7 +132,7 @@ class Tokenizer {
   void repeat_last(std::string& digits) {
     const size_t point = digits.find('.');
     const bool goes_on = rest().starts_with("...") || rest().starts_with("\\ldots") ||
-                         rest().starts_with("\\dots") || rest().starts_with("â¦");
+                         rest().starts_with("\\dots") || rest().starts_with("\xe2\x80\xa6");
     if (!goes_on || point == std::string::npos || digits.size() - point < 3 ||
         digits.back() != digits[digits.size() - 2])
       return;

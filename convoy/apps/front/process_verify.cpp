@@ -29,7 +29,8 @@ struct ProcessVerifyFlags {
     visit("data", data, "the rows: JSONL, JSON, CSV or Parquet");
     visit("output", output, "the same rows with their verdicts: .jsonl, .json, .csv, .parquet")
         .alias("o");
-    visit("gold_field", fields_of_rows.gold, "field of the reference, or of a solution around it");
+    visit("gold_field", fields_of_rows.gold,
+          "field of the reference, or of a solution around it; of a list any element is right");
     visit("prediction_field", fields_of_rows.prediction, "field of the text that answers");
     visit("bad_rows", bad_rows, settings::kBadRowsHelp).one_of({"error", "skip"});
   }
@@ -54,6 +55,9 @@ int run_process_verify(Context& context, const std::vector<std::string>& argumen
   CONVOY_CHECK(!flags.data.empty(), ConfigError, "which rows? name their file with --data");
   CONVOY_CHECK(!flags.output.empty(), ConfigError,
                "where to? name the file of the verified rows with --output");
+  CONVOY_CHECK(flags.output != "-", ConfigError,
+               "the verified rows go into a file, not to standard output; name one with --output "
+               "rows.jsonl");
   data::refuse_outputs_among_inputs({flags.output}, flags.data, {flags.data});
   const std::unique_ptr<data::RowWriter> writer = data::create_rows(flags.output);
   const process::VerifyCounts counts =

@@ -287,8 +287,8 @@ interval | (0,9) | [0,9) | n
 interval | [-4,0] | \left[-4,0\right] | y
 interval | [-4,0] | x \in [-4,0] | y
 interval | x \in [-2,7] | [-2,7] | y
-interval | [-2,7] | -2 \le x \le 7 | n
-interval | x \in [-2,7] | -2 \le x \le 7 | n
+interval | [-2,7] | -2 \le x \le 7 | y
+interval | x \in [-2,7] | -2 \le x \le 7 | y
 interval | -2 \le x \le 7 | [-2,7] | y
 interval | -2 \le x \le 7 | x \in [-2,7] | y
 interval | -2 \le x \le 7 | (-2,7) | n
@@ -627,7 +627,7 @@ words | \text{Even} | Even | y
 words | \text{Evelyn} | Evelyn | y
 words | \text{Evelyn} | \text{Briana} | n
 words | Evelyn | 5 | n
-words | 5 | Evelyn | n
+words | 5 | Evelyn | u
 words | yes | Yes | y
 words | yes | no | n
 words | Yes | \text{Yes} | y
@@ -711,7 +711,7 @@ more | \left( \frac{3}{2}, -13 \right) | (1.5,-13) | y
 more | \frac{21}{25} | 0.84 | y
 more | p - q | -q+p | y
 more | x \in [-2,7] | [-2, 7] | y
-more | (-\infty, -5)\cup(5,\infty) | x<-5 \text{ or } x>5 | n
+more | (-\infty, -5)\cup(5,\infty) | x<-5 \text{ or } x>5 | y
 more | x<-5 \text{ or } x>5 | (-\infty,-5)\cup(5,\infty) | y
 more | \text{Navin} | Navin | y
 more | 11\sqrt2 | 11\sqrt{2} | y
@@ -802,7 +802,7 @@ more | 10^{-3} | 1/1000 | y
 more | 6.022\times 10^{23} | 6.022e23 | y
 more | 6.022\times 10^{23} | 6.023e23 | n
 more | -\infty | -\infty | y
-more | [2, \infty) | x \geq 2 | n
+more | [2, \infty) | x \geq 2 | y
 more | x \geq 2 | [2, \infty) | y
 more | x \geq 2 | [2, +\infty) | y
 more | x \geq 2 | 2 \le x | y
@@ -878,7 +878,7 @@ more | c=\sqrt{a^2+b^2} | \sqrt{a^2+b^2} | y
 more | A=\pi r^2 | \pi r^2 | y
 more | A=\pi r^2 | A = r^2 \pi | y
 more | \sum_{i=1}^{n} i | \sum_{i=1}^{n} i | y
-more | \sum_{i=1}^{n} i | \frac{n(n+1)}{2} | u
+more | \sum_{i=1}^{n} i | \frac{n(n+1)}{2} | y
 more | \int_0^1 x dx | \frac{1}{2} | u
 more | 3 \cdot 2^{n} | 3\cdot2^n | y
 more | 3 \cdot 2^{n} | 6^n | n
@@ -1079,6 +1079,235 @@ further | 6\sqrt{3} \text{ cm} | 6\sqrt{3} | y
 further | \text{5 apples} | 5 | y
 further | $5$ | 5 | y
 further | \(5\) | \boxed{5} | y
+interval | [1,3) | 1\le x<3 | y
+interval | [1,3) | 1\le x\le 3 | n
+interval | (2,\infty) | x>2 | y
+interval | (2,\infty) | x\ge 2 | n
+interval | (2,\infty) | 2x>4 | u
+interval | (-\infty,1)\cup(2,\infty) | x<1 \text{ or } x>2 | y
+interval | (-\infty,1)\cup(2,\infty) | x<1 \text{ or } x\ge 2 | n
+extraction | 72 | So \boxed{71}. Wait, \boxed{72} | y
+extraction | 71 | So \boxed{71}. Wait, \boxed{72} | n
+extraction | 72 | \boxed{70} was the first guess. However, $\boxed{72}$ | y
+extraction | 0.5 | First \boxed{\frac12}. In decimals, \boxed{0.5} | y
+extraction | 1,2 | $\boxed{1}$, \text{ and } $\boxed{2}$ | y
+extraction | 9 | There are **9** ways | y
+extraction | 36 | It takes 36 minutes. | y
+extraction | 72 | the answer is 72 apples, out of 100 | y
+extraction | 100 | the answer is 72 apples, out of 100 | n
+extraction | 5 | I do not know | u
+extraction | 5 | I cannot solve this problem. | u
+words | 5 | unknown | u
+words | Tuesday | I do not know | u
+words | -3 | negative three | y
+words | 3 | negative three | n
+words | -3 | minus 3 | y
+words | -3 | negative 3 | y
+words | 25 | twenty-five | y
+words | 25 | twenty-six | n
+words | 105 | one hundred and five | y
+words | 1250 | one thousand two hundred fifty | y
+words | \frac{2}{3} | two thirds | y
+words | \frac{2}{3} | three halves | n
+words | 3.5 | three and a half | y
+words | 25 | twenty-five apples | y
+words | 1/4 | a quarter | y
+words | 0 | none | u
+words | 0 | zero | y
+words | 5 | none | n
+words | negative | positive | n
+choice | A | a cat | u
+words | ABC | CBA | u
+words | AB | BA | y
+base | 5_8 | 5 | y
+base | 1010_2 | 10 | n
+modular | 7 \mod 3 | 1 | y
+modular | 7 \mod 3 | 2 | n
+further | \sum_{k=1}^{10} k | 55 | y
+further | \sum_{k=1}^{10} k | 54 | n
+further | \prod_{k=1}^{5} k | 120 | y
+further | \sum_{k=0}^{3} 2^k | 15 | y
+notation | 12\text{ hours} | 12 | y
+notation | \$18.90 | \$18.09 | n
+notation | 18.90 dollars | $18.90 | y
+notation | 3\frac{1}{2} | \frac{7}{2} | y
+notation | 3\frac{1}{2} | 3.5 | y
+notation | \frac{-1}{2} | -0.5 | y
+notation | x=\frac{3}{4} | 0.75 | y
+notation | p - q | -q + p | y
+notation | \sqrt{12} | 2\sqrt{3} | y
+notation | \frac{1}{\sqrt{2}} | \frac{\sqrt{2}}{2} | y
+notation | (3, \frac{\pi}{2}) | \left( 3, \frac{\pi}{2} \right) | y
+notation | (3, \frac{\pi}{2}) | (3, \frac{\pi}{3}) | n
+notation | \left\{-2, 3\right\} | x=-2 \text{ or } x=3 | y
+notation | -2, 3 | 3, -2 | y
+notation | x_1=2, x_2=5 | 2, 5 | y
+notation | x_1=2, x_2=5 | x=5 \text{ or } x=2 | y
+notation | \begin{pmatrix} 1 \\ 2 \end{pmatrix} | \begin{bmatrix} 1 \\ 2 \end{bmatrix} | y
+notation | \begin{pmatrix} 1 & 2 \\ 3 & 4 \end{pmatrix} | \begin{pmatrix} 1 & 3 \\ 2 & 4 \end{pmatrix} | n
+notation | 073 | 73 | y
+notation | 073 | 37 | n
+notation | \textbf{(C)}\ 12 | C | y
+notation | \textbf{(C)}\ 12 | 12 | y
+notation | \textbf{(C)}\ 12 | (D) | n
+notation | \text{(C)} | The answer is C | y
+notation | \mathrm{(E)}\ \frac{1}{2} | \frac12 | y
+notation | 60^\circ | 60 | y
+notation | 60^{\circ} | \frac{\pi}{3} | y
+notation | 2^{2023} | 2 \cdot 2^{2022} | y
+notation | n(n+1)/2 | \frac{n^2+n}{2} | y
+notation | \frac{n(n+1)}{2} | n(n-1)/2 | n
+notation | a_n = 2n+1 | 2n+1 | y
+notation | f(x) = x^2 - 1 | (x-1)(x+1) | y
+notation | y = 2x + 3 | 2x - y + 3 = 0 | y
+notation | y = 2x + 3 | y - 2x = 3 | y
+notation | y = 2x + 3 | y = 2x - 3 | n
+notation | x^2 + y^2 = 4 | \frac{x^2}{4} + \frac{y^2}{4} = 1 | y
+notation | 1:2 | 2:4 | y
+notation | 3:4 | \frac{3}{4} | y
+notation | 5 \times 10^{-3} | 0.005 | y
+notation | 1.2\times10^4 | 12000 | y
+notation | \ln e^2 | 2 | y
+notation | 2\pi r | 2r\pi | y
+notation | (x+1)(x-2)^2 | (x-2)^2(x+1) | y
+notation | 1+\sqrt{2}, 1-\sqrt{2} | 1\pm\sqrt2 | y
+notation | (-\infty, 0] \cup [1, +\infty) | (-\infty,0]\cup[1,\infty) | y
+notation | k \in (-1, 1) | -1 < k < 1 | y
+notation | m > 1 | (1, +\infty) | y
+notation | a \leq -2 | (-\infty, -2] | y
+notation | \{x \mid -1 \le x < 2\} | [-1, 2) | y
+notation | \{1, 2, 3\} | 1, 2, 3 | y
+notation | \varnothing | \emptyset | y
+notation | 7\text{ cm}^2 | 7 | y
+notation | 2{,}500 | 2500 | y
+notation | 540 meters | The total distance is 540 meters. | y
+notation | 70000 | \$70,000 | y
+notation | 10 | She has **10** eggs left. | y
+notation | 10 | Therefore, she has 10 eggs left. | y
+notation | 10 | #### 10 | y
+notation | 10 | The final answer is: $\boxed{10}$. I hope it is correct. | y
+notation | \frac{3}{8} | 3 out of 8 | u
+notation | 24 | 24 different ways | y
+notation | n=2 | The only solution is $n = 2$. | y
+notation | \text{all } n \ge 2 | n \geq 2 | y
+notation | (2,3),(3,2) | (3,2),(2,3) | y
+notation | (2,3),(3,2) | (2,3) | n
+notation | (a,b)=(1,2) | a=1,b=2 | y
+notation | \frac{\sqrt{3}}{3}\pi | \frac{\pi}{\sqrt{3}} | y
+notation | 5050 | \frac{100\cdot 101}{2} | y
+notation | |x| | \sqrt{x^2} | y
+notation | 6.0 | 6 | y
+notation | 1/3 | 0.333 | n
+notation | 1/3 | 0.3333333 | y
+notation | 11\frac{1}{9}\% | \frac{1}{9} | y
+notation | 2:30 p.m. | 2:30 PM | y
+notation | 2:30 p.m. | 14:30 | y
+notation | AB = 5 | 5 | y
+notation | S_n = n^2 | n^{2} | y
+notation | \frac{25}{4}\text{ or }6.25 | 6.25 | y
+notation | 8! | 40320 | y
+notation | C_5^2 | 10 | y
+notation | \binom{5}{2} | 10 | y
+notation | {10}^{6} | 1000000 | y
+notation | x \ne 0 | x \neq 0 | y
+notation | 4 \sqrt 2 | 4\sqrt{2} | y
+notation | \dfrac{1}{2}\ln 2 | \ln\sqrt{2} | y
+notation | \overline{abc} | abc | y
+notation | 25 \pi \text{ square inches} | 25\pi | y
+notation | 99_{10} | 99 | y
+notation | y=\pm\frac{1}{2}x | y=\pm \frac{x}{2} | y
+notation | 5\sqrt{2} \mathrm{~cm} | 5\sqrt{2} | y
+notation | 40 \mathrm{~km} / \mathrm{h} | 40 | y
+notation | 2 \frac{1}{4} | 2.25 | y
+notation | 1, 3, 5 | \{1,3,5\} | y
+notation | [0, 1] | 0 \leq x \leq 1 | y
+notation | 1010_2 | 1010 | y
+notation | three | 3 | y
+notation | 3 | three apples | y
+notation | 1/2 | one half | y
+notation | \text{Monday} | monday | y
+notation | \text{False} | false | y
+notation | B, D | BD | y
+notation | ABD | A, B and D | y
+notation | \frac{\pi^2}{6} | \pi^2/6 | y
+notation | C_{5}^{2} | 10 | y
+notation | x \in \{1, 2\} | x = 1, 2 | y
+notation | x=1 \text{ and } x=2 | \{1,2\} | y
+notation | k = 2n, n \in \mathbb{Z} | 2n | y
+notation | \frac{1}{2} \text{ or } 2 | 2, \frac12 | y
+notation | 0.\overline{3} | 1/3 | y
+notation | 0.333... | 1/3 | y
+notation | 0.333… | 1/3 | y
+notation | -\infty < x < 2 | (-\infty,2) | y
+notation | x>2, y<3 | y<3, x>2 | y
+notation | (0,0), (1, 1) | \{(0,0),(1,1)\} | y
+notation | (-\infty, -1] \cup [3, \infty) | x \le -1 \text{ or } x \ge 3 | y
+notation | (-\infty, -1] \cup [3, \infty) | x \leq -1, x \geq 3 | y
+notation | [-2, 2] | -2 \le x \text{ and } x \le 2 | y
+notation | [-2, 2] | |x| \le 2 | u
+notation | \sum_{n=1}^{5} n^2 | 55 | y
+notation | \sum_{k=1}^{4} \frac{1}{k} | \frac{25}{12} | y
+notation | \sum_{k=1}^{10} (2k-1) | 100 | y
+notation | \prod_{k=2}^{4} \left(1-\frac{1}{k}\right) | \frac14 | y
+notation | \sum_{k=1}^{1000000000} k | 5 | u
+notation | 1 + \sum_{k=1}^{3} k | 7 | y
+notation | 17 \bmod 5 | 2 | y
+notation | 2 \pmod 5 | 2 | y
+notation | eighty-one | 81 | y
+notation | 81 | eighty one | y
+notation | 81 | eighteen | n
+notation | 1000000 | one million | y
+notation | 2500 | two thousand five hundred | y
+notation | 2500 | twenty-five hundred | y
+notation | 0.5 | half | y
+notation | 0.5 | one-half | y
+notation | 3/4 | three quarters | y
+notation | 3/4 | three-fourths | y
+notation | 12 | a dozen | y
+notation | 12 | There are twelve ways. | y
+notation | 7 | seven days | y
+notation | 7 | the answer is seven | y
+notation | 7 | the answer is eight | n
+notation | 7 | I'm not sure | u
+notation | 7 | Not enough information | u
+notation | 7 | cannot be determined | u
+notation | \text{cannot be determined} | cannot be determined | y
+notation | 36 | It took her 36 minutes to finish. | y
+notation | 36 | She needs $36 more. | y
+notation | 36 | John has 36 apples. | y
+notation | 1.5 | It takes 1.5 hours. | y
+notation | 5 | She bought 3 pens and 5 pencils | y
+notation | 5 | He has 12 - 7 = 5 apples left | y
+notation | 15 | The answer is 15, which is the sum of 7 and 8. | y
+notation | 15 | **15** | y
+notation | 15 | The answer is **15**. | y
+notation | 15 | **Answer: 15** | y
+notation | 15 | Final answer: **$15$** | y
+notation | 2**3 | 8 | y
+notation | (1,2) | x = \boxed{1}, y = \boxed{2} | y
+notation | 1,2 | $\boxed{1}$ or $\boxed{2}$ | y
+notation | 1,2 | \boxed{1 \text{ or } 2} | y
+notation | 5 | \boxed{4}; correction: \boxed{5} | y
+notation | 5 | \boxed{4}, so finally \boxed{5} | y
+notation | 72 | \boxed{72}. Check: 72 = 8*9. | y
+notation | negative | negative | y
+notation | -5 | negative five | y
+notation | ABCD | DCBA | u
+notation | XY | YX | y
+notation | a+b | b+a | y
+notation | A | a dog | u
+notation | (A) | (B) | n
+notation | 11:00 | 11:00 AM | y
+notation | 1 hour 30 minutes | 90 minutes | y
+notation | 90 | 1 hour 30 minutes | y
+notation | 3 | 3rd | y
+notation | 21 | twenty-first | u
+notation | 10 | 10 or 12 | n
+notation | 5 | approximately 5 | y
+notation | \frac{22}{7} | 3.14 | n
+notation | (2\sqrt{3}, 4) | (\sqrt{12}, 4) | y
+notation | 6+9i | 3(2+3i) | y
+notation | \text{Yes, } x=2 | yes | u
 """
 
 

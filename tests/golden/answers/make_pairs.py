@@ -28,7 +28,7 @@ WHY = {
     "money": "an escaped dollar ends its formula; currency signs are units only in plain text",
     "set": "has no words for sets, and \\varnothing is unknown to it",
     "tuple": "has no angle brackets",
-    "interval": "joins no inequalities to a union and has no set builder",
+    "interval": "joins no inequalities to a union, has no set builder, takes no inequality for an interval",
     "matrix": "a column vector is no tuple",
     "plus-minus": "expands no sign inside of a fraction",
     "equation": "sorts the values of x=1, y=2 and compares them with a point in any order",
@@ -52,6 +52,7 @@ WHY = {
     "modular": "does not end an answer before (mod 7)",
     "extraction": "takes any box, those of thoughts too, and joins boxes that stand close together",
     "further": "does not read one of the two spellings, or compares them by their form",
+    "notation": "has no units, words, series or options in this spelling, or drops what differs",
     "more": "does not read one of the two spellings, or compares them by their form",
 }
 
