@@ -16,7 +16,7 @@
 namespace convoy::kernels {
 class FrozenLinear;
 struct QuantizedFormat;
-}
+}  // namespace convoy::kernels
 
 namespace convoy::nn {
 

@@ -30,9 +30,9 @@ std::vector<WantedColumn> wanted_columns(const PipelinePlan& plan) {
                                       {data.solution_field, "--solution-field"},
                                       {data.answer_field, "--answer-field"}};
   std::erase_if(wanted, [](const WantedColumn& column) { return column.name.empty(); });
-  for (const auto& [stage, prompt] : {std::pair("generate", &plan.generate),
-                                      std::pair("evaluate", &plan.evaluate),
-                                      std::pair("improve", &plan.improve)})
+  for (const auto& [stage, prompt] :
+       {std::pair("generate", &plan.generate), std::pair("evaluate", &plan.evaluate),
+        std::pair("improve", &plan.improve)})
     if (plan.has_stage(stage)) add_columns(*prompt, wanted);
   return wanted;
 }
@@ -54,9 +54,10 @@ void ColumnSearch::require_all() const {
   for (const WantedColumn& column : missing_)
     names.push_back(fmt::format("`{}` (wanted by {}{})", column.name, column.wanted_by,
                                 did_you_mean(column.name, seen_)));
-  throw DataError(fmt::format("no row has {}; the rows have {}", fmt::join(names, ", "),
-                              seen_.empty() ? "no columns" : fmt::format("{}", fmt::join(seen_, ", "))),
-                  {.key = missing_.front().name, .hint = "name columns that the data set has"});
+  throw DataError(
+      fmt::format("no row has {}; the rows have {}", fmt::join(names, ", "),
+                  seen_.empty() ? "no columns" : fmt::format("{}", fmt::join(seen_, ", "))),
+      {.key = missing_.front().name, .hint = "name columns that the data set has"});
 }
 
 }  // namespace convoy::process

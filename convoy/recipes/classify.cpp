@@ -200,8 +200,7 @@ void Classify::prepare_training() {
   optimizer_.emplace(adamw_config(settings_.train),
                      parallel::prepare_units(*strategy_, model_->units(), parameters_));
   model_->set_residency(strategy_->residency());
-  schedule_ =
-      schedule_of(settings_.train, deal_->config().global_batch, deal_->steps_per_epoch());
+  schedule_ = schedule_of(settings_.train, deal_->config().global_batch, deal_->steps_per_epoch());
   start_.restore_optimizer(*optimizer_, *strategy_);
 }
 
@@ -341,10 +340,10 @@ ExitCode Classify::go() {
   report_classify_plan(log_, settings_, data_, *model_, *deal_, dtype_);
   if (request_.plan_only) return ExitCode::Done;
   if (group_->rank() == 0)
-    folder_.write_identity(run_identity(
-        settings_, read_file(request_.settings.file),
-        {{"train", data_hash_}, {"val", validation_hash_}}, stamp_, hosts_, group_->size(),
-        kind_of_device(), start_.progress()));
+    folder_.write_identity(run_identity(settings_, read_file(request_.settings.file),
+                                        {{"train", data_hash_}, {"val", validation_hash_}}, stamp_,
+                                        hosts_, group_->size(), kind_of_device(),
+                                        start_.progress()));
   open_log();
   train::ClassifyTask task(*model_, data_.train, *deal_, data_.validation, task_options(),
                            [this](const train::EpochRecord& record) {
@@ -352,8 +351,7 @@ ExitCode Classify::go() {
                                training_log_->scalars(record.epoch, epoch_tags(record));
                            });
   if (!start_.folder().empty())
-    task.remember(
-        train::EpochHistory::from_json(start_.task_memory(), start_.folder().string()));
+    task.remember(train::EpochHistory::from_json(start_.task_memory(), start_.folder().string()));
   checkpoint::NamedFiles files;
   if (group_->rank() == 0) files["config.json"] = config_text_;
   const train::LoopParts parts{.task = task,

@@ -76,9 +76,8 @@ std::vector<evaluate::Sample> answer_questions(RankShare& share, const LoadedMod
                                                const Log& log) {
   using Place = std::pair<int64_t, int64_t>;  // prompt, sample
   std::map<Place, std::string> own;
-  const AnswerOptions options{.sampling = sampling,
-                              .engine = engine,
-                              .progress = {.label = "answer", .unit = "row"}};
+  const AnswerOptions options{
+      .sampling = sampling, .engine = engine, .progress = {.label = "answer", .unit = "row"}};
   answer_prompts(share, loaded, questions.prompts, options, log, [&](const Answer& answer) {
     const auto row = static_cast<size_t>(answer.prompt);
     own[{answer.prompt, answer.sample}] = line_of({{"input", questions.inputs[row]},
@@ -157,8 +156,8 @@ nlohmann::json evaluate_samples(const settings::EvalFlags& flags) {
 nlohmann::json evaluate_model(const settings::TrainSettings& given,
                               const settings::ModelFlags& model, const settings::EvalFlags& flags,
                               const settings::SamplingFlags& sampling,
-                              const settings::EngineFlags& engine,
-                              const settings::RankFlags& ranks, const Log& given_log) {
+                              const settings::EngineFlags& engine, const settings::RankFlags& ranks,
+                              const Log& given_log) {
   const settings::TrainSettings settings =
       flags.data.empty() ? given : with_data(given, flags.data);
   const Log log = log_of_rank(ranks.ranks_folder, given_log);
@@ -182,8 +181,7 @@ nlohmann::json evaluate_model(const settings::TrainSettings& given,
                       {.hint = "name a file with --data"});
   if (flags.limit > 0) dataset = first_rows(dataset, flags.limit);
   const at::NoGradGuard no_grad;
-  nlohmann::json figures =
-      loss_json(evaluate_loss(share, loaded, dataset, engine.batch_size, log));
+  nlohmann::json figures = loss_json(evaluate_loss(share, loaded, dataset, engine.batch_size, log));
 
   std::vector<evaluate::Sample> samples;
   if (flags.generate) {
@@ -193,9 +191,9 @@ nlohmann::json evaluate_model(const settings::TrainSettings& given,
     if (path.empty())
       throw ConfigError("--generate needs a file of rows: this config makes its splits by shares",
                         {.hint = "name one with --data"});
-    samples = answer_questions(
-        share, loaded, read_questions(loaded, path, settings, flags.limit, log), sampling, engine,
-        log);
+    samples =
+        answer_questions(share, loaded, read_questions(loaded, path, settings, flags.limit, log),
+                         sampling, engine, log);
     if (share.leads()) figures.update(figures_json(evaluate::score_samples(samples)));
   }
   if (share.leads() && !flags.output_dir.empty()) {

@@ -19,8 +19,8 @@ namespace convoy::recipes {
 nlohmann::json evaluate_model(const settings::TrainSettings& settings,
                               const settings::ModelFlags& model, const settings::EvalFlags& flags,
                               const settings::SamplingFlags& sampling,
-                              const settings::EngineFlags& engine,
-                              const settings::RankFlags& ranks, const Log& log);
+                              const settings::EngineFlags& engine, const settings::RankFlags& ranks,
+                              const Log& log);
 
 // The text metrics alone, from saved predictions.
 nlohmann::json evaluate_samples(const settings::EvalFlags& flags);

@@ -236,8 +236,7 @@ void FineTune::prepare_training() {
       adamw_config(settings_.train),
       parallel::prepare_parameters(*strategy_, *base_->model, parameters_, base_->values.get()));
   base_->values.reset();
-  schedule_ =
-      schedule_of(settings_.train, plan_->config().global_batch, plan_->steps_per_epoch());
+  schedule_ = schedule_of(settings_.train, plan_->config().global_batch, plan_->steps_per_epoch());
   start_.restore_optimizer(*optimizer_, *strategy_);
 }
 
@@ -382,7 +381,8 @@ ExitCode FineTune::go() {
   if (request_.plan_only) return ExitCode::Done;
   const int64_t total_steps = train::total_steps(settings_.train, plan_->steps_per_epoch());
   if (start_.progress().step >= total_steps)
-    log_.info(fmt::format("nothing left to train: step {} of {}", start_.progress().step, total_steps));
+    log_.info(
+        fmt::format("nothing left to train: step {} of {}", start_.progress().step, total_steps));
   if (group_->rank() == 0)
     folder_.write_identity(run_identity(settings_, read_file(request_.settings.file),
                                         data_hashes(splits_), stamp_, hosts_, group_->size(),

@@ -76,8 +76,7 @@ void RunStart::check(const checkpoint::Stamp& stamp) const {
        checkpoint::require_same_stamp(with_later_settings(*saved_stamp_, stamp), stamp,
                                       request_.forced_fields, resumed_->folder.string()))
     log_.warning(sentence);
-  log_.info(
-      fmt::format("resuming at step {} from {}", progress_.step, resumed_->folder.string()));
+  log_.info(fmt::format("resuming at step {} from {}", progress_.step, resumed_->folder.string()));
 }
 
 std::vector<std::string> RunStart::agree(StartingPoint start,

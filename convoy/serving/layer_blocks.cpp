@@ -32,9 +32,8 @@ int64_t LayerBlocks::first_place(int64_t position) const {
 
 int64_t LayerBlocks::most_shared(std::span<const PrefixKey> keys) const {
   if (window_tokens_ > 0) return static_cast<int64_t>(keys.size());
-  const auto missing = std::find_if(keys.begin(), keys.end(), [&](const PrefixKey& key) {
-    return index_.find(key) == kNoBlock;
-  });
+  const auto missing = std::find_if(
+      keys.begin(), keys.end(), [&](const PrefixKey& key) { return index_.find(key) == kNoBlock; });
   return missing - keys.begin();
 }
 

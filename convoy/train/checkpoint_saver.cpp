@@ -80,11 +80,12 @@ void CheckpointSaver::save(const checkpoint::Progress& progress, bool is_best) {
   checkpoint::TrainTensors tensors = tensors_to_save();
   if (in_background_) copy(tensors);
   event_ = {.step = progress.step, .best = is_best};
-  pending_ = parts_.strategy.shares_state() ? parts_.checkpoints.start_save_together(
-                               parts_.strategy.group(), std::move(state), std::move(tensors),
-                               is_best, std::move(more_files))
-                         : parts_.checkpoints.start_save(std::move(state), std::move(tensors),
-                                                         is_best, std::move(more_files));
+  pending_ = parts_.strategy.shares_state()
+                 ? parts_.checkpoints.start_save_together(parts_.strategy.group(), std::move(state),
+                                                          std::move(tensors), is_best,
+                                                          std::move(more_files))
+                 : parts_.checkpoints.start_save(std::move(state), std::move(tensors), is_best,
+                                                 std::move(more_files));
   if (!in_background_) conclude();
   event_.pause_seconds = seconds_since(begun_);
 }

@@ -33,11 +33,11 @@ int score_command(const Arguments& arguments) {
 int generate_command(const Arguments& arguments) {
   CommonFlags worker;
   recipes::GenerateRun run;
-  refuse_positionals(config::parse_flags(
-      {config::list_fields(run.flags), config::list_fields(run.model),
-       config::list_fields(run.sampling), config::list_fields(run.engine),
-       config::list_fields(run.ranks), config::list_fields(worker)},
-      arguments));
+  refuse_positionals(
+      config::parse_flags({config::list_fields(run.flags), config::list_fields(run.model),
+                           config::list_fields(run.sampling), config::list_fields(run.engine),
+                           config::list_fields(run.ranks), config::list_fields(worker)},
+                          arguments));
   run.json = worker.json;
   recipes::generate_text(run, worker.log());
   return 0;

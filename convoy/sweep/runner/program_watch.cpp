@@ -17,7 +17,8 @@ constexpr const char* kMark = "CONVOY_SWEEP_RUNNER";
 
 }  // namespace
 
-ProgramWatch::ProgramWatch() : guard_(scratch_.path(), kMark + ("=" + launch::process_name(::getpid()))) {
+ProgramWatch::ProgramWatch()
+    : guard_(scratch_.path(), kMark + ("=" + launch::process_name(::getpid()))) {
   keeper_.leave_alone(guard_.pid());
 }
 
