@@ -284,10 +284,13 @@ TEST(TrainSettings, EveryPresetResolvesWithoutNotice) {
   ASSERT_NE(source, nullptr);
   for (const auto& entry :
        std::filesystem::directory_iterator(std::filesystem::path(source) / "presets")) {
+    if (!entry.is_regular_file()) continue;
     const std::string name = entry.path().stem().string();
+    const std::string text = read_file(entry.path());
+    if (text.find("task: process") != std::string::npos) continue;  // of another command
     TrainSettings settings;
     const config::Resolved resolved =
-        resolve_train(settings, {.presets = {{name, read_file(entry.path())}}, .preset = name});
+        resolve_train(settings, {.presets = {{name, text}}, .preset = name});
     EXPECT_TRUE(resolved.notices().empty()) << name;
     ++num_presets;
   }

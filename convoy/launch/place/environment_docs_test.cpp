@@ -41,6 +41,7 @@ TEST(EnvironmentPage, NamesWhatIsReadAndNothingElse) {
   for (const std::string& name : resolver_variables())
     EXPECT_EQ(named.erase(name), 1U) << name << " is read but not in docs/reference/environment.md";
   const std::set<std::string> others = {"CONVOY_CUDA_KERNELS",
+                                        "CONVOY_POSTGRES_PROGRAMS",
                                         "CONVOY_CUDA_LIBRARY",
                                         "CONVOY_NVML_LIBRARY",
                                         "CUDA_DEVICE_ORDER",
