@@ -17,7 +17,8 @@ import torch
 from transformers import AutoModelForCausalLM
 
 HERE = pathlib.Path(__file__).parent
-MODELS = ("llama", "llama-biased", "qwen2", "qwen2-window", "qwen3", "gemma3")
+MODELS = ("llama", "llama-biased", "qwen2", "qwen2-window", "qwen3", "gemma3", "mistral", "mistral-nemo", "smollm3",
+          "smollm3-window")
 LENGTHS = (1, 2, 3, 7, 13, 31, 32, 33, 40, 64, 65, 90)
 SHARED, SHARING = 70, 4
 NEW, MARGIN = 24, 2e-3

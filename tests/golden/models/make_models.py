@@ -75,6 +75,40 @@ MODELS = {
         dict(rope_theta=100000.0, rope_local_base_freq=500.0, rope_scaling=dict(rope_type="linear", factor=8.0),
              sliding_window_pattern=3, layer_types=None),
         {}),
+    # v0.1: a window in every layer, heads of hidden / num_heads.
+    "mistral": (
+        dict(model_type="mistral", architectures=["MistralForCausalLM"], hidden_size=32, intermediate_size=42,
+             num_hidden_layers=3, num_attention_heads=4, num_key_value_heads=2, head_dim=None, vocab_size=113,
+             max_position_embeddings=128, rms_norm_eps=1e-5, hidden_act="silu", tie_word_embeddings=False,
+             sliding_window=9, rope_parameters=dict(rope_type="default", rope_theta=10000.0)),
+        dict(rope_theta=10000.0),
+        {}),
+    # Nemo: heads wider than hidden / num_heads, no window.
+    "mistral-nemo": (
+        dict(model_type="mistral", architectures=["MistralForCausalLM"], hidden_size=30, intermediate_size=40,
+             num_hidden_layers=2, num_attention_heads=3, num_key_value_heads=1, head_dim=16, vocab_size=127,
+             max_position_embeddings=128, rms_norm_eps=1e-5, hidden_act="silu", tie_word_embeddings=False,
+             sliding_window=None, rope_parameters=dict(rope_type="default", rope_theta=1000000.0)),
+        dict(rope_theta=1000000.0, rope_scaling=None),
+        dict(dtype=torch.bfloat16, max_shard_size="10KB")),
+    # As published: every fourth layer does not rotate.
+    "smollm3": (
+        dict(model_type="smollm3", architectures=["SmolLM3ForCausalLM"], hidden_size=24, intermediate_size=38,
+             num_hidden_layers=5, num_attention_heads=4, num_key_value_heads=2, vocab_size=137,
+             max_position_embeddings=128, rms_norm_eps=1e-6, hidden_act="silu", tie_word_embeddings=True,
+             use_sliding_window=False, sliding_window=None, no_rope_layer_interval=4, attention_bias=False,
+             mlp_bias=False, pad_token_id=0, rope_parameters=dict(rope_type="default", rope_theta=5000000.0)),
+        dict(rope_theta=5000000.0, rope_scaling=None, layer_types=None, no_rope_layers=None),
+        {}),
+    # What its configuration can say beside that: windows where layers do not rotate, biases, an own head.
+    "smollm3-window": (
+        dict(model_type="smollm3", architectures=["SmolLM3ForCausalLM"], hidden_size=28, intermediate_size=34,
+             num_hidden_layers=4, num_attention_heads=2, num_key_value_heads=1, vocab_size=139,
+             max_position_embeddings=128, rms_norm_eps=1e-6, hidden_act="silu", tie_word_embeddings=False,
+             use_sliding_window=True, sliding_window=6, no_rope_layers=[0, 1, 1, 0, 1], attention_bias=True,
+             mlp_bias=True, pad_token_id=0, rope_parameters=dict(rope_type="default", rope_theta=2000000.0)),
+        dict(layer_types=None),
+        {}),
 }
 
 

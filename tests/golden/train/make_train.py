@@ -21,7 +21,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "models"))
 from make_models import COMMON, MODELS, randomise  # noqa: E402
 
-FAMILIES = ("llama", "qwen2", "qwen3", "gemma3")
+FAMILIES = ("llama", "qwen2", "qwen3", "gemma3", "mistral", "smollm3")
 STEPS, WARMUP, BATCH, ACCUMULATION, CLIP = 12, 2, 2, 2, 1.0
 WEIGHT_DECAY = 2.0  # large, so that decaying the wrong parameters shows within 12 steps
 LEARNING_RATE = {"full": 2e-3, "lora": 1e-2}
