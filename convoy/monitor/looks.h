@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Looks at GPUs and host one after another: records each, sums them up, and counts what looking costs. One thread at a time.
+#pragma once
+
+#include <chrono>
+
+#include "convoy/monitor/device_reader.h"
+#include "convoy/monitor/host.h"
+#include "convoy/monitor/recorder.h"
+#include "convoy/monitor/summary.h"
+
+namespace convoy::monitor {
+
+class Looks {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  // `reader` and `recorder` outlive this. `recorder` null: nothing is recorded. Time begins now.
+  Looks(DeviceReader& reader, const DeviceSources& sources, Recorder* recorder)
+      : reader_(reader), host_(sources), recorder_(recorder) {}
+
+  Sample take();
+
+  Clock::time_point begin() const { return begin_; }
+  const Summary& summary() const { return summary_; }
+  // Since the beginning; the processor time is the caller's to fill in.
+  SamplerCost cost() const;
+
+ private:
+  DeviceReader& reader_;
+  HostReader host_;
+  Recorder* recorder_;
+  Clock::time_point begin_ = Clock::now();
+  Summary summary_;
+  SamplerCost cost_;
+  double tick_ms_sum_ = 0;
+};
+
+}  // namespace convoy::monitor

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The one list of what is measured of a device: columns of files, names in Prometheus text, bounds of sane values and
+// the terminal view all read it.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace convoy::monitor {
+
+enum class Metric {
+  GpuUtil,
+  MemBusy,
+  SmActive,
+  SmOccupancy,
+  TensorActive,
+  DramActive,
+  Fp64Active,
+  Fp32Active,
+  Fp16Active,
+  MemUsed,
+  MemReserved,
+  MemTotal,
+  Power,
+  PowerLimit,
+  Energy,
+  SmClock,
+  MemClock,
+  Temperature,
+  MemTemperature,
+  PerformanceState,
+  PcieTx,
+  PcieRx,
+  NvlinkTx,
+  NvlinkRx,
+  ThrottlePowerNs,
+  ThrottleSoftHeatNs,
+  ThrottleHardHeatNs,
+  ThrottleBrakeNs,
+  EccCorrected,
+  EccUncorrected,
+  RemapPending,
+  RemapFailed,
+  Processes,
+};
+constexpr size_t kNumMetrics = static_cast<size_t>(Metric::Processes) + 1;
+
+struct MetricFacts {
+  Metric metric;
+  const char* name;     // of the column; its end is the unit
+  const char* dcgm;     // as dcgm-exporter calls it; null = it has none
+  double dcgm_scale;    // DCGM's unit = ours times this
+  int decimals;         // in files
+  double most;          // a driver that says more gave a sentinel, or lies
+  const char* meaning;  // one line of documentation
+};
+
+// By Metric.
+const std::array<MetricFacts, kNumMetrics>& metric_table();
+const MetricFacts& facts_of(Metric metric);
+
+// A value that the device does not tell is empty.
+class MetricValues {
+ public:
+  const std::optional<double>& operator[](Metric metric) const {
+    return values_[static_cast<size_t>(metric)];
+  }
+  std::optional<double>& operator[](Metric metric) { return values_[static_cast<size_t>(metric)]; }
+
+ private:
+  std::array<std::optional<double>, kNumMetrics> values_ = {};
+};
+
+// Of the bits of NVML's clock event reasons, those that slow a GPU that has work: "sw_power", "hw_thermal", ... Joined by
+// '+'; "none" without one. An idle GPU and clocks that somebody asked for are none.
+std::string throttle_words(unsigned long long reasons);
+// The counter that tells how long such a reason held; nothing: it has none.
+struct ThrottleKind {
+  unsigned long long bit;
+  const char* word;
+  std::optional<Metric> counter;
+};
+const std::vector<ThrottleKind>& throttle_kinds();
+
+}  // namespace convoy::monitor

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/page/line_tail.h"
+
+#include <sys/stat.h>
+
+#include <fstream>
+
+namespace convoy::page {
+namespace {
+
+constexpr size_t kBlockBytes = 1 << 20;
+
+}  // namespace
+
+void LineTail::read(const std::function<void()>& begin_again,
+                    const std::function<void(const std::string& line)>& take) {
+  struct stat status {};
+  if (::stat(path_.c_str(), &status) != 0) return;
+  if (status.st_ino != inode_ || status.st_size < offset_bytes_) {
+    offset_bytes_ = 0;
+    rest_.clear();
+    begin_again();
+  }
+  inode_ = status.st_ino;
+  if (status.st_size == offset_bytes_) return;
+  std::ifstream file(path_, std::ios::binary);
+  file.seekg(offset_bytes_);
+  std::string block(kBlockBytes, '\0');
+  while (file.read(block.data(), static_cast<std::streamsize>(block.size())), file.gcount() > 0) {
+    const auto count = static_cast<size_t>(file.gcount());
+    offset_bytes_ += static_cast<int64_t>(count);
+    size_t begin = 0;
+    for (size_t end = 0; (end = block.find('\n', begin)) < count; begin = end + 1) {
+      rest_.append(block, begin, end - begin);
+      take(rest_);
+      rest_.clear();
+    }
+    rest_.append(block, begin, count - begin);
+  }
+}
+
+}  // namespace convoy::page

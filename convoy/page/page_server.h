@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The page of runs over HTTP, for browsers on this machine. Reads only: no request changes anything.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+
+namespace convoy::page {
+
+struct PageOptions {
+  std::filesystem::path runs;      // folder that holds them
+  std::string host = "127.0.0.1";  // an address of this machine
+  int port = 6007;                 // 0 = any that is free
+  std::string token;               // wanted in every request; empty = none
+};
+
+// 128 random bits as hexadecimal digits.
+std::string new_token();
+
+class PageServer {
+ public:
+  // Takes the port. Throws IoError when it is in use or the address is not this machine's.
+  explicit PageServer(PageOptions options);
+  ~PageServer();
+  PageServer(const PageServer&) = delete;
+  PageServer& operator=(const PageServer&) = delete;
+
+  int port() const;
+  // What a person opens, with the token.
+  std::string url() const;
+
+  void run();   // answers requests; returns after stop()
+  void stop();  // from any thread
+
+ private:
+  struct Server;
+  std::unique_ptr<Server> server_;
+};
+
+}  // namespace convoy::page

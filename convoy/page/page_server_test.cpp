@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The page's server as a browser meets it, over HTTP.
+#include "convoy/page/page_server.h"
+
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "convoy/base/error.h"
+#include "convoy/base/files.h"
+#include "convoy/page/http_server.h"
+
+namespace convoy::page {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+struct Answer {
+  int status = 0;
+  std::string head{};
+  std::string body{};
+};
+
+Answer ask(int port, const std::string& request) {
+  const int connection = ::socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(static_cast<uint16_t>(port));
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  std::string text;
+  if (::connect(connection, reinterpret_cast<sockaddr*>(&address), sizeof(address)) == 0) {
+    EXPECT_EQ(::send(connection, request.data(), request.size(), MSG_NOSIGNAL),
+              static_cast<ssize_t>(request.size()));
+    char block[4096];
+    for (ssize_t count = 0; (count = ::recv(connection, block, sizeof(block), 0)) > 0;)
+      text.append(block, static_cast<size_t>(count));
+  }
+  ::close(connection);
+  const size_t end = text.find("\r\n\r\n");
+  if (end == std::string::npos) return {};
+  return {std::stoi(text.substr(9, 3)), text.substr(0, end), text.substr(end + 4)};
+}
+
+class Page : public ::testing::Test {
+ protected:
+  Page() {
+    std::string pattern = (fs::temp_directory_path() / "convoy-page-XXXXXX").string();
+    runs_ = ::mkdtemp(pattern.data());
+  }
+  ~Page() override {
+    if (server_) {
+      server_->stop();
+      serving_.join();
+    }
+    fs::remove_all(runs_);
+  }
+
+  void write_run(const std::string& name, int steps, const std::string& ending) {
+    fs::create_directories(runs_ / name / "logs");
+    std::string events = R"({"event":"start","time":100.0,"total_steps":9})"
+                         "\n";
+    for (int step = 1; step <= steps; ++step)
+      events += fmt::format(
+          R"({{"event":"step","time":{},"step":{},"loss":{},"tokens_per_second":50,"rank_losses":[1,2]}})"
+          "\n",
+          100 + step, step, 10.0 / step);
+    events += ending;
+    write_file_atomic(runs_ / name / "events.jsonl", events);
+  }
+
+  void serve(const std::string& token = "") {
+    server_ = std::make_unique<PageServer>(
+        PageOptions{.runs = runs_, .host = "127.0.0.1", .port = 0, .token = token});
+    serving_ = std::thread([this] { server_->run(); });
+  }
+
+  Answer get(const std::string& path, const std::string& headers = "",
+             const std::string& host = "127.0.0.1") {
+    return ask(server_->port(),
+               fmt::format("GET {} HTTP/1.1\r\nHost: {}\r\n{}\r\n", path, host, headers));
+  }
+  json api(const std::string& path) { return json::parse(get(path).body); }
+
+  fs::path runs_;
+  std::unique_ptr<PageServer> server_;
+  std::thread serving_;
+};
+
+const std::string kEnd = R"({"event":"end","time":200.0,"status":"finished"})"
+                         "\n";
+
+TEST_F(Page, ListsRunsWithTheirStates) {
+  write_run("done", 4, kEnd);
+  write_run("deep/dead", 2, "");
+  write_run("broken", 3,
+            R"({"event":"failure","time":150.0,"message":"no memory"})"
+            "\n");
+  serve();
+  const json runs = api("/api/runs")["runs"];
+  ASSERT_EQ(runs.size(), 3U);
+  EXPECT_EQ(runs[0]["name"], "done");  // changed last
+  EXPECT_EQ(runs[0]["state"], "finished");
+  EXPECT_EQ(runs[0]["loss"], 2.5);
+  EXPECT_EQ(runs[1]["failure"], "no memory");
+  EXPECT_EQ(runs[2]["name"], "deep/dead");
+  EXPECT_EQ(runs[2]["state"], "failed");
+  EXPECT_EQ(runs[2]["total_steps"], 9);
+}
+
+TEST_F(Page, CurvesFollowTheFileAndAResume) {
+  write_run("run", 4, "");
+  serve();
+  json curves = api("/api/curves?run=run")["run"];
+  EXPECT_EQ(curves["train/loss"].size(), 4U);
+  EXPECT_EQ(curves["rank/1/losses"][0][1], 2.0);
+  std::ofstream(runs_ / "run/events.jsonl", std::ios::app)
+      << R"({"event":"start","time":120.0,"resume_step":2,"total_steps":9})"
+         "\n"
+      << R"({"event":"step","time":121.0,"step":3,"loss":7})"
+         "\n"
+      << R"({"event":"step","time":122.0,"st)";
+  std::this_thread::sleep_for(std::chrono::milliseconds(1100));
+  curves = api("/api/curves?run=run")["run"];
+  ASSERT_EQ(curves["train/loss"].size(), 3U) << curves["train/loss"];
+  EXPECT_EQ(curves["train/loss"][2], json::array({3, 7.0, 7.0, 7.0}));
+  std::ofstream(runs_ / "run/events.jsonl", std::ios::app) << R"(ep":4,"loss":6})"
+                                                              "\n"
+                                                           << kEnd;
+  std::this_thread::sleep_for(std::chrono::milliseconds(1100));
+  EXPECT_EQ(api("/api/curves?run=run")["run"]["train/loss"][3][0], 4);
+  EXPECT_EQ(api("/api/runs")["runs"][0]["state"], "finished");
+}
+
+TEST_F(Page, DevicesOverSeconds) {
+  write_run("run", 1, kEnd);
+  write_file_atomic(runs_ / "run/devices.csv",
+                    "timestamp,elapsed_s,host,device,name,gpu_util_pct,power_w,host_cpu_pct\n"
+                    "2026-01-31T23:59:59.500Z,0.0,h,gpu0,\"a, \"\"b\"\"\",90,500.5,\n"
+                    "2026-01-31T23:59:59.500Z,0.0,h,host,,,,12\n"
+                    "2026-02-01T00:00:04.500Z,5.0,h,gpu0,x,,400,\n"
+                    "broken\n");
+  serve();
+  const json devices = api("/api/devices?run=run");
+  EXPECT_EQ(devices["gpu0/gpu_util_pct"], json::parse("[[0, 90.0, 90.0, 90.0]]"));
+  EXPECT_EQ(devices["gpu0/power_w"][1][0], 5);
+  EXPECT_EQ(devices["host/host_cpu_pct"][0][1], 12.0);
+  EXPECT_EQ(devices.size(), 3U);
+  EXPECT_EQ(api("/api/devices?run=none"), json::object());
+}
+
+TEST_F(Page, DetailsLogsAndSamples) {
+  write_run("run", 1, kEnd);
+  write_file_atomic(runs_ / "run/run.json",
+                    R"({"config": {"train": {"lr": 1}}, "stamp": {"a": "b"}})");
+  write_file_atomic(runs_ / "run/logs/rank-00.log", std::string(100'000, 'x') + "\nlast line\n");
+  write_file_atomic(runs_ / "run/samples/step-3.jsonl", "{\"answer\": \"4\"}\nnot json\n");
+  write_run("other", 1, kEnd);
+  write_file_atomic(runs_ / "other/run.json", R"({"config": {"train": {"lr": 2}}})");
+  serve();
+  const json details = api("/api/run?run=run");
+  EXPECT_EQ(details["identity"]["stamp"]["a"], "b");
+  EXPECT_EQ(details["logs"], json::array({0}));
+  EXPECT_EQ(details["samples"], json::array({3}));
+  EXPECT_EQ(get("/api/log?run=run&rank=0").body, "last line\n");
+  EXPECT_EQ(api("/api/samples?run=run&step=3"), json::parse(R"([{"answer": "4"}])"));
+  const json differ = api("/api/comparison?run=run&run=other")["settings"];
+  ASSERT_EQ(differ.size(), 1U);
+  EXPECT_EQ(differ[0]["values"], json::array({"1", "2"}));
+  EXPECT_TRUE(api("/api/run?run=../../etc").is_null());
+  EXPECT_EQ(get("/api/log?run=../run&rank=0").body, "");
+}
+
+TEST_F(Page, OnlyWhoKnowsTheTokenIsAnswered) {
+  serve("secret");
+  EXPECT_EQ(get("/").status, 401);
+  EXPECT_EQ(get("/api/runs?token=wrong").status, 401);
+  EXPECT_EQ(get("/api/runs", "Cookie: a=b; convoy_token=secret\r\n").status, 200);
+  const Answer entry = get("/?token=secret");
+  EXPECT_EQ(entry.status, 302);
+  EXPECT_NE(entry.head.find("HttpOnly; SameSite=Strict"), std::string::npos);
+  EXPECT_NE(server_->url().find("?token=secret"), std::string::npos);
+  EXPECT_EQ(new_token().size(), 32U);
+  EXPECT_NE(new_token(), new_token());
+}
+
+TEST_F(Page, AnotherHostsNameAndOtherMethodsAreRefused) {
+  serve();
+  EXPECT_EQ(get("/", "", "evil.example").status, 403);
+  EXPECT_EQ(get("/").status, 200);
+  EXPECT_NE(get("/").body.find("/api/curves"), std::string::npos) << "the program is inside";
+  EXPECT_EQ(ask(server_->port(), "POST /api/runs HTTP/1.1\r\nHost: localhost\r\n\r\n").status, 405);
+  EXPECT_EQ(get("/nothing").status, 404);
+  EXPECT_EQ(ask(server_->port(), "nonsense\r\n\r\n").status, 400);
+}
+
+TEST(HttpRequests, AreReadAsBrowsersWriteThem) {
+  const ParsedRequest parsed = parse_request(
+      "GET /api/a%20b?run=x%2Fy+z&run=2&empty HTTP/1.1\r\nHost:  here \r\nACCEPT: */*\r\n\r\n");
+  EXPECT_EQ(parsed.refusal, 0);
+  EXPECT_EQ(parsed.request.path, "/api/a b");
+  EXPECT_EQ(parsed.request.parameter("run"), "x/y z");
+  EXPECT_EQ(parsed.request.query.count("run"), 2U);
+  EXPECT_EQ(parsed.request.parameter("empty"), "");
+  EXPECT_EQ(parsed.request.header("host"), "here");
+  EXPECT_EQ(parsed.request.header("accept"), "*/*");
+  for (const char* text :
+       {"", "GET\r\n\r\n", "GET /\r\n\r\n", "GET  HTTP/1.1\r\n\r\n", "GET x HTTP/1.1\r\n\r\n",
+        "GET / HTTP/1.1\r\n: x\r\n\r\n", "GET / HTTP/1.1\r\nHost\r\n\r\n", "GET / HTTP/2\r\n\r\n"})
+    EXPECT_EQ(parse_request(text).refusal, 400) << text;
+  EXPECT_EQ(parse_request("GET /%zz%4 HTTP/1.0\r\n\r\n").request.path, "/%zz%4");
+}
+
+TEST_F(Page, APortInUseIsAnError) {
+  serve();
+  EXPECT_THROW(
+      PageServer({.runs = runs_, .host = "127.0.0.1", .port = server_->port(), .token = ""}),
+      IoError);
+}
+
+}  // namespace
+}  // namespace convoy::page

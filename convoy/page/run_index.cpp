@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/page/run_index.h"
+
+#include <algorithm>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <system_error>
+
+#include "convoy/base/error.h"
+#include "convoy/telemetry/run_comparison.h"
+
+namespace convoy::page {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+constexpr std::streamoff kLogBytes = 64 << 10;
+constexpr int64_t kShownSamples = 50;
+
+// The number in "PREFIX<number>SUFFIX" of each file of the folder, in their order.
+std::vector<int64_t> numbers_of_files(const fs::path& folder, const std::string& prefix,
+                                      const std::string& suffix) {
+  std::set<int64_t> numbers;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(folder, error)) {
+    const std::string name = entry.path().filename().string();
+    if (name.size() <= prefix.size() + suffix.size() || !name.starts_with(prefix) ||
+        !name.ends_with(suffix))
+      continue;
+    const std::string digits =
+        name.substr(prefix.size(), name.size() - prefix.size() - suffix.size());
+    if (digits.size() < 18 && digits.find_first_not_of("0123456789") == std::string::npos)
+      numbers.insert(std::stoll(digits));
+  }
+  return {numbers.begin(), numbers.end()};
+}
+
+std::string run_name(const fs::path& path, const fs::path& parent) {
+  const std::string name = path.lexically_relative(parent).generic_string();
+  return name.empty() || name == "." ? path.filename().string() : name;
+}
+
+json lines_of(const std::vector<telemetry::ComparedValue>& lines) {
+  json list = json::array();
+  for (const auto& line : lines) list.push_back({{"name", line.name}, {"values", line.values}});
+  return list;
+}
+
+}  // namespace
+
+void RunIndex::refresh() {
+  const auto now = std::chrono::steady_clock::now();
+  if (refreshed_ != decltype(refreshed_){} && now - refreshed_ < std::chrono::seconds(1)) return;
+  std::set<std::string> there;
+  for (const fs::path& path : telemetry::find_runs(folder_)) {
+    const std::string name = run_name(path, folder_);
+    there.insert(name);
+    auto& run = runs_[name];
+    if (!run) run = std::make_unique<WatchedRun>(path, name);
+    run->read_on();
+  }
+  std::erase_if(runs_, [&](const auto& run) { return !there.contains(run.first); });
+  refreshed_ = std::chrono::steady_clock::now();
+}
+
+WatchedRun* RunIndex::find(const std::string& name) {
+  refresh();
+  const auto found = runs_.find(name);
+  return found == runs_.end() ? nullptr : found->second.get();
+}
+
+json RunIndex::list() {
+  const std::lock_guard lock(mutex_);
+  refresh();
+  std::vector<json> lines;
+  for (const auto& [name, run] : runs_) lines.push_back(run->summary());
+  std::stable_sort(lines.begin(), lines.end(), [](const json& left, const json& right) {
+    return left["updated"].get<double>() > right["updated"].get<double>();
+  });
+  return lines;
+}
+
+json RunIndex::curves(const std::vector<std::string>& names) {
+  const std::lock_guard lock(mutex_);
+  json all = json::object();
+  for (const std::string& name : names)
+    if (const WatchedRun* run = find(name)) all[name] = run->curves();
+  return all;
+}
+
+json RunIndex::device_curves(const std::string& name) {
+  const std::lock_guard lock(mutex_);
+  const WatchedRun* run = find(name);
+  return run == nullptr ? json::object() : run->device_curves();
+}
+
+json RunIndex::details(const std::string& name) {
+  const std::lock_guard lock(mutex_);
+  const WatchedRun* run = find(name);
+  if (run == nullptr) return nullptr;
+  return {{"summary", run->summary()},
+          {"folder", run->folder().string()},
+          {"identity", telemetry::read_run_record(run->folder() / "run.json")},
+          {"metrics", telemetry::read_run_record(run->folder() / "metrics.json")},
+          {"logs", numbers_of_files(run->folder() / "logs", "rank-", ".log")},
+          {"samples", numbers_of_files(run->folder() / "samples", "step-", ".jsonl")}};
+}
+
+json RunIndex::comparison(const std::vector<std::string>& names) {
+  const std::lock_guard lock(mutex_);
+  std::vector<telemetry::RunHistory> runs;
+  for (const std::string& name : names) {
+    const WatchedRun* run = find(name);
+    if (run == nullptr) return nullptr;
+    // Only its folder is read: the figures of long runs are in the curves.
+    runs.push_back({.path = run->folder(), .name = name, .state = run->state()});
+  }
+  if (runs.size() < 2) return nullptr;
+  const telemetry::RunComparison found = telemetry::compare_runs(runs);
+  return {{"runs", found.runs},
+          {"settings", lines_of(found.settings)},
+          {"without_settings", found.without_settings}};
+}
+
+std::string RunIndex::log(const std::string& name, int rank) {
+  const std::lock_guard lock(mutex_);
+  const WatchedRun* run = find(name);
+  if (run == nullptr) return {};
+  for (const std::string& form :
+       {fmt::format("rank-{:02}.log", rank), fmt::format("rank-{}.log", rank)}) {
+    std::ifstream file(run->folder() / "logs" / form, std::ios::binary | std::ios::ate);
+    if (!file) continue;
+    const std::streamoff size = file.tellg();
+    const std::streamoff from = std::max<std::streamoff>(0, size - kLogBytes);
+    file.seekg(from);
+    std::string text(static_cast<size_t>(size - from), '\0');
+    file.read(text.data(), size - from);
+    text.resize(static_cast<size_t>(file.gcount()));
+    if (from > 0) text.erase(0, text.find('\n') + 1);
+    return text;
+  }
+  return {};
+}
+
+json RunIndex::samples(const std::string& name, int64_t step) {
+  const std::lock_guard lock(mutex_);
+  json rows = json::array();
+  const WatchedRun* run = find(name);
+  if (run == nullptr) return rows;
+  std::ifstream file(run->folder() / "samples" / fmt::format("step-{}.jsonl", step));
+  for (std::string line; std::ssize(rows) < kShownSamples && std::getline(file, line);) {
+    json row = json::parse(line, nullptr, /*allow_exceptions=*/false);
+    if (row.is_object()) rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+}  // namespace convoy::page

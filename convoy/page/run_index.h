@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// All runs of a folder as the page shows them, kept current.
+#pragma once
+
+#include <chrono>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "convoy/page/watched_run.h"
+
+namespace convoy::page {
+
+// Thread-safe. What is asked about a run that is not there, or a file that is not, is nothing (null, empty).
+class RunIndex {
+ public:
+  explicit RunIndex(std::filesystem::path folder) : folder_(std::move(folder)) {}
+
+  // The line of every run, those that changed last first. Reads on at most once a second.
+  nlohmann::json list();
+  // {run: curves}.
+  nlohmann::json curves(const std::vector<std::string>& names);
+  // What its host's devices did, over seconds; empty without a devices.csv.
+  nlohmann::json device_curves(const std::string& name);
+  // run.json, metrics.json, the ranks that have a log, and the steps that have samples.
+  nlohmann::json details(const std::string& name);
+  // What the runs' settings and figures differ in (telemetry::compare_runs); at least two runs that are there.
+  nlohmann::json comparison(const std::vector<std::string>& names);
+  // The last bytes of a rank's log, from the beginning of a line.
+  std::string log(const std::string& name, int rank);
+  // The first answers of an evaluation's samples, one JSON object each.
+  nlohmann::json samples(const std::string& name, int64_t step);
+
+ private:
+  void refresh();
+  WatchedRun* find(const std::string& name);
+
+  std::filesystem::path folder_;
+  std::mutex mutex_;
+  std::chrono::steady_clock::time_point refreshed_{};
+  std::map<std::string, std::unique_ptr<WatchedRun>> runs_;
+};
+
+}  // namespace convoy::page

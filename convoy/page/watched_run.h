@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One run as the page shows it: what its events say so far, read on as the file grows. Memory does not grow with the steps.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+#include "convoy/page/curve_sketch.h"
+#include "convoy/page/device_curves.h"
+#include "convoy/page/line_tail.h"
+#include "convoy/telemetry/run_history.h"
+
+namespace convoy::page {
+
+class WatchedRun {
+ public:
+  // `name`: its path below the folder of the runs.
+  WatchedRun(std::filesystem::path folder, std::string name);
+
+  // Reads what was added to events.jsonl and devices.csv; from the beginning when a file was replaced or shortened. Lines that
+  // are no events are left out: a page does not refuse a run for them.
+  void read_on();
+
+  const std::string& name() const { return name_; }
+  const std::filesystem::path& folder() const { return folder_; }
+  telemetry::RunState state() const;
+  // The line of the list: name, state, steps, total_steps, loss, eval_loss, speed, created, updated, failure.
+  nlohmann::json summary() const;
+  // {tag: [[step, mean, low, high], ...]}, null for a gap's values. Tags: "train/loss", "eval/loss", "rank/0/loss".
+  nlohmann::json curves() const;
+  // The same over seconds, by "gpu0/power_w".
+  nlohmann::json device_curves() const;
+
+ private:
+  void forget();
+  void add_line(const std::string& line);
+  void add_start(const nlohmann::json& event);
+  void add_figures(const std::string& group, const nlohmann::json& event);
+
+  std::filesystem::path folder_;
+  std::string name_;
+  LineTail events_;
+  LineTail device_lines_;
+  DeviceCurves devices_;
+  telemetry::RunState state_ = telemetry::RunState::Empty;
+  std::string failure_;
+  int64_t step_ = 0;
+  int64_t total_steps_ = 0;
+  double created_seconds_ = 0;
+  double updated_seconds_ = 0;
+  double best_evaluation_ = 0;
+  bool evaluated_ = false;
+  std::map<std::string, CurveSketch> curves_;
+};
+
+}  // namespace convoy::page
