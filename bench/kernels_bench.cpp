@@ -7,6 +7,7 @@
 #include <benchmark/benchmark.h>
 #include <torch/csrc/autograd/autograd.h>
 
+#include "convoy/kernels/adamw/adamw_update.h"
 #include "convoy/kernels/attention/attention.h"
 #include "convoy/kernels/cross_entropy/linear_cross_entropy.h"
 #include "convoy/kernels/frozen_linear/frozen_linear.h"
@@ -258,6 +259,27 @@ void greedy_head(benchmark::State& state, bool fused) {
 }
 BENCHMARK_CAPTURE(greedy_head, fused, true)->Apply(sampling_rows);
 BENCHMARK_CAPTURE(greedy_head, stored, false)->Apply(sampling_rows);
+
+// Sixteen million elements, in elements per second.
+void adamw(benchmark::State& state, at::ScalarType value, at::ScalarType moments) {
+  constexpr int64_t kElements = int64_t{1} << 24;
+  AdamWTensors of{.value = at::randn({kElements}).to(value),
+                  .gradient = at::randn({kElements}),
+                  .exp_avg = at::zeros({kElements}, moments),
+                  .exp_avg_sq = at::zeros({kElements}, moments)};
+  if (moments == at::kByte) {
+    of.exp_avg_scale = at::zeros({kElements / kMomentBlock});
+    of.exp_avg_sq_scale = at::zeros({kElements / kMomentBlock});
+  }
+  int64_t step = 0;
+  for (auto unused : state) adamw_update({of}, {.learning_rate = 1e-4, .step = ++step});
+  state.SetItemsProcessed(state.iterations() * kElements);
+}
+BENCHMARK_CAPTURE(adamw, fp32, at::kFloat, at::kFloat)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(adamw, bf16, at::kFloat, at::kBFloat16)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(adamw, codes, at::kFloat, at::kByte)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(adamw, bf16_without_master, at::kBFloat16, at::kBFloat16)
+    ->Unit(benchmark::kMillisecond);
 
 }  // namespace
 }  // namespace convoy::kernels

@@ -44,7 +44,7 @@ for test in kernels_tests parity_tests; do
   [ -e "$build/bin/$test" ] || fail "$build/bin/$test is not built: configure with -DCONVOY_BUILD_TESTS=ON"
   strip -o "$folder/checks/bin/$test" "$build/bin/$test"
 done
-cp -r tests/golden/train tests/golden/sampling "$folder/checks/tests/golden"
+cp -r tests/golden/train tests/golden/sampling tests/golden/optim "$folder/checks/tests/golden"
 cp -r examples "$folder/checks"
 cp tools/gpu_check.sh "$folder/checks"
 cp -r bench/peers "$folder/share/convoy/bench"

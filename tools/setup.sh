@@ -26,8 +26,14 @@ setup_apt() {
   fi
   say "installing ${#missing[@]} packages with apt"
   mkdir -p .deps
-  { $sudo apt-get update && DEBIAN_FRONTEND=noninteractive $sudo apt-get install -y --no-install-recommends "${missing[@]}"; } \
+  # Tests that run side by side may each want something; apt refuses a second one at once. A service that a package starts
+  # does not keep the lock.
+  local lock
+  exec {lock}>.deps/apt.lock
+  flock "$lock"
+  (exec {lock}>&- && $sudo apt-get update && DEBIAN_FRONTEND=noninteractive $sudo apt-get install -y --no-install-recommends "${missing[@]}") \
     >.deps/apt.log 2>&1 || { tail -n 15 .deps/apt.log >&2; fail "apt could not install: ${missing[*]}" "read .deps/apt.log"; }
+  exec {lock}>&-
 }
 
 # fetch_wheel NAME==VERSION PATTERN...: the files of a wheel that match, under .deps/site. The wheel is a plain archive

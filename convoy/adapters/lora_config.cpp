@@ -115,6 +115,7 @@ LoraConfig LoraConfig::from_settings(const settings::LoraSettings& settings) {
   config.exclude_pattern = excluded.pattern;
   config.rank_pattern = settings.rank_pattern;
   config.alpha_pattern = settings.alpha_pattern;
+  config.layers_to_transform = settings.layers_to_transform;
   config.modules_to_save = settings.modules_to_save.names;
   const std::vector<std::string>& targets = settings.target_modules.names;
   CONVOY_CHECK(!targets.empty(), ConfigError,
@@ -218,6 +219,12 @@ bool LoraConfig::saves_whole(const std::string& module_name) const {
   });
 }
 
+std::optional<int64_t> LoraConfig::layer_of(const std::string& module_name) {
+  int64_t layer = -1;
+  if (!RE2::PartialMatch(module_name, R"(\.[^.]*\.(\d+)\.)", &layer)) return std::nullopt;
+  return layer;
+}
+
 bool LoraConfig::targets(const std::string& module_name) const {
   const auto ends_with_any = [&](const std::vector<std::string>& names) {
     return std::any_of(names.begin(), names.end(), [&](const std::string& name) {
@@ -228,10 +235,9 @@ bool LoraConfig::targets(const std::string& module_name) const {
   if (!exclude_pattern.empty() && matches_whole(exclude_pattern, module_name, "exclude_modules"))
     return false;
   if (!layers_to_transform.empty()) {
-    int64_t layer = -1;
-    if (!RE2::PartialMatch(module_name, R"(\.[^.]*\.(\d+)\.)", &layer)) return false;
-    if (std::find(layers_to_transform.begin(), layers_to_transform.end(), layer) ==
-        layers_to_transform.end())
+    const auto layer = layer_of(module_name);
+    if (!layer || std::find(layers_to_transform.begin(), layers_to_transform.end(), *layer) ==
+                      layers_to_transform.end())
       return false;
   }
   if (all_linear) return true;

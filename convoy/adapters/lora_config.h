@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -48,6 +49,8 @@ struct LoraConfig {
   // Does the module of this full name ("model.layers.0.self_attn.q_proj") carry LoRA? These throw
   // ConfigError naming the key of a pattern that is no regular expression.
   bool targets(const std::string& module_name) const;
+  // The number of the layer that the module lies in; none outside the layers.
+  static std::optional<int64_t> layer_of(const std::string& module_name);
   bool saves_whole(const std::string& module_name) const;
   int64_t rank_of(const std::string& module_name) const;
   // alpha/r, or alpha/sqrt(r) with rsLoRA.

@@ -219,6 +219,9 @@ TEST(Targets, LayersToTransform) {
   EXPECT_FALSE(config.targets("model.layers.0.self_attn.q_proj"));
   EXPECT_TRUE(config.targets("model.layers.1.self_attn.q_proj"));
   EXPECT_TRUE(with("layers_to_transform", 0).targets("model.layers.0.self_attn.q_proj"));
+  settings::LoraSettings settings;
+  settings.layers_to_transform = {1};
+  EXPECT_FALSE(LoraConfig::from_settings(settings).targets("model.layers.0.self_attn.q_proj"));
 }
 
 TEST(Scaling, OfRankAlphaAndVariant) {

@@ -111,19 +111,20 @@ at::Tensor LoraLinear::dora_forward(const nn::Linear& base, const at::Tensor& x,
   const at::Tensor dropped = share > 0 ? kernels::dropout(x, share, key) : x;
   at::Tensor plain = share > 0 ? base.base_forward(dropped) : result;
   if (base.bias().defined()) plain = plain - base.bias();
-  const at::Tensor share_O = (magnitude_O_ / norm(base.weight())).to(dtype);
+  const at::Tensor share_O = (magnitude_O_ / norm(base)).to(dtype);
   const at::Tensor low_rank =
       at::matmul(at::matmul(dropped, a_RI_.to(dtype).t()), b_OR_.to(dtype).t());
   return result + (share_O - 1) * plain + share_O * low_rank * scaling_;
 }
 
-const at::Tensor& LoraLinear::norm(const at::Tensor& weight_OI) const {
+const at::Tensor& LoraLinear::norm(const nn::Linear& base) const {
+  const at::Tensor& weight_OI = base.weight();
   const std::array<int64_t, 3> versions = {weight_OI._version(), a_RI_._version(),
                                            b_OR_._version()};
   if (norm_.value_O.defined() && norm_.weight_OI.is_same(weight_OI) && norm_.versions == versions)
     return norm_.value_O;
   const at::NoGradGuard no_grad;
-  const at::Tensor sum_OI = at::addmm(weight_OI.to(at::kFloat), b_OR_, a_RI_, 1.0, scaling_);
+  const at::Tensor sum_OI = at::addmm(base.values().to(at::kFloat), b_OR_, a_RI_, 1.0, scaling_);
   norm_ = {at::linalg_vector_norm(sum_OI, 2, {1}), weight_OI, versions};
   return norm_.value_O;
 }

@@ -53,7 +53,7 @@ class LoraLinear final : public nn::LinearAdapter {
                           uint64_t key) const;
   // Computed anew only after W, A or B changed: micro-batches of a step, passes that recompute and
   // evaluations share one.
-  const at::Tensor& norm(const at::Tensor& weight_OI) const;
+  const at::Tensor& norm(const nn::Linear& base) const;
 
   at::Tensor a_RI_;
   at::Tensor b_OR_;

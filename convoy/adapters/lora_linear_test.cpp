@@ -13,6 +13,7 @@
 
 #include "convoy/base/hash.h"
 #include "convoy/kernels/adamw/adamw_update.h"
+#include "convoy/kernels/coded_weight/coded_weight.h"
 #include "convoy/kernels/dropout/dropout.h"
 #include "convoy/nn/linear.h"
 #include "convoy/nn/recompute.h"
@@ -351,6 +352,34 @@ TEST(LoraLinear, MergedWeightIsTheMap) {
     const at::Tensor wanted = adapted.forward();
     const at::Tensor found = at::linear(adapted.inputs[0], merged, adapted.linear.bias());
     EXPECT_LE(relative_error(found, wanted), 1e-6) << "dora " << dora;
+  }
+}
+
+// Over codes LoRA and DoRA are what they are over the values.
+TEST(OverCodes, AdaptersAreThoseOverTheValues) {
+  for (const bool dora : {false, true}) {
+    const kernels::CodedWeight codes =
+        kernels::encode_weight(sample({40, 64}, at::kFloat, 1), {kernels::CodeType::Nf4, 64, true});
+    nn::Linear coded("l", at::empty({40, 64}, at::kMeta), at::Tensor());
+    coded.set_coded(codes);
+    nn::Linear whole("l", coded.values(), at::Tensor());
+    const at::Tensor a = sample({3, 64}, at::kFloat, 2);
+    const at::Tensor b = sample({40, 3}, at::kFloat, 3);
+    const at::Tensor magnitude = sample({40}, at::kFloat, 4).abs() + 0.5;
+    std::vector<Tensors> gradients;
+    for (nn::Linear* linear : {&coded, &whole}) {
+      Tensors leaves{a.clone().requires_grad_(), b.clone().requires_grad_(),
+                     sample({7, 64}, at::kFloat, 5).requires_grad_()};
+      if (dora) leaves.push_back(magnitude.clone().requires_grad_());
+      linear->set_adapter(std::make_shared<LoraLinear>(
+          leaves[0], leaves[1], dora ? leaves[3] : at::Tensor(), 1.5, Dropout{}));
+      linear->forward(leaves[2]).backward(sample({7, 40}, at::kFloat, 6));
+      gradients.emplace_back();
+      for (const at::Tensor& leaf : leaves) gradients.back().push_back(leaf.grad());
+    }
+    for (size_t leaf = 0; leaf < gradients[0].size(); ++leaf)
+      EXPECT_LT(relative_error(gradients[0][leaf], gradients[1][leaf]), tolerance(at::kFloat, 64))
+          << leaf << (dora ? " of DoRA" : " of LoRA");
   }
 }
 

@@ -56,6 +56,19 @@ void check_names_match(const std::vector<std::string>& names,
   }
 }
 
+// PEFT takes a layer that is not there in silence.
+void check_layers_exist(const std::vector<int64_t>& layers,
+                        const std::vector<std::string>& modules) {
+  std::set<int64_t> known;
+  for (const std::string& module : modules)
+    if (const auto layer = LoraConfig::layer_of(module)) known.insert(*layer);
+  for (const int64_t layer : layers)
+    if (!known.contains(layer))
+      throw ConfigError(fmt::format("the model has no layer {}; it has 0 to {}", layer,
+                                    known.empty() ? -1 : *known.rbegin()),
+                        {.key = "layers_to_transform"});
+}
+
 void refuse_tied_modules(const LoraConfig& config, nn::CausalLm& model) {
   for (const char* name : {"lm_head", "embed_tokens"})
     if (model.head_is_tied() && config.saves_whole(name))
@@ -87,12 +100,13 @@ void LoraModel::attach(nn::CausalLm& model) {
   std::vector<std::string> modules;
   for (nn::Linear* linear : model.block_linears()) modules.push_back(linear->name());
   check_names_match(config_.target_names, modules, "target_modules");
+  check_layers_exist(config_.layers_to_transform, modules);
 
   const std::unordered_map<nn::Linear*, size_t> unit_of = units_by_linear(model);
   for (nn::Linear* linear : model.block_linears()) {
     if (!config_.targets(linear->name())) continue;
     const int64_t rank = config_.rank_of(linear->name());
-    const auto options = linear->weight().options().dtype(at::kFloat);
+    const auto options = at::TensorOptions().dtype(at::kFloat).device(model.device());
     at::Tensor a_RI = at::zeros({rank, linear->in_features()}, options).requires_grad_();
     at::Tensor b_OR = at::zeros({linear->out_features(), rank}, options).requires_grad_();
     at::Tensor magnitude_O;
@@ -102,7 +116,7 @@ void LoraModel::attach(nn::CausalLm& model) {
     if (config_.use_dora) {
       const nn::UnitUse use(model.residency(), unit_of.at(linear));
       magnitude_O =
-          at::linalg_vector_norm(linear->weight().to(at::kFloat), 2, {1}).detach().requires_grad_();
+          at::linalg_vector_norm(linear->values().to(at::kFloat), 2, {1}).detach().requires_grad_();
       leaves.push_back({prefix + ".lora_magnitude_vector", magnitude_O});
     }
     parameters_.insert(parameters_.end(), leaves.begin(), leaves.end());
@@ -121,6 +135,11 @@ void LoraModel::attach(nn::CausalLm& model) {
     parameter_modules.push_back(module_of(parameter.name));
     if (!config_.saves_whole(parameter_modules.back())) continue;
     at::Tensor value = parameter.value;
+    if (!value.is_floating_point())
+      throw ConfigError(
+          fmt::format("`{}` is held in few bits and can not be trained whole", parameter.name),
+          {.key = "modules_to_save",
+           .hint = "list it in tuning.quantization.skip_modules, or leave it out"});
     value.requires_grad_();
     parameters_.push_back({kPrefix + parameter.name, value});
   }

@@ -161,6 +161,9 @@ TEST(Attach, NamesThatNothingAnswersToAreRefused) {
   LoraConfig nothing = small_config();
   nothing.exclude_pattern = ".*";
   EXPECT_TRUE(refusal(nothing).starts_with("target_modules"));
+  LoraConfig beyond;
+  beyond.layers_to_transform = {0, 40};
+  EXPECT_TRUE(refusal(beyond).starts_with("layers_to_transform")) << refusal(beyond);
 
   LoraConfig broken = small_config();
   broken.rank_pattern = {{"(q", 3}};

@@ -11,21 +11,22 @@ namespace convoy::adapters::testing {
 
 inline std::unique_ptr<nn::Decoder> tiny_decoder(bool tied_head = false) {
   at::manual_seed(3);
-  nn::DecoderSpec spec{.family = "test",
-                       .vocab_size = 13,
-                       .hidden_size = 8,
-                       .num_heads = 2,
-                       .num_kv_heads = 1,
-                       .head_dim = 4,
-                       .ffn_size = 12,
-                       .max_positions = 64,
-                       .attention_scale = 0.5,
-                       .tied_head = tied_head,
-                       .ropes = {nn::RopeSpec{}},
-                       .layers = {nn::LayerSpec{}, nn::LayerSpec{}}};
-  return std::make_unique<nn::Decoder>(
-      std::move(spec),
-      [](const nn::ParameterDeclaration& declared) { return at::randn(declared.shape) * 0.3; });
+  architecture::DecoderSpec spec{.family = "test",
+                                 .vocab_size = 13,
+                                 .hidden_size = 8,
+                                 .num_heads = 2,
+                                 .num_kv_heads = 1,
+                                 .head_dim = 4,
+                                 .ffn_size = 12,
+                                 .max_positions = 64,
+                                 .attention_scale = 0.5,
+                                 .tied_head = tied_head,
+                                 .ropes = {architecture::RopeSpec{}},
+                                 .layers = {architecture::LayerSpec{}, architecture::LayerSpec{}}};
+  return std::make_unique<nn::Decoder>(std::move(spec),
+                                       [](const architecture::ParameterDeclaration& declared) {
+                                         return at::randn(declared.shape) * 0.3;
+                                       });
 }
 
 inline nn::Linear& linear_of(nn::CausalLm& model, const std::string& name) {

@@ -25,7 +25,7 @@ using RealSet = std::vector<Piece>;
 
 // Nothing where the node is no such set: symbols among the bounds, a set of tuples.
 std::optional<RealSet> real_set(const Node& node, Steps& steps);
-// Of a chain of comparisons that are linear in one symbol: 1 < 2x + 1 <= 5.
+// Solves a chain of comparisons that are linear in one symbol, such as 1 < 2x + 1 <= 5.
 std::optional<RealSet> solution_set(const Node& relation, Steps& steps);
 
 RealSet united(RealSet a, const RealSet& b);

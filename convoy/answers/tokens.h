@@ -30,7 +30,7 @@ struct Token {
   bool operator==(const Token& other) const { return type == other.type && text == other.text; }
 };
 
-// Where a spelling has two readings.
+// How the tokenizer reads a spelling that has two meanings.
 struct Spelling {
   bool commas_group_digits = true;  // 1,234 is one number, not two
   bool comma_is_point = false;      // 3,14 is 3.14

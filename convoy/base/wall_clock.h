@@ -18,4 +18,8 @@ inline int64_t wall_clock_ns() {
   return std::chrono::duration_cast<nanoseconds>(since_1970).count();
 }
 
+inline double wall_clock_seconds() {  // since 1970
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
 }  // namespace convoy

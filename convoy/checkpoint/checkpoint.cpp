@@ -154,6 +154,10 @@ Progress progress_from_json(const io::Json& value, const std::string& place) {
 
 CheckpointStore::CheckpointStore(fs::path folder, int64_t keep) : store_(std::move(folder), keep) {}
 
+fs::path CheckpointStore::folder_of(int64_t step) const {
+  return store_.root() / io::snapshot_folder_name(step);
+}
+
 void CheckpointStore::prepare() { store_.prepare(); }
 
 fs::path CheckpointStore::save(const TrainState& state, const TrainTensors& tensors, bool is_best,

@@ -70,6 +70,8 @@ class CheckpointStore {
   // `folder`: <run>/checkpoints. `keep`: beside best and last.
   CheckpointStore(std::filesystem::path folder, int64_t keep);
 
+  std::filesystem::path folder_of(int64_t step) const;  // where it is, or will be
+
   // The writer, once at start: removes what an interrupted save left. Throws IoError.
   void prepare();
 

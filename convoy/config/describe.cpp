@@ -78,6 +78,7 @@ std::string scalar_yaml(const std::map<std::string, T>& map) {
 
 // JSON is YAML.
 std::string scalar_yaml(const JsonMap& map) { return map.json; }
+std::string scalar_yaml(const JsonList& list) { return list.json; }
 
 template <class T>
 json plain_json(const T& value) {
@@ -89,6 +90,7 @@ json plain_json(const AutoOr<T>& value) {
 }
 json plain_json(const NameList& list) { return json(list.names); }
 json plain_json(const JsonMap& map) { return json::parse(map.json); }
+json plain_json(const JsonList& list) { return json::parse(list.json); }
 
 void dump_section(const Section& list, const std::string& indent, std::string& out) {
   for (const Field& field : list.fields)
@@ -133,6 +135,7 @@ struct SchemaOf {
   json operator()(std::map<std::string, int64_t>*) const { return map(number("integer")); }
   json operator()(std::map<std::string, double>*) const { return map(number("number")); }
   json operator()(JsonMap*) const { return {{"type", "object"}}; }
+  json operator()(JsonList*) const { return list({{"type", "object"}}); }
 };
 
 // Fields that may also be given at a path elsewhere, by that path.

@@ -24,6 +24,7 @@ TEST(Describe, YamlIsByteStable) {
             "  steps: []\n"
             "  weights: []\n"
             "  files: []\n"
+            "  figures: [loss]\n"
             "  path: \"\"\n"
             "  schedule: cosine\n"
             "  inner:\n"

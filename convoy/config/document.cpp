@@ -170,22 +170,6 @@ class TreeBuilder : public YAML::EventHandler {
   int64_t num_nodes_ = 0;
 };
 
-bool is_utf8(std::string_view text) {
-  for (size_t at = 0; at < text.size();) {
-    const auto lead = static_cast<unsigned char>(text[at]);
-    const size_t length = lead < 0x80       ? 1
-                          : lead >> 5 == 6  ? 2
-                          : lead >> 4 == 14 ? 3
-                          : lead >> 3 == 30 ? 4
-                                            : 0;
-    if (length == 0 || at + length > text.size()) return false;
-    for (size_t next = 1; next < length; ++next)
-      if ((static_cast<unsigned char>(text[at + next]) & 0xC0) != 0x80) return false;
-    at += length;
-  }
-  return true;
-}
-
 void check_text(const std::string& text, const std::string& name) {
   int64_t line = 1;
   char before = '\n';
@@ -202,6 +186,22 @@ void check_text(const std::string& text, const std::string& name) {
 }
 
 }  // namespace
+
+bool is_utf8(std::string_view text) {
+  for (size_t at = 0; at < text.size();) {
+    const auto lead = static_cast<unsigned char>(text[at]);
+    const size_t length = lead < 0x80       ? 1
+                          : lead >> 5 == 6  ? 2
+                          : lead >> 4 == 14 ? 3
+                          : lead >> 3 == 30 ? 4
+                                            : 0;
+    if (length == 0 || at + length > text.size()) return false;
+    for (size_t next = 1; next < length; ++next)
+      if ((static_cast<unsigned char>(text[at + next]) & 0xC0) != 0x80) return false;
+    at += length;
+  }
+  return true;
+}
 
 const Node* Node::find(std::string_view key) const {
   for (const auto& [name, value] : entries)
@@ -238,14 +238,16 @@ Node parse_yaml(const std::string& text, const std::string& name, ErrorList* err
   return builder.take();
 }
 
-Node load_yaml(const std::filesystem::path& path, ErrorList* errors) {
-  std::string text;
+std::string read_config_text(const std::filesystem::path& path) {
   try {
-    text = read_file(path, kMaxFileBytes);
+    return read_file(path, kMaxFileBytes);
   } catch (const DataError& error) {
     throw ConfigError(error.what(), error.place());
   }
-  return parse_yaml(text, path.string(), errors);
+}
+
+Node load_yaml(const std::filesystem::path& path, ErrorList* errors) {
+  return parse_yaml(read_config_text(path), path.string(), errors);
 }
 
 Node parse_inline(const std::string& text, const std::string& origin) {

@@ -42,6 +42,11 @@ Node parse_yaml(const std::string& text, const std::string& name, ErrorList* err
 // Throws ConfigError; a missing file as well.
 Node load_yaml(const std::filesystem::path& path, ErrorList* errors = nullptr);
 
+// The text of a configuration file. Throws ConfigError: missing, too large.
+std::string read_config_text(const std::filesystem::path& path);
+
+bool is_utf8(std::string_view text);
+
 // A value given as text outside a file ("[q_proj, v_proj]", "1e-4"): plain text unless it reads as a list or map.
 Node parse_inline(const std::string& text, const std::string& origin);
 

@@ -17,6 +17,7 @@ class ErrorList {
   // The same sentence is kept once; of very many errors the rest is only counted.
   void add(const ConfigError& error);
   bool empty() const { return count_ == 0; }
+  int64_t count() const { return count_; }
   bool full() const;  // further ones are only counted, so their words are not worth much work
 
   // Nothing when empty; a single error as it is; several as one, each on a line of its own, and their number. By file in the order of `files`,

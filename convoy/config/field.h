@@ -49,4 +49,12 @@ struct JsonMap {
   bool operator==(const JsonMap&) const = default;
 };
 
+// A list of `{name: value}` maps, for a reader who knows their names.
+struct JsonList {
+  std::string json = "[]";  // one JSON list of objects
+  JsonList() = default;
+  bool empty() const { return json == "[]"; }
+  bool operator==(const JsonList&) const = default;
+};
+
 }  // namespace convoy::config

@@ -20,7 +20,8 @@ namespace convoy::config {
 using ValueRef =
     std::variant<bool*, int64_t*, double*, std::string*, AutoOr<int64_t>*, AutoOr<double>*,
                  NameList*, std::vector<std::string>*, std::vector<int64_t>*, std::vector<double>*,
-                 std::map<std::string, int64_t>*, std::map<std::string, double>*, JsonMap*>;
+                 std::map<std::string, int64_t>*, std::map<std::string, double>*, JsonMap*,
+                 JsonList*>;
 
 struct Field {
   std::string name;

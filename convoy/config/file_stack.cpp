@@ -12,6 +12,15 @@ namespace {
 // Two files that include each other's halves twice at each level would take exponential time.
 constexpr int kMostIncludes = 200;
 
+// Beside the file that includes it; else, as SFT-Play has it, in the working directory.
+std::filesystem::path included_file(const std::filesystem::path& folder, const std::string& name) {
+  std::error_code ignored;
+  const std::filesystem::path beside = folder / name;
+  const bool only_here =
+      !std::filesystem::exists(beside, ignored) && std::filesystem::exists(name, ignored);
+  return only_here ? std::filesystem::path(name) : beside;
+}
+
 }  // namespace
 
 void FileStack::load(const std::filesystem::path& path, const Node* included_by) {
@@ -48,7 +57,7 @@ Node FileStack::load_with_place(const std::filesystem::path& path, const Node* i
   std::error_code ignored;
   if (included_by != nullptr && !std::filesystem::exists(path, ignored))
     throw included_by->error(fmt::format("include: there is no file {}", path.string()), "include",
-                             "the path is relative to this file");
+                             "the path is relative to this file, or to the working directory");
   return load_yaml(path, &errors_);
 }
 
@@ -63,7 +72,7 @@ void FileStack::load_includes(const Node& tree, const std::filesystem::path& fol
     else if (++num_includes_ > kMostIncludes)
       errors_.add(item.error(fmt::format("more than {} includes", kMostIncludes), "include"));
     else
-      load(folder / item.text, &item);
+      load(included_file(folder, item.text), &item);
   }
 }
 

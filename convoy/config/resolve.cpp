@@ -6,231 +6,18 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cctype>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <set>
 
 #include "convoy/base/suggest.h"
 #include "convoy/config/describe.h"
 #include "convoy/config/document.h"
 #include "convoy/config/file_stack.h"
+#include "convoy/config/flattener.h"
 #include "convoy/config/value.h"
 
 namespace convoy::config {
 namespace {
-
-std::string lower_case(std::string text) {
-  for (char& letter : text)
-    letter = static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
-  return text;
-}
-
-bool contains(const std::vector<std::string>& words, const std::string& word) {
-  return std::find(words.begin(), words.end(), word) != words.end();
-}
-
-// A value found in one source, under the spelling used there.
-struct Given {
-  Node node;
-  std::string spelling;
-};
-
-// What one source says, by canonical path.
-using Layer = std::map<std::string, Given>;
-
-// The names of keys as environment variables.
-struct EnvironmentNames {
-  std::map<std::string, std::string> paths;            // name -> key path
-  std::map<std::string, std::string> other_spellings;  // name of an alias -> name
-
-  EnvironmentNames(const Section& list, const Sources& sources) {
-    for_each_field(list, "", [&](const std::string& path, const Field& field) {
-      const std::string section = path.substr(0, path.size() - field.name.size());
-      paths[environment_name(path)] = path;
-      if (!field.winning_alias.empty())
-        paths[environment_name(section + field.winning_alias)] = section + field.winning_alias;
-      for (const std::string& alias : field.aliases)
-        other_spellings[environment_name(section + alias)] = environment_name(path);
-    });
-    for (const KeyRule& rule : sources.rules)
-      paths.try_emplace(environment_name(rule.path), rule.path);
-    for (const auto& [name, path] : sources.environment_names) paths[name] = path;
-  }
-
-  // The key that `word` is the environment name of; empty = of none.
-  std::string key_of(const std::string& word) const {
-    const auto alias = other_spellings.find(word);
-    const auto known = paths.find(alias == other_spellings.end() ? word : alias->second);
-    return known == paths.end() ? "" : known->second;
-  }
-};
-
-// Turns the trees of sources into layers by the field list and the rules.
-class Flattener {
- public:
-  Flattener(const Section& list, const std::vector<KeyRule>& rules, const EnvironmentNames& names,
-            std::vector<std::string>& notices, ErrorList& errors)
-      : list_(list), rules_(rules), names_(names), notices_(notices), errors_(errors) {
-    for_each_field(list_, "", [this](const std::string& path, const Field& field) {
-      for (const std::string& alias : field.root_aliases) root_aliases_[alias] = {path, &field};
-    });
-  }
-
-  Layer flatten(const Node& tree) {
-    layer_.clear();
-    if (tree.kind == NodeKind::Null) return {};
-    if (tree.kind != NodeKind::Map) {
-      errors_.add(tree.error("wanted `key: value` lines"));
-      return {};
-    }
-    walk(tree, list_, "", "");
-    return std::move(layer_);
-  }
-
- private:
-  void walk(const Node& map, const Section& section, const std::string& canonical,
-            const std::string& spelled) {
-    for (const auto& [key, value] : map.entries) {
-      try {
-        read_key(key, value, section, canonical, spelled);
-      } catch (const ConfigError& error) {
-        errors_.add(error);
-      }
-    }
-  }
-
-  void read_key(const std::string& key, Node node, const Section& section,
-                const std::string& canonical, const std::string& spelled) {
-    const std::string spelling = spelled + key;
-    if (node.kind == NodeKind::Null) {
-      // A key without a value says nothing: what lies below stays.
-      if (!is_known(section, key, canonical + key)) fail_unknown(node, section, key, spelling);
-      return;
-    }
-    if (!apply_rules(node, canonical + key, spelling)) return;
-    if (const Field* field = find_field(section, key)) {
-      record(canonical + field->name, *field, key, {std::move(node), spelling});
-    } else if (const auto alias = root_aliases_.find(canonical + key);
-               alias != root_aliases_.end()) {
-      record(alias->second.first, *alias->second.second, key, {std::move(node), spelling});
-    } else if (const Section* child = find_section(section, key)) {
-      if (node.kind != NodeKind::Map)
-        throw node.error(
-            fmt::format("{}: wanted a section with keys such as `{}`, found a value", spelling,
-                        child->fields.empty() ? "..." : child->fields[0].name),
-            spelling);
-      walk(node, *child, canonical + child->name + ".", spelling + ".");
-    } else {
-      fail_unknown(node, section, key, spelling);
-    }
-  }
-
-  static const Field* find_field(const Section& section, const std::string& key) {
-    for (const Field& field : section.fields)
-      if (field.name == key || field.winning_alias == key || contains(field.aliases, key))
-        return &field;
-    return nullptr;
-  }
-
-  static const Section* find_section(const Section& section, const std::string& key) {
-    for (const Section& child : section.sections)
-      if (child.name == key || contains(child.aliases, key)) return &child;
-    return nullptr;
-  }
-
-  bool is_known(const Section& section, const std::string& key, const std::string& path) const {
-    return find_field(section, key) != nullptr || find_section(section, key) != nullptr ||
-           root_aliases_.contains(path) ||
-           std::any_of(rules_.begin(), rules_.end(),
-                       [&path](const KeyRule& rule) { return rule.path == path; });
-  }
-
-  // Returns false when the value is dealt with.
-  bool apply_rules(Node& node, const std::string& path, const std::string& spelling) {
-    for (const KeyRule& rule : rules_) {
-      if (rule.path != path) continue;
-      const bool scalar = node.kind == NodeKind::Scalar;
-      if (!rule.values.empty() && !(scalar && contains(rule.values, lower_case(node.text))))
-        continue;
-      if (rule.action == KeyAction::Refuse) {
-        const std::string value = scalar ? ": " + node.text : "";
-        throw node.error(fmt::format("{}{} is not supported", spelling, value), spelling,
-                         rule.text);
-      }
-      if (!rule.text.empty())
-        notices_.push_back(
-            rule.action == KeyAction::Notice
-                ? fmt::format("{}: {} has no effect: {}", node.where(), spelling, rule.text)
-                : fmt::format("{}: {}: {}", node.where(), spelling, rule.text));
-      if (rule.action != KeyAction::Replace) return false;
-      node.text = rule.replacement;
-      return true;
-    }
-    return true;
-  }
-
-  void record(const std::string& path, const Field& field, const std::string& key, Given given) {
-    const auto before = layer_.find(path);
-    if (before == layer_.end()) {
-      layer_.emplace(path, std::move(given));
-      return;
-    }
-    Given& other = before->second;
-    if (!field.winning_alias.empty()) {
-      const bool new_wins = key == field.winning_alias;
-      const Given& winner = new_wins ? given : other;
-      const Given& loser = new_wins ? other : given;
-      notices_.push_back(fmt::format("{}: {} is used instead of {}", winner.node.where(),
-                                     winner.spelling, loser.spelling));
-      if (new_wins) other = std::move(given);
-      return;
-    }
-    set_value(field, other.node, other.spelling);
-    const std::string first = value_yaml(field);
-    set_value(field, given.node, given.spelling);
-    if (value_yaml(field) != first)
-      throw given.node.error(
-          fmt::format("{} and {} ({}) are two spellings of one setting, with different values",
-                      given.spelling, other.spelling, other.node.where()),
-          given.spelling, "keep one of them");
-  }
-
-  [[noreturn]] void fail_unknown(const Node& node, const Section& section, const std::string& key,
-                                 const std::string& spelling) const {
-    if (errors_.full()) throw node.error(fmt::format("unknown key `{}`", spelling), spelling);
-    if (const std::string meant = names_.key_of(key); !meant.empty())
-      throw node.error(
-          fmt::format("{} is the name of an environment variable; the key is {}", spelling, meant),
-          spelling, node.kind == NodeKind::Scalar ? fmt::format("{}={}", meant, node.text) : "");
-    std::vector<std::string> known;
-    for (const Field& field : section.fields) {
-      known.push_back(field.name);
-      known.insert(known.end(), field.aliases.begin(), field.aliases.end());
-    }
-    for (const Section& child : section.sections) known.push_back(child.name);
-    if (&section == &list_) known.insert(known.end(), {"include", "preset"});
-    std::string hint;
-    if (const std::string near = nearest_word(key, known); !near.empty()) {
-      const std::string section_path = spelling.substr(0, spelling.size() - key.size());
-      hint = fmt::format(", did you mean `{}{}`?", section_path, near);
-    } else {
-      for_each_field(list_, "", [&](const std::string& path, const Field& field) {
-        if (hint.empty() && may_mean(key, path, field))
-          hint = fmt::format(", did you mean `{}`?", path);
-      });
-    }
-    throw node.error(fmt::format("unknown key `{}`{}", spelling, hint), spelling);
-  }
-
-  const Section& list_;
-  const std::vector<KeyRule>& rules_;
-  const EnvironmentNames& names_;
-  std::vector<std::string>& notices_;
-  ErrorList& errors_;
-  std::map<std::string, std::pair<std::string, const Field*>> root_aliases_;
-  Layer layer_;
-};
 
 // Puts `value` at a dotted path of a tree.
 void insert(Node& tree, const std::string& path, Node value) {
@@ -255,7 +42,8 @@ void insert(Node& tree, const std::string& path, Node value) {
   *at = std::move(value);
 }
 
-void insert_override(Node& tree, const std::string& text, std::string& preset) {
+void insert_override(Node& tree, const std::string& text, const EnvironmentNames& names,
+                     std::string& preset) {
   const size_t equals = text.find('=');
   std::string path = text.substr(0, equals);
   std::replace(path.begin(), path.end(), '-', '_');
@@ -267,17 +55,19 @@ void insert_override(Node& tree, const std::string& text, std::string& preset) {
   if (path == "preset") {
     preset = text.substr(equals + 1);
   } else {
+    // `make train CONFIG=c.yaml TRAIN_BATCH_SIZE=1`: a variable where a setting may stand.
+    if (const std::string meant = names.key_of(path); !meant.empty()) path = meant;
     insert(tree, path, parse_inline(text.substr(equals + 1), "command line"));
   }
 }
 
-Node override_tree(const std::vector<std::string>& overrides, std::string& preset,
-                   ErrorList& errors) {
+Node override_tree(const std::vector<std::string>& overrides, const EnvironmentNames& names,
+                   std::string& preset, ErrorList& errors) {
   Node tree;
   tree.origin = "command line";
   for (const std::string& text : overrides) {
     try {
-      insert_override(tree, text, preset);
+      insert_override(tree, text, names, preset);
     } catch (const ConfigError& error) {
       errors.add(error);
     }
@@ -297,6 +87,9 @@ Node environment_tree(const EnvironmentNames& names, const Sources& sources,
                alias != names.other_spellings.end()) {
       notices.push_back(
           fmt::format("environment {} is not read; the name is {}", name, alias->second));
+    } else if (const std::string meant = names.nearest(name); !meant.empty()) {
+      notices.push_back(
+          fmt::format("environment {} names no setting; did you mean {}?", name, meant));
     }
   }
   return tree;
@@ -325,23 +118,30 @@ std::optional<Node> preset_tree(const Sources& sources, const std::string& wante
 // What all sources say, from the lowest to the highest.
 struct Layers {
   std::vector<Layer> list;
+  size_t num_presets = 0;               // the first of the list
   std::vector<std::string> file_names;  // as FileStack::names()
   bool whole = true;                    // as Resolved::whole()
+  std::map<std::string, Node> imports;  // by key
 };
 
 Layers collect_layers(const Section& list, const Sources& sources,
                       std::vector<std::string>& notices, ErrorList& errors) {
   const EnvironmentNames names(list, sources);
-  Flattener flattener(list, sources.rules, names, notices, errors);
+  Flattener flattener(list, sources, names, notices, errors);
   FileStack files(errors);
   if (!sources.file.empty()) files.load(sources.file);
-  Layers layers{.list = {}, .file_names = files.names(), .whole = errors.empty()};
+  Layers layers{.list = {},
+                .num_presets = 0,
+                .file_names = files.names(),
+                .whole = errors.empty(),
+                .imports = {}};
   std::string preset = sources.preset;
-  const Node overrides = override_tree(sources.overrides, preset, errors);
+  const Node overrides = override_tree(sources.overrides, names, preset, errors);
   try {
     if (const std::optional<Node> tree = preset_tree(sources, preset, files)) {
       layers.list.push_back(flattener.flatten(*tree));
       for (auto& [path, given] : layers.list.back()) given.node.origin = given.node.file;
+      layers.num_presets = 1;
     }
   } catch (const ConfigError& error) {
     errors.add(error);
@@ -350,8 +150,117 @@ Layers collect_layers(const Section& list, const Sources& sources,
   for (const Node& tree : files.trees()) layers.list.push_back(flattener.flatten(tree));
   layers.list.push_back(flattener.flatten(environment_tree(names, sources, notices)));
   layers.list.push_back(flattener.flatten(overrides));
+  layers.imports = flattener.imports();
   return layers;
 }
+
+// What imported files give, by our field.
+using ImportedValues = std::multimap<std::string, ImportedValue>;
+
+ImportedValues read_imports(const Sources& sources, const Layers& layers,
+                            std::vector<std::string>& notices, ErrorList& errors) {
+  Imported imported;
+  for (const Import& import : sources.imports) {
+    std::map<std::string, Node> found;
+    for (const std::string& key : import.keys)
+      if (const auto node = layers.imports.find(key); node != layers.imports.end())
+        found.insert(*node);
+    try {
+      if (!found.empty()) import.read(found, imported, errors);
+    } catch (const ConfigError& error) {
+      errors.add(error);
+    }
+  }
+  notices.insert(notices.end(), imported.notices.begin(), imported.notices.end());
+  ImportedValues values;
+  for (ImportedValue& value : imported.values) {
+    std::string path = value.path;
+    values.emplace(std::move(path), std::move(value));
+  }
+  return values;
+}
+
+// `auto` leaves the value to the imported file.
+bool leaves_open(const Node& node) { return node.kind == NodeKind::Scalar && node.text == "auto"; }
+
+void add_lines_below(const Node& node, const std::string& path,
+                     std::map<std::string, int64_t>& lines) {
+  if (!path.empty()) lines[path] = node.line;
+  for (size_t index = 0; index < node.items.size(); ++index)
+    add_lines_below(node.items[index], fmt::format("{}[{}]", path, index), lines);
+  for (const auto& [name, entry] : node.entries)
+    add_lines_below(entry, fmt::format("{}.{}", path, name), lines);
+}
+
+// One field's value out of all sources, from the lowest to the highest.
+class FieldResolver {
+ public:
+  FieldResolver(const std::string& path, const Field& field, ErrorList& errors)
+      : field_(field), errors_(errors), value_{.path = path, .origin = "default", .file = {}} {}
+
+  ResolvedValue resolve(const Layers& layers, const ImportedValues& imported) {
+    const auto [begin, end] = imported.equal_range(value_.path);
+    for (size_t index = 0; index <= layers.list.size(); ++index) {
+      if (index == layers.num_presets)
+        for (auto at = begin; at != end; ++at)
+          if (at->second.is_default) take({at->second.node, at->second.spelling});
+      if (index == layers.list.size()) break;
+      const auto given = layers.list[index].find(value_.path);
+      if (given == layers.list[index].end()) continue;
+      take(given->second);
+      if (index >= layers.num_presets && !leaves_open(given->second.node)) said_ = given->second;
+    }
+    for (auto at = begin; at != end; ++at)
+      if (!at->second.is_default) lay_over(at->second);
+    return value_;
+  }
+
+ private:
+  // A value that a higher source replaces must still be one the key can have.
+  void take(const Given& given) {
+    if (!set(given)) return;
+    value_ = {.path = value_.path,
+              .origin = given.node.where(),
+              .file = given.node.file,
+              .line = given.node.line,
+              .readable = value_.readable};
+    add_lines_below(given.node, "", value_.lines_below);
+  }
+
+  bool set(const Given& given) {
+    try {
+      set_value(field_, given.node, given.spelling);
+      return true;
+    } catch (const ConfigError& error) {
+      errors_.add(error);
+      value_.readable = false;
+      return false;
+    }
+  }
+
+  void lay_over(const ImportedValue& imported) {
+    const Given given{imported.node, imported.spelling};
+    if (!said_) {
+      take(given);
+      said_ = given;
+      return;
+    }
+    if (!value_.readable) return;
+    const std::string said = value_yaml(field_);
+    if (!set(given) || value_yaml(field_) == said) return;
+    value_.agreed = false;
+    errors_.add(given.node.error(
+        fmt::format("{} is {}, but {} is {} ({})", given.spelling, imported.quoted(),
+                    said_->spelling, said, said_->node.where()),
+        given.spelling, "make them equal, remove one of them, or write \"auto\" for this one"));
+    set(*said_);  // what further ones are compared with
+  }
+
+  const Field& field_;
+  ErrorList& errors_;
+  ResolvedValue value_;
+  std::optional<Given> said_;  // by the highest source but presets
+};
 
 }  // namespace
 
@@ -369,8 +278,17 @@ const ResolvedValue& Resolved::value(const std::string& path) const {
 }
 
 ErrorPlace Resolved::place(const std::string& path, std::string hint) const {
-  const ResolvedValue& at = value(path);
-  return {.file = at.file, .line = at.line, .key = path, .hint = std::move(hint)};
+  const ResolvedValue& at = value(path.substr(0, path.find('[')));
+  ErrorPlace place{.file = at.file, .line = at.line, .key = path, .hint = std::move(hint)};
+  // The innermost of what the path names that stands in the file: a key that is missing is looked for at its item.
+  for (std::string below = path.substr(at.path.size()); !below.empty();
+       below.erase(below.find_last_of(".["))) {
+    const auto line = at.lines_below.find(below);
+    if (line == at.lines_below.end()) continue;
+    place.line = line->second;
+    break;
+  }
+  return place;
 }
 
 void Resolved::decided(const std::string& path, const std::string& why) {
@@ -412,30 +330,25 @@ Resolved resolve(Section list, const Sources& sources, const CrossRules& rules) 
   std::vector<std::string> notices;
   ErrorList errors;
   const Layers layers = collect_layers(list, sources, notices, errors);
+  const ImportedValues imported = read_imports(sources, layers, notices, errors);
   std::vector<ResolvedValue> values;
   for_each_field(list, "", [&](const std::string& path, const Field& field) {
-    ResolvedValue value{.path = path, .origin = "default", .file = {}};
-    bool readable = true;
-    for (const Layer& layer : layers.list) {
-      const auto given = layer.find(path);
-      if (given == layer.end()) continue;
-      const Node& node = given->second.node;
-      // A value that a higher source replaces must still be one the key can have.
-      try {
-        set_value(field, node, given->second.spelling);
-      } catch (const ConfigError& error) {
-        errors.add(error);
-        readable = false;
-      }
-      value = {.path = path, .origin = node.where(), .file = node.file, .line = node.line};
-    }
-    value.readable = readable;
-    values.push_back(std::move(value));
+    values.push_back(FieldResolver(path, field, errors).resolve(layers, imported));
   });
   Resolved resolved(std::move(list), std::move(values), std::move(notices), layers.whole);
   if (rules) rules(resolved, errors);
   errors.throw_if_any(layers.file_names);
   return resolved;
+}
+
+ConfigError placed(const ConfigError& error, const Resolved& resolved) {
+  const std::string& key = error.place().key;
+  const std::string path = key.substr(0, key.find('['));
+  const auto& values = resolved.values();
+  const bool is_value = std::any_of(values.begin(), values.end(),
+                                    [&](const ResolvedValue& value) { return value.path == path; });
+  if (!is_value || !error.place().file.empty()) return error;
+  return ConfigError(error.what(), resolved.place(key, error.place().hint));
 }
 
 std::map<std::string, std::string> process_environment() {

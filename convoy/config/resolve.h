@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Settings from all their sources, each value with its origin. Precedence, highest first: command
-// line, environment, file, its includes, preset, default.
+// line, environment, file, its includes, preset, default. Variables of the environment may stand on
+// the command line, too. What an import gives may not contradict any of them but preset and default.
 //
 //   settings::TrainSettings settings;
 //   config::Resolved resolved = config::resolve(settings, sources);
@@ -24,6 +25,7 @@
 #include "convoy/base/error.h"
 #include "convoy/config/error_list.h"
 #include "convoy/config/field_list.h"
+#include "convoy/config/imports.h"
 
 namespace convoy::config {
 
@@ -52,16 +54,19 @@ struct Sources {
   std::vector<KeyRule> rules = {};
   // Variables with a name of their own: {"DEEPSPEED_CONFIG", "train.deepspeed"}.
   std::map<std::string, std::string> environment_names = {};
+  std::vector<Import> imports = {};
 };
 
 // One setting as resolved.
 struct ResolvedValue {
   std::string path;  // "train.batch_size"
-  // "default", "preset lora", "run.yaml:7", "environment TRAIN_BATCH_SIZE", "command line"
+  // "default", "preset lora", "run.yaml:7", "environment TRAIN_BATCH_SIZE", "command line", "ds.json:12"
   std::string origin;
   std::string file;  // where the origin is a file
   int64_t line = 0;
   bool readable = true;  // false: some source gives a value that the key can not have
+  bool agreed = true;    // false: an import says another value, which is in the errors
+  std::map<std::string, int64_t> lines_below = {};  // of its items and their keys: "[1].weight"
 };
 
 class Resolved {
@@ -107,6 +112,9 @@ template <class Settings>
 Resolved resolve(Settings& settings, const Sources& sources, const CrossRules& rules = {}) {
   return resolve(list_fields(settings), sources, rules);
 }
+
+// `error` at the value that its key names, where that stands in a file and the error has none.
+ConfigError placed(const ConfigError& error, const Resolved& resolved);
 
 // This process's environment variables, for Sources::environment.
 std::map<std::string, std::string> process_environment();

@@ -231,7 +231,8 @@ TEST_F(Resolve, IncludeErrorsNameTheLine) {
   EXPECT_EQ(circle.find("a.yaml:2: the include goes in a circle: "), 0u) << circle;
   EXPECT_NE(error_of("include: run.yaml\n").find("circle"), std::string::npos);
   EXPECT_EQ(error_of("seed: 1\ninclude: none.yaml\n"),
-            "run.yaml:2: include: there is no file none.yaml (the path is relative to this file)");
+            "run.yaml:2: include: there is no file none.yaml (the path is relative to this file, "
+            "or to the working directory)");
   EXPECT_EQ(error_of("include: {a: b}\n"), "run.yaml:1: include: wanted a file or a list of files");
 }
 
@@ -328,7 +329,8 @@ TEST_F(Resolve, AllErrorsAreSaidAtOnceInTheOrderOfTheFile) {
   const size_t other = found.find(" (run.yaml:9)");
   ASSERT_NE(other, std::string::npos) << found;
   EXPECT_EQ(found,
-            "run.yaml:1: include: there is no file none.yaml (the path is relative to this file)\n"
+            "run.yaml:1: include: there is no file none.yaml (the path is relative to this file, "
+            "or to the working directory)\n"
             "run.yaml:2: seed: wanted an integer, found \"x\"\n"
             "run.yaml:4: unknown key `run.batchsize`, did you mean `run.batch_size`?\n"
             "run.yaml:5: run.learning_rate must be above 0 and at most 1, found 7\n"
@@ -396,13 +398,59 @@ TEST_F(Resolve, RulesOverSeveralValuesTakePartWhereTheirValuesAreReadable) {
   EXPECT_EQ(found("seed: x\n"), "run.yaml:1: seed: wanted an integer, found \"x\"");
 }
 
-TEST_F(Resolve, EnvironmentNamesAsKeysAreExplained) {
-  EXPECT_EQ(override_error("RUN_BATCH_SIZE=1"),
-            "command line: RUN_BATCH_SIZE is the name of an environment variable; the key is "
-            "run.batch_size (run.batch_size=1)");
-  EXPECT_EQ(override_error("RUN_LR=0.5"),
-            "command line: RUN_LR is the name of an environment variable; the key is "
-            "run.learning_rate (run.learning_rate=0.5)");
+TEST_F(Resolve, ListsOfNumbersAndFixedWordsMayBeOneText) {
+  RootSettings settings;
+  read(settings, "run: {steps: '1, 2'}\n",
+       {.overrides = {"run.weights=0.5,1e3"}, .environment = {{"RUN_FIGURES", "rougeL,sari"}}});
+  EXPECT_EQ(settings.run.steps, (std::vector<int64_t>{1, 2}));
+  EXPECT_EQ(settings.run.weights, (std::vector<double>{0.5, 1e3}));
+  EXPECT_EQ(settings.run.figures, (std::vector<std::string>{"rougeL", "sari"}));
+  read(settings, "seed: 1\n", {.overrides = {"run.figures=loss", "run.files=a,b"}});
+  EXPECT_EQ(settings.run.figures, std::vector<std::string>{"loss"});
+  EXPECT_EQ(settings.run.files, std::vector<std::string>{"a,b"});  // may be a name
+  EXPECT_EQ(error_of("run: {figures: 'loss,bleu'}\n"),
+            "run.yaml:1: run.figures must be one of loss, sari, rougeL, found \"bleu\"");
+}
+
+TEST_F(Resolve, AnErrorOfAnItemNamesTheLineOfTheItem) {
+  EXPECT_EQ(error_of("run:\n  figures:\n    - loss\n    - bleu\n"),
+            "run.yaml:4: run.figures must be one of loss, sari, rougeL, found \"bleu\"");
+  EXPECT_NE(error_of("run:\n  inner:\n    ranks:\n      a: 1\n      b: 0\n").find("run.yaml:5: "),
+            std::string::npos);
+  RootSettings settings;
+  const Resolved resolved = read(settings, "run:\n  steps:\n    - 1\n    - 2\n");
+  EXPECT_EQ(resolved.place("run.steps").line, 2);
+  EXPECT_EQ(resolved.place("run.steps[1]").line, 4);
+  EXPECT_EQ(resolved.place("run.steps[7]").line, 2);
+  EXPECT_EQ(resolved.place("run.steps[1].weight").line, 4);
+}
+
+TEST_F(Resolve, SectionsOfOtherProgramsAloneAreWalked) {
+  RootSettings settings;
+  Sources sources;
+  sources.rules = {{"peer.old", {}, KeyAction::Notice, "nothing reads it", ""}};
+  EXPECT_EQ(read(settings, "peer: {old: 1}\n", sources).notices().size(), 1U);
+  EXPECT_NE(error_of("peer: {new: 1}\n", sources).find("unknown key `peer.new`"),
+            std::string::npos);
+}
+
+TEST_F(Resolve, MisspeltEnvironmentNamesAreNamed) {
+  RootSettings settings;
+  const auto notices = [&](const std::string& name) {
+    return read(settings, "name: x\n", {.environment = {{name, "1"}}}).notices();
+  };
+  EXPECT_EQ(notices("RUN_LERNING_RATE"),
+            std::vector<std::string>{
+                "environment RUN_LERNING_RATE names no setting; did you mean RUN_LEARNING_RATE?"});
+  for (const char* foreign : {"RUN_FOLDER", "RUNNER_LERNING_RATE", "LERNING_RATE", "PATH"})
+    EXPECT_TRUE(notices(foreign).empty()) << foreign;
+}
+
+TEST_F(Resolve, EnvironmentNamesMayStandOnTheCommandLineAndAreExplainedInFiles) {
+  RootSettings settings;
+  read(settings, "seed: 1\n", {.overrides = {"RUN_BATCH_SIZE=7", "RUN_LR=0.5"}});
+  EXPECT_EQ(settings.run.batch_size, 7);
+  EXPECT_EQ(settings.run.learning_rate, 0.5);
   EXPECT_EQ(error_of("RUN_BATCH_SIZE: 1\n"),
             "run.yaml:1: RUN_BATCH_SIZE is the name of an environment variable; the key is "
             "run.batch_size (run.batch_size=1)");

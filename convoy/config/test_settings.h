@@ -49,6 +49,7 @@ struct RunSettings {
   std::vector<int64_t> steps;
   std::vector<double> weights;
   std::vector<std::string> files;
+  std::vector<std::string> figures = {"loss"};
   std::string path;
   FlatSettings flat;
   InnerSettings inner;
@@ -63,6 +64,7 @@ struct RunSettings {
     visit("steps", steps, "a list");
     visit("weights", weights, "a list");
     visit("files", files, "a list");
+    visit("figures", figures, "a list of these").one_of({"loss", "sari", "rougeL"});
     visit("path", path, "a file").winning_alias("local_path");
     visit("flat", flat, "members of the parent").flat();
     visit("inner", inner, "a section in a section");

@@ -13,6 +13,7 @@
 
 #include "convoy/base/error.h"
 #include "convoy/base/suggest.h"
+#include "convoy/base/trimmed.h"
 
 namespace convoy::config {
 namespace {
@@ -129,6 +130,34 @@ std::vector<T> read_list(const Node& node, const std::string& path) {
   return list;
 }
 
+// The words of "a, b", where neither numbers nor fixed words have commas: as shells write lists. Any other node as it is.
+Node split_at_commas(const Node& node) {
+  if (node.kind != NodeKind::Scalar || node.text.find(',') == std::string::npos ||
+      node.text.starts_with('['))
+    return node;
+  Node list = node;
+  list.kind = NodeKind::List;
+  list.text.clear();
+  for (size_t begin = 0; begin <= node.text.size();) {
+    const size_t end = std::min(node.text.find(',', begin), node.text.size());
+    Node item = node;
+    item.text = std::string(trimmed(std::string_view(node.text).substr(begin, end - begin), " \t"));
+    list.items.push_back(std::move(item));
+    begin = end + 1;
+  }
+  return list;
+}
+
+// Where a value of a list or map stands, which may be lines below its key.
+const Node& item_of(const Node& node, size_t index) {
+  return node.kind == NodeKind::List && index < node.items.size() ? node.items[index] : node;
+}
+
+const Node& entry_of(const Node& node, const std::string& name) {
+  const Node* const entry = node.kind == NodeKind::Map ? node.find(name) : nullptr;
+  return entry == nullptr ? node : *entry;
+}
+
 template <class T>
 std::map<std::string, T> read_map(const Node& node, const std::string& path) {
   // Flags are texts, and so may be what a program wrote into its file.
@@ -192,6 +221,20 @@ JsonMap read_json_map(const Node& node, const std::string& path) {
   return map;
 }
 
+JsonList read_json_list(const Node& node, const std::string& path) {
+  const Node items = node.kind == NodeKind::Scalar ? parse_inline(node.text, node.where()) : node;
+  if (items.kind != NodeKind::List) refuse(path, "a list of {name: value}", node);
+  Json list = Json::array();
+  for (const Node& item : items.items) {
+    if (item.kind != NodeKind::Map)
+      refuse(fmt::format("{}[{}]", path, list.size()), "pairs, {name: value}", item);
+    list.push_back(json_of(item));
+  }
+  JsonList read;
+  read.json = list.dump();
+  return read;
+}
+
 void check_number(const Field& field, double number, const Node& node, const std::string& path) {
   const bool low = field.minimum &&
                    (field.minimum_excluded ? number <= *field.minimum : number < *field.minimum);
@@ -204,9 +247,11 @@ void check_choice(const Field& field, const std::string& text, const Node& node,
                   const std::string& path) {
   if (field.choices.empty()) return;
   if (std::find(field.choices.begin(), field.choices.end(), text) != field.choices.end()) return;
-  throw node.error(fmt::format("{} must be {}, found {}{}", path, value_bounds(field), found(node),
-                               did_you_mean(text, field.choices)),
-                   path);
+  throw node.error(
+      fmt::format("{} must be {}, found {}{}", path, value_bounds(field),
+                  node.kind == NodeKind::Scalar ? found(node) : fmt::format("\"{}\"", text),
+                  did_you_mean(text, field.choices)),
+      path);
 }
 
 }  // namespace
@@ -222,21 +267,30 @@ void check_bounds(const Field& field, const Node& node, const std::string& path)
         } else if constexpr (std::is_same_v<T, std::string>) {
           check_choice(field, *member, node, path);
         } else if constexpr (std::is_same_v<T, NameList>) {
-          for (const std::string& name : member->names) check_choice(field, name, node, path);
+          for (size_t index = 0; index < member->names.size(); ++index)
+            check_choice(field, member->names[index], item_of(node, index), path);
         } else if constexpr (std::is_same_v<T, std::vector<std::string>>) {
-          for (const std::string& name : *member) check_choice(field, name, node, path);
+          for (size_t index = 0; index < member->size(); ++index)
+            check_choice(field, (*member)[index], item_of(node, index), path);
         } else if constexpr (kIsMap<T>) {
           for (const auto& [name, number] : *member)
-            check_number(field, static_cast<double>(number), node, path + "." + name);
+            check_number(field, static_cast<double>(number), entry_of(node, name),
+                         path + "." + name);
         } else if constexpr (kIsList<T>) {
-          for (const auto number : *member)
-            check_number(field, static_cast<double>(number), node, path);
+          for (size_t index = 0; index < member->size(); ++index)
+            check_number(field, static_cast<double>((*member)[index]), item_of(node, index), path);
         }
       },
       field.value);
 }
 
-void set_value(const Field& field, const Node& node, const std::string& path) {
+void set_value(const Field& field, const Node& given, const std::string& path) {
+  const bool is_texts = std::holds_alternative<std::vector<std::string>*>(field.value);
+  const bool is_list = std::visit(
+      [](auto* member) { return kIsList<std::remove_pointer_t<decltype(member)>>; }, field.value);
+  // A text that may be anything may have commas of its own.
+  const Node node =
+      is_list && (!is_texts || !field.choices.empty()) ? split_at_commas(given) : given;
   std::visit(
       [&](auto* member) {
         using T = std::remove_pointer_t<decltype(member)>;
@@ -250,6 +304,8 @@ void set_value(const Field& field, const Node& node, const std::string& path) {
           *member = read_list<typename T::value_type>(node, path);
         } else if constexpr (std::is_same_v<T, JsonMap>) {
           *member = read_json_map(node, path);
+        } else if constexpr (std::is_same_v<T, JsonList>) {
+          *member = read_json_list(node, path);
         } else {
           *member = read_scalar<T>(node, path);
         }
@@ -273,6 +329,7 @@ std::string value_kind(const Field& field) {
     std::string operator()(std::map<std::string, int64_t>*) const { return "name: integer"; }
     std::string operator()(std::map<std::string, double>*) const { return "name: number"; }
     std::string operator()(JsonMap*) const { return "name: value"; }
+    std::string operator()(JsonList*) const { return "list of {name: value}"; }
   };
   return std::visit(Namer{}, field.value);
 }

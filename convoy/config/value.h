@@ -10,7 +10,7 @@
 
 namespace convoy::config {
 
-// `path` names the key in messages. Throws ConfigError: what was wanted, what was found, where.
+// `path` names the key in messages. Lists of numbers and of fixed words may be one text, "a, b". Throws ConfigError: what was wanted, what was found, where.
 void set_value(const Field& field, const Node& node, const std::string& path);
 
 // The current value against the field's bounds and choices. Throws ConfigError.

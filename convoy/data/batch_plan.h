@@ -5,9 +5,11 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "convoy/data/epoch_deal.h"
+#include "convoy/data/mixed_units.h"
 #include "convoy/data/token_dataset.h"
 
 namespace convoy::data {
@@ -26,6 +28,8 @@ struct BatchPlanConfig {
   // as many each; else in turn. Which units a step has is the same.
   bool balance_tokens = false;
   uint64_t seed = 0;
+  // Parts of the data set that are drawn by weight; without parts every row is drawn once an epoch.
+  MixConfig mix = {};
 };
 
 // Thread-safe.
@@ -38,7 +42,7 @@ class BatchPlan {
   // an epoch may be partial; it is used.
   int64_t steps_per_epoch() const { return deal_.steps_per_epoch(); }
   // Units dealt to ranks: blocks when packing, else rows.
-  int64_t num_units() const { return static_cast<int64_t>(blocks_.size()); }
+  int64_t num_units() const { return deal_.num_units(); }
   // Rows of one micro-batch, in the order they are laid out. May be empty on the last, partial step of an epoch: the
   // rank then contributes nothing but still takes part in collectives.
   std::vector<int64_t> rows(StepPosition position, int64_t micro_batch, int64_t rank) const;
@@ -47,20 +51,35 @@ class BatchPlan {
   int64_t total_tokens(StepPosition position) const;
   int64_t num_rows(StepPosition position) const;
 
+  // The micro-batch that has most tokens of those that any rank runs in steps [first, end), counted
+  // from the start of the run.
+  struct Largest {
+    int64_t tokens = 0;
+    std::vector<int64_t> rows = {};
+  };
+  Largest largest_micro_batch(int64_t first_step, int64_t end_step) const;
+
   const TokenDataset& dataset() const { return dataset_; }
   const EpochDeal& deal() const { return deal_; }  // of blocks when packing, else rows
   // With global_batch and grad_accum as they are used.
   const BatchPlanConfig& config() const { return config_; }
+  // Which part each row of an epoch comes from; null: no mix.
+  const MixSchedule* mix_schedule() const { return mixed_ ? &mixed_->schedule() : nullptr; }
 
  private:
-  int64_t tokens_of(int64_t unit) const;
+  std::vector<int64_t> rows_of(int64_t epoch, int64_t unit) const;
+  std::vector<int64_t> rows_of_units(int64_t epoch, const std::vector<int64_t>& units) const;
+  int64_t tokens_of(int64_t epoch, int64_t unit) const;
+  // By slot: that of a micro-batch and rank is micro_batch x world_size + rank.
+  std::vector<std::vector<int64_t>> units_of_step(StepPosition position) const;
   std::vector<int64_t> units_of(StepPosition position, int64_t micro_batch, int64_t rank) const;
 
   TokenDataset dataset_;
   BatchPlanConfig config_;
   std::vector<std::vector<int64_t>>
-      blocks_;      // rows of each unit dealt to ranks; one row without packing
-  EpochDeal deal_;  // of the units
+      blocks_;  // rows of each unit dealt to ranks; one row without packing
+  std::shared_ptr<const MixedUnits> mixed_;  // in place of blocks_
+  EpochDeal deal_;                           // of the units
 };
 
 }  // namespace convoy::data

@@ -19,6 +19,7 @@ ByteReader::ByteReader(std::filesystem::path path)
   if (std::string_view(buffer_.data(), filled_).starts_with("\xef\xbb\xbf")) {
     position_ = 3;
     offset_ = 3;
+    line_start_ = 3;
   }
 }
 
@@ -39,7 +40,10 @@ int ByteReader::get() {
   if (byte == kEnd) return kEnd;
   ++position_;
   ++offset_;
-  if (byte == '\n') ++line_;
+  if (byte == '\n') {
+    ++line_;
+    line_start_ = offset_;
+  }
   return byte;
 }
 
@@ -68,7 +72,12 @@ void ByteReader::read_until(const ByteSet& stops, std::string& into, size_t max_
     const auto end = std::find_if(begin, begin + static_cast<std::ptrdiff_t>(room),
                                   [&](char byte) { return stops[static_cast<uint8_t>(byte)]; });
     into.append(begin, end);
-    line_ += std::count(begin, end, '\n');
+    if (const auto lines = std::count(begin, end, '\n'); lines > 0) {
+      line_ += lines;
+      const auto last =
+          std::find(std::make_reverse_iterator(end), std::make_reverse_iterator(begin), '\n');
+      line_start_ = offset_ + (last.base() - begin);
+    }
     position_ += static_cast<size_t>(end - begin);
     offset_ += end - begin;
   }

@@ -40,7 +40,10 @@ class ByteReader {
   bool read_line(std::string& line, size_t max_bytes);
   // Appends the bytes before the next one of `stops`, or before the end of the file, to `into`, until that holds `max_bytes`.
   void read_until(const ByteSet& stops, std::string& into, size_t max_bytes);
-  int64_t line() const { return line_; }            // 1-based line of the next byte
+  int64_t line() const { return line_; }  // 1-based line of the next byte
+  int64_t column() const {
+    return offset_ - line_start_ + 1;
+  }                                                 // 1-based, in bytes, of the next byte
   int64_t offset_bytes() const { return offset_; }  // of the next byte, uncompressed
   const std::filesystem::path& path() const { return path_; }
 
@@ -54,6 +57,7 @@ class ByteReader {
   size_t filled_ = 0;
   int64_t line_ = 1;
   int64_t offset_ = 0;
+  int64_t line_start_ = 0;  // offset of the first byte of the line
 };
 
 }  // namespace convoy::data

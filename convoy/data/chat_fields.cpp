@@ -44,11 +44,27 @@ void RowFields::fail(const std::string& reason, std::string hint) const {
                   {.file = row_.file, .line = row_.line, .hint = std::move(hint)});
 }
 
+const Json* RowFields::found(std::string_view key) const {
+  const auto member = value_.find(key);
+  if (member == value_.end()) return nullptr;
+  read_.push_back(&*member);
+  return &*member;
+}
+
+std::vector<std::string> RowFields::unread() const {
+  std::vector<std::string> names;
+  if (!value_.is_object()) return names;
+  for (const auto& [name, member] : value_.items())
+    if (!member.is_null() && std::find(read_.begin(), read_.end(), &member) == read_.end())
+      names.push_back(name);
+  return names;
+}
+
 const Json& RowFields::member(std::string_view key) const {
-  const auto found = value_.find(key);
-  if (found == value_.end()) fail(fmt::format("wanted the key `{}`, which is missing", key));
-  if (found->is_null()) fail(fmt::format("`{}` is null", key));
-  return *found;
+  const Json* member = found(key);
+  if (member == nullptr) fail(fmt::format("wanted the key `{}`, which is missing", key));
+  if (member->is_null()) fail(fmt::format("`{}` is null", key));
+  return *member;
 }
 
 std::string RowFields::text(std::string_view key) {
@@ -59,8 +75,8 @@ std::string RowFields::text(std::string_view key) {
 }
 
 std::string RowFields::text_or_empty(std::string_view key) {
-  const auto found = value_.find(key);
-  return found == value_.end() || found->is_null() ? std::string() : text(key);
+  const Json* member = found(key);
+  return member == nullptr || member->is_null() ? std::string() : text(key);
 }
 
 std::string RowFields::cut(std::string text) {
@@ -81,12 +97,12 @@ Json RowFields::parsed(std::string_view key) const {
 }
 
 Json RowFields::parsed_or_null(std::string_view key) const {
-  const auto found = value_.find(key);
-  const bool absent = found == value_.end() || found->is_null() || *found == "";
+  const Json* member = found(key);
+  const bool absent = member == nullptr || member->is_null() || *member == "";
   return absent ? Json() : parsed(key);
 }
 
-Json RowFields::list_of(std::string_view key) const {
+Json RowFields::list(std::string_view key) const {
   Json list = parsed(key);
   if (!list.is_array())
     fail(fmt::format("wanted a list under `{}`, found a JSON {}", key, list.type_name()));
@@ -95,10 +111,10 @@ Json RowFields::list_of(std::string_view key) const {
 
 Json RowFields::messages(std::string_view key) {
   Json checked = Json::array();
-  const Json list = list_of(key);
-  if (list.empty()) fail(fmt::format("`{}` is an empty list", key));
-  for (size_t turn = 0; turn < list.size(); ++turn)
-    checked.push_back(checked_message(list[turn], fmt::format("{}[{}]", key, turn)));
+  const Json items = list(key);
+  if (items.empty()) fail(fmt::format("`{}` is an empty list", key));
+  for (size_t turn = 0; turn < items.size(); ++turn)
+    checked.push_back(checked_message(items[turn], fmt::format("{}[{}]", key, turn)));
   return checked;
 }
 
@@ -149,11 +165,11 @@ Json RowFields::conversations() {
   Json messages = Json::array();
   if (std::string system = text_or_empty("system"); !system.empty())
     messages.push_back({{"role", "system"}, {"content", std::move(system)}});
-  const Json list = list_of("conversations");
-  if (list.empty()) fail("`conversations` is an empty list");
-  for (size_t turn = 0; turn < list.size(); ++turn) {
+  const Json items = list("conversations");
+  if (items.empty()) fail("`conversations` is an empty list");
+  for (size_t turn = 0; turn < items.size(); ++turn) {
     const std::string where = fmt::format("conversations[{}]", turn);
-    const Json& item = list[turn];
+    const Json& item = items[turn];
     const bool shaped = item.is_object() && item.contains("from") && item["from"].is_string() &&
                         item.contains("value") && item["value"].is_string();
     if (!shaped) fail(fmt::format("wanted {{from, value}} strings at {}", where));

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "convoy/data/row_source.h"
 
@@ -27,6 +28,7 @@ class RowFields {
 
   // {role, content, ...} turns, all kept, other members of a turn too. The list may be a JSON string, as in CSV.
   nlohmann::ordered_json messages(std::string_view key);
+  nlohmann::ordered_json list(std::string_view key) const;  // of anything; may be a JSON string
   // ShareGPT's {from, value} turns as messages; a row-level `system` becomes the first turn.
   nlohmann::ordered_json conversations();
   // What the row gives the chat template beside its messages, over what the whole run gives (null or an object):
@@ -40,10 +42,13 @@ class RowFields {
   }
   void absorb(const RowFields& other) { fields_cut_ += other.fields_cut_; }
   int64_t fields_cut() const { return fields_cut_; }
+  // Names of the members that nobody asked for, in their order; null counts as absent.
+  std::vector<std::string> unread() const;
   [[noreturn]] void fail(const std::string& reason, std::string hint = {}) const;
 
  private:
-  nlohmann::ordered_json list_of(std::string_view key) const;
+  // The member, or null where there is none; it counts as read.
+  const nlohmann::ordered_json* found(std::string_view key) const;
   nlohmann::ordered_json parsed(std::string_view key) const;
   nlohmann::ordered_json parsed_or_null(std::string_view key) const;
   nlohmann::ordered_json checked_message(const nlohmann::ordered_json& message,
@@ -54,6 +59,7 @@ class RowFields {
   const nlohmann::ordered_json& value_;
   int64_t max_field_chars_;
   int64_t fields_cut_ = 0;
+  mutable std::vector<const nlohmann::ordered_json*> read_;
 };
 
 }  // namespace convoy::data

@@ -7,6 +7,7 @@
 #include <system_error>
 #include <utility>
 
+#include "convoy/base/counted.h"
 #include "convoy/base/hash.h"
 #include "convoy/base/suggest.h"
 #include "convoy/data/byte_stream.h"
@@ -132,7 +133,7 @@ std::optional<DatasetFolder> find_by_id(const std::string& hub_id, const std::st
       io::find_in_hub_cache(hub_id, revision, io::hub_cache_folder(), io::HubRepository::Dataset);
   if (snapshot)
     return DatasetFolder{snapshot->folder, hub_id, snapshot->commit, snapshot->repo_folder};
-  // A clone beside the work, as io::download_command() makes one.
+  // A clone beside the work.
   if (hub_id.find('/') != std::string::npos && is_folder(hub_id))
     return DatasetFolder{hub_id, hub_id, {}, {}};
   return std::nullopt;
@@ -223,15 +224,22 @@ class ShardedRows : public RowSource {
                              : range.first + std::min(range.count, INT64_MAX - range.first)) {}
 
   std::optional<Row> next() override {
+    std::optional<RawRow> raw = next_raw();
+    if (!raw) return std::nullopt;
+    row_is_lost_ = true;  // should the text be no JSON
+    return parse_row(std::move(*raw));
+  }
+
+  std::optional<RawRow> next_raw() override {
     row_is_lost_ = false;
     if (index_ < first_) skip_to_first();
     if (index_ >= end_) return std::nullopt;
     while (open_next()) {
       try {
-        std::optional<Row> row = shard_->next();
-        if (row) {
-          row->index = index_++;
-          return row;
+        std::optional<RawRow> raw = shard_->next_raw();
+        if (raw) {
+          raw->row.index = index_++;
+          return raw;
         }
       } catch (const DataError&) {
         row_is_lost_ = shard_->row_is_lost();
@@ -273,9 +281,9 @@ class ShardedRows : public RowSource {
   void skip_to_first() {
     const int64_t rows = pass_over(first_ - index_);
     if (index_ < first_)
-      throw DataError(
-          fmt::format("the data set has {} rows, and row {} was to be the first", rows, first_),
-          {.file = files_[0].string(), .hint = "rows count from 0"});
+      throw DataError(fmt::format("the data set has {}, and row {} was to be the first",
+                                  counted(rows, "row"), first_),
+                      {.file = files_[0].string(), .hint = "rows count from 0"});
   }
 
   std::vector<fs::path> files_;
@@ -339,9 +347,8 @@ std::unique_ptr<RowSource> open_dataset(const Dataset& dataset, RowRange range) 
 }
 
 std::string dataset_download_hint(const std::string& hub_id, const std::string& revision) {
-  const std::string at = revision == "main" ? "" : fmt::format(" --revision {}", revision);
-  return fmt::format("fetch it with `hf download --repo-type dataset {}{}`, or with `{}`", hub_id,
-                     at, io::download_command("datasets/" + hub_id, revision));
+  return fmt::format("fetch it with `{}`",
+                     io::download_command(hub_id, io::HubRepository::Dataset, revision));
 }
 
 std::string dataset_hash(const Dataset& dataset) {

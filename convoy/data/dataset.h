@@ -65,7 +65,7 @@ struct RowRange {
 // DataError; next() does where the set ends before `first`.
 std::unique_ptr<RowSource> open_dataset(const Dataset& dataset, RowRange range = {});
 
-// How a data set of the hub comes into the cache: `hf download ...`, or a clone.
+// How a data set of the hub comes into the cache: `convoy data fetch ...`.
 std::string dataset_download_hint(const std::string& hub_id, const std::string& revision);
 
 // One word for the bytes of all files in their order; of one file its SHA-256. Throws DataError.

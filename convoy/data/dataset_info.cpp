@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "convoy/base/counted.h"
 #include "convoy/data/dataset_layout.h"
 #include "convoy/data/utf8.h"
 
@@ -93,9 +94,10 @@ std::string other_ids_text(const Json& info) {
 }
 
 std::string split_text(const Json& split) {
-  return fmt::format("    {}: {} rows, {} bytes, {} file{}\n", split.at("name").get<std::string>(),
-                     split.at("rows").get<int64_t>(), split.at("bytes").get<int64_t>(),
-                     split.at("files").size(), split.at("files").size() == 1 ? "" : "s");
+  return fmt::format("    {}: {}, {}, {}\n", split.at("name").get<std::string>(),
+                     counted(split.at("rows").get<int64_t>(), "row"),
+                     counted(split.at("bytes").get<int64_t>(), "byte"),
+                     counted(std::ssize(split.at("files")), "file"));
 }
 
 std::string line_of(const Json& info, const char* label, const char* key) {

@@ -43,7 +43,7 @@ TEST(DatasetInfo, AnAbsentOneSaysHowToGetIt) {
   const Json info = dataset_info({.name = "numina_math"});
   EXPECT_FALSE(info.at("is_here").get<bool>());
   EXPECT_EQ(info.at("hub_id"), "AI-MO/NuminaMath-1.5");
-  EXPECT_NE(dataset_info_text(info).find("hf download --repo-type dataset AI-MO/NuminaMath-1.5"),
+  EXPECT_NE(dataset_info_text(info).find("convoy data fetch AI-MO/NuminaMath-1.5"),
             std::string::npos);
   EXPECT_FALSE(info.contains("first_row"));
   EXPECT_THROW(dataset_info({.name = "nobody/nothing"}), DataError);

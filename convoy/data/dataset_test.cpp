@@ -308,13 +308,12 @@ TEST(HubCache, DataSetsAreFoundByIdKeyAndRevision) {
 TEST(HubCache, WhatIsNotThereIsNeverReplaced) {
   const HubCache cache;
   const std::string absent = refusal({.name = "AI-MO/NuminaMath-1.5"});
-  expect_mention(absent, "`hf download --repo-type dataset AI-MO/NuminaMath-1.5`");
+  expect_mention(absent, "`convoy data fetch AI-MO/NuminaMath-1.5`");
   expect_mention(absent, cache.path().string());
-  expect_mention(refusal({.name = "numina_math"}),
-                 "hf download --repo-type dataset AI-MO/NuminaMath-1.5");
+  expect_mention(refusal({.name = "numina_math"}), "convoy data fetch AI-MO/NuminaMath-1.5");
   EXPECT_EQ(refusal({.name = "gsm8k"}).find("did you mean"), std::string::npos);
   expect_mention(refusal({.name = "gsm9k"}), "did you mean `gsm8k`?");
-  EXPECT_EQ(refusal({.name = "gsm9k"}).find("hf download"), std::string::npos);
+  EXPECT_EQ(refusal({.name = "gsm9k"}).find("data fetch"), std::string::npos);
 
   cache.set_ref("datasets--a--b", "main", "abc");
   cache.add("datasets--a--b", "abc", "train.jsonl", "{\"a\":1}\n");

@@ -3,117 +3,104 @@
 
 #include <algorithm>
 #include <exception>
-#include <mutex>
-#include <thread>
 #include <utility>
 
 #include "convoy/base/suggest.h"
+#include "convoy/data/ordered_work.h"
 
 namespace convoy::data {
 namespace {
 
-constexpr size_t kSamplesPerTurn = 32;
+constexpr size_t kRowsPerTurn = 32;
 constexpr size_t kExplainedIds = 12;
 
-struct Pulled {
-  Sample sample;
-  int64_t fields_cut = 0;
-};
-
 struct Finished {
-  int64_t index = 0;
+  PreparedRow prepared;
+  std::optional<DataError> refusal;  // of the encoder: the row is a bad one
+  std::exception_ptr failure;        // anything else: the end
   RowRecord record;
   EncodedRow row;  // only of kept rows
+  std::optional<UnsupervisedRow> unsupervised;
 };
 
-// Workers take turns at the reader and encode what they took side by side.
+using Turn = std::vector<PulledRow>;
+using FinishedTurn = std::vector<Finished>;
+
+int64_t count_supervised(const EncodedRow& row) {
+  return std::count_if(row.supervised.begin(), row.supervised.end(),
+                       [](uint8_t flag) { return flag != 0; });
+}
+
 class FileEncoder {
  public:
   FileEncoder(SampleReader& reader, const std::function<EncodedRow(const Sample&)>& encode,
-              const TruncationPolicy& policy)
-      : reader_(reader), encode_(encode), policy_(policy) {}
+              const TruncationPolicy& policy, const TakeRow& take)
+      : reader_(reader), encode_(encode), policy_(policy), take_(take) {}
 
   EncodedFile run(int num_threads) {
-    std::vector<std::jthread> workers;
-    for (int worker = 1; worker < num_threads; ++worker) workers.emplace_back([this] { work(); });
-    work();
-    workers.clear();  // joins
-    if (error_) std::rethrow_exception(error_);
-    std::sort(finished_.begin(), finished_.end(),
-              [](const Finished& a, const Finished& b) { return a.index < b.index; });
-    file_.records.resize(static_cast<size_t>(reader_.rows_seen()));
-    for (Finished& finished : finished_) {
-      file_.records[static_cast<size_t>(finished.index)] = finished.record;
-      if (finished.record.outcome == RowOutcome::Kept)
-        file_.rows.push_back(std::move(finished.row));
-    }
+    const OrderedWork<Turn, FinishedTurn> steps{
+        .pull = [this] { return pull(); },
+        .work = [this](Turn turn) { return encode_turn(std::move(turn)); },
+        .put = [this](FinishedTurn turn) { put(std::move(turn)); }};
+    work_in_order(steps, num_threads);
     return std::move(file_);
   }
 
  private:
-  void work() {
-    std::vector<Finished> finished;
-    for (std::vector<Pulled> turn = pull(); !turn.empty(); turn = pull())
-      for (const Pulled& pulled : turn)
-        if (!encode_one(pulled, finished)) break;
-    const std::lock_guard lock(mutex_);
-    std::move(finished.begin(), finished.end(), std::back_inserter(finished_));
-  }
-
-  // Rows are handed out in order, and rows handed out are finished even after an error elsewhere; so the error with the
-  // smallest index is the same in every run.
-  std::vector<Pulled> pull() {
-    std::vector<Pulled> turn;
-    const std::lock_guard lock(mutex_);
+  // An error behind rows that were read waits until those are put.
+  std::optional<Turn> pull() {
+    if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
+    Turn turn;
     try {
-      while (!ended_ && turn.size() < kSamplesPerTurn) {
-        const int64_t cut_before = reader_.fields_cut();
-        std::optional<Sample> sample = reader_.next();
-        ended_ = !sample.has_value();
-        if (!sample) break;
-        turn.push_back({std::move(*sample), reader_.fields_cut() - cut_before});
+      while (turn.size() < kRowsPerTurn) {
+        std::optional<PulledRow> pulled = reader_.pull();
+        if (!pulled) break;
+        turn.push_back(std::move(*pulled));
       }
     } catch (...) {
-      keep_error(reader_.rows_seen(), std::current_exception());
+      if (turn.empty()) throw;
+      failure_ = std::current_exception();
     }
+    if (turn.empty()) return std::nullopt;
     return turn;
   }
 
-  // Returns false after an error.
-  bool encode_one(const Pulled& pulled, std::vector<Finished>& finished) {
-    const int64_t index = pulled.sample.index;
+  FinishedTurn encode_turn(Turn turn) const {
+    FinishedTurn finished;
+    finished.reserve(turn.size());
+    for (PulledRow& pulled : turn) finished.push_back(encode_one(std::move(pulled)));
+    return finished;
+  }
+
+  Finished encode_one(PulledRow pulled) const {
+    Finished finished;
+    finished.prepared = reader_.prepare(std::move(pulled));
+    if (finished.prepared.error) return finished;
     try {
       EncodedRow row;
       try {
-        row = encode_(pulled.sample);
+        row = encode_(finished.prepared.sample);
       } catch (const DataError& error) {
-        const std::lock_guard lock(mutex_);
-        reader_.report_bad_row(error, index);
-        return true;
+        finished.refusal = error;
+        return finished;
       }
-      row.source_index = index;
-      keep_first(pulled.sample);
-      finished.push_back(judge(pulled, std::move(row)));
-      return true;
+      row.source_index = finished.prepared.index;
+      judge(finished, std::move(row));
     } catch (...) {
-      const std::lock_guard lock(mutex_);
-      keep_error(index, std::current_exception());
-      return false;
+      finished.failure = std::current_exception();
     }
+    return finished;
   }
 
-  Finished judge(const Pulled& pulled, EncodedRow row) {
-    const Sample& sample = pulled.sample;
-    Finished finished{
-        sample.index,
-        {.outcome = RowOutcome::Kept, .own_bos = row.own_bos, .fields_cut = pulled.fields_cut},
-        {}};
+  void judge(Finished& finished, EncodedRow row) const {
+    const Sample& sample = finished.prepared.sample;
+    finished.record = {.outcome = RowOutcome::Kept,
+                       .own_bos = row.own_bos,
+                       .fields_cut = finished.prepared.fields_cut};
     const auto tokens = static_cast<int64_t>(row.ids.size());
-    const auto supervised = std::count_if(row.supervised.begin(), row.supervised.end(),
-                                          [](uint8_t flag) { return flag; });
     if (tokens > policy_.max_tokens && policy_.truncation == Truncation::Drop) {
       finished.record.outcome = RowOutcome::DroppedLong;
-      return finished;
+      return;
     }
     if (tokens > policy_.max_tokens && policy_.truncation == Truncation::Error)
       throw DataError(fmt::format("row {} has {} tokens, more than model.max_seq_len {}",
@@ -121,56 +108,53 @@ class FileEncoder {
                       {.file = sample.file,
                        .line = sample.line,
                        .hint = "raise it, or choose another data.truncation"});
+    const int64_t supervised = count_supervised(row);
     finished.record.truncated = truncate_row(row, policy_);
-    if (std::find_if(row.supervised.begin(), row.supervised.end(),
-                     [](uint8_t flag) { return flag; }) == row.supervised.end()) {
-      finished.record.outcome = RowOutcome::Unsupervised;
-      explain({sample.line, sample.index, tokens, supervised, std::move(row.ids)});
-      return finished;
+    if (count_supervised(row) > 0) {
+      finished.row = std::move(row);
+      return;
     }
-    finished.row = std::move(row);
-    return finished;
-  }
-
-  void keep_first(const Sample& sample) {
-    const std::lock_guard lock(mutex_);
-    if (!file_.first_sample || sample.index < file_.first_sample->index)
-      file_.first_sample = sample;
-  }
-
-  void explain(UnsupervisedRow row) {
+    finished.record.outcome = RowOutcome::Unsupervised;
     row.ids.resize(std::min(row.ids.size(), kExplainedIds));
-    const std::lock_guard lock(mutex_);
-    if (!file_.first_unsupervised || row.index < file_.first_unsupervised->index)
-      file_.first_unsupervised = std::move(row);
+    finished.unsupervised = {sample.line, sample.index, tokens, supervised, std::move(row.ids)};
   }
 
-  // Needs the lock.
-  void keep_error(int64_t index, std::exception_ptr error) {
-    ended_ = true;
-    if (!error_ || index < error_index_) {
-      error_ = std::move(error);
-      error_index_ = index;
-    }
+  void put(FinishedTurn turn) {
+    for (Finished& finished : turn) put_one(std::move(finished));
+  }
+
+  void put_one(Finished finished) {
+    const bool accepted = reader_.accept(finished.prepared);
+    if (accepted && finished.failure) std::rethrow_exception(finished.failure);
+    if (accepted && finished.refusal)
+      reader_.report_bad_row(*finished.refusal, finished.prepared.index);
+    if (!accepted || finished.refusal) return take_({}, {});
+    if (!file_.first_sample) file_.first_sample = std::move(finished.prepared.sample);
+    if (finished.unsupervised && !file_.first_unsupervised)
+      file_.first_unsupervised = std::move(finished.unsupervised);
+    take_(finished.record, std::move(finished.row));
   }
 
   SampleReader& reader_;
   const std::function<EncodedRow(const Sample&)>& encode_;
   const TruncationPolicy& policy_;
-  std::mutex mutex_;  // guards the members below and the reader
-  bool ended_ = false;
-  std::exception_ptr error_;
-  int64_t error_index_ = 0;
+  const TakeRow& take_;
+  std::exception_ptr failure_;
   EncodedFile file_;
-  std::vector<Finished> finished_;
 };
 
 }  // namespace
 
-Truncation truncation_named(const std::string& name) {
-  const std::vector<std::string> names = {"keep_start", "keep_end", "drop", "error"};
-  const std::vector<Truncation> values = {Truncation::KeepStart, Truncation::KeepEnd,
-                                          Truncation::Drop, Truncation::Error};
+Truncation truncation_named(const std::string& name, const std::string& task) {
+  const std::vector<std::string> names = {"auto",     "split", "keep_start",
+                                          "keep_end", "drop",  "error"};
+  const std::vector<Truncation> values = {
+      task == "pretrain" ? Truncation::Split : Truncation::KeepStart,
+      Truncation::Split,
+      Truncation::KeepStart,
+      Truncation::KeepEnd,
+      Truncation::Drop,
+      Truncation::Error};
   const auto found = std::find(names.begin(), names.end(), name);
   if (found == names.end())
     throw ConfigError(fmt::format("`{}` is no truncation{}; known: {}", name,
@@ -181,7 +165,7 @@ Truncation truncation_named(const std::string& name) {
 
 bool truncate_row(EncodedRow& row, const TruncationPolicy& policy) {
   const auto tokens = static_cast<int64_t>(row.ids.size());
-  if (tokens <= policy.max_tokens) return false;
+  if (tokens <= policy.max_tokens || policy.truncation == Truncation::Split) return false;
   if (policy.truncation == Truncation::KeepEnd) {
     const bool keep_bos = policy.bos_id && row.ids[0] == *policy.bos_id;
     const auto excess = static_cast<std::ptrdiff_t>(tokens - policy.max_tokens);
@@ -198,10 +182,10 @@ bool truncate_row(EncodedRow& row, const TruncationPolicy& policy) {
 
 EncodedFile encode_file(SampleReader& reader,
                         const std::function<EncodedRow(const Sample&)>& encode,
-                        const TruncationPolicy& policy, int num_threads) {
+                        const TruncationPolicy& policy, int num_threads, const TakeRow& take) {
   CONVOY_CHECK(policy.max_tokens >= 2, ConfigError, "model.max_seq_len is {}, wanted at least 2",
                policy.max_tokens);
-  return FileEncoder(reader, encode, policy).run(num_threads);
+  return FileEncoder(reader, encode, policy, take).run(num_threads);
 }
 
 }  // namespace convoy::data

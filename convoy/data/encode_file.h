@@ -20,7 +20,8 @@ struct TruncationPolicy {
   std::optional<int32_t> bos_id;  // kept in front by KeepEnd
 };
 
-Truncation truncation_named(const std::string& name);  // "keep_start", ... Throws ConfigError
+// "keep_start", ...; "auto" is Split for task "pretrain", KeepStart for others. Throws ConfigError
+Truncation truncation_named(const std::string& name, const std::string& task);
 
 // Cuts `row` to max_tokens by KeepStart or KeepEnd; its first token is unsupervised afterwards. Returns whether it was cut.
 bool truncate_row(EncodedRow& row, const TruncationPolicy& policy);
@@ -43,16 +44,19 @@ struct UnsupervisedRow {
   std::vector<int32_t> ids;       // the first ones
 };
 
+// What is told of the rows of a file as a whole.
 struct EncodedFile {
-  std::vector<EncodedRow> rows;        // kept, in file order
-  std::vector<RowRecord> records;      // by row index
   std::optional<Sample> first_sample;  // of those that could be encoded
   std::optional<UnsupervisedRow> first_unsupervised;
 };
 
-// `encode` runs on `num_threads` threads at once. The first error in file order is thrown, whatever the timing.
+// Takes every row in file order, one at a time: what became of it and, of a kept one, its tokens.
+using TakeRow = std::function<void(const RowRecord& record, EncodedRow row)>;
+
+// Rows to be split are taken whole. Rows are parsed, converted and given to `encode` on `num_threads` threads at once; at most a few hundred are in memory.
+// The first error in file order is thrown, whatever the timing.
 EncodedFile encode_file(SampleReader& reader,
                         const std::function<EncodedRow(const Sample&)>& encode,
-                        const TruncationPolicy& policy, int num_threads);
+                        const TruncationPolicy& policy, int num_threads, const TakeRow& take);
 
 }  // namespace convoy::data

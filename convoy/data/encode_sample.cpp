@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "convoy/base/error.h"
-#include "convoy/data/assistant_spans.h"
+#include "convoy/data/learnt_turns.h"
 
 namespace convoy::data {
 namespace {
@@ -18,13 +18,12 @@ bool is_chat(const Sample& sample) {
   return sample.kind == Kind::Chat || sample.kind == Kind::ChatPromptCompletion;
 }
 
-// Prompt and completion in one list.
-ordered_json whole_conversation(const Sample& sample) {
-  ordered_json messages = sample.messages;
-  if (sample.kind == Kind::ChatPromptCompletion)
-    messages.insert(messages.end(), sample.completion_messages.begin(),
-                    sample.completion_messages.end());
-  return messages;
+// Prompt and completion in one list, which `joined` holds where the sample has two.
+const ordered_json& whole_conversation(const Sample& sample, ordered_json& joined) {
+  if (sample.kind != Kind::ChatPromptCompletion) return sample.messages;
+  joined = sample.messages;
+  joined.insert(joined.end(), sample.completion_messages.begin(), sample.completion_messages.end());
+  return joined;
 }
 
 const text::ChatTemplate& required(const text::ChatTemplate* chat_template) {
@@ -44,7 +43,8 @@ bool has_parts(const ordered_json& messages) {
 
 // Templates that were written for texts add a list to one, which Python refuses as well.
 std::string hint_of(const Sample& sample, const ErrorPlace& place) {
-  if (!place.hint.empty() || !has_parts(whole_conversation(sample))) return place.hint;
+  ordered_json joined;
+  if (!place.hint.empty() || !has_parts(whole_conversation(sample, joined))) return place.hint;
   return "the row's content is a list of parts; if this template takes only texts, write the "
          "content as one string, or name a template for parts with data.template_path";
 }
@@ -77,8 +77,8 @@ EncodedRow supervised_from(EncodedRow row, size_t first, int64_t source_index) {
 }  // namespace
 
 SampleEncoder::SampleEncoder(const text::Tokenizer& tokenizer,
-                             const text::ChatTemplate* chat_template, Supervise supervise)
-    : tokenizer_(tokenizer), chat_template_(chat_template), supervise_(supervise) {}
+                             const text::ChatTemplate* chat_template, Supervision supervision)
+    : tokenizer_(tokenizer), chat_template_(chat_template), supervision_(std::move(supervision)) {}
 
 // With what the tokenizer puts in front, never behind: the caller decides on EOS.
 EncodedRow SampleEncoder::plain_row(const std::string& text) const {
@@ -116,7 +116,7 @@ EncodedRow SampleEncoder::encode_text(const Sample& sample) const {
 EncodedRow SampleEncoder::encode_prompt_completion(const Sample& sample) const {
   EncodedRow row = plain_row(sample.prompt + sample.completion);
   append_eos(row.ids);
-  if (supervise_ == Supervise::All) return supervised_from(std::move(row), 1, sample.index);
+  if (learns_every_token()) return supervised_from(std::move(row), 1, sample.index);
   const std::vector<int32_t> prompt = plain_row(sample.prompt).ids;
   const auto [at, other] =
       std::mismatch(prompt.begin(), prompt.end(), row.ids.begin(), row.ids.end());
@@ -126,30 +126,30 @@ EncodedRow SampleEncoder::encode_prompt_completion(const Sample& sample) const {
 
 EncodedRow SampleEncoder::encode_chat(const Sample& sample) const {
   const text::ChatTemplate& chat_template = required(chat_template_);
-  const ordered_json messages = whole_conversation(sample);
-  if (supervise_ == Supervise::All) {
+  ordered_json joined;
+  const ordered_json& messages = whole_conversation(sample, joined);
+  if (learns_every_token()) {
     const std::string text = chat_template.render(messages, sample.variables, false).text;
     EncodedRow row{.ids = chat_encoding(text).ids, .supervised = {}};
     row.own_bos = begins_with_bos(row.ids);
     return supervised_from(std::move(row), 1, sample.index);
   }
   size_t first = sample.kind == Kind::ChatPromptCompletion ? sample.messages.size() : 0;
-  const auto assistant = [&](size_t index) {
-    return messages[index].is_object() && messages[index].value("role", "") == "assistant";
-  };
+  const bool only_last = supervision_.supervise == Supervise::Last;
   // Turns that are not learnt need not be located.
-  if (supervise_ == Supervise::Last)
+  if (only_last)
     for (size_t index = messages.size(); index-- > first;)
-      if (assistant(index)) {
+      if (messages[index].is_object() && supervision_.learns(messages[index].value("role", ""))) {
         first = index;
         break;
       }
-  AssistantSpans spans = find_assistant_spans(chat_template, messages, sample.variables, first);
-  if (supervise_ == Supervise::Last && spans.turns.size() > 1)
-    spans.turns.erase(spans.turns.begin(), std::prev(spans.turns.end()));
-  const text::Encoding encoding = chat_encoding(spans.text);
+  LearntTurns turns =
+      find_learnt_turns(chat_template, messages, sample.variables, first, supervision_.roles);
+  if (only_last && turns.spans.size() > 1)
+    turns.spans.erase(turns.spans.begin(), std::prev(turns.spans.end()));
+  const text::Encoding encoding = chat_encoding(turns.text);
   return {.ids = encoding.ids,
-          .supervised = mask_of(spans, encoding, tokenizer_),
+          .supervised = mask_of(turns, encoding, tokenizer_, supervision_.ends),
           .source_index = sample.index,
           .own_bos = begins_with_bos(encoding.ids)};
 }
@@ -192,15 +192,18 @@ EncodedRow SampleEncoder::encode_prompt(const Sample& sample) const {
 
 std::string SampleEncoder::render(const Sample& sample, bool add_generation_prompt) const {
   return in_row(sample, [&] {
-    if (is_chat(sample))
+    if (is_chat(sample)) {
+      ordered_json joined;
       return required(chat_template_)
-          .render(whole_conversation(sample), sample.variables, add_generation_prompt)
+          .render(whole_conversation(sample, joined), sample.variables, add_generation_prompt)
           .text;
+    }
     return sample.kind == Kind::Text ? sample.text : sample.prompt + sample.completion;
   });
 }
 
 std::string SampleEncoder::policy(const Sample& sample) const {
+  if (is_chat(sample)) require_ends(sample);
   const EncodedRow row = encode(sample);
   const auto quoted = [&](int32_t id) { return fmt::format("`{}`", tokenizer_.piece(id)); };
   std::string line;
@@ -224,16 +227,37 @@ std::string SampleEncoder::policy(const Sample& sample) const {
     line += fmt::format("; EOS {} is not learnt", quoted(*eos));
   if (is_chat(sample) && last > 0 && row.ids[last - 1] != eos)
     line += fmt::format(" (turns end with {})", quoted(row.ids[last - 1]));
-  if (supervise_ == Supervise::All || sample.kind == Kind::Text)
+  if (learns_every_token() || sample.kind == Kind::Text)
     line += "; every token is supervised";
   else if (sample.kind == Kind::PromptCompletion)
     line += "; the completion is supervised";
   else
     line += fmt::format(
         "; {} supervised, located by {}",
-        supervise_ == Supervise::Last ? "the last assistant turn is" : "assistant turns are",
+        supervision_.supervise == Supervise::Last
+            ? fmt::format("the last {} turn is", fmt::join(supervision_.roles, " or "))
+            : fmt::format("{} turns are", fmt::join(supervision_.roles, " and ")),
         chat_template_->has_generation_tags() ? "generation tags" : "prefix difference");
   return line;
+}
+
+// A setting about tokens that are not there would be kept in silence.
+void SampleEncoder::require_ends(const Sample& sample) const {
+  if (supervision_.ends == LearntEnds::Turn) return;
+  const auto mask_with = [&](LearntEnds ends) {
+    Supervision other = supervision_;
+    other.ends = ends;
+    return SampleEncoder(tokenizer_, chat_template_, other).encode(sample).supervised;
+  };
+  const std::vector<uint8_t> with_ends = mask_with(LearntEnds::Turn);
+  const bool learns = std::find(with_ends.begin(), with_ends.end(), 1) != with_ends.end();
+  if (learns && with_ends == mask_with(LearntEnds::None))
+    throw DataError(
+        "data.train_on_eos asks about tokens that close turns, but no learnt turn of this row ends "
+        "with a special token",
+        {.file = sample.file,
+         .line = sample.line,
+         .hint = "leave data.train_on_eos out; `convoy tokens --data` shows what is learnt"});
 }
 
 std::string own_bos_notice(int64_t rows) {

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "convoy/data/supervision.h"
 #include "convoy/data/token_dataset.h"
 #include "convoy/text/chat_template.h"
 #include "convoy/text/tokenizer.h"
@@ -34,21 +35,14 @@ struct Sample {
   int64_t index = 0;   // 0-based row number
 };
 
-enum class Supervise {
-  Auto,  // chat: assistant turns; prompt/completion: the completion; text: everything
-  Assistant,
-  Last,  // only the last assistant turn
-  All,   // every token but the first
-};
-
 // Encodes samples of one tokenizer and template. Thread-safe.
 class SampleEncoder {
  public:
   // `chat_template` may be null: chat samples are then a DataError that says how to supply one.
   SampleEncoder(const text::Tokenizer& tokenizer, const text::ChatTemplate* chat_template,
-                Supervise supervise);
+                Supervision supervision);
 
-  // BOS is never doubled. Text and string completions get EOS appended, chat does not (its template ends turns). Assistant
+  // BOS is never doubled. Text and string completions get EOS appended, chat does not (its template ends turns). Learnt
   // turns are supervised with their end-of-turn token, by {% generation %} spans or by prefix difference. Not truncated.
   // Throws DataError naming file and line.
   EncodedRow encode(const Sample& sample) const;
@@ -57,7 +51,8 @@ class SampleEncoder {
   EncodedRow encode_prompt(const Sample& sample) const;
   // The text that encode() tokenises.
   std::string render(const Sample& sample, bool add_generation_prompt) const;
-  // One line on BOS, EOS and the mask, from an example. Throws DataError.
+  // One line on BOS, EOS and the mask, from an example. Throws DataError, also where the supervision asks for ends of
+  // turns and the template closes turns without a special token.
   std::string policy(const Sample& sample) const;
 
  private:
@@ -71,11 +66,14 @@ class SampleEncoder {
 
   const text::Tokenizer& tokenizer_;
   const text::ChatTemplate* chat_template_;
-  Supervise supervise_;
+  bool learns_every_token() const { return supervision_.supervise == Supervise::All; }
+  void require_ends(const Sample& sample) const;
+
+  Supervision supervision_;
 };
 
-// Truncates `row` in place to `max_tokens`; masks follow. keep_end keeps a leading BOS.
-enum class Truncation { KeepStart, KeepEnd, Drop, Error };
+// What becomes of rows longer than allowed. KeepEnd keeps a leading BOS; Split cuts them into rows (row_windows.h).
+enum class Truncation { Split, KeepStart, KeepEnd, Drop, Error };
 
 // "3 rows begin with a BOS of their own; the one that the tokenizer adds was left out".
 std::string own_bos_notice(int64_t rows);

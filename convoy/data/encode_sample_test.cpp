@@ -77,7 +77,7 @@ TEST(EncodeSample, MaskOfTagsAndOfPrefixDifferenceEqualTransformers) {
       SCOPED_TRACE(with_tags ? "tags" : "prefix difference");
       const auto chat_template = TemplateFile(with_tags ? source : untagged(source)).load(model);
       ASSERT_EQ(chat_template.has_generation_tags(), with_tags);
-      const SampleEncoder encoder(tokenizer, &chat_template, Supervise::Auto);
+      const SampleEncoder encoder(tokenizer, &chat_template, Supervision());
       const EncodedRow row = encoder.encode(sample);
       EXPECT_EQ(row.ids, entry["ids"].get<std::vector<int32_t>>());
       EXPECT_EQ(row.supervised, entry["mask"].get<std::vector<uint8_t>>())
@@ -95,7 +95,7 @@ class TallyChat : public ::testing::Test {
   text::ChatTemplate template_ = *text::ChatTemplate::load(model_);
 
   SampleEncoder encoder(Supervise supervise) const {
-    return SampleEncoder(tokenizer_, &template_, supervise);
+    return SampleEncoder(tokenizer_, &template_, {.supervise = supervise});
   }
   ordered_json turns_ = {{{"role", "user"}, {"content", "1 + 1?"}},
                          {{"role", "assistant"}, {"content", "2"}},
@@ -142,7 +142,7 @@ TEST_F(TallyChat, ErrorsNameTheRow) {
     EXPECT_EQ(error.place().file, "rows.jsonl");
     EXPECT_EQ(error.place().line, 7);
   }
-  const SampleEncoder without(tokenizer_, nullptr, Supervise::Auto);
+  const SampleEncoder without(tokenizer_, nullptr, Supervision());
   EXPECT_THROW(without.encode(chat_sample(turns_)), DataError);
 }
 
@@ -161,7 +161,7 @@ TEST(EncodeSample, ATurnThatCannotBeLocatedIsAnError) {
       TemplateFile(
           "{{ messages | length }}{% for m in messages %}{{ m.content | length }}{% endfor %}")
           .load(model);
-  const SampleEncoder encoder(tokenizer, &chat_template, Supervise::Auto);
+  const SampleEncoder encoder(tokenizer, &chat_template, Supervision());
   EXPECT_THROW(encoder.encode(chat_sample({{{"role", "user"}, {"content", "a"}},
                                            {{"role", "assistant"}, {"content", "b"}},
                                            {{"role", "user"}, {"content", "c"}}})),
@@ -186,7 +186,7 @@ TEST(EncodeSample, TextGetsOneBosAndOneEos) {
   for (const char* name : {"llama3", "metaspace"}) {
     SCOPED_TRACE(name);
     const auto tokenizer = text::Tokenizer::load(golden_folder() / name);
-    const SampleEncoder encoder(tokenizer, nullptr, Supervise::Auto);
+    const SampleEncoder encoder(tokenizer, nullptr, Supervision());
     const int32_t bos = *tokenizer.bos_id();
     const int32_t eos = *tokenizer.eos_id();
     const auto plain = encoder.encode(text_sample("the fox"));
@@ -216,7 +216,7 @@ TEST(EncodeSample, ABosOfItsOwnIsCounted) {
   const auto without =
       TemplateFile("{% for m in messages %}{{ m.content }}{% endfor %}").load(folder);
   const std::string bos = tokenizer.piece(*tokenizer.bos_id());
-  const SampleEncoder encoder(tokenizer, &with_bos, Supervise::All);
+  const SampleEncoder encoder(tokenizer, &with_bos, {.supervise = Supervise::All});
   EXPECT_FALSE(encoder.encode(text_sample("the fox")).own_bos);
   EXPECT_TRUE(encoder.encode(text_sample(bos + "the fox")).own_bos);
   EXPECT_TRUE(encoder.encode(pair_sample(bos + "the", " fox")).own_bos);
@@ -224,7 +224,8 @@ TEST(EncodeSample, ABosOfItsOwnIsCounted) {
   const Sample chat = chat_sample({{{"role", "user"}, {"content", "a"}}});
   EXPECT_TRUE(encoder.encode(chat).own_bos);
   EXPECT_TRUE(encoder.encode_prompt(chat).own_bos);
-  EXPECT_FALSE(SampleEncoder(tokenizer, &without, Supervise::All).encode(chat).own_bos);
+  EXPECT_FALSE(
+      SampleEncoder(tokenizer, &without, {.supervise = Supervise::All}).encode(chat).own_bos);
   EXPECT_EQ(own_bos_notice(1),
             "1 row begins with a BOS of its own; the one that the tokenizer adds was left out");
 }
@@ -239,7 +240,7 @@ TEST_F(TallyChat, VariablesReachTheTemplateInEveryUseOfARow) {
   Sample sample = chat_sample(ordered_json(turns_.begin(), turns_.begin() + 2));
   sample.variables["mood"] = "!";
   for (const Supervise supervise : {Supervise::Auto, Supervise::Last, Supervise::All}) {
-    const SampleEncoder encoder(tokenizer_, &chat_template, supervise);
+    const SampleEncoder encoder(tokenizer_, &chat_template, {.supervise = supervise});
     EXPECT_EQ(tokenizer_.decode(encoder.encode(sample).ids, false), "user!:1 + 1?assistant!:2");
     EXPECT_EQ(tokenizer_.decode(encoder.encode_prompt(sample).ids, false),
               "user!:1 + 1?assistant!:");
@@ -249,7 +250,7 @@ TEST_F(TallyChat, VariablesReachTheTemplateInEveryUseOfARow) {
 
 TEST(EncodeSample, CompletionBeginsWhereTheTokensPart) {
   const auto tokenizer = text::Tokenizer::load(golden_folder() / "llama3");
-  const SampleEncoder encoder(tokenizer, nullptr, Supervise::Auto);
+  const SampleEncoder encoder(tokenizer, nullptr, Supervision());
   const auto apart = encoder.encode(pair_sample("the user:", " answers"));
   EXPECT_EQ(learnt(tokenizer, apart), " answers<|eot_id|>");
   // "ques" + "tion" is tokenised as one text, so a token may belong to both.

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "convoy/base/log.h"
+#include "convoy/data/mixed_units.h"
 #include "convoy/data/token_dataset.h"
 #include "convoy/settings/train_settings.h"
 #include "convoy/text/chat_template.h"
@@ -18,13 +19,15 @@
 namespace convoy::data {
 
 struct SplitReport {
-  std::string name;  // "train", "val", "test"
+  std::string name;  // "train", "val", "test"; of a mix "train of NAME"
   std::vector<std::string> files;
   std::string schema;  // as detected or forced
   int64_t rows_read = 0;
   int64_t rows_unreadable = 0;    // only with bad_rows = skip
   int64_t rows_unsupervised = 0;  // dropped: nothing to learn after truncation
   int64_t rows_truncated = 0;
+  int64_t rows_split = 0;         // truncation = split: longer ones
+  int64_t windows = 0;            // the rows that those became
   int64_t rows_dropped_long = 0;  // truncation = drop
   int64_t fields_cut = 0;         // max_field_chars
   int64_t rows_own_bos = 0;       // EncodedRow::own_bos, of all rows read
@@ -45,16 +48,18 @@ struct EncodedSplits {
   std::vector<SplitReport> reports;
   std::string
       policy;  // one line: BOS/EOS audit ("EOS <|im_end|> is supervised at the end of every answer; no BOS")
+  std::vector<MixPart> mix = {};  // the parts of `train`; empty without a mix
 };
 
 struct EncodeInputs {
   const settings::DataSettings& data;
-  std::string task;  // "sft" or "pretrain"
+  std::string task;  // "sft", "pretrain", or "mixed": those of `datasets`
   int64_t max_seq_len = 0;
   uint64_t seed = 0;  // of the split shuffle
   const text::Tokenizer& tokenizer;
   const text::ChatTemplate* chat_template;  // may be null: chat rows are then refused
   const Log& log;
+  std::vector<settings::MixedDataset> datasets = {};
 };
 
 enum class Splits { TrainAndVal, Test, All };

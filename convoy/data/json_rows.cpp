@@ -24,9 +24,8 @@ void check_depth(std::string_view text, const ErrorPlace& place) {
       in_string = true;
     } else if (byte == '{' || byte == '[') {
       if (++depth > kMaxJsonDepth)
-        throw DataError(
-            fmt::format("JSON nested deeper than {} levels at byte {}", kMaxJsonDepth, at + 1),
-            place);
+        throw JsonRowError(fmt::format("JSON nested deeper than {} levels", kMaxJsonDepth), at + 1,
+                           "", place);
     } else if (byte == '}' || byte == ']') {
       --depth;
     }
@@ -38,6 +37,11 @@ class JsonLines : public RowSource {
   explicit JsonLines(const std::filesystem::path& path) : reader_(path) {}
 
   std::optional<Row> next() override {
+    std::optional<RawRow> raw = next_raw();
+    if (!raw) return std::nullopt;
+    return parse_row(std::move(*raw));
+  }
+  std::optional<RawRow> next_raw() override {
     row_is_lost_ = false;
     while (reader_.peek() != ByteReader::kEnd) {
       const ErrorPlace place{.file = reader_.path().string(), .line = reader_.line()};
@@ -50,7 +54,7 @@ class JsonLines : public RowSource {
         text_.clear();
         throw DataError(fmt::format("the line is longer than {} MiB", kMaxRowBytes >> 20), place);
       }
-      return Row{parse_json_row(text_, place), place.file, place.line, index};
+      return RawRow{{nullptr, place.file, place.line, index}, text_, 1};
     }
     return std::nullopt;
   }
@@ -80,6 +84,11 @@ class JsonList : public RowSource {
   explicit JsonList(const std::filesystem::path& path) : reader_(path) {}
 
   std::optional<Row> next() override {
+    std::optional<RawRow> raw = next_raw();
+    if (!raw) return std::nullopt;
+    return parse_row(std::move(*raw));
+  }
+  std::optional<RawRow> next_raw() override {
     if (state_ == State::Before) open_list();
     if (state_ == State::After) return std::nullopt;
     row_is_lost_ = false;
@@ -89,6 +98,7 @@ class JsonList : public RowSource {
       return std::nullopt;
     }
     const ErrorPlace here = place();
+    const int64_t column = reader_.column();
     const int64_t index = index_++;
     read_value();
     skip_space();
@@ -99,7 +109,7 @@ class JsonList : public RowSource {
       fail("wanted ',' or ']' after a row");
     }
     row_is_lost_ = true;
-    return Row{parse_json_row(text_, here), here.file, here.line, index};
+    return RawRow{{nullptr, here.file, here.line, index}, text_, column};
   }
   bool row_is_lost() const override { return row_is_lost_; }
   std::string lost_row() const override { return text_; }
@@ -228,18 +238,31 @@ class JsonList : public RowSource {
 
 }  // namespace
 
+JsonRowError::JsonRowError(std::string_view what, size_t byte, std::string_view reason,
+                           const ErrorPlace& place)
+    : DataError(fmt::format("{} at byte {}{}{}", what, byte, reason.empty() ? "" : ": ", reason),
+                place),
+      what_(what),
+      reason_(reason),
+      byte_(byte) {}
+
+JsonRowError JsonRowError::at(int64_t line, int64_t column) const {
+  ErrorPlace there = place();
+  there.line = line;
+  return {what_, static_cast<size_t>(column), reason_, there};
+}
+
 nlohmann::ordered_json parse_json_row(std::string_view text, const ErrorPlace& place) {
   // The parser would take a NUL for the end of its input.
   if (const size_t nul = text.find('\0'); nul != std::string_view::npos)
-    throw DataError(fmt::format("NUL byte at byte {}", nul + 1), place);
+    throw JsonRowError("NUL byte", nul + 1, "", place);
   if (const auto bad = find_invalid_utf8(text))
-    throw DataError(fmt::format("not valid UTF-8 at byte {}", *bad + 1), place);
+    throw JsonRowError("not valid UTF-8", *bad + 1, "", place);
   check_depth(text, place);
   try {
     return nlohmann::ordered_json::parse(text);
   } catch (const nlohmann::ordered_json::parse_error& error) {
-    throw DataError(
-        fmt::format("not valid JSON at byte {}: {}", error.byte, json_reason(error.what())), place);
+    throw JsonRowError("not valid JSON", error.byte, json_reason(error.what()), place);
   } catch (const nlohmann::ordered_json::exception& error) {
     throw DataError(fmt::format("not valid JSON: {}", json_reason(error.what())), place);
   }

@@ -92,10 +92,10 @@ class MutatedRows : public ::testing::Test {
       });
     };
     for (const Supervise supervise : {Supervise::Auto, Supervise::Last, Supervise::All}) {
-      const SampleEncoder encoder(tokenizer_, &template_, supervise);
+      const SampleEncoder encoder(tokenizer_, &template_, {.supervise = supervise});
       read(RowUse::Learn, [&](const Sample& sample) { return encoder.encode(sample); });
     }
-    const SampleEncoder encoder(tokenizer_, &template_, Supervise::Auto);
+    const SampleEncoder encoder(tokenizer_, &template_, Supervision());
     const auto prompt = [&](const Sample& sample) { return encoder.encode_prompt(sample); };
     read(RowUse::Continue, prompt);
     read(RowUse::Learn, [&](const Sample& sample) {

@@ -58,7 +58,8 @@ Question split_answer(const Sample& sample) {
     case Sample::Kind::Text:
       break;
   }
-  fail(sample, "a plain text has no answer to compare with", "leave out --generate");
+  fail(sample, "a plain text has no answer to compare with",
+       "measure the loss alone: leave out --generate");
 }
 
 }  // namespace convoy::data

@@ -17,7 +17,22 @@ namespace convoy::data {
 constexpr size_t kMaxRowBytes = size_t{64} << 20;
 constexpr int kMaxJsonDepth = 256;
 
-// Parses one JSON value. Throws DataError with `place` and the byte within `text`: bad syntax, bad UTF-8, lone surrogates,
+// Bad bytes of a row. `byte` is 1-based within the row's text.
+class JsonRowError : public DataError {
+ public:
+  JsonRowError(std::string_view what, size_t byte, std::string_view reason,
+               const ErrorPlace& place);
+  size_t byte() const { return byte_; }
+  // The same, told by a place of its own.
+  JsonRowError at(int64_t line, int64_t column) const;
+
+ private:
+  std::string what_;
+  std::string reason_;  // empty, or what stands behind the place
+  size_t byte_;
+};
+
+// Parses one JSON value. Throws JsonRowError with `place` and the byte within `text`: bad syntax, bad UTF-8, lone surrogates,
 // NUL bytes, nesting deeper than kMaxJsonDepth.
 nlohmann::ordered_json parse_json_row(std::string_view text, const ErrorPlace& place);
 

@@ -107,6 +107,33 @@ std::string BadRowList::summary() const {
                      listed.empty() ? "" : listed[0].message);
 }
 
+RowPosition position_in(const RawRow& raw, size_t byte) {
+  const std::string_view before =
+      std::string_view(raw.text).substr(0, std::max<size_t>(byte, 1) - 1);
+  const size_t newline = before.rfind('\n');
+  if (newline == std::string_view::npos)
+    return {raw.row.line, raw.column + static_cast<int64_t>(before.size())};
+  return {raw.row.line + std::count(before.begin(), before.end(), '\n'),
+          static_cast<int64_t>(before.size() - newline)};
+}
+
+Row parse_row(RawRow raw) {
+  if (raw.text.empty()) return std::move(raw.row);
+  try {
+    raw.row.value = parse_json_row(raw.text, {.file = raw.row.file, .line = raw.row.line});
+  } catch (const JsonRowError& error) {
+    const RowPosition there = position_in(raw, error.byte());
+    throw error.at(there.line, there.column);
+  }
+  return std::move(raw.row);
+}
+
+std::optional<RawRow> RowSource::next_raw() {
+  std::optional<Row> row = next();
+  if (!row) return std::nullopt;
+  return RawRow{std::move(*row), {}, 1};
+}
+
 int64_t RowSource::skip(int64_t count) {
   for (int64_t skipped = 0; skipped < count; ++skipped) {
     try {

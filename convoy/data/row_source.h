@@ -25,6 +25,23 @@ struct Row {
   int64_t index = 0;  // 0-based, unreadable rows counted too
 };
 
+// A row that was cut out of its file, and perhaps not looked into yet: that may be done by another thread.
+struct RawRow {
+  Row row;             // its value is what the text says once it is parsed
+  std::string text;    // JSON; empty where the row came as a value
+  int64_t column = 1;  // 1-based, in bytes, of the text's first byte in its line
+};
+
+// Throws DataError with the file, the line at fault and the byte in that line.
+Row parse_row(RawRow raw);
+
+// Line and column in the file of a byte of the text, all from 1 on.
+struct RowPosition {
+  int64_t line = 0;
+  int64_t column = 0;
+};
+RowPosition position_in(const RawRow& raw, size_t byte);
+
 enum class BadRows { Error, Skip };
 
 // "error" or "skip", as data.bad_rows and --bad-rows spell them.
@@ -56,12 +73,15 @@ class RowSource {
   // The next row; nothing at the end of the file. Throws DataError with file and line; after an error that concerns one
   // row only (`row_is_lost()`), the next call goes on behind it.
   virtual std::optional<Row> next() = 0;
+  // The same, and as cheap as the format allows: JSON comes as text. What is wrong with the text parse_row() says.
+  virtual std::optional<RawRow> next_raw();
   // Passes over the next `count` rows without looking into them where the format allows it; unreadable ones count. Returns
   // how many there were: fewer only at the end. Throws DataError.
   virtual int64_t skip(int64_t count);
   // Whether the last error of next() cost one row, not the rest of the file.
   virtual bool row_is_lost() const { return false; }
-  // What that row is in the file, as its bytes; of CSV its fields, quoted anew. Empty where it is too long, or not known.
+  // The raw bytes of that row. A CSV row is put together from its fields again. Empty when the row is too long or its
+  // bytes are not known.
   virtual std::string lost_row() const { return {}; }
 };
 

@@ -91,7 +91,7 @@ TEST(RowSource, LineNumbersCountBlankLinesAndQuotedNewlines) {
   EXPECT_EQ(list[1].line, 4);
 }
 
-// What a lost row is in its file, one after the other.
+// Reads the whole file and returns the raw text of each row that could not be read.
 std::vector<std::string> lost_rows_of(const std::filesystem::path& path) {
   const auto source = open_rows(path);
   std::vector<std::string> lost;

@@ -6,9 +6,9 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "convoy/base/descriptor.h"
 #include "convoy/data/compressor.h"
 #include "convoy/data/row_source.h"
+#include "convoy/data/scratch_file.h"
 
 namespace convoy::data {
 
@@ -25,8 +25,7 @@ class RowSpool {
  private:
   void flush();
 
-  std::filesystem::path folder_;
-  Descriptor file_;
+  ScratchFile file_;
   std::unique_ptr<Compressor> compressor_;
   std::string pending_;
 };

@@ -16,36 +16,68 @@ SampleReader::SampleReader(std::filesystem::path path, SchemaConfig config, BadR
       rows_(open_dataset(find_dataset({.name = path_.string()}))) {}
 
 std::optional<Sample> SampleReader::next() {
-  while (true) {
-    bool was_read = false;
-    try {
-      const std::optional<Row> row = rows_->next();
-      if (!row) return std::nullopt;
-      was_read = true;
-      rows_seen_ = row->index + 1;
-      return convert(*row);
-    } catch (const DataError& error) {
-      // A row that does not convert concerns itself only; one that could not be read may have cost the rest of the file.
-      if (!was_read && !rows_->row_is_lost()) throw;
-      if (!was_read) ++rows_seen_;
-      report_bad_row(error, rows_seen_ - 1);
-    }
+  while (std::optional<PulledRow> pulled = pull()) {
+    PreparedRow prepared = prepare(std::move(*pulled));
+    if (accept(prepared)) return std::move(prepared.sample);
+  }
+  return std::nullopt;
+}
+
+std::optional<PulledRow> SampleReader::pull() {
+  try {
+    std::optional<RawRow> raw = rows_->next_raw();
+    if (!raw) return std::nullopt;
+    rows_pulled_ = raw->row.index + 1;
+    return PulledRow{.index = raw->row.index, .raw = std::move(*raw)};
+  } catch (const DataError& error) {
+    if (!rows_->row_is_lost()) throw;
+    return PulledRow{.index = rows_pulled_++, .error = error};
   }
 }
 
-Sample SampleReader::convert(const Row& row) {
-  if (use_ == RowUse::Continue) return convert_prompt(row, config_);
+PreparedRow SampleReader::prepare(PulledRow pulled) const {
+  PreparedRow prepared{.index = pulled.index, .error = std::move(pulled.error)};
+  if (prepared.error) return prepared;
+  try {
+    return converted(parse_row(std::move(pulled.raw)));
+  } catch (const DataError& error) {
+    prepared.error = error;
+    return prepared;
+  }
+}
+
+PreparedRow SampleReader::converted(const Row& row) const {
+  if (use_ == RowUse::Continue) return {.index = row.index, .sample = convert_prompt(row, config_)};
   const Schema schema = detect_schema(row, config_);
-  if (schema_ && *schema_ != schema)
-    throw DataError(fmt::format("row {} has the schema {}, the rows before it have {}",
-                                row.index + 1, schema_name(schema), schema_name(*schema_)),
-                    {.file = row.file,
-                     .line = row.line,
-                     .hint = "split the file by schema, or force one with data.schema"});
-  ConvertedRow converted = convert_row(row, schema, config_);
-  schema_ = schema;
-  fields_cut_ += converted.fields_cut;
-  return std::move(converted.sample);
+  ConvertedRow made = convert_row(row, schema, config_);
+  return {.index = row.index,
+          .sample = std::move(made.sample),
+          .schema = schema,
+          .fields_cut = made.fields_cut};
+}
+
+bool SampleReader::accept(const PreparedRow& prepared) {
+  rows_seen_ = prepared.index + 1;
+  try {
+    if (prepared.error) throw DataError(*prepared.error);
+    if (use_ == RowUse::Learn) require_one_schema(prepared);
+  } catch (const DataError& error) {
+    report_bad_row(error, prepared.index);
+    return false;
+  }
+  if (use_ == RowUse::Learn) schema_ = prepared.schema;
+  fields_cut_ += prepared.fields_cut;
+  return true;
+}
+
+void SampleReader::require_one_schema(const PreparedRow& prepared) const {
+  if (!schema_ || *schema_ == prepared.schema) return;
+  throw DataError(
+      fmt::format("row {} has the schema {}, the rows before it have {}", prepared.index + 1,
+                  schema_name(prepared.schema), schema_name(*schema_)),
+      {.file = prepared.sample.file,
+       .line = prepared.sample.line,
+       .hint = "split the file by schema, or force one with data.schema"});
 }
 
 void SampleReader::require_samples() const {

@@ -304,6 +304,7 @@ ConvertedRow convert_row(const Row& row, Schema schema, const SchemaConfig& conf
   ConvertedRow converted;
   converted.sample = finished(to_sample(fields, schema, config), row, fields, schema, config);
   converted.fields_cut = fields.fields_cut();
+  converted.unread = fields.unread();
   return converted;
 }
 

@@ -39,6 +39,8 @@ Schema detect_schema(const Row& row, const SchemaConfig& config);
 struct ConvertedRow {
   Sample sample;
   int64_t fields_cut = 0;  // by max_field_chars
+  std::vector<std::string> unread =
+      {};  // columns that the sample has nothing of; null counts as absent
 };
 
 // Throws DataError with file and line when a field is missing or has the wrong type.

@@ -4,16 +4,21 @@
 #include <array>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <set>
 #include <utility>
 
+#include "convoy/base/counted.h"
 #include "convoy/base/hash.h"
 #include "convoy/base/usable_cpus.h"
 #include "convoy/data/byte_stream.h"
 #include "convoy/data/dataset.h"
 #include "convoy/data/encode_file.h"
+#include "convoy/data/encode_progress.h"
+#include "convoy/data/encoded_spool.h"
+#include "convoy/data/row_parts.h"
+#include "convoy/data/row_windows.h"
 #include "convoy/data/sample_reader.h"
-#include "convoy/data/seeded_shuffle.h"
 #include "convoy/data/token_cache.h"
 
 namespace convoy::data {
@@ -21,8 +26,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kFormatVersion = 3;  // of the tokens: raised when the same row encodes otherwise
-constexpr uint64_t kSplitStream = 0x73706c69742d726full;
+constexpr int kFormatVersion = 4;  // of the tokens: raised when the same row encodes otherwise
 
 enum Part { Train = 0, Val = 1, Test = 2 };
 constexpr std::array<const char*, 3> kPartNames = {"train", "val", "test"};
@@ -42,6 +46,12 @@ bool is_wanted(Part part, Splits wanted) {
 
 std::string suffix_of(const Dataset& dataset) {
   return without_compression(dataset.files[0]).extension().string();
+}
+
+// Rows of the split: a row that was split counts as its windows.
+int64_t rows_kept(const SplitReport& report) {
+  return report.rows_read - report.rows_unreadable - report.rows_unsupervised -
+         report.rows_dropped_long - report.rows_split + report.windows;
 }
 
 class SplitBuilder {
@@ -89,6 +99,8 @@ class SplitBuilder {
                             {"task", inputs_.task},
                             {"schema", data.schema},
                             {"supervise", data.supervise},
+                            {"roles_to_train", data.roles_to_train.names},
+                            {"train_on_eos", data.train_on_eos},
                             {"truncation", data.truncation},
                             {"max_seq_len", inputs_.max_seq_len},
                             {"system_prompt", data.system_prompt},
@@ -117,85 +129,128 @@ class SplitBuilder {
     return true;
   }
 
+  // A cache that cannot be written costs a warning and memory, not the run.
   void encode(const Source& source) {
+    try {
+      encode_into(source, cache_);
+    } catch (const IoError& error) {
+      inputs_.log.warning(fmt::format("the token cache is not kept: {}", error.sentence()));
+      encode_into(source, TokenCache("none", inputs_.log));
+    }
+  }
+
+  void encode_into(const Source& source, const TokenCache& cache) {
     SampleReader reader(source.path, SchemaConfig::from(inputs_.data, inputs_.task),
                         bad_rows_named(inputs_.data.bad_rows));
-    const TruncationPolicy policy{inputs_.max_seq_len, truncation_named(inputs_.data.truncation),
+    const TruncationPolicy policy{inputs_.max_seq_len,
+                                  truncation_named(inputs_.data.truncation, inputs_.task),
                                   inputs_.bos_id};
-    EncodedFile file = encode_file(reader, inputs_.encode, policy, usable_cpus());
+    EncodedSpool spool(cache.scratch());
+    EncodeProgress progress(inputs_.log, source.path.string());
+    const EncodedFile file = encode_file(reader, inputs_.encode, policy, usable_cpus(),
+                                         [&](const RowRecord& record, const EncodedRow& row) {
+                                           spool.add(record, row);
+                                           progress.add_row();
+                                         });
+    spool.finish();
     reader.require_samples();
     const std::string policy_line = inputs_.policy(*file.first_sample);
-    const std::vector<Part> part_of_row = deal(source, static_cast<int64_t>(file.records.size()));
+    const std::vector<uint8_t> part_of_row = deal(source, spool.num_rows());
+    std::array<SplitReport, 3> reports = report(source, part_of_row, spool, reader);
     for (const Part part : source.parts) {
-      CachedSplit split{{}, report(source, part, part_of_row, file, reader), policy_line};
-      std::vector<EncodedRow> rows;
-      for (EncodedRow& row : file.rows)
-        if (part_of_row[static_cast<size_t>(row.source_index)] == part)
-          rows.push_back(std::move(row));
-      split.dataset = TokenDataset::from_rows(rows);
-      split.report.tokens = split.dataset.total_tokens();
-      split.report.supervised_tokens = split.dataset.total_supervised_tokens();
-      if (is_wanted(part, wanted_)) refuse_if_empty(split, file, source);
-      if (split.dataset.num_rows() > 0 || split.report.rows_read == 0)
-        cache_.store(key(source, part), split);
+      if (is_wanted(part, wanted_)) refuse_if_empty(reports[part], file, source);
+      const int64_t kept = rows_kept(reports[part]);
+      if (!is_wanted(part, wanted_) && kept == 0 && reports[part].rows_read > 0) continue;
+      const TokenFileRows rows{.num_rows = kept,
+                               .num_tokens = reports[part].tokens,
+                               .for_each = [&](const std::function<void(const SpooledRow&)>& take) {
+                                 spool.for_each([&](const SpooledRow& row) {
+                                   if (row.record.outcome == RowOutcome::Kept &&
+                                       part_of_row[static_cast<size_t>(row.index)] == part)
+                                     for_each_window(row, take);
+                                 });
+                               }};
+      CachedSplit split = cache.store(key(source, part), rows, reports[part], policy_line);
+      split.report.files = {source.path.string()};
       if (is_wanted(part, wanted_)) parts_[part] = std::move(split);
     }
   }
 
+  void for_each_window(const SpooledRow& row,
+                       const std::function<void(const SpooledRow&)>& take) const {
+    cut_windows(row.ids, row.supervised, inputs_.max_seq_len, [&](auto ids, auto mask) {
+      take({row.index, row.record, ids, mask});
+    });
+  }
+
   // The split of each row: by the whole file, or by the position of the row in a seeded shuffle of all rows. Rows that are
   // later dropped take part, so that membership does not depend on the tokenizer.
-  std::vector<Part> deal(const Source& source, int64_t num_rows) const {
-    std::vector<Part> part_of_row(static_cast<size_t>(num_rows), source.parts[0]);
-    if (!source.by_ratio) return part_of_row;
+  std::vector<uint8_t> deal(const Source& source, int64_t num_rows) const {
+    if (!source.by_ratio)
+      return std::vector<uint8_t>(static_cast<size_t>(num_rows),
+                                  static_cast<uint8_t>(source.parts[0]));
     const SplitBounds bounds = split_bounds(inputs_.data.split, num_rows);
-    const std::vector<int64_t> order = seeded_permutation(num_rows, {kSplitStream, inputs_.seed});
-    for (int64_t at = bounds.first; at < num_rows; ++at)
-      part_of_row[static_cast<size_t>(order[static_cast<size_t>(at)])] =
-          at < bounds.second ? Val : Test;
-    return part_of_row;
+    return parts_of_rows({bounds.first, bounds.second - bounds.first, num_rows - bounds.second},
+                         inputs_.seed);
   }
 
-  static SplitReport report(const Source& source, Part part, const std::vector<Part>& part_of_row,
-                            const EncodedFile& file, const SampleReader& reader) {
-    SplitReport report;
-    report.name = kPartNames[part];
-    report.files = {source.path.string()};
-    report.schema = schema_name(*reader.schema());
-    report.content_hash = source.file_hash;
-    if (reader.bad_rows().count() > 0) report.unreadable = reader.bad_rows().summary();
-    for (size_t row = 0; row < part_of_row.size(); ++row) {
-      if (part_of_row[row] != part) continue;
-      const RowRecord& record = file.records[row];
-      ++report.rows_read;
-      report.rows_unreadable += record.outcome == RowOutcome::Unreadable;
-      report.rows_unsupervised += record.outcome == RowOutcome::Unsupervised;
-      report.rows_dropped_long += record.outcome == RowOutcome::DroppedLong;
-      report.rows_truncated += record.truncated;
-      report.rows_own_bos += record.own_bos;
-      report.fields_cut += record.fields_cut;
+  std::array<SplitReport, 3> report(const Source& source, const std::vector<uint8_t>& part_of_row,
+                                    const EncodedSpool& spool, const SampleReader& reader) const {
+    std::array<SplitReport, 3> reports;
+    for (const Part part : source.parts) {
+      SplitReport& report = reports[part];
+      report.name = kPartNames[part];
+      report.files = {source.path.string()};
+      report.schema = schema_name(*reader.schema());
+      report.content_hash = source.file_hash;
+      if (reader.bad_rows().count() > 0) report.unreadable = reader.bad_rows().summary();
     }
-    return report;
+    spool.for_each([&](const SpooledRow& row) {
+      count(row, reports[part_of_row[static_cast<size_t>(row.index)]]);
+    });
+    return reports;
   }
 
-  void refuse_if_empty(const CachedSplit& split, const EncodedFile& file,
+  void count(const SpooledRow& row, SplitReport& report) const {
+    const RowRecord& record = row.record;
+    ++report.rows_read;
+    report.rows_unreadable += record.outcome == RowOutcome::Unreadable;
+    report.rows_unsupervised += record.outcome == RowOutcome::Unsupervised;
+    report.rows_dropped_long += record.outcome == RowOutcome::DroppedLong;
+    report.rows_truncated += record.truncated;
+    report.rows_own_bos += record.own_bos;
+    report.fields_cut += record.fields_cut;
+    const bool is_split = std::ssize(row.ids) > inputs_.max_seq_len;
+    report.rows_split += is_split;
+    if (record.outcome == RowOutcome::Kept)
+      for_each_window(row, [&](const SpooledRow& window) {
+        report.windows += is_split;
+        report.tokens += std::ssize(window.ids);
+        report.supervised_tokens +=
+            std::accumulate(window.supervised.begin(), window.supervised.end(), int64_t{0});
+      });
+  }
+
+  void refuse_if_empty(const SplitReport& report, const EncodedFile& file,
                        const Source& source) const {
-    const SplitReport& report = split.report;
-    if (split.dataset.num_rows() > 0 || (report.rows_read == 0 && report.name != "train")) return;
+    if (rows_kept(report) > 0 || (report.rows_read == 0 && report.name != "train")) return;
     std::string text = fmt::format(
-        "the {} split has nothing to learn from: of {} rows, {} have no supervised token within "
+        "the {} split has nothing to learn from: of {}, {} no supervised token within "
         "model.max_seq_len {}, "
-        "{} are longer and dropped, {} are unreadable",
-        report.name, report.rows_read, report.rows_unsupervised, inputs_.max_seq_len,
-        report.rows_dropped_long, report.rows_unreadable);
+        "{} longer and dropped, {} unreadable",
+        report.name, counted(report.rows_read, "row"),
+        counted(report.rows_unsupervised, "has", "have"), inputs_.max_seq_len,
+        counted(report.rows_dropped_long, "is", "are"),
+        counted(report.rows_unreadable, "is", "are"));
     ErrorPlace place{.file = source.path.string(),
                      .hint =
                          "raise model.max_seq_len, look at data.supervise, or see the mask with "
                          "`convoy tokens`"};
     if (const auto& first = file.first_unsupervised) {
       place.line = first->line;
-      text += fmt::format("; row {} has {} tokens, {} of them supervised, and begins with {}",
-                          first->index + 1, first->tokens, first->supervised_tokens,
-                          inputs_.show(first->ids));
+      text += fmt::format("; row {} has {}, {} of them supervised, and begins with {}",
+                          first->index + 1, counted(first->tokens, "token"),
+                          first->supervised_tokens, inputs_.show(first->ids));
     }
     throw DataError(text, place);
   }
@@ -238,22 +293,24 @@ SplitBounds split_bounds(const settings::SplitSettings& split, int64_t num_rows)
 }
 
 std::string report_line(const SplitReport& report) {
-  const int64_t kept = report.rows_read - report.rows_unreadable - report.rows_unsupervised -
-                       report.rows_dropped_long;
+  const int64_t kept = rows_kept(report);
   const double share = report.tokens > 0 ? 100.0 * static_cast<double>(report.supervised_tokens) /
                                                static_cast<double>(report.tokens)
                                          : 0.0;
-  std::string line =
-      fmt::format("{}: {} rows of {} ({}), {} tokens, {:.1f} % supervised", report.name, kept,
-                  fmt::join(report.files, ", "), report.schema, report.tokens, share);
-  const auto mention = [&](int64_t count, const char* what) {
-    if (count > 0) line += fmt::format("; {} {}", count, what);
+  std::string line = fmt::format("{}: {} of {} ({}), {}, {:.1f} % supervised", report.name,
+                                 counted(kept, "row"), fmt::join(report.files, ", "), report.schema,
+                                 counted(report.tokens, "token"), share);
+  const auto mention = [&](int64_t count, const char* noun, const char* what) {
+    if (count > 0) line += fmt::format("; {} {}", counted(count, noun), what);
   };
-  mention(report.rows_truncated, "rows truncated");
-  mention(report.rows_unsupervised, "rows dropped without a supervised token");
-  mention(report.rows_dropped_long, "rows dropped as too long");
-  mention(report.rows_unreadable, "unreadable rows skipped");
-  mention(report.fields_cut, "fields cut to data.max_field_chars");
+  if (report.rows_split > 0)
+    line += fmt::format("; {} longer than model.max_seq_len split into {}", report.rows_split,
+                        report.windows);
+  mention(report.rows_truncated, "row", "truncated");
+  mention(report.rows_unsupervised, "row", "dropped without a supervised token");
+  mention(report.rows_dropped_long, "row", "dropped as too long");
+  mention(report.rows_unreadable, "unreadable row", "skipped");
+  mention(report.fields_cut, "field", "cut to data.max_field_chars");
   if (report.rows_own_bos > 0) line += "; " + own_bos_notice(report.rows_own_bos);
   if (report.from_cache) line += "; from the token cache";
   return line;

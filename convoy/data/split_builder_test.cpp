@@ -39,6 +39,7 @@ struct Fixture {
   std::atomic<int> encoded{0};
   int64_t max_seq_len = 64;
   uint64_t seed = 42;
+  std::string task = "sft";
   std::string encoder_hash = "bytes";
 
   Fixture() { data.cache_dir = (folder.path() / "cache").string(); }
@@ -46,7 +47,7 @@ struct Fixture {
   EncodedSplits build(Splits wanted = Splits::TrainAndVal) {
     return build_splits(
         {.data = data,
-         .task = "sft",
+         .task = task,
          .max_seq_len = max_seq_len,
          .seed = seed,
          .encode =
@@ -123,6 +124,23 @@ TEST(TruncateRow, KeepsTheSideAskedFor) {
   EXPECT_EQ(row.supervised, (std::vector<uint8_t>{0, 1, 1}));  // nothing precedes the first token
 }
 
+struct TakenFile : EncodedFile {
+  std::vector<EncodedRow> rows;    // kept, in file order
+  std::vector<RowRecord> records;  // by row index
+};
+
+TakenFile take_all(SampleReader& reader, const std::function<EncodedRow(const Sample&)>& encode,
+                   const TruncationPolicy& policy, int num_threads) {
+  TakenFile taken;
+  static_cast<EncodedFile&>(taken) = encode_file(reader, encode, policy, num_threads,
+                                                 [&](const RowRecord& record, EncodedRow row) {
+                                                   taken.records.push_back(record);
+                                                   if (record.outcome == RowOutcome::Kept)
+                                                     taken.rows.push_back(std::move(row));
+                                                 });
+  return taken;
+}
+
 TEST(EncodeFile, OrderAndResultDoNotDependOnThreads) {
   const ScratchFolder folder;
   const auto path = folder.write("rows.jsonl", numbered_rows(500));
@@ -130,7 +148,7 @@ TEST(EncodeFile, OrderAndResultDoNotDependOnThreads) {
   for (const int num_threads : {1, 2, 7}) {
     SampleReader reader(path, {}, BadRows::Error);
     std::atomic<int> calls{0};
-    const EncodedFile file = encode_file(
+    const TakenFile file = take_all(
         reader,
         [&](const Sample& sample) {
           ++calls;
@@ -156,7 +174,7 @@ TEST(EncodeFile, TheFirstErrorInFileOrderIsThrownWhateverTheTiming) {
   for (int round = 0; round < 20; ++round) {
     SampleReader reader(path, {}, BadRows::Error);
     try {
-      encode_file(
+      take_all(
           reader,
           [](const Sample& sample) {
             if (sample.index == 300) std::this_thread::sleep_for(std::chrono::milliseconds(2));
@@ -178,9 +196,9 @@ TEST(EncodeFile, TruncationPolicies) {
       "{\"prompt\":\"pppppp\",\"completion\":\"c\"}\n");
   const auto run = [&](Truncation truncation) {
     SampleReader reader(path, {}, BadRows::Error);
-    return encode_file(reader, encode_bytes, {6, truncation, 1}, 2);
+    return take_all(reader, encode_bytes, {6, truncation, 1}, 2);
   };
-  const EncodedFile start = run(Truncation::KeepStart);
+  const TakenFile start = run(Truncation::KeepStart);
   ASSERT_EQ(start.rows.size(), 2u);
   EXPECT_TRUE(start.records[1].truncated);
   EXPECT_EQ(start.records[2].outcome, RowOutcome::Unsupervised);
@@ -188,7 +206,7 @@ TEST(EncodeFile, TruncationPolicies) {
   EXPECT_EQ(start.first_unsupervised->supervised_tokens, 1);
   EXPECT_EQ(start.first_unsupervised->line, 3);
   EXPECT_EQ(run(Truncation::KeepEnd).rows.size(), 3u);
-  const EncodedFile drop = run(Truncation::Drop);
+  const TakenFile drop = run(Truncation::Drop);
   EXPECT_EQ(drop.rows.size(), 1u);
   EXPECT_EQ(drop.records[1].outcome, RowOutcome::DroppedLong);
   try {
@@ -199,8 +217,8 @@ TEST(EncodeFile, TruncationPolicies) {
     EXPECT_NE(std::string(error.what()).find("8 tokens, more than model.max_seq_len 6"),
               std::string::npos);
   }
-  EXPECT_EQ(truncation_named("keep_end"), Truncation::KeepEnd);
-  EXPECT_THROW(truncation_named("keep"), ConfigError);
+  EXPECT_EQ(truncation_named("keep_end", "sft"), Truncation::KeepEnd);
+  EXPECT_THROW(truncation_named("keep", "sft"), ConfigError);
 }
 
 TEST(EncodeFile, SkippedRowsIncludeThoseTheEncoderRefuses) {
@@ -209,7 +227,7 @@ TEST(EncodeFile, SkippedRowsIncludeThoseTheEncoderRefuses) {
       "rows.jsonl",
       numbered_rows(2) + "{\"prompt\":\"\",\"completion\":\"refuse\"}\n{torn\n" + numbered_rows(1));
   SampleReader reader(path, {}, BadRows::Skip);
-  const EncodedFile file = encode_file(reader, encode_bytes, {64, Truncation::KeepStart, 1}, 2);
+  const TakenFile file = take_all(reader, encode_bytes, {64, Truncation::KeepStart, 1}, 2);
   EXPECT_EQ(file.rows.size(), 3u);
   EXPECT_EQ(file.records[2].outcome, RowOutcome::Unreadable);
   EXPECT_EQ(file.records[3].outcome, RowOutcome::Unreadable);
@@ -327,8 +345,36 @@ TEST(BuildSplits, RowsWithNothingSupervisedAreDroppedAndCounted) {
   EXPECT_EQ(report.rows_unsupervised, 1);
   const std::string line = report_line(report);
   EXPECT_NE(line.find("train: 3 rows of "), std::string::npos) << line;
-  EXPECT_NE(line.find("% supervised; 1 rows dropped without a supervised token"), std::string::npos)
+  EXPECT_NE(line.find("% supervised; 1 row dropped without a supervised token"), std::string::npos)
       << line;
+}
+
+TEST(BuildSplits, LongTextsOfPretrainingBecomeSeveralRows) {
+  Fixture fixture;
+  fixture.task = "pretrain";
+  fixture.max_seq_len = 6;
+  fixture.data.val_path = fixture.folder.write("val.jsonl", "{\"text\":\"xy\"}\n").string();
+  fixture.data.train_path =
+      fixture.folder.write("rows.jsonl", "{\"text\":\"abc\"}\n{\"text\":\"abcdefghijkl\"}\n")
+          .string();
+  for (const bool from_cache : {false, true}) {
+    const EncodedSplits splits = fixture.build();
+    ASSERT_EQ(splits.train.num_rows(), 4);
+    EXPECT_EQ(splits.train.total_supervised_tokens(), 3 + 12);
+    const auto last = splits.train.ids(3);
+    EXPECT_EQ(std::vector<int32_t>(last.begin(), last.end()),
+              (std::vector<int32_t>{'j', 'k', 'l'}));
+    EXPECT_EQ(splits.train.source_index(3), 1);
+    EXPECT_EQ(splits.reports[0].from_cache, from_cache);
+    EXPECT_NE(report_line(splits.reports[0])
+                  .find("train: 4 rows of " + fixture.data.train_path + " (text), 19 tokens"),
+              std::string::npos)
+        << report_line(splits.reports[0]);
+    EXPECT_NE(report_line(splits.reports[0]).find("; 1 longer than model.max_seq_len split into 3"),
+              std::string::npos);
+  }
+  fixture.task = "sft";
+  EXPECT_EQ(fixture.build().train.num_rows(), 2);
 }
 
 TEST(BuildSplits, CacheHitEncodesNothingAndIsEqual) {
@@ -461,7 +507,7 @@ TEST(EncodeFile, EveryFormatGivesTheSameTokens) {
   for (const char* name : {"minimal.csv", "quoted_crlf.csv", "tabs.tsv", "ascii.jsonl",
                            "pretty.json", "data_key.json", "rows.parquet"}) {
     SampleReader reader(golden_data() / name, {}, BadRows::Error);
-    const EncodedFile file = encode_file(
+    const TakenFile file = take_all(
         reader,
         [](const Sample& sample) {
           Sample text;

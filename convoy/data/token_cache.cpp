@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// File: Header, then pieces each padded to 8 bytes: JSON (key, report, policy, content hash), offsets int64[rows + 1],
-// source indices int64[rows], supervised counts int64[rows], ids int32[tokens], mask uint8[tokens]. Little-endian hosts.
 #include "convoy/data/token_cache.h"
 
-#include <array>
-#include <bit>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <nlohmann/json.hpp>
@@ -17,25 +17,10 @@
 #include "convoy/base/files.h"
 #include "convoy/base/hash.h"
 #include "convoy/data/dataset_buffer.h"
+#include "convoy/data/token_file.h"
 
 namespace convoy::data {
 namespace {
-
-static_assert(std::endian::native == std::endian::little);
-
-constexpr std::array<char, 8> kMagic = {'C', 'V', 'Y', 'T', 'O', 'K', 'N', '1'};
-
-struct Header {
-  std::array<char, 8> magic = kMagic;
-  uint32_t crc = 0;  // CRC32C of everything behind this member
-  uint32_t zero = 0;
-  int64_t json_bytes = 0;
-  int64_t num_rows = 0;
-  int64_t num_tokens = 0;
-};
-constexpr size_t kCheckedFrom = offsetof(Header, zero);
-
-size_t padded(size_t bytes) { return (bytes + 7) / 8 * 8; }
 
 std::optional<std::filesystem::path> folder_of(const std::string& setting) {
   if (setting == "none") return std::nullopt;
@@ -58,6 +43,8 @@ nlohmann::json report_to_json(const SplitReport& report) {
           {"rows_unreadable", report.rows_unreadable},
           {"rows_unsupervised", report.rows_unsupervised},
           {"rows_truncated", report.rows_truncated},
+          {"rows_split", report.rows_split},
+          {"windows", report.windows},
           {"rows_dropped_long", report.rows_dropped_long},
           {"fields_cut", report.fields_cut},
           {"rows_own_bos", report.rows_own_bos},
@@ -75,6 +62,8 @@ SplitReport report_from_json(const nlohmann::json& json) {
   json.at("rows_unreadable").get_to(report.rows_unreadable);
   json.at("rows_unsupervised").get_to(report.rows_unsupervised);
   json.at("rows_truncated").get_to(report.rows_truncated);
+  json.at("rows_split").get_to(report.rows_split);
+  json.at("windows").get_to(report.windows);
   json.at("rows_dropped_long").get_to(report.rows_dropped_long);
   json.at("fields_cut").get_to(report.fields_cut);
   json.at("rows_own_bos").get_to(report.rows_own_bos);
@@ -82,13 +71,7 @@ SplitReport report_from_json(const nlohmann::json& json) {
   json.at("supervised_tokens").get_to(report.supervised_tokens);
   json.at("unreadable").get_to(report.unreadable);
   json.at("content_hash").get_to(report.content_hash);
-  report.from_cache = true;
   return report;
-}
-
-template <class T>
-std::string_view bytes_of(std::span<const T> values) {
-  return {reinterpret_cast<const char*>(values.data()), values.size_bytes()};
 }
 
 // Takes pieces off the front of a mapped file; a piece that does not fit is a damaged file.
@@ -111,6 +94,51 @@ class PieceReader {
   std::span<const std::byte> rest_;
 };
 
+// A file that gets its name when it is whole.
+class UnfinishedFile {
+ public:
+  explicit UnfinishedFile(const std::filesystem::path& path) : path_(path) {
+    const std::filesystem::path folder = path.parent_path();
+    std::filesystem::create_directories(folder);
+    name_ = (folder / ".convoy-tokens-XXXXXX").string();
+    file_ = Descriptor(::mkostemp(name_.data(), O_CLOEXEC));
+    if (!file_.open()) fail("be created");
+  }
+  ~UnfinishedFile() {
+    if (file_.open()) ::unlink(name_.c_str());
+  }
+  UnfinishedFile(const UnfinishedFile&) = delete;
+  UnfinishedFile& operator=(const UnfinishedFile&) = delete;
+
+  int descriptor() const { return file_.get(); }
+  void commit() {
+    ::fchmod(file_.get(), 0644);
+    if (::fsync(file_.get()) != 0) fail("be written");
+    if (::rename(name_.c_str(), path_.c_str()) != 0) fail("be named");
+    sync_folder(path_.parent_path());
+    file_.reset();
+  }
+
+ private:
+  [[noreturn]] void fail(const char* what) const {
+    throw IoError(fmt::format("could not {}: {}", what, std::strerror(errno)),
+                  {.file = path_.string()});
+  }
+
+  std::filesystem::path path_;
+  std::string name_;
+  Descriptor file_;
+};
+
+std::string description(const std::string& key, const SplitReport& report,
+                        const std::string& policy, const std::string& content_hash) {
+  return nlohmann::json({{"key", key},
+                         {"report", report_to_json(report)},
+                         {"policy", policy},
+                         {"content_hash", content_hash}})
+      .dump(-1, ' ', true);
+}
+
 }  // namespace
 
 TokenCache::TokenCache(const std::string& setting, const Log& log)
@@ -120,21 +148,20 @@ std::filesystem::path TokenCache::path_of(const std::string& key) const {
   return folder_ ? *folder_ / (key + ".tokens") : std::filesystem::path();
 }
 
-std::shared_ptr<const TokenDataset::Buffer> TokenCache::map(const std::filesystem::path& path,
-                                                            const std::string& key,
-                                                            CachedSplit& split) {
+CachedSplit TokenCache::map(const std::filesystem::path& path, const std::string& key) {
+  CachedSplit split;
   auto buffer = std::make_shared<TokenDataset::Buffer>();
   buffer->mapped.emplace(path);
   const std::span<const std::byte> bytes = buffer->mapped->bytes();
-  Header header;
-  CONVOY_CHECK(bytes.size() >= sizeof(Header), DataError, "{} bytes", bytes.size());
-  std::memcpy(&header, bytes.data(), sizeof(Header));
-  CONVOY_CHECK(header.magic == kMagic, DataError, "not a token cache of this version");
-  const auto checked = bytes.subspan(kCheckedFrom);
-  CONVOY_CHECK(
-      crc32c({reinterpret_cast<const char*>(checked.data()), checked.size()}) == header.crc,
-      DataError, "the checksum does not match");
-  PieceReader pieces(bytes.subspan(sizeof(Header)));
+  TokenFileHeader header;
+  CONVOY_CHECK(bytes.size() >= sizeof(header), DataError, "{} bytes", bytes.size());
+  std::memcpy(&header, bytes.data(), sizeof(header));
+  CONVOY_CHECK(header.magic == TokenFileHeader{}.magic, DataError,
+               "not a token cache of this version");
+  CONVOY_CHECK(crc32c_of_file(buffer->mapped->descriptor(), TokenFileHeader::checked_from(),
+                              std::ssize(bytes)) == header.crc,
+               DataError, "the checksum does not match");
+  PieceReader pieces(bytes.subspan(sizeof(header)));
   const auto text = pieces.take<char>(header.json_bytes);
   const auto json = nlohmann::json::parse(text.begin(), text.end());
   CONVOY_CHECK(json.at("key") == key, DataError, "the file is of another key");
@@ -154,7 +181,8 @@ std::shared_ptr<const TokenDataset::Buffer> TokenCache::map(const std::filesyste
   CONVOY_CHECK(ascending, DataError, "row offsets do not ascend");
   buffer->total_supervised_tokens = std::accumulate(buffer->supervised_counts.begin(),
                                                     buffer->supervised_counts.end(), int64_t{0});
-  return buffer;
+  split.dataset.buffer_ = std::move(buffer);
+  return split;
 }
 
 std::optional<CachedSplit> TokenCache::load(const std::string& key) const {
@@ -162,8 +190,8 @@ std::optional<CachedSplit> TokenCache::load(const std::string& key) const {
   const std::filesystem::path path = path_of(key);
   if (!folder_ || !std::filesystem::exists(path, code)) return std::nullopt;
   try {
-    CachedSplit split;
-    split.dataset.buffer_ = map(path, key, split);
+    CachedSplit split = map(path, key);
+    split.report.from_cache = true;
     return split;
   } catch (const Error& error) {
     log_.warning(fmt::format("token cache {} is damaged ({}) and is built anew", path.string(),
@@ -175,42 +203,33 @@ std::optional<CachedSplit> TokenCache::load(const std::string& key) const {
   return std::nullopt;
 }
 
-void TokenCache::store(const std::string& key, const CachedSplit& split) const {
-  if (!folder_ || !split.dataset.buffer_) return;
-  const TokenDataset::Buffer& buffer = *split.dataset.buffer_;
-  const std::string text = nlohmann::json({{"key", key},
-                                           {"report", report_to_json(split.report)},
-                                           {"policy", split.policy},
-                                           {"content_hash", buffer.content_hash}})
-                               .dump(-1, ' ', true);
-  const std::array<std::string_view, 6> pieces = {text,
-                                                  bytes_of(buffer.offsets),
-                                                  bytes_of(buffer.source_indices),
-                                                  bytes_of(buffer.supervised_counts),
-                                                  bytes_of(buffer.ids),
-                                                  bytes_of(buffer.supervised)};
-  Header header;
-  header.json_bytes = static_cast<int64_t>(text.size());
-  header.num_rows = static_cast<int64_t>(buffer.source_indices.size());
-  header.num_tokens = static_cast<int64_t>(buffer.ids.size());
-  const std::string_view header_bytes(reinterpret_cast<const char*>(&header), sizeof(Header));
-  const auto padding = [](std::string_view piece) {
-    return std::string_view("\0\0\0\0\0\0\0", padded(piece.size()) - piece.size());
+CachedSplit TokenCache::store(const std::string& key, const TokenFileRows& rows,
+                              const SplitReport& report, const std::string& policy) const {
+  const auto fill = [&](int descriptor) {
+    const std::string placeholder(64, '0');  // a hash is as long
+    const auto json_bytes =
+        static_cast<int64_t>(description(key, report, policy, placeholder).size());
+    TokenFileWriter writer(descriptor, json_bytes, rows.num_rows, rows.num_tokens);
+    rows.for_each([&](const SpooledRow& row) { writer.add(row.index, row.ids, row.supervised); });
+    writer.finish(description(key, report, policy, writer.content_hash()));
   };
-  header.crc = crc32c(header_bytes.substr(kCheckedFrom));
-  for (const std::string_view piece : pieces)
-    header.crc = crc32c(padding(piece), crc32c(piece, header.crc));
-  try {
-    AtomicFile file(path_of(key));
-    file.write(header_bytes);
-    for (const std::string_view piece : pieces) {
-      file.write(piece);
-      file.write(padding(piece));
-    }
-    file.commit();
-  } catch (const IoError& error) {
-    log_.warning(fmt::format("the token cache is not kept: {}", error.what()));
+  if (!folder_) {
+    const ScratchFile memory = ScratchFile::in_memory();
+    fill(memory.descriptor());
+    return map(fmt::format("/proc/self/fd/{}", memory.descriptor()), key);
   }
+  UnfinishedFile file(path_of(key));
+  fill(file.descriptor());
+  CachedSplit split = map(fmt::format("/proc/self/fd/{}", file.descriptor()), key);
+  file.commit();
+  return split;
+}
+
+ScratchFile TokenCache::scratch() const {
+  if (!folder_) return ScratchFile::in_memory();
+  std::error_code code;
+  std::filesystem::create_directories(*folder_, code);
+  return ScratchFile(*folder_);
 }
 
 }  // namespace convoy::data

@@ -6,11 +6,14 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 
 #include "convoy/base/log.h"
 #include "convoy/data/encode_splits.h"
+#include "convoy/data/encoded_spool.h"
+#include "convoy/data/scratch_file.h"
 #include "convoy/data/token_dataset.h"
 
 namespace convoy::data {
@@ -21,6 +24,13 @@ struct CachedSplit {
   std::string policy;
 };
 
+// The rows of one split: how many there are, and all of them in order, as often as asked for.
+struct TokenFileRows {
+  int64_t num_rows = 0;
+  int64_t num_tokens = 0;
+  std::function<void(const std::function<void(const SpooledRow&)>& take)> for_each;
+};
+
 // Safe to use from several processes at once: files appear whole, and the last writer of a key wins.
 class TokenCache {
  public:
@@ -29,15 +39,17 @@ class TokenCache {
 
   // Maps the file of `key` (a SHA-256) and checks it whole. Nothing when absent; a warning and nothing when damaged.
   std::optional<CachedSplit> load(const std::string& key) const;
-  // A cache that cannot be written costs a warning, not the run.
-  void store(const std::string& key, const CachedSplit& split) const;
+  // Writes the file of `key` row by row and loads it: memory does not grow with the rows. Without a folder the file is
+  // memory. Throws IoError; then nothing is at the path, or what was there before.
+  CachedSplit store(const std::string& key, const TokenFileRows& rows, const SplitReport& report,
+                    const std::string& policy) const;
 
   std::filesystem::path path_of(const std::string& key) const;
+  // Where rows may wait until they are stored. Throws IoError.
+  ScratchFile scratch() const;
 
  private:
-  static std::shared_ptr<const TokenDataset::Buffer> map(const std::filesystem::path& path,
-                                                         const std::string& key,
-                                                         CachedSplit& split);
+  static CachedSplit map(const std::filesystem::path& path, const std::string& key);
 
   std::optional<std::filesystem::path> folder_;
   const Log& log_;

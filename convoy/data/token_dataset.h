@@ -20,11 +20,15 @@ struct EncodedRow {
       false;  // its text begins with BOS, so the one that the tokenizer would add was left out
 };
 
+struct NamedRows;
+
 // Immutable, cheap to copy, thread-safe.
 class TokenDataset {
  public:
   TokenDataset() = default;
   static TokenDataset from_rows(const std::vector<EncodedRow>& rows);
+  // The rows of all, one data set after the other. Copies no rows.
+  static TokenDataset joined(std::vector<NamedRows> parts);
 
   int64_t num_rows() const;
   std::span<const int32_t> ids(int64_t row) const;
@@ -34,12 +38,29 @@ class TokenDataset {
   int64_t source_index(int64_t row) const;
   int64_t total_tokens() const;
   int64_t total_supervised_tokens() const;
-  const std::string& content_hash() const;  // SHA-256 over ids, masks and order
+  const std::string& content_hash() const;      // SHA-256 over ids, masks and order
+  const std::vector<NamedRows>& parts() const;  // of a joined one; else empty
 
  private:
   friend class TokenCache;
   struct Buffer;
+  struct Joined;
+
+  // Where a row of a joined data set lies.
+  struct Place {
+    const Buffer& buffer;
+    size_t row;
+  };
+  Place place_of(int64_t row) const;
+
   std::shared_ptr<const Buffer> buffer_;
+  std::shared_ptr<const Joined> joined_;  // in place of buffer_
+};
+
+// One data set of several.
+struct NamedRows {
+  std::string name;
+  TokenDataset rows;
 };
 
 }  // namespace convoy::data

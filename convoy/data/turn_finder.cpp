@@ -13,6 +13,7 @@ using nlohmann::ordered_json;
 
 // A letter of no language, so that no text holds it by chance.
 constexpr std::string_view kProbe = "\xEE\x80\x9A";
+constexpr std::string_view kBlanks = " \t\r\n";
 
 size_t common_prefix(std::string_view left, std::string_view right) {
   const auto [at, other] = std::mismatch(left.begin(), left.end(), right.begin(), right.end());
@@ -25,6 +26,10 @@ TurnSpan TurnFinder::find(size_t index) const {
   if (auto span = by_prefix(index)) return *span;
   if (auto span = by_probe(index)) return *span;
   if (auto span = by_closing(index)) return *span;
+  refuse(index);
+}
+
+void TurnFinder::refuse(size_t index) const {
   throw DataError(
       fmt::format("the chat template writes message {} differently once others follow, so its "
                   "tokens cannot be told from the rest",
@@ -33,25 +38,65 @@ TurnSpan TurnFinder::find(size_t index) const {
                "supervise only the last turn"});
 }
 
-std::string TurnFinder::render_first(size_t count, bool add_generation_prompt) const {
-  const ordered_json part(messages_.begin(),
-                          messages_.begin() + static_cast<std::ptrdiff_t>(count));
-  return render_(part, add_generation_prompt);
+// A letter before and one behind the content show where it lies; the conversation up to the turn shows what closes it.
+std::optional<TurnSpan> TurnFinder::find_content(size_t index) const {
+  const ordered_json& message = messages_[index];
+  if (!message.contains("content") || !message["content"].is_string())
+    throw DataError(fmt::format("message {} has no content that is a text, so its tokens cannot be "
+                                "told from the rest",
+                                index),
+                    {.hint = "write its content as one string, or leave its role out of "
+                             "data.roles_to_train"});
+  const auto& content = message["content"].get_ref<const std::string&>();
+  const size_t first = content.find_first_not_of(kBlanks);
+  if (first == std::string::npos) return std::nullopt;
+  const size_t last = content.find_last_not_of(kBlanks) + 1;
+  const std::string opened = render_with_letter(messages_.size(), index, first);
+  const std::string closed = render_with_letter(messages_.size(), index, last);
+  const size_t begin = opened.find(kProbe);
+  const size_t end = closed.find(kProbe);
+  if (begin == std::string::npos || end == std::string::npos) return std::nullopt;
+  if (end < begin || common_prefix(opened, full_) < begin || common_prefix(closed, full_) < end)
+    refuse(index);
+  return TurnSpan{static_cast<int64_t>(begin),
+                  static_cast<int64_t>(end + closing_length(index, last, end)),
+                  static_cast<int64_t>(index)};
+}
+
+// Bytes from `end` on that the template writes behind the content of message `index` wherever that stands. A template
+// may refuse a conversation that ends there, or write the content elsewhere: then nothing is known to close it.
+size_t TurnFinder::closing_length(size_t index, size_t content_end, size_t end) const {
+  try {
+    const std::string alone = render_with_letter(index + 1, index, content_end);
+    const size_t probe = alone.rfind(kProbe);
+    if (probe == std::string::npos) return 0;
+    const std::string closing = alone.substr(probe + kProbe.size());
+    return full_.compare(end, closing.size(), closing) == 0 ? closing.size() : 0;
+  } catch (const DataError&) {
+    return 0;
+  }
+}
+
+// The first `count` messages with a letter put into the content of message `index`.
+std::string TurnFinder::render_with_letter(size_t count, size_t index, size_t at) const {
+  ordered_json probed(messages_.begin(), messages_.begin() + static_cast<std::ptrdiff_t>(count));
+  probed[index]["content"].get_ref<std::string&>().insert(at, kProbe);
+  return renders_.other(probed, false);
 }
 
 std::optional<TurnSpan> TurnFinder::by_prefix(size_t index) const {
   if (index == 0) return std::nullopt;
-  const std::string before = render_first(index, true);
+  const std::string before = renders_.first(index, true);
   size_t begin = before.size();
   if (!full_.starts_with(before)) {
     // A generation prompt may go on further than the turn does ("<think>"): the turn begins where they part, if that
     // is within the prompt.
-    const std::string without_prompt = render_first(index, false);
+    const std::string without_prompt = renders_.first(index, false);
     begin = common_prefix(before, full_);
     if (!before.starts_with(without_prompt) || begin <= without_prompt.size()) return std::nullopt;
   }
   const bool last = index + 1 == messages_.size();
-  const std::string upto = last ? full_ : render_first(index + 1, false);
+  const std::string upto = last ? full_ : renders_.first(index + 1, false);
   if (!full_.starts_with(upto) || upto.size() <= begin) return std::nullopt;
   return TurnSpan{static_cast<int64_t>(begin), static_cast<int64_t>(upto.size()),
                   static_cast<int64_t>(index)};
@@ -59,8 +104,8 @@ std::optional<TurnSpan> TurnFinder::by_prefix(size_t index) const {
 
 std::optional<std::string> TurnFinder::turn_header(size_t index) const {
   const size_t count = std::max<size_t>(index, 1);
-  const std::string with = render_first(count, true);
-  const std::string without = render_first(count, false);
+  const std::string with = renders_.first(count, true);
+  const std::string without = renders_.first(count, false);
   if (!with.starts_with(without) || with.size() == without.size()) return std::nullopt;
   return with.substr(without.size());
 }
@@ -68,19 +113,16 @@ std::optional<std::string> TurnFinder::turn_header(size_t index) const {
 // The first `count` messages with a letter put before or after the content of message `index`.
 std::optional<std::string> TurnFinder::render_probed(size_t count, size_t index,
                                                      bool at_end) const {
-  ordered_json probed(messages_.begin(), messages_.begin() + static_cast<std::ptrdiff_t>(count));
-  if (!probed[index].contains("content") || !probed[index]["content"].is_string())
-    return std::nullopt;
-  const std::string text = probed[index]["content"].get<std::string>();
-  const std::string probe(kProbe);
-  probed[index]["content"] = at_end ? text + probe : probe + text;
-  return render_(probed, false);
+  const ordered_json& message = messages_[index];
+  if (!message.contains("content") || !message["content"].is_string()) return std::nullopt;
+  const size_t end = message["content"].get_ref<const std::string&>().size();
+  return render_with_letter(count, index, at_end ? end : 0);
 }
 
 // The generation prompt ends where the turn begins; else the turn's header is the last one before its content.
 std::optional<size_t> TurnFinder::probed_begin(size_t index) const {
   if (index > 0) {
-    const std::string before = render_first(index, true);
+    const std::string before = renders_.first(index, true);
     if (full_.starts_with(before)) return before.size();
   }
   const auto probed = render_probed(messages_.size(), index, false);
@@ -120,11 +162,11 @@ std::optional<TurnSpan> TurnFinder::by_closing(size_t index) const {
   if (!begin) return std::nullopt;
   ordered_json plain(messages_.begin(), messages_.begin() + static_cast<std::ptrdiff_t>(index));
   plain.push_back({{"role", "assistant"}, {"content", kProbe}});
-  const std::string alone = render_(plain, false);
+  const std::string alone = renders_.other(plain, false);
   const size_t probe = alone.rfind(kProbe);
   if (probe == std::string::npos) return std::nullopt;
   const std::string closing = alone.substr(probe + kProbe.size());
-  const size_t last = closing.find_last_not_of(" \t\r\n");
+  const size_t last = closing.find_last_not_of(kBlanks);
   if (last == std::string::npos) return std::nullopt;
   const std::string mark = closing.substr(0, last + 1);
   if (messages_[index].dump().find(mark) != std::string::npos) return std::nullopt;

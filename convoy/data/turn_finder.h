@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Locates one assistant turn of a conversation by rendering parts of the conversation: what precedes the turn, and the
+// Locates one turn of a conversation by rendering parts of the conversation: what precedes the turn, and the
 // turn with a letter put to its content. Every call costs a few renders of a prefix.
 #pragma once
 
@@ -24,28 +24,41 @@ struct TurnSpan {
 
 using RenderMessages =
     std::function<std::string(const nlohmann::ordered_json& messages, bool add_generation_prompt)>;
+using RenderFirst = std::function<std::string(size_t num_messages, bool add_generation_prompt)>;
+
+struct ChatRenders {
+  RenderMessages other;  // any conversation
+  RenderFirst first;     // the first messages of this one
+};
 
 class TurnFinder {
  public:
-  // `messages` and `full`, the whole conversation as rendered, must outlive the finder.
-  TurnFinder(RenderMessages render, const nlohmann::ordered_json& messages, const std::string& full)
-      : render_(std::move(render)), messages_(messages), full_(full) {}
+  // All must outlive the finder; `full` is the whole conversation as rendered.
+  TurnFinder(const ChatRenders& renders, const nlohmann::ordered_json& messages,
+             const std::string& full)
+      : renders_(renders), messages_(messages), full_(full) {}
 
-  // Throws DataError when the turn cannot be located for certain.
+  // An assistant's turn, from behind its header. Throws DataError when it cannot be located for certain.
   TurnSpan find(size_t index) const;
+
+  // The turn of another role: its content and what closes it. None when the template does not write the content. Throws
+  // DataError as find() does, and for a content that is not a text.
+  std::optional<TurnSpan> find_content(size_t index) const;
 
   // What the template writes to open an assistant turn: the generation prompt.
   std::optional<std::string> turn_header(size_t index) const;
 
  private:
-  std::string render_first(size_t count, bool add_generation_prompt) const;
   std::optional<TurnSpan> by_prefix(size_t index) const;
   std::optional<TurnSpan> by_probe(size_t index) const;
   std::optional<TurnSpan> by_closing(size_t index) const;
+  size_t closing_length(size_t index, size_t content_end, size_t end) const;
+  std::string render_with_letter(size_t count, size_t index, size_t at) const;
+  [[noreturn]] void refuse(size_t index) const;
   std::optional<std::string> render_probed(size_t count, size_t index, bool at_end) const;
   std::optional<size_t> probed_begin(size_t index) const;
 
-  RenderMessages render_;
+  const ChatRenders& renders_;
   const nlohmann::ordered_json& messages_;
   const std::string& full_;
 };

@@ -20,8 +20,8 @@ constexpr std::string_view kBlanks = " \t\r\n";
 // Fewer turns are located as quickly one by one.
 constexpr size_t kFewTurns = 2;
 
-bool is_assistant(const ordered_json& message) {
-  return message.is_object() && message.contains("role") && message["role"] == "assistant";
+bool is_of(const ordered_json& message, std::string_view role) {
+  return message.is_object() && message.contains("role") && message["role"] == role;
 }
 
 std::string mark(std::string_view letter, size_t message) {
@@ -237,15 +237,26 @@ Located locate_by_pattern(const TurnFinder& finder, TurnPattern& pattern,
 
 }  // namespace
 
-std::vector<TurnSpan> find_turns(const RenderMessages& render, const ordered_json& messages,
-                                 const std::string& full, size_t first_message) {
+std::vector<TurnSpan> find_turns_of(const std::string& role, const ChatRenders& renders,
+                                    const ordered_json& messages, const std::string& full,
+                                    size_t first_message) {
+  const TurnFinder finder(renders, messages, full);
+  std::vector<TurnSpan> spans;
+  for (size_t index = first_message; index < messages.size(); ++index)
+    if (is_of(messages[index], role))
+      if (const auto span = finder.find_content(index)) spans.push_back(*span);
+  return spans;
+}
+
+std::vector<TurnSpan> find_assistant_turns(const ChatRenders& renders, const ordered_json& messages,
+                                           const std::string& full, size_t first_message) {
   std::vector<size_t> turns;
   for (size_t index = first_message; index < messages.size(); ++index)
-    if (is_assistant(messages[index])) turns.push_back(index);
-  const TurnFinder finder(render, messages, full);
+    if (is_of(messages[index], "assistant")) turns.push_back(index);
+  const TurnFinder finder(renders, messages, full);
   Located located(turns.size());
   if (turns.size() > kFewTurns)
-    if (auto contents = locate_contents(render, messages, full)) {
+    if (auto contents = locate_contents(renders.other, messages, full)) {
       TurnPattern pattern(messages, full, std::move(*contents));
       located = locate_by_pattern(finder, pattern, turns);
     }

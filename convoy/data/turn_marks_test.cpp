@@ -8,7 +8,7 @@
 #include <string>
 
 #include "convoy/base/files.h"
-#include "convoy/data/assistant_spans.h"
+#include "convoy/data/learnt_turns.h"
 #include "convoy/data/test_files.h"
 #include "convoy/text/chat_template.h"
 
@@ -69,8 +69,14 @@ std::vector<TurnSpan> one_by_one(const text::ChatTemplate& chat_template,
   const auto render = [&](const ordered_json& part, bool prompt) {
     return chat_template.render(part, nullptr, prompt).text;
   };
+  const ChatRenders renders = {
+      .other = render, .first = [&](size_t count, bool prompt) {
+        return render(
+            ordered_json(messages.begin(), messages.begin() + static_cast<ptrdiff_t>(count)),
+            prompt);
+      }};
   const std::string full = render(messages, false);
-  const TurnFinder finder(render, messages, full);
+  const TurnFinder finder(renders, messages, full);
   std::vector<TurnSpan> turns;
   for (size_t index = 0; index < messages.size(); ++index)
     if (messages[index]["role"] == "assistant") turns.push_back(finder.find(index));
@@ -78,7 +84,7 @@ std::vector<TurnSpan> one_by_one(const text::ChatTemplate& chat_template,
 }
 
 int64_t renders(const text::ChatTemplate& chat_template, const ordered_json& messages) {
-  return find_assistant_spans(chat_template, messages, nullptr, 0).renders;
+  return find_learnt_turns(chat_template, messages, nullptr, 0, {"assistant"}).renders;
 }
 
 constexpr const char* kPlain =
@@ -99,7 +105,7 @@ TEST(TurnMarks, ManyTurnsAreThoseFoundOneByOne) {
     const auto chat_template = load_template(source);
     ASSERT_FALSE(chat_template.has_generation_tags());
     const ordered_json messages = long_chat(9);
-    EXPECT_EQ(find_assistant_spans(chat_template, messages, nullptr, 0).turns,
+    EXPECT_EQ(find_learnt_turns(chat_template, messages, nullptr, 0, {"assistant"}).spans,
               one_by_one(chat_template, messages));
   }
 }
@@ -109,7 +115,7 @@ TEST(TurnMarks, TurnsOfToolCallsAreThoseFoundOneByOne) {
     SCOPED_TRACE(name);
     const auto chat_template = load_template(golden_template(name));
     const ordered_json messages = tool_chat(6);
-    EXPECT_EQ(find_assistant_spans(chat_template, messages, nullptr, 0).turns,
+    EXPECT_EQ(find_learnt_turns(chat_template, messages, nullptr, 0, {"assistant"}).spans,
               one_by_one(chat_template, messages));
   }
 }
@@ -135,14 +141,15 @@ TEST(TurnMarks, OddTurnsAreThoseFoundOneByOne) {
   messages[8]["content"] =
       "\xEE\x80\x9A"
       "1\xEE\x80\x9A";
-  EXPECT_EQ(find_assistant_spans(plain, messages, nullptr, 0).turns, one_by_one(plain, messages));
+  EXPECT_EQ(find_learnt_turns(plain, messages, nullptr, 0, {"assistant"}).spans,
+            one_by_one(plain, messages));
   const auto counting = load_template(
       "{% for m in messages %}[{{ m.role }}] {{ m.content }}{{ m.content | length }}</s>"
       "{% endfor %}{% if add_generation_prompt %}[assistant] {% endif %}");
-  EXPECT_EQ(find_assistant_spans(counting, long_chat(5), nullptr, 0).turns,
+  EXPECT_EQ(find_learnt_turns(counting, long_chat(5), nullptr, 0, {"assistant"}).spans,
             one_by_one(counting, long_chat(5)));
   // Turns before `first_message` are left out.
-  EXPECT_EQ(find_assistant_spans(plain, long_chat(3), nullptr, 3).turns.size(), 2u);
+  EXPECT_EQ(find_learnt_turns(plain, long_chat(3), nullptr, 3, {"assistant"}).spans.size(), 2u);
 }
 
 }  // namespace

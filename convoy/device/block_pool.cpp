@@ -29,6 +29,12 @@ void BlockPool::release_kept() {
   release_all();
 }
 
+void BlockPool::forget() {
+  const std::lock_guard lock(mutex_);
+  release_all();
+  figures_.most_in_use_bytes = figures_.in_use_bytes;
+}
+
 BlockPool::Figures BlockPool::figures() const {
   const std::lock_guard lock(mutex_);
   return figures_;

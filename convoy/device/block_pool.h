@@ -30,6 +30,8 @@ class BlockPool {
   // False: not a block of this pool.
   bool give_back(void* block);
   void release_kept();
+  // The same, and what is in use now is the most that ever was.
+  void forget();
 
   struct Figures {
     size_t in_use_bytes = 0;

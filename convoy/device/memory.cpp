@@ -15,13 +15,15 @@ ProcessMemory process_memory() {
   ProcessMemory memory;
   std::ifstream status("/proc/self/status");
   for (std::string line; std::getline(status, line);) {
-    int64_t* const field = line.starts_with("VmRSS:")   ? &memory.resident_bytes
-                           : line.starts_with("VmHWM:") ? &memory.peak_resident_bytes
-                                                        : nullptr;
+    int64_t* const field = line.starts_with("VmRSS:")      ? &memory.resident_bytes
+                           : line.starts_with("VmHWM:")    ? &memory.peak_resident_bytes
+                           : line.starts_with("RssAnon:")  ? &memory.owned_bytes
+                           : line.starts_with("RssShmem:") ? &memory.owned_bytes
+                                                           : nullptr;
     if (field == nullptr) continue;
     int64_t kibibytes = 0;
     std::istringstream(line.substr(line.find(':') + 1)) >> kibibytes;
-    *field = kibibytes * 1024;
+    *field += kibibytes * 1024;
   }
   return memory;
 }
@@ -29,13 +31,15 @@ ProcessMemory process_memory() {
 RankMemory rank_memory(at::Device device) {
   if (device.is_cpu()) {
     const ProcessMemory process = process_memory();
-    return {process.resident_bytes, process.peak_resident_bytes};
+    return {.held_bytes = process.resident_bytes, .peak_bytes = process.peak_resident_bytes};
   }
   const c10::CachingDeviceAllocator::DeviceStats figures =
       at::getDeviceAllocator(device.type())->getDeviceStats(device.index());
   const auto of_all =
       figures.allocated_bytes[static_cast<size_t>(c10::CachingAllocator::StatType::AGGREGATE)];
-  return {of_all.current, of_all.peak};
+  const auto reserved =
+      figures.reserved_bytes[static_cast<size_t>(c10::CachingAllocator::StatType::AGGREGATE)];
+  return {of_all.current, of_all.peak, reserved.current};
 }
 
 int64_t usable_rank_memory_bytes(at::Device device, int ranks_on_host) {

@@ -12,6 +12,7 @@ namespace convoy::device {
 struct ProcessMemory {
   int64_t resident_bytes = 0;
   int64_t peak_resident_bytes = 0;  // since the start or the last reset_peak_memory()
+  int64_t owned_bytes = 0;          // of resident_bytes, without mapped files
 };
 
 // Zeros where /proc is not readable.
@@ -22,6 +23,7 @@ ProcessMemory process_memory();
 struct RankMemory {
   int64_t held_bytes = 0;
   int64_t peak_bytes = 0;
+  int64_t reserved_bytes = -1;  // what the allocator keeps of the device; -1 on the CPU
 };
 RankMemory rank_memory(at::Device device);
 

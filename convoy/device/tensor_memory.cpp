@@ -68,6 +68,10 @@ void keep_tensor_memory() {
   static_cast<void>(allocator);
 }
 
+void forget_kept_tensor_memory() {
+  if (BlockPool* pool = shared_pool.load()) pool->forget();
+}
+
 BlockPool::Figures tensor_memory() {
   const BlockPool* pool = shared_pool.load();
   return pool == nullptr ? BlockPool::Figures{} : pool->figures();

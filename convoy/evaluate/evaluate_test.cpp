@@ -44,18 +44,6 @@ TEST(NumericMatch, ComparesValuesNotSpelling) {
   EXPECT_FALSE(numeric_match("", "no number"));
 }
 
-TEST(ScoreSamples, CountsEveryRow) {
-  const TextFigures plain =
-      score_samples({{"a", "4", "4"}, {"b", "", "5"}, {"c", "6 ", "6"}, {"d", "8", "7"}});
-  EXPECT_EQ(plain.count, 4);
-  EXPECT_DOUBLE_EQ(plain.exact_match, 0.5);
-  EXPECT_FALSE(plain.numeric_match.has_value());
-  const TextFigures answers = score_samples({{"a", "x 4", "#### 4"}, {"b", "", "#### 5"}});
-  EXPECT_DOUBLE_EQ(answers.exact_match, 0.0);
-  EXPECT_DOUBLE_EQ(answers.numeric_match.value(), 0.5);
-  EXPECT_EQ(score_samples({}).exact_match, 0.0);
-}
-
 class SampleFiles : public testing::Test {
  protected:
   void SetUp() override {
@@ -69,17 +57,22 @@ class SampleFiles : public testing::Test {
 
 TEST_F(SampleFiles, RoundTrip) {
   const auto path = folder_ / "samples.jsonl";
-  write_samples(path, {{"2+2\n", "é \"4\"", "4"}, {"", "", ""}});
+  write_samples(path, {{"2+2\n", "é \"4\"", {"4"}}, {"", "", {"", "b"}}, {{}, "", {"a"}}});
   EXPECT_EQ(read_file(path).substr(0, 10), "{\"input\":\"");
   const auto samples = read_samples(path);
-  ASSERT_EQ(samples.size(), 2u);
+  ASSERT_EQ(samples.size(), 3u);
   EXPECT_EQ(samples[0].pred, "é \"4\"");
   EXPECT_EQ(samples[0].input, "2+2\n");
+  EXPECT_EQ(samples[0].refs, std::vector<std::string>{"4"});
+  EXPECT_EQ(samples[1].refs, (std::vector<std::string>{"", "b"}));
+  EXPECT_FALSE(samples[2].input.has_value());
 }
 
 TEST_F(SampleFiles, BadRowsNameTheLine) {
   const auto path = folder_ / "samples.jsonl";
-  for (const std::string bad : {"not json", "[]", R"({"pred":"a"})", R"({"pred":1,"ref":"a"})"}) {
+  for (const std::string bad :
+       {"not json", "[]", R"({"pred":"a"})", R"({"pred":1,"ref":"a"})", R"({"pred":"a","ref":[]})",
+        R"({"pred":"a","ref":[1]})", R"({"pred":"a","ref":null})"}) {
     write_file_atomic(path, "{\"pred\":\"a\",\"ref\":\"b\"}\n" + bad + "\n");
     try {
       read_samples(path);
@@ -88,13 +81,6 @@ TEST_F(SampleFiles, BadRowsNameTheLine) {
       EXPECT_EQ(error.place().line, 2) << bad;
     }
   }
-}
-
-TEST_F(SampleFiles, MetricsHoldTheFigures) {
-  const auto path = folder_ / "metrics.json";
-  write_metrics(path, score_samples({{"a", "4", "4"}}), {{"loss", 1.5}});
-  EXPECT_EQ(nlohmann::json::parse(read_file(path)),
-            nlohmann::json({{"count", 1}, {"exact_match", 1.0}, {"loss", 1.5}}));
 }
 
 }  // namespace

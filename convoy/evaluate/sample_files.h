@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// samples.jsonl (rows {"input","pred","ref"}) and metrics.json.
+// samples.jsonl: rows {"input", "pred", "ref"}; "input" may be missing, "ref" is a text or a list
+// of those that are right.
 #pragma once
 
 #include <filesystem>
-#include <map>
-#include <string>
+#include <nlohmann/json.hpp>
 #include <vector>
 
-#include "convoy/evaluate/text_match.h"
+#include "convoy/evaluate/sample.h"
 
 namespace convoy::evaluate {
 
@@ -18,9 +18,7 @@ void write_samples(const std::filesystem::path& path, const std::vector<Sample>&
 // Throws DataError with file, line and key.
 std::vector<Sample> read_samples(const std::filesystem::path& path);
 
-// Writes text figures and `others` (loss, perplexity, ...) as one JSON object, keys sorted. Atomic.
-// Throws IoError.
-void write_metrics(const std::filesystem::path& path, const TextFigures& text,
-                   const std::map<std::string, double>& others);
+// One row of the file.
+nlohmann::ordered_json sample_row(const Sample& sample);
 
 }  // namespace convoy::evaluate

@@ -114,14 +114,28 @@ std::vector<Completion> Engine::step() {
   const auto start = std::chrono::steady_clock::now();
   const std::vector<serving::PlannedRow> plan = plan_step();
   std::vector<Completion> ended;
-  if (plan.empty()) return ended;
+  if (plan.empty()) {
+    attend_pass();
+    return ended;
+  }
   const at::Tensor hidden_RD = compute(plan);
   std::vector<Row*> drawing;
   for (const serving::PlannedRow& planned : plan)
     if (planned.draws) drawing.push_back(rows_.at(planned.number).get());
-  if (!drawing.empty()) draw(hidden_RD, drawing, ended);
+  {
+    // Other ranks may draw in a step in which this one does not.
+    const nn::UnitUse use = model_.use_head();
+    if (!drawing.empty()) draw(hidden_RD, drawing, ended);
+  }
   count(plan, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
   return ended;
+}
+
+void Engine::attend_pass() {
+  if (model_.residency() == nullptr || !model_.residency()->is_collective()) return;
+  const std::vector<int64_t> one{0};
+  model_.hidden_states(nn::TokenBatch(one, one, {0, 1}, model_.device()), {});
+  const nn::UnitUse use = model_.use_head();
 }
 
 std::vector<serving::PlannedRow> Engine::plan_step() {

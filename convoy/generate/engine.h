@@ -16,6 +16,7 @@
 #include "convoy/generate/request.h"
 #include "convoy/nn/causal_lm.h"
 #include "convoy/nn/kv_cache.h"
+#include "convoy/serving/engine_figures.h"
 #include "convoy/serving/scheduler.h"
 #include "convoy/text/tokenizer.h"
 
@@ -30,21 +31,10 @@ struct EngineConfig {
   kernels::CacheElement kv_element = kernels::CacheElement::Model;
   bool shares_prefixes = true;
   adapters::ServedAdapters* adapters = nullptr;  // of the model; outlives the engine
-  std::vector<int32_t> end_ids = {};  // beside the tokenizer's eos: models::end_token_ids
+  std::vector<int32_t> end_ids = {};  // beside the tokenizer's eos: families::end_token_ids
 };
 
-// Since the engine was made, but for running, waiting and kv_use.
-struct EngineFigures {
-  int64_t running = 0;  // requests
-  int64_t waiting = 0;
-  double kv_use = 0;  // share of the KV blocks that rows hold
-  int64_t prefill_tokens = 0;
-  int64_t cached_prompt_tokens = 0;  // taken from a shared prefix, not computed
-  int64_t decode_tokens = 0;
-  int64_t preemptions = 0;
-  double prefill_seconds = 0;  // of a step that did both, by its tokens
-  double decode_seconds = 0;
-};
+using EngineFigures = serving::EngineFigures;
 
 class Engine {
  public:
@@ -57,7 +47,8 @@ class Engine {
   void submit(Request request);
   void cancel(int64_t number);  // at any time; nothing is returned of it
   int64_t unfinished() const { return static_cast<int64_t>(rows_.size()); }
-  // Blocks. What ended, in the order of the step's rows. Without requests it does nothing.
+  // Blocks. What ended, in the order of the step's rows. Without requests it does nothing, but where the model's residency
+  // is collective: there it takes part in the pass of the other ranks, all of which step together.
   std::vector<Completion> step();
 
   EngineFigures figures() const;
@@ -66,6 +57,7 @@ class Engine {
   struct Row;
   // Of the step's rows those of one adapter stand together.
   std::vector<serving::PlannedRow> plan_step();
+  void attend_pass();
   // The forward pass: hidden states [R, D] of the rows that draw.
   at::Tensor compute(const std::vector<serving::PlannedRow>& plan);
   void set_adapters(const std::vector<serving::PlannedRow>& plan) const;

@@ -24,16 +24,6 @@ bool is_hub_name_part(std::string_view part) {
          });
 }
 
-// Branches may hold slashes ("refs/pr/1"); no part may climb out of refs/.
-bool is_safe_revision(std::string_view revision) {
-  while (true) {
-    const size_t slash = revision.find('/');
-    if (!is_hub_name_part(revision.substr(0, slash))) return false;
-    if (slash == std::string_view::npos) return true;
-    revision.remove_prefix(slash + 1);
-  }
-}
-
 std::string trimmed(std::string text) {
   text.erase(text.find_last_not_of(" \r\n\t") + 1);
   return text;
@@ -41,13 +31,32 @@ std::string trimmed(std::string text) {
 
 }  // namespace
 
+fs::path hub_home_folder() {
+  if (const std::string home = environment("HF_HOME"); !home.empty()) return home;
+  if (const std::string cache = environment("XDG_CACHE_HOME"); !cache.empty())
+    return fs::path(cache) / "huggingface";
+  return fs::path(environment("HOME")) / ".cache" / "huggingface";
+}
+
 fs::path hub_cache_folder() {
   for (const char* name : {"HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE"})
     if (const std::string value = environment(name); !value.empty()) return value;
-  if (const std::string home = environment("HF_HOME"); !home.empty()) return fs::path(home) / "hub";
-  if (const std::string cache = environment("XDG_CACHE_HOME"); !cache.empty())
-    return fs::path(cache) / "huggingface" / "hub";
-  return fs::path(environment("HOME")) / ".cache" / "huggingface" / "hub";
+  return hub_home_folder() / "hub";
+}
+
+std::string hub_folder_name(const std::string& hub_id, HubRepository repository) {
+  std::string name = (repository == HubRepository::Model ? "models--" : "datasets--") + hub_id;
+  if (const size_t slash = name.find('/'); slash != std::string::npos) name.replace(slash, 1, "--");
+  return name;
+}
+
+bool looks_like_hub_revision(std::string_view revision) {
+  while (true) {
+    const size_t slash = revision.find('/');
+    if (!is_hub_name_part(revision.substr(0, slash))) return false;
+    if (slash == std::string_view::npos) return true;
+    revision.remove_prefix(slash + 1);
+  }
 }
 
 bool looks_like_hub_id(std::string_view name) {
@@ -58,12 +67,8 @@ bool looks_like_hub_id(std::string_view name) {
 
 std::optional<HubSnapshot> find_in_hub_cache(const std::string& hub_id, const std::string& revision,
                                              const fs::path& cache, HubRepository repository) {
-  if (!looks_like_hub_id(hub_id) || !is_safe_revision(revision)) return std::nullopt;
-  std::string folder_name =
-      (repository == HubRepository::Model ? "models--" : "datasets--") + hub_id;
-  if (const size_t slash = folder_name.find('/'); slash != std::string::npos)
-    folder_name.replace(slash, 1, "--");
-  const fs::path repo_folder = cache / folder_name;
+  if (!looks_like_hub_id(hub_id) || !looks_like_hub_revision(revision)) return std::nullopt;
+  const fs::path repo_folder = cache / hub_folder_name(hub_id, repository);
   std::string commit = revision;
   const fs::path ref = repo_folder / "refs" / revision;
   std::error_code ignored;
@@ -74,13 +79,11 @@ std::optional<HubSnapshot> find_in_hub_cache(const std::string& hub_id, const st
   return HubSnapshot{snapshot, repo_folder, commit};
 }
 
-std::string download_command(const std::string& hub_id, const std::string& revision) {
-  constexpr std::string_view kDataSets = "datasets/";
-  const std::string folder =
-      hub_id.starts_with(kDataSets) ? hub_id.substr(kDataSets.size()) : hub_id;
-  std::string command =
-      fmt::format("git lfs install && git clone https://huggingface.co/{} {}", hub_id, folder);
-  if (revision != "main") command += fmt::format(" && git -C {} checkout {}", folder, revision);
+std::string download_command(const std::string& hub_id, HubRepository repository,
+                             const std::string& revision) {
+  std::string command = fmt::format("convoy {} fetch {}",
+                                    repository == HubRepository::Model ? "models" : "data", hub_id);
+  if (revision != "main") command += " --revision " + revision;
   return command;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where a Hugging Face hub id lies in the local hub cache. Nothing is ever fetched.
+// Where a Hugging Face hub id lies in the local hub cache. Nothing is fetched here: convoy/hub does that, when asked.
 #pragma once
 
 #include <filesystem>
@@ -10,8 +10,10 @@
 
 namespace convoy::io {
 
-// HF_HUB_CACHE, HUGGINGFACE_HUB_CACHE, HF_HOME/hub, XDG_CACHE_HOME/huggingface/hub,
-// ~/.cache/huggingface/hub.
+// HF_HOME, XDG_CACHE_HOME/huggingface, ~/.cache/huggingface.
+std::filesystem::path hub_home_folder();
+
+// HF_HUB_CACHE, HUGGINGFACE_HUB_CACHE, or the folder `hub` of hub_home_folder().
 std::filesystem::path hub_cache_folder();
 
 struct HubSnapshot {
@@ -26,14 +28,20 @@ bool looks_like_hub_id(
 
 enum class HubRepository { Model, Dataset };
 
+// "models--org--name" or "datasets--org--name" in the cache.
+std::string hub_folder_name(const std::string& hub_id, HubRepository repository);
+
+// "main", "v1.0", "refs/pr/1", a commit: nothing that leads out of refs/ or snapshots/.
+bool looks_like_hub_revision(std::string_view revision);
+
 // `revision`: a branch or tag (looked up in refs/) or a commit. Empty when the cache has no such
 // snapshot.
 std::optional<HubSnapshot> find_in_hub_cache(const std::string& hub_id, const std::string& revision,
                                              const std::filesystem::path& cache,
                                              HubRepository repository = HubRepository::Model);
 
-// What a person types to have a repository of the hub in a folder of the same name, where it is then found: git with
-// git-lfs. `hub_id`: "org/name", of a data set "datasets/org/name", whose folder is then "org/name".
-std::string download_command(const std::string& hub_id, const std::string& revision = "main");
+// What a person types to have a repository of the hub in the cache: "convoy models fetch org/name".
+std::string download_command(const std::string& hub_id, HubRepository repository,
+                             const std::string& revision = "main");
 
 }  // namespace convoy::io

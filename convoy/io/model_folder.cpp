@@ -7,6 +7,7 @@
 
 #include "convoy/base/error.h"
 #include "convoy/base/hash.h"
+#include "convoy/io/foreign_checkpoint.h"
 #include "convoy/io/hub_cache.h"
 
 namespace convoy::io {
@@ -79,9 +80,10 @@ ModelFolder ModelFolder::locate(const std::string& name, const std::string& revi
     const std::string id = path == std::string::npos ? "" : name.substr(path + 1);
     throw DataError("this is an address; a model is named by its folder or its hub id",
                     {.file = name,
-                     .hint = looks_like_hub_id(id) ? fmt::format("name it {}, after `{}`", id,
-                                                                 download_command(id, revision))
-                                                   : "download it, and name its folder"});
+                     .hint = looks_like_hub_id(id)
+                                 ? fmt::format("name it {}, after `{}`", id,
+                                               download_command(id, HubRepository::Model, revision))
+                                 : "download it, and name its folder"});
   }
   if (!looks_like_hub_id(name)) throw DataError("there is no such model folder", {.file = name});
   const fs::path cache = hub_cache_folder();
@@ -93,7 +95,7 @@ ModelFolder ModelFolder::locate(const std::string& name, const std::string& revi
             "of that name",
             name, cache.string(), revision),
         {.hint = fmt::format("download it with `{}`, or give another folder",
-                             download_command(name, revision))});
+                             download_command(name, HubRepository::Model, revision))});
   folder.path_ = snapshot->folder;
   folder.root_ = real_path(snapshot->repo_folder);
   folder.commit_ = snapshot->commit;
@@ -106,7 +108,13 @@ ModelFolder ModelFolder::open_without_config(const std::string& name, const std:
 
 ModelFolder ModelFolder::open(const std::string& name, const std::string& revision) {
   ModelFolder folder = locate(name, revision);
+  if (!folder.find("config.json")) {
+    refuse_deepspeed_checkpoint(folder.path_);
+    refuse_trainer_output(folder.path_);
+  }
   const fs::path config = folder.require("config.json");
+  if (const auto notice = trainer_checkpoint_notice(folder.path_))
+    folder.notices_.push_back(*notice);
   folder.config_.emplace(read_json_file(config, kConfigLimits), config.string());
   if (folder.config_->has("auto_map"))
     folder.notices_.push_back(
@@ -174,6 +182,7 @@ std::vector<std::string> ModelFolder::weight_file_names() const {
     for (const auto& [tensor, shard] : read_weight_map()) shards.insert(shard);
     return {shards.begin(), shards.end()};
   }
+  refuse_deepspeed_checkpoint(path_);
   std::error_code ignored;
   for (const auto& entry : fs::directory_iterator(path_, ignored))
     if (is_pickle_name(entry.path().filename())) throw_pickle(entry.path());

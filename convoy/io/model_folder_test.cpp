@@ -167,15 +167,13 @@ TEST_F(HubCache, ResolvesBranchesCommitsAndSnapshotPaths) {
 }
 
 TEST_F(HubCache, MissingModelsComeWithTheCommand) {
-  EXPECT_NE(refusal([] {
-              ModelFolder::open("org/other");
-            }).find("`git lfs install && git clone https://huggingface.co/org/other org/other`"),
+  EXPECT_NE(refusal([] { ModelFolder::open("org/other"); }).find("`convoy models fetch org/other`"),
             std::string::npos);
-  EXPECT_NE(
-      refusal([] { ModelFolder::open("org/tiny", "v2"); }).find(" && git -C org/tiny checkout v2`"),
-      std::string::npos);
-  EXPECT_EQ(download_command("datasets/org/rows"),
-            "git lfs install && git clone https://huggingface.co/datasets/org/rows org/rows");
+  EXPECT_NE(refusal([] {
+              ModelFolder::open("org/tiny", "v2");
+            }).find("`convoy models fetch org/tiny --revision v2`"),
+            std::string::npos);
+  EXPECT_EQ(download_command("org/rows", HubRepository::Dataset), "convoy data fetch org/rows");
   for (const char* name : {"/absent/folder", "./absent", "a/b/c", "../x", ""})
     EXPECT_NE(refusal([&] { ModelFolder::open(name); }), "") << name;
 }

@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "convoy/base/counted.h"
 #include "convoy/base/error.h"
 
 namespace convoy::launch {
@@ -26,9 +27,10 @@ DescriptorLimit::DescriptorLimit(int num_ranks) {
                "the limit of open files could not be read: {}", std::strerror(errno));
   const rlim_t wanted = needed(num_ranks);
   if (before_.rlim_max < wanted)
-    throw IoError(fmt::format("{} ranks need {} open files, found a limit of {}", num_ranks, wanted,
-                              before_.rlim_max),
-                  {.hint = "raise it (ulimit -n, LimitNOFILE), or start fewer ranks here"});
+    throw IoError(
+        fmt::format("{} {} open files, found a limit of {}",
+                    counted(num_ranks, "rank needs", "ranks need"), wanted, before_.rlim_max),
+        {.hint = "raise it (ulimit -n, LimitNOFILE), or start fewer ranks here"});
   rlimit raised = before_;
   raised.rlim_cur = std::max(before_.rlim_cur, wanted);
   ::setrlimit(RLIMIT_NOFILE, &raised);

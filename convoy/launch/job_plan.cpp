@@ -40,7 +40,7 @@ std::vector<RankSetup> rank_setups(const SetupRequest& request, const JobSetup& 
     std::string devices = placement.visible_device.empty() ? visible : placement.visible_device;
     if (request.virtual_local_rank && placement.visible_device.empty())
       devices = named_device(setup.found_devices, placement.local_rank);
-    if (!devices.empty()) rank.environment["CUDA_VISIBLE_DEVICES"] = devices;
+    if (!devices.empty()) rank.environment[setup.visible_variable] = devices;
     // Also for MIG: CUDA shows a process only one instance, as device 0.
     if (request.virtual_local_rank || !placement.visible_device.empty())
       rank.environment.emplace("LOCAL_RANK", "0");

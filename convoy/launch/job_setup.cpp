@@ -6,10 +6,11 @@
 #include <algorithm>
 #include <charconv>
 
+#include "convoy/base/counted.h"
 #include "convoy/base/error.h"
-#include "convoy/launch/place/machine.h"
 #include "convoy/launch/place/variables.h"
 #include "convoy/launch/rdzv_conf.h"
+#include "convoy/monitor/machine.h"
 
 namespace convoy::launch {
 namespace {
@@ -99,7 +100,8 @@ DeviceSelection devices_of_worker(const SetupRequest& request, const Environment
 DeviceSelection find_devices(const SetupRequest& request, const Environment& environment,
                              GpuList& gpus) {
   if (request.own_program) return devices_of_worker(request, environment, gpus);
-  gpus = list_gpus(device_sources(environment));
+  // A foreign program may be one of ROCm's PyTorch; convoy-worker is not.
+  gpus = monitor::list_gpus_of_any_vendor(device_sources(environment));
   return chosen_devices(request, environment, gpus);
 }
 
@@ -115,7 +117,8 @@ void require_gpu_for_each_rank(const JobSetup& setup, size_t num_gpus) {
   if (setup.adopted() || !setup.on_gpus || setup.num_local_ranks <= static_cast<int>(num_gpus))
     return;
   throw ConfigError(
-      fmt::format("{} ranks want a GPU each, found {} visible", setup.num_local_ranks, num_gpus),
+      fmt::format("{} a GPU each, found {} visible",
+                  counted(setup.num_local_ranks, "rank wants", "ranks want"), num_gpus),
       {.key = "nproc_per_node", .hint = "use --nproc gpu, or --devices cpu"});
 }
 
@@ -246,6 +249,7 @@ void place_ranks(const SetupRequest& request, const Environment& environment,
   if (setup.adopted())
     placement.adopted = AdoptedRank{setup.place.local_rank, setup.place.local_world_size};
   setup.placement = plan_placement(placement, devices, machine);
+  setup.visible_variable = devices.variable;
   setup.visible_devices = devices.cuda_visible_devices.value_or("");
 }
 
@@ -262,7 +266,7 @@ JobSetup set_up_job(const SetupRequest& request, const Environment& environment)
   GpuList gpus;
   const DeviceSelection devices = find_devices(request, environment, gpus);
   setup.on_gpus = request.own_program && !devices.devices.empty();
-  const Machine machine = read_machine();
+  const Machine machine = monitor::read_machine();
   setup.num_local_ranks =
       rank_count(wanted_ranks(request, setup.on_gpus),
                  {static_cast<int>(devices.devices.size()), machine.usable_cpus, gpus.why_none});

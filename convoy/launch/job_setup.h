@@ -56,13 +56,14 @@ struct JobSetup {
   Placement placement;
   bool on_gpus = false;                      // convoy-workers compute on CUDA devices, else on CPUs
   std::optional<std::string> found_devices;  // CUDA_VISIBLE_DEVICES as it is
-  std::string visible_devices;               // CUDA_VISIBLE_DEVICES of the ranks; empty = as it is
-  RendezvousConf rdzv_conf;                  // of --rdzv-conf
-  rendezvous::Endpoint endpoint;             // where the nodes meet; empty host = one node
-  int wanted_node_rank = -1;                 // -1 = any that is free
-  rendezvous::Endpoint master;  // of one node, by the user's word; empty host, port 0 = not said
-  int fixed_port = 0;           // of one node: where rank 0 shall listen, by the user's word
-  bool hosts_endpoint = false;  // here
+  std::string visible_variable = "CUDA_VISIBLE_DEVICES";  // or HIP_VISIBLE_DEVICES
+  std::string visible_devices;    // CUDA_VISIBLE_DEVICES of the ranks; empty = as it is
+  RendezvousConf rdzv_conf;       // of --rdzv-conf
+  rendezvous::Endpoint endpoint;  // where the nodes meet; empty host = one node
+  int wanted_node_rank = -1;      // -1 = any that is free
+  rendezvous::Endpoint master;    // of one node, by the user's word; empty host, port 0 = not said
+  int fixed_port = 0;             // of one node: where rank 0 shall listen, by the user's word
+  bool hosts_endpoint = false;    // here
   bool may_join_endpoint =
       false;  // only its address says so: another launcher of this host may hold it
   std::string run_id = "none";

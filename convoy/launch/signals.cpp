@@ -23,7 +23,7 @@ bool is_ignored(int signal) {
 
 }  // namespace
 
-SignalStream::SignalStream(const std::vector<int>& signals) {
+SignalStream::SignalStream(const std::vector<int>& signals) : signals_(signals) {
   sigset_t read;
   sigemptyset(&read);
   for (const int signal : signals)
@@ -60,6 +60,11 @@ std::optional<int> SignalStream::next() {
     if (signal != SIGPIPE && signal != SIGXFSZ) return signal;
   }
   return std::nullopt;
+}
+
+bool SignalStream::asked_to_stop() {
+  while (const auto signal = next()) asked_to_stop_ = asked_to_stop_ || contains(signals_, *signal);
+  return asked_to_stop_;
 }
 
 std::vector<int> default_stop_signals() { return {SIGTERM, SIGINT, SIGHUP, SIGQUIT}; }

@@ -24,6 +24,8 @@ class SignalStream {
 
   int descriptor() const { return stream_.get(); }
   std::optional<int> next();  // does not block
+  // Reads all that wait. True once one of the constructor's `signals` has come this way. Does not block.
+  bool asked_to_stop();
   // For programs that are started now: as it was before, but what is read here would reach them.
   const sigset_t& mask_for_ranks() const { return for_ranks_; }
 
@@ -31,6 +33,8 @@ class SignalStream {
   sigset_t before_, for_ranks_;
   struct sigaction child_before_ = {};
   Descriptor stream_;
+  std::vector<int> signals_;
+  bool asked_to_stop_ = false;
 };
 
 std::vector<int> default_stop_signals();  // TERM, INT, HUP, QUIT

@@ -13,6 +13,7 @@
 #include "convoy/base/files.h"
 #include "convoy/device/dtype.h"
 #include "convoy/device/stored_tensor.h"
+#include "convoy/families/family.h"
 #include "convoy/io/json_text.h"
 #include "convoy/models/registry.h"
 
@@ -99,9 +100,11 @@ std::string transformers_name(at::ScalarType dtype) {
 
 nlohmann::json exported_config(const io::ModelFolder& source, std::optional<at::ScalarType> dtype) {
   nlohmann::json config = source.config().value();
-  if (text_model_is_nested(source)) config = unnested(source.config());
-  config["architectures"] = {architecture_name(source)};
-  config.erase("auto_map");  // its code is not part of the export
+  const families::Family& family = families::family_of(source);
+  if (family.layout == families::TextModel::Nested) config = unnested(source.config());
+  config["architectures"] = {family.architecture};
+  config.erase("auto_map");             // its code is not part of the export
+  config.erase("quantization_config");  // weights are exported as numbers
   if (!dtype) return config;
   if (config.contains("dtype")) {
     config["dtype"] = transformers_name(*dtype);

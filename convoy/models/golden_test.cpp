@@ -4,6 +4,7 @@
 // config.json.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <map>
@@ -168,8 +169,15 @@ TEST_P(GoldenModel, GradientsEqualTransformers) {
   EXPECT_NEAR(loss / figures_.at("loss").get<double>(), 1.0, kGradientTolerance);
   const auto& norms = figures_.at("gradient_norms");
   ASSERT_EQ(found.size(), norms.size());
+  // Some are zero but for rounding: a key's bias adds the same to all scores of a query that is not
+  // rotated.
+  constexpr double kRounding = 1e-6;
+  double largest = 0;
+  for (const auto& norm : norms) largest = std::max(largest, norm.get<double>());
   for (const auto& [name, norm] : norms.items()) {
-    EXPECT_NEAR(found.at(name).norm().item<double>() / norm.get<double>(), 1.0, kGradientTolerance)
+    const double wanted = norm.get<double>();
+    EXPECT_NEAR(found.at(name).norm().item<double>(), wanted,
+                kGradientTolerance * wanted + kRounding * largest)
         << name;
   }
 }
@@ -220,21 +228,24 @@ TEST_P(GoldenModel, Bf16StaysNearFp32) {
   EXPECT_LT(((logits.to(at::kFloat) - logits_TV_).norm() / logits_TV_.norm()).item<double>(), 0.05);
 }
 
-INSTANTIATE_TEST_SUITE_P(Families, GoldenModel,
-                         ::testing::Values(Case{"llama"}, Case{"llama", "config.v4.json"},
-                                           Case{"llama-biased"},
-                                           Case{"llama-biased", "config.v4.json"}, Case{"qwen2"},
-                                           Case{"qwen2", "config.v4.json"}, Case{"qwen2-window"},
-                                           Case{"qwen2-window", "config.v4.json"}, Case{"qwen3"},
-                                           Case{"qwen3", "config.v4.json"}, Case{"gemma3"},
-                                           Case{"gemma3", "config.v4.json"}, Case{"gemma3-nested"}),
-                         [](const auto& param_info) {
-                           std::string name =
-                               param_info.param.name +
-                               (param_info.param.config_file == "config.json" ? "_v5" : "_v4");
-                           std::replace(name.begin(), name.end(), '-', '_');
-                           return name;
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    Families, GoldenModel,
+    ::testing::Values(Case{"llama"}, Case{"llama", "config.v4.json"}, Case{"llama-biased"},
+                      Case{"llama-biased", "config.v4.json"}, Case{"qwen2"},
+                      Case{"qwen2", "config.v4.json"}, Case{"qwen2-window"},
+                      Case{"qwen2-window", "config.v4.json"}, Case{"qwen3"},
+                      Case{"qwen3", "config.v4.json"}, Case{"gemma3"},
+                      Case{"gemma3", "config.v4.json"}, Case{"gemma3-nested"}, Case{"mistral"},
+                      Case{"mistral", "config.v4.json"}, Case{"mistral-nemo"},
+                      Case{"mistral-nemo", "config.v4.json"}, Case{"smollm3"},
+                      Case{"smollm3", "config.v4.json"}, Case{"smollm3-window"},
+                      Case{"smollm3-window", "config.v4.json"}),
+    [](const auto& param_info) {
+      std::string name =
+          param_info.param.name + (param_info.param.config_file == "config.json" ? "_v5" : "_v4");
+      std::replace(name.begin(), name.end(), '-', '_');
+      return name;
+    });
 
 }  // namespace
 }  // namespace convoy::models

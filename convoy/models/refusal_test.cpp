@@ -13,6 +13,7 @@
 #include "convoy/base/error.h"
 #include "convoy/base/files.h"
 #include "convoy/device/stored_tensor.h"
+#include "convoy/families/family.h"
 #include "convoy/io/json_text.h"
 #include "convoy/io/safetensors.h"
 #include "convoy/models/export.h"
@@ -102,6 +103,51 @@ TEST(ConfigRefusal, MathsThatNoFamilyHas) {
   expect_config_refused("gemma3", "rope_parameters",
                         {{"rope_type", "default"}, {"rope_theta", 1e4}});
   expect_config_refused("qwen2", "layer_types", {"sliding_attention", "full_attention"});
+  expect_config_refused("mistral", "layer_types",
+                        {"sliding_attention", "full_attention", "sliding_attention"});
+  expect_config_refused("mistral", "layer_types",
+                        {"full_attention", "full_attention", "full_attention"});
+  expect_config_refused("mistral", "sliding_window", 0);
+  expect_config_refused("smollm3", "no_rope_layers", {1, 1, 1, 0});
+  expect_config_refused("smollm3", "no_rope_layers", io::Json::array());
+  expect_config_refused("smollm3", "no_rope_layers", {1, 1, 2, 0, 1});
+  expect_config_refused("smollm3", "no_rope_layer_interval", 0);
+  expect_config_refused("smollm3", "layer_types",
+                        {"full_attention", "sliding_attention", "full_attention", "full_attention",
+                         "full_attention"});
+}
+
+architecture::DecoderSpec spec_with(const std::string& model, const std::string& key,
+                                    const io::Json& value) {
+  io::Json config = io::read_json_file(golden_folder(model) / "config.json");
+  if (value.is_discarded())
+    config.erase(key);
+  else
+    config[key] = value;
+  const testing::TemporaryFolder folder;
+  write_file_atomic(folder / "config.json", config.dump());
+  return families::read_decoder_spec(io::ModelFolder::open(folder.path().string()));
+}
+
+// What transformers takes where a file says less than all of it.
+TEST(ConfigDefaults, AreThoseOfTransformers) {
+  const io::Json absent(io::Json::value_t::discarded);
+  EXPECT_EQ(spec_with("mistral", "sliding_window", absent).layers.back().sliding_window, 4096);
+  EXPECT_EQ(spec_with("mistral", "sliding_window", nullptr).layers.front().sliding_window, 0);
+  EXPECT_EQ(spec_with("mistral", "head_dim", absent).head_dim, 8);
+  EXPECT_TRUE(spec_with("smollm3", "tie_word_embeddings", absent).tied_head);
+  const auto unrotated = [](const architecture::DecoderSpec& spec) {
+    std::vector<int64_t> layers;
+    for (int64_t layer = 0; layer < spec.num_layers(); ++layer)
+      if (spec.layers[layer].rope == architecture::kNoRope) layers.push_back(layer);
+    return layers;
+  };
+  EXPECT_EQ(unrotated(spec_with("smollm3", "no_rope_layers", absent)), std::vector<int64_t>{3});
+  EXPECT_EQ(unrotated(spec_with("smollm3", "no_rope_layers", {0, 1, 0, 1, 1, 0, 0})),
+            (std::vector<int64_t>{0, 2}));
+  const architecture::DecoderSpec window = spec_with("smollm3-window", "layer_types", absent);
+  EXPECT_EQ(window.layers[0].sliding_window, 6);
+  EXPECT_EQ(window.layers[1].sliding_window, 0);
 }
 
 TEST(ConfigRefusal, RotaryKinds) {
@@ -137,8 +183,8 @@ class AnyConfig : public ::testing::TestWithParam<const char*> {
     std::ofstream(folder_ / file) << json.dump();
     try {
       const io::ModelFolder folder = io::ModelFolder::open(folder_.path().string());
-      end_token_ids(folder);
-      read_decoder_spec(folder);
+      families::end_token_ids(folder);
+      families::read_decoder_spec(folder);
       if (!what.ends_with("= null") && !what.ends_with("= {}")) return;
       export_model(*load_causal_lm(folder, at::kFloat), folder, folder_ / "export", {});
     } catch (const DataError& error) {
@@ -192,8 +238,8 @@ TEST_P(AnyConfig, OfAnyTypeInAnyFieldLoadsOrIsRefused) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Families, AnyConfig,
-                         ::testing::Values("llama", "qwen2-window", "qwen3", "gemma3",
-                                           "gemma3-nested"),
+                         ::testing::Values("llama", "qwen2-window", "qwen3", "gemma3", "mistral",
+                                           "smollm3-window", "gemma3-nested"),
                          [](const auto& tested) {
                            std::string name = tested.param;
                            std::replace(name.begin(), name.end(), '-', '_');
@@ -284,7 +330,7 @@ TEST(EndTokens, UnionOfTheFiles) {
   config["eos_token_id"] = {9, 4};
   write_file_atomic(folder / "config.json", config.dump());
   write_file_atomic(folder / "generation_config.json", R"({"eos_token_id": 7})");
-  EXPECT_EQ(end_token_ids(io::ModelFolder::open(folder.path().string())),
+  EXPECT_EQ(families::end_token_ids(io::ModelFolder::open(folder.path().string())),
             (std::vector<int32_t>{4, 7, 9}));
 }
 

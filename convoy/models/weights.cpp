@@ -21,9 +21,9 @@ bool is_float(io::Dtype dtype) {
 }
 
 // The model's own name of a tensor in the files; "" for one that a text model has no use for.
-std::string own_name(const std::string& name, TextModel layout) {
+std::string own_name(const std::string& name, families::TextModel layout) {
   if (name.ends_with(".rotary_emb.inv_freq")) return "";  // computed, not learned
-  if (layout == TextModel::Whole) return name;
+  if (layout == families::TextModel::Whole) return name;
   for (const std::string_view other : {"vision_tower.", "multi_modal_projector.",
                                        "model.vision_tower.", "model.multi_modal_projector."}) {
     if (name.starts_with(other)) return "";
@@ -47,9 +47,10 @@ void list(std::string& message, std::string_view what, std::vector<std::string> 
 
 }  // namespace
 
-CheckpointWeights::CheckpointWeights(const io::ModelFolder& folder, const nn::DecoderSpec& spec,
-                                     TextModel layout)
-    : place_(folder.path().string()), weights_(folder) {
+CheckpointWeights::CheckpointWeights(const io::ModelFolder& folder,
+                                     const architecture::DecoderSpec& spec,
+                                     families::TextModel layout, WeightCoding coding)
+    : place_(folder.path().string()), coding_(std::move(coding)), weights_(folder) {
   for (const std::string& name : weights_.names()) {
     const std::string own = own_name(name, layout);
     if (own.empty()) continue;
@@ -58,17 +59,59 @@ CheckpointWeights::CheckpointWeights(const io::ModelFolder& folder, const nn::De
                       {.file = place_, .key = own});
     }
   }
+  find_codes(spec, folder);
   match(spec);
   check_tied_head(spec);
 }
 
-void CheckpointWeights::match(const nn::DecoderSpec& spec) const {
+void CheckpointWeights::find_codes(const architecture::DecoderSpec& spec,
+                                   const io::ModelFolder& folder) {
+  const FindTensor find = [this](const std::string& name) {
+    const auto found = by_name_.find(name);
+    return found == by_name_.end() ? nullptr : found->second;
+  };
+  for (const architecture::ParameterDeclaration& parameter : architecture::declare_parameters(spec))
+    if (std::optional<StoredCodes> codes = StoredCodes::find(parameter.name, find, place_))
+      codes_.emplace(parameter.name, std::move(*codes));
+  const std::optional<WeightCoding> declared = read_quantization_config(folder.config());
+  if (codes_.empty()) {
+    if (declared)
+      throw DataError("config.json has a quantization_config, but no weight is stored in codes",
+                      {.file = place_,
+                       .key = "quantization_config",
+                       .hint = "take it out of config.json and quantise with --quantization"});
+    return;
+  }
+  const kernels::CodedFormat& stored = codes_.begin()->second.format();
+  if (coding_.format &&
+      (coding_.format->type != stored.type || coding_.format->nested != stored.nested))
+    throw ConfigError(
+        fmt::format("the folder is quantised: its weights are {}{}, and {}{} was asked for",
+                    kernels::code_type_name(stored.type),
+                    stored.nested ? " with double quantisation" : "",
+                    kernels::code_type_name(coding_.format->type),
+                    coding_.format->nested ? " with double quantisation" : ""),
+        {.file = place_,
+         .hint = "leave the quantisation out, or dequantise the folder first: convoy quantize "
+                 "--dequantize"});
+  coding_.format.reset();  // what is whole in such a folder stays whole
+}
+
+void CheckpointWeights::match(const architecture::DecoderSpec& spec) const {
   std::vector<std::string> missing;
   std::vector<std::string> unfit;
   std::vector<std::string> unexpected;
   std::unordered_set<std::string> declared;
-  for (const nn::ParameterDeclaration& parameter : nn::declare_parameters(spec)) {
+  for (const architecture::ParameterDeclaration& parameter :
+       architecture::declare_parameters(spec)) {
     declared.insert(parameter.name);
+    if (const StoredCodes* const codes = find_stored_codes(parameter.name)) {
+      declared.insert(codes->keys().begin(), codes->keys().end());
+      if (codes->shape() != parameter.shape)
+        unfit.push_back(
+            fmt::format("{} {} instead of {}", parameter.name, codes->shape(), parameter.shape));
+      continue;
+    }
     const auto found = by_name_.find(parameter.name);
     if (found == by_name_.end()) {
       missing.push_back(parameter.name);
@@ -94,7 +137,7 @@ void CheckpointWeights::match(const nn::DecoderSpec& spec) const {
       {.file = place_, .hint = "config.json and weights must come from the same model"});
 }
 
-void CheckpointWeights::check_tied_head(const nn::DecoderSpec& spec) const {
+void CheckpointWeights::check_tied_head(const architecture::DecoderSpec& spec) const {
   const auto head = by_name_.find("lm_head.weight");
   if (!spec.tied_head || head == by_name_.end()) return;
   const io::TensorView& embedding = *by_name_.at("model.embed_tokens.weight");
@@ -111,16 +154,44 @@ void CheckpointWeights::check_tied_head(const nn::DecoderSpec& spec) const {
        .hint = "set tie_word_embeddings to false in config.json if the head is its own"});
 }
 
+const StoredCodes* CheckpointWeights::find_stored_codes(const std::string& name) const {
+  const auto found = codes_.find(name);
+  return found == codes_.end() ? nullptr : &found->second;
+}
+
+std::optional<kernels::CodedFormat> CheckpointWeights::coding_of(const std::string& name) const {
+  if (const StoredCodes* const codes = find_stored_codes(name)) return codes->format();
+  return is_skipped(coding_, name) ? std::nullopt : coding_.format;
+}
+
+kernels::CodedWeight CheckpointWeights::read_coded(const std::string& name,
+                                                   at::ScalarType dtype) const {
+  if (const StoredCodes* const codes = find_stored_codes(name)) return codes->read();
+  try {
+    return kernels::encode_weight(read(name, dtype), *coding_of(name));
+  } catch (const DataError& error) {
+    throw DataError(fmt::format("{}: {}", name, error.what()), {.file = place_, .key = name});
+  }
+}
+
 at::Tensor CheckpointWeights::read(const std::string& name, at::ScalarType dtype) const {
+  if (const StoredCodes* const codes = find_stored_codes(name))
+    return kernels::decode_weight(codes->read(), dtype);
   return device::copy_to_tensor(*by_name_.at(name), dtype);
 }
 
 void CheckpointWeights::read_elements(const std::string& name, int64_t begin,
                                       const at::Tensor& out) const {
+  if (find_stored_codes(name) != nullptr) {
+    const at::Tensor values = read(name, at::kFloat);
+    out.copy_(values.view({-1}).narrow(0, begin, out.numel()));
+    return;
+  }
   out.copy_(device::copy_to_tensor(by_name_.at(name)->elements(begin, out.numel())));
 }
 
 at::ScalarType CheckpointWeights::stored_dtype(const std::string& name) const {
+  if (const StoredCodes* const codes = find_stored_codes(name)) return codes->dtype();
   return device::tensor_dtype(by_name_.at(name)->dtype);
 }
 

@@ -48,12 +48,18 @@ class TokenBatch {
 class KvCache;  // nn/kv_cache.h
 struct KvGeometry;
 
+// Where what recomputation keeps waits for backward.
+enum class KeptInputs { OnDevice, OnHost };
+
 struct ForwardOptions {
   // Generation: the batch is the new tokens of the cache's rows, which it stores and attends to.
   const KvCache* cache = nullptr;
   bool recompute_blocks =
       false;  // activation checkpointing: keep only block inputs, run blocks again in backward
-  DrawKey draw_key = {};  // training: dropout is drawn from it
+  KeptInputs kept_inputs = KeptInputs::OnDevice;
+  DrawKey draw_key = {};  // training: dropout and noise are drawn from it
+  // NEFTune: noise on the embeddings of a pass with a draw key; 0 = none.
+  double noise_alpha = 0;
 };
 
 class CausalLm {
@@ -96,5 +102,8 @@ class CausalLm {
   // What a KvCache of it stores.
   virtual KvGeometry kv_geometry() const = 0;
 };
+
+// Elements of all parameters; of a weight in codes those that it was.
+int64_t count_parameters(CausalLm& model);
 
 }  // namespace convoy::nn

@@ -2,15 +2,19 @@
 #include "convoy/nn/decoder.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "convoy/base/error.h"
+#include "convoy/base/hash.h"
+#include "convoy/kernels/uniform_noise/uniform_noise.h"
 #include "convoy/nn/recompute.h"
 
 namespace convoy::nn {
 namespace {
 
-std::vector<DecoderBlock> make_blocks(const DecoderSpec& spec, const ParameterSource& source) {
+std::vector<DecoderBlock> make_blocks(const architecture::DecoderSpec& spec,
+                                      const ParameterSource& source) {
   std::vector<DecoderBlock> blocks;
   blocks.reserve(spec.layers.size());
   for (size_t i = 0; i < spec.layers.size(); ++i) {
@@ -29,17 +33,7 @@ void check_token_ids(const TokenBatch& batch, int64_t vocab_size) {
 
 }  // namespace
 
-std::vector<ParameterDeclaration> declare_parameters(const DecoderSpec& spec) {
-  // What a decoder asks for is what it declares: build one of empty tensors and write down the questions.
-  std::vector<ParameterDeclaration> declared;
-  const Decoder probe(spec, [&](const ParameterDeclaration& parameter) {
-    declared.push_back(parameter);
-    return at::empty(parameter.shape, at::TensorOptions().dtype(at::kFloat).device(at::kMeta));
-  });
-  return declared;
-}
-
-Decoder::Decoder(DecoderSpec spec, const ParameterSource& source)
+Decoder::Decoder(architecture::DecoderSpec spec, const ParameterSource& source)
     : spec_(std::move(spec)),
       embedding_VD_(source({"model.embed_tokens.weight", {spec_.vocab_size, spec_.hidden_size}})),
       blocks_(make_blocks(spec_, source)),
@@ -49,7 +43,8 @@ Decoder::Decoder(DecoderSpec spec, const ParameterSource& source)
                             : source({"lm_head.weight", {spec_.vocab_size, spec_.hidden_size}}),
             at::Tensor()) {
   rope_tables_.reserve(spec_.ropes.size());
-  for (const RopeSpec& rope : spec_.ropes) rope_tables_.emplace_back(rope, spec_.head_dim);
+  for (const architecture::RopeSpec& rope : spec_.ropes)
+    rope_tables_.emplace_back(rope, spec_.head_dim);
 }
 
 at::Tensor Decoder::embed(const at::Tensor& token_ids_T) const {
@@ -58,6 +53,15 @@ at::Tensor Decoder::embed(const at::Tensor& token_ids_T) const {
   if (spec_.embedding_scale == 1.0) return x_TD;
   // The factor is rounded to the weight dtype first: in bf16, sqrt(hidden) differs from its fp32 value.
   return x_TD * at::scalar_tensor(spec_.embedding_scale, x_TD.scalar_type());
+}
+
+// The key of what a block draws is another one: adapters mix it with their own.
+at::Tensor Decoder::with_noise(const at::Tensor& x_TD, const TokenBatch& batch,
+                               const ForwardOptions& options) const {
+  if (options.noise_alpha == 0 || !options.draw_key) return x_TD;
+  constexpr uint64_t kNoise = 0x6e6f697365;  // "noise"
+  const std::array<uint64_t, 2> words = {*options.draw_key, kNoise};
+  return kernels::add_row_noise(x_TD, batch.rows(), options.noise_alpha, mix_seed(words));
 }
 
 at::Tensor Decoder::hidden_states(const TokenBatch& batch, const ForwardOptions& options) {
@@ -71,12 +75,12 @@ at::Tensor Decoder::hidden_states(const TokenBatch& batch, const ForwardOptions&
   shared.draw_key = options.draw_key;
   shared.cache = options.cache;
 
-  at::Tensor x_TD = embed(batch.token_ids_T());
+  at::Tensor x_TD = with_noise(embed(batch.token_ids_T()), batch, options);
   for (size_t index = 0; index < blocks_.size(); ++index)
     x_TD = run_block(index, x_TD, shared, options);
   const UnitUse use(residency_, norm_unit());
-  return use.leave(
-      kernels::rms_norm(use.enter(x_TD), final_norm_D_, spec_.norm_epsilon, spec_.norm_order));
+  return use.leave(kernels::rms_norm(use.enter(x_TD), final_norm_D_, spec_.norm_epsilon,
+                                     kernel_of(spec_.norm_order)));
 }
 
 at::Tensor Decoder::run_block(size_t index, const at::Tensor& input_TD, BlockBatch batch,
@@ -84,21 +88,23 @@ at::Tensor Decoder::run_block(size_t index, const at::Tensor& input_TD, BlockBat
   const DecoderBlock& block = blocks_[index];
   const UnitUse use(residency_, block_unit(index));
   const at::Tensor x_TD = use.enter(input_TD);
-  const RopeTable& table = rope_tables_[block.rope()];
-  batch.cos_PE = table.cos();
-  batch.sin_PE = table.sin();
+  if (block.rope() != architecture::kNoRope) {
+    const RopeTable& table = rope_tables_[block.rope()];
+    batch.cos_PE = table.cos();
+    batch.sin_PE = table.sin();
+  }
   const bool wants_gradients =
       at::GradMode::is_enabled() && (x_TD.requires_grad() || block.trains());
   if (!options.recompute_blocks || !wants_gradients) return use.leave(block.forward(x_TD, batch));
-  return use.leave(recompute_in_backward(
-      x_TD, [&block, batch](const at::Tensor& x) { return block.forward(x, batch); }));
+  const auto run = [&block, batch](const at::Tensor& x) { return block.forward(x, batch); };
+  return use.leave(options.kept_inputs == KeptInputs::OnHost ? recompute_from_host(x_TD, run)
+                                                             : recompute_in_backward(x_TD, run));
 }
 
 std::vector<NamedTensor> Decoder::parameters() {
   std::vector<NamedTensor> listed{{"model.embed_tokens.weight", embedding_VD_}};
   const auto add_linear = [&](Linear& linear) {
-    listed.push_back({linear.name() + ".weight", linear.weight()});
-    if (linear.bias().defined()) listed.push_back({linear.name() + ".bias", linear.bias()});
+    for (NamedTensor& part : linear.parts()) listed.push_back(std::move(part));
   };
   for (DecoderBlock& block : blocks_) {
     block.visit(add_linear, [&](const std::string& name, at::Tensor& weight) {
@@ -115,8 +121,7 @@ std::vector<Unit> Decoder::units() {
     (value.requires_grad() ? unit.trained : unit.frozen).push_back({name, value});
   };
   const auto add_linear = [&](Unit& unit, Linear& linear) {
-    add(unit, linear.name() + ".weight", linear.weight());
-    if (linear.bias().defined()) add(unit, linear.name() + ".bias", linear.bias());
+    for (const NamedTensor& part : linear.parts()) add(unit, part.name, part.value);
     for (const NamedTensor& leaf : linear.adapter_leaves()) add(unit, leaf.name, leaf.value);
     unit.linears.push_back(&linear);
   };
@@ -165,7 +170,8 @@ KvGeometry Decoder::kv_geometry() const {
                       .head_dim = spec_.head_dim,
                       .windows = {},
                       .options = embedding_VD_.options()};
-  for (const LayerSpec& layer : spec_.layers) geometry.windows.push_back(layer.sliding_window);
+  for (const architecture::LayerSpec& layer : spec_.layers)
+    geometry.windows.push_back(layer.sliding_window);
   return geometry;
 }
 

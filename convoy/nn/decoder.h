@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
+#include "convoy/architecture/decoder_spec.h"
 #include "convoy/nn/causal_lm.h"
 #include "convoy/nn/decoder_block.h"
-#include "convoy/nn/decoder_spec.h"
 #include "convoy/nn/rope_table.h"
 
 namespace convoy::nn {
@@ -20,7 +20,7 @@ class Decoder final : public CausalLm {
  public:
   // `source` is asked once for every declared parameter, in order, and returns it contiguous, of the declared shape, all
   // in one dtype (fp32 or bf16).
-  Decoder(DecoderSpec spec, const ParameterSource& source);
+  Decoder(architecture::DecoderSpec spec, const ParameterSource& source);
 
   // Throws DataError when a token id is outside the vocabulary. With a cache nothing is differentiable.
   at::Tensor hidden_states(const TokenBatch& batch, const ForwardOptions& options) override;
@@ -47,6 +47,8 @@ class Decoder final : public CausalLm {
 
  private:
   at::Tensor embed(const at::Tensor& token_ids_T) const;
+  at::Tensor with_noise(const at::Tensor& x_TD, const TokenBatch& batch,
+                        const ForwardOptions& options) const;
   at::Tensor run_block(size_t index, const at::Tensor& input_TD, BlockBatch batch,
                        const ForwardOptions& options) const;
   // In units(): the embedding, the blocks, the final norm, the head unless it is the embedding.
@@ -55,7 +57,7 @@ class Decoder final : public CausalLm {
   size_t norm_unit() const { return 1 + blocks_.size(); }
   size_t head_unit() const { return spec_.tied_head ? kEmbeddingUnit : norm_unit() + 1; }
 
-  DecoderSpec spec_;
+  architecture::DecoderSpec spec_;
   at::Tensor embedding_VD_;
   std::vector<DecoderBlock> blocks_;
   at::Tensor final_norm_D_;

@@ -10,15 +10,16 @@
 namespace convoy::nn {
 
 // Members are built in the order of their declaration, which is the order of the checkpoint.
-DecoderBlock::DecoderBlock(const DecoderSpec& spec, int64_t index, const ParameterSource& source)
+DecoderBlock::DecoderBlock(const architecture::DecoderSpec& spec, int64_t index,
+                           const ParameterSource& source)
     : prefix_(fmt::format("model.layers.{}.", index)),
       index_(index),
       layer_(spec.layers[index]),
       head_dim_(spec.head_dim),
       norm_epsilon_(spec.norm_epsilon),
       attention_scale_(spec.attention_scale),
-      norm_order_(spec.norm_order),
-      activation_(spec.activation),
+      norm_order_(kernel_of(spec.norm_order)),
+      activation_(kernel_of(spec.activation)),
       query_(make_linear("self_attn.q_proj", spec.hidden_size, spec.num_heads * spec.head_dim,
                          spec.qkv_bias, source)),
       key_(make_linear("self_attn.k_proj", spec.hidden_size, spec.num_kv_heads * spec.head_dim,
@@ -81,8 +82,10 @@ at::Tensor DecoderBlock::attend(const at::Tensor& x_TD, const BlockBatch& batch)
     q_THE = normalise(q_THE, query_norm_);
     k_TKE = normalise(k_TKE, key_norm_);
   }
-  q_THE = kernels::rope(q_THE, batch.cos_PE, batch.sin_PE, batch.position_ids_T);
-  k_TKE = kernels::rope(k_TKE, batch.cos_PE, batch.sin_PE, batch.position_ids_T);
+  if (layer_.rope != architecture::kNoRope) {
+    q_THE = kernels::rope(q_THE, batch.cos_PE, batch.sin_PE, batch.position_ids_T);
+    k_TKE = kernels::rope(k_TKE, batch.cos_PE, batch.sin_PE, batch.position_ids_T);
+  }
 
   const kernels::AttentionConfig config{.scale = attention_scale_,
                                         .sliding_window = layer_.sliding_window};

@@ -11,17 +11,18 @@
 #include <string>
 #include <vector>
 
+#include "convoy/architecture/decoder_spec.h"
 #include "convoy/nn/causal_lm.h"
-#include "convoy/nn/decoder_spec.h"
 #include "convoy/nn/kv_cache.h"
+#include "convoy/nn/spec_kernels.h"
 
 namespace convoy::nn {
 
-using ParameterSource = std::function<at::Tensor(const ParameterDeclaration&)>;
+using ParameterSource = std::function<at::Tensor(const architecture::ParameterDeclaration&)>;
 
 // What a block needs of its batch beside the hidden states. Copied into the graph when blocks are recomputed.
 struct BlockBatch {
-  at::Tensor cos_PE;
+  at::Tensor cos_PE;  // undefined, as sin_PE, in a layer that does not rotate
   at::Tensor sin_PE;
   at::Tensor position_ids_T;
   kernels::RowIndex rows;
@@ -31,12 +32,12 @@ struct BlockBatch {
 
 class DecoderBlock {
  public:
-  DecoderBlock(const DecoderSpec& spec, int64_t index, const ParameterSource& source);
+  DecoderBlock(const architecture::DecoderSpec& spec, int64_t index, const ParameterSource& source);
 
   at::Tensor forward(const at::Tensor& x_TD, const BlockBatch& batch) const;  // -> [T, D]
 
-  bool trains() const;  // a parameter or an adapter in it requires grad
-  int64_t rope() const { return layer_.rope; }
+  bool trains() const;                          // a parameter or an adapter in it requires grad
+  int64_t rope() const { return layer_.rope; }  // or architecture::kNoRope
   // Norms and linears in checkpoint order.
   void visit(const std::function<void(Linear&)>& linear,
              const std::function<void(const std::string& name, at::Tensor& weight)>& norm);
@@ -55,7 +56,7 @@ class DecoderBlock {
 
   std::string prefix_;  // "model.layers.3."
   int64_t index_;
-  LayerSpec layer_;
+  architecture::LayerSpec layer_;
   int64_t head_dim_;
   double norm_epsilon_;
   double attention_scale_;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "convoy/base/error.h"
+#include "convoy/kernels/coded_weight/coded_weight.h"
 #include "convoy/kernels/frozen_linear/frozen_linear.h"
 #include "convoy/kernels/matrix_product/matrix_product.h"
 #include "convoy/kernels/quantized_weight/quantized_weight.h"
@@ -32,7 +33,9 @@ at::Tensor Linear::base_forward(const at::Tensor& x) const {
 
 const kernels::FrozenLinear& Linear::frozen() const {
   CONVOY_INVARIANT(!weight_OI_.requires_grad(), "the weight of {} trains", name_);
-  if (!packed_) packed_ = std::make_unique<kernels::FrozenLinear>(weight_OI_, bias_O_);
+  if (!packed_)
+    packed_ = coded_ ? std::make_unique<kernels::FrozenLinear>(*coded_, bias_O_)
+                     : std::make_unique<kernels::FrozenLinear>(weight_OI_, bias_O_);
   return *packed_;
 }
 
@@ -49,10 +52,40 @@ void Linear::weight_changed() {
 
 void Linear::quantize(const kernels::QuantizedFormat& format) {
   CONVOY_INVARIANT(!weight_OI_.requires_grad(), "the weight of {} trains", name_);
-  packed_ = std::make_unique<kernels::FrozenLinear>(kernels::quantize_weight(weight_OI_, format),
-                                                    bias_O_);
+  packed_ =
+      std::make_unique<kernels::FrozenLinear>(kernels::quantize_weight(values(), format), bias_O_);
   weight_OI_ = at::empty(weight_OI_.sizes(), weight_OI_.options().device(at::kMeta));
+  coded_.reset();
   is_quantized_ = true;
+}
+
+void Linear::set_coded(kernels::CodedWeight weight) {
+  CONVOY_INVARIANT(!weight_OI_.requires_grad() && weight_OI_.sizes() == weight.shape,
+                   "the weight of {} trains, or has another shape", name_);
+  coded_ = std::make_unique<kernels::CodedWeight>(std::move(weight));
+  weight_OI_ = at::empty(weight_OI_.sizes(), weight_OI_.options().device(at::kMeta));
+  packed_.reset();
+}
+
+void Linear::decode() {
+  weight_OI_ = values();
+  coded_.reset();
+  packed_.reset();
+}
+
+at::Tensor Linear::values() const {
+  CONVOY_INVARIANT(!is_quantized_, "the weight of {} is gone: it is quantised", name_);
+  return coded_ ? kernels::decode_weight(*coded_, weight_OI_.scalar_type()) : weight_OI_;
+}
+
+std::vector<NamedTensor> Linear::parts() const {
+  std::vector<NamedTensor> list;
+  if (!coded_) list.push_back({name_ + ".weight", weight_OI_});
+  if (coded_)
+    for (const kernels::CodedWeight::Part& part : coded_->parts())
+      list.push_back({name_ + ".weight" + part.suffix, *part.tensor});
+  if (bias_O_.defined()) list.push_back({name_ + ".bias", bias_O_});
+  return list;
 }
 
 void Linear::release_packed() {

@@ -15,6 +15,7 @@
 
 namespace convoy::kernels {
 class FrozenLinear;
+struct CodedWeight;
 struct QuantizedFormat;
 }  // namespace convoy::kernels
 
@@ -53,6 +54,20 @@ class Linear {
   void quantize(const kernels::QuantizedFormat& format);
   bool is_quantized() const { return is_quantized_; }
 
+  // Takes codes for the weight, which must not train: weight() holds its shape and type alone.
+  void set_coded(kernels::CodedWeight weight);
+  // Takes what the codes stand for as its weight.
+  void decode();
+  bool is_coded() const { return coded_ != nullptr; }
+  const kernels::CodedWeight& coded() const { return *coded_; }  // where is_coded()
+
+  // What the map multiplies by, in the type of weight(): the weight, or what its codes stand for. Not
+  // of a quantised one.
+  at::Tensor values() const;
+  // The tensors that are stored of it and that its memory is: the weight, or the parts of its codes;
+  // the bias.
+  std::vector<NamedTensor> parts() const;
+
   // Null removes it. `leaves`: its own parameters.
   void set_adapter(std::shared_ptr<const LinearAdapter> adapter,
                    std::vector<NamedTensor> leaves = {});
@@ -77,6 +92,7 @@ class Linear {
   at::Tensor bias_O_;
   std::shared_ptr<const LinearAdapter> adapter_;
   std::vector<NamedTensor> adapter_leaves_;
+  std::unique_ptr<kernels::CodedWeight> coded_;
   mutable std::unique_ptr<kernels::FrozenLinear> packed_;
   bool is_quantized_ = false;
 };

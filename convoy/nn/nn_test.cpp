@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "convoy/base/error.h"
+#include "convoy/kernels/coded_weight/coded_weight.h"
 #include "convoy/kernels/dropout/dropout.h"
 #include "convoy/kernels/quantized_weight/quantized_weight.h"
 #include "convoy/nn/decoder.h"
@@ -13,7 +14,7 @@
 namespace convoy::nn {
 namespace {
 
-DecoderSpec small_spec() {
+architecture::DecoderSpec small_spec() {
   return {.family = "test",
           .vocab_size = 11,
           .hidden_size = 8,
@@ -24,14 +25,15 @@ DecoderSpec small_spec() {
           .max_positions = 64,
           .attention_scale = 0.5,
           .tied_head = true,
-          .ropes = {RopeSpec{}},
-          .layers = {LayerSpec{}, LayerSpec{}}};
+          .ropes = {architecture::RopeSpec{}},
+          .layers = {architecture::LayerSpec{}, architecture::LayerSpec{}}};
 }
 
 Decoder small_decoder() {
   at::manual_seed(3);
-  return Decoder(small_spec(),
-                 [](const ParameterDeclaration& p) { return at::randn(p.shape) * 0.3; });
+  return Decoder(small_spec(), [](const architecture::ParameterDeclaration& p) {
+    return at::randn(p.shape) * 0.3;
+  });
 }
 
 TokenBatch small_batch(int64_t third_id = 10) {
@@ -40,8 +42,40 @@ TokenBatch small_batch(int64_t third_id = 10) {
   return TokenBatch(ids, positions, {0, 3, 4});
 }
 
+TEST(Decoder, AsksForWhatItsSpecDeclares) {
+  architecture::DecoderSpec spec = small_spec();
+  for (const bool all : {false, true}) {
+    spec.query_key_norm = spec.post_norms = spec.qkv_bias = all;
+    spec.attention_output_bias = spec.ffn_bias = all;
+    spec.tied_head = !all;
+    std::vector<architecture::ParameterDeclaration> asked;
+    const Decoder decoder(spec, [&](const architecture::ParameterDeclaration& parameter) {
+      asked.push_back(parameter);
+      return at::empty(parameter.shape);
+    });
+    EXPECT_EQ(asked, architecture::declare_parameters(spec));
+  }
+}
+
+// Without a rotation only the set of keys counts, not where they are.
+TEST(Decoder, AnUnrotatedLayerDoesNotSeePositions) {
+  const auto last_logits = [](int64_t rope, std::vector<int64_t> positions) {
+    architecture::DecoderSpec spec = small_spec();
+    for (architecture::LayerSpec& layer : spec.layers) layer.rope = rope;
+    at::manual_seed(3);
+    Decoder model(
+        spec, [](const architecture::ParameterDeclaration& p) { return at::randn(p.shape) * 0.3; });
+    const at::NoGradGuard no_gradients;
+    const std::vector<int64_t> ids = {1, 5, 2};
+    return model.hidden_states(TokenBatch(ids, positions, {0, 3}), {})[2];
+  };
+  const auto none = architecture::kNoRope;
+  EXPECT_TRUE(at::equal(last_logits(none, {0, 1, 2}), last_logits(none, {0, 9, 30})));
+  EXPECT_FALSE(at::allclose(last_logits(0, {0, 1, 2}), last_logits(0, {0, 9, 30})));
+}
+
 TEST(RopeTable, GrowingKeepsTheAngles) {
-  RopeTable table({.kind = RopeKind::Linear, .theta = 100.0, .factor = 2.0}, 6);
+  RopeTable table({.kind = architecture::RopeKind::Linear, .theta = 100.0, .factor = 2.0}, 6);
   table.ensure(10);
   const at::Tensor before = table.cos().clone();
   table.ensure(5000);
@@ -52,9 +86,9 @@ TEST(RopeTable, GrowingKeepsTheAngles) {
 }
 
 TEST(RopeTable, Llama3BlendsBetweenItsWavelengths) {
-  const RopeSpec plain{.theta = 500000.0};
-  RopeSpec spec = plain;
-  spec.kind = RopeKind::Llama3;
+  const architecture::RopeSpec plain{.theta = 500000.0};
+  architecture::RopeSpec spec = plain;
+  spec.kind = architecture::RopeKind::Llama3;
   spec.factor = 8.0;
   const at::Tensor before = inverse_frequencies(plain, 64);
   const at::Tensor ratio = before / inverse_frequencies(spec, 64);
@@ -133,6 +167,37 @@ TEST(Linear, QuantisedKeepsTheMapAndFreesTheWeight) {
   }
 }
 
+// Codes take the weight's place: the same map, gradient and values, in the tensors that are stored.
+TEST(Linear, CodedIsTheMapOfItsValues) {
+  at::manual_seed(1);
+  const kernels::CodedWeight codes =
+      kernels::encode_weight(at::randn({96, 64}), {kernels::CodeType::Nf4, 64, true});
+  const at::Tensor bias = at::randn({96});
+  Linear linear("l", at::empty({96, 64}, at::kMeta), bias);
+  linear.set_coded(codes);
+  EXPECT_TRUE(linear.is_coded());
+  EXPECT_FALSE(linear.trains());
+  EXPECT_EQ(linear.in_features(), 64);
+  std::vector<std::string> names;
+  for (const NamedTensor& part : linear.parts()) names.push_back(part.name);
+  EXPECT_EQ(names,
+            (std::vector<std::string>{"l.weight", "l.weight.absmax", "l.weight.nested_absmax",
+                                      "l.weight.nested_offset", "l.bias"}));
+  const Linear whole("w", linear.values(), bias);
+  at::Tensor x = at::randn({5, 64}).requires_grad_();
+  at::Tensor same = x.detach().clone().requires_grad_();
+  const at::Tensor grad = at::randn({5, 96});
+  const at::Tensor found = linear.forward(x);
+  const at::Tensor wanted = whole.forward(same);
+  EXPECT_TRUE(at::allclose(found, wanted, 1e-5, 1e-5));
+  found.backward(grad);
+  wanted.backward(grad);
+  EXPECT_TRUE(at::allclose(x.grad(), same.grad(), 1e-5, 1e-5));
+  linear.decode();
+  EXPECT_FALSE(linear.is_coded());
+  EXPECT_TRUE(at::equal(linear.weight(), whole.weight()));
+}
+
 class Doubling : public LinearAdapter {
  public:
   at::Tensor forward(const Linear& base, const at::Tensor& x, DrawKey) const override {
@@ -190,6 +255,43 @@ TEST(Decoder, TiedHeadSharesTheEmbeddingsGradient) {
   EXPECT_TRUE(decoder.head().weight().is_same(parameters[0].value));
   // Every row gets a gradient from the head, also those of tokens that are not in the batch.
   EXPECT_GT(parameters[0].value.grad()[7].abs().sum().item<float>(), 0.0f);
+}
+
+TEST(Decoder, NoiseIsOnTheEmbeddingsOfTrainingPassesAlone) {
+  Decoder decoder = small_decoder();
+  const at::NoGradGuard no_grad;
+  const at::Tensor plain = decoder.hidden_states(small_batch(), {});
+  EXPECT_TRUE(at::equal(decoder.hidden_states(small_batch(), {.noise_alpha = 5}), plain))
+      << "an evaluation has no key";
+  EXPECT_TRUE(at::equal(decoder.hidden_states(small_batch(), {.draw_key = 1}), plain));
+  const at::Tensor noisy = decoder.hidden_states(small_batch(), {.draw_key = 1, .noise_alpha = 5});
+  EXPECT_FALSE(at::allclose(noisy, plain));
+  EXPECT_TRUE(
+      at::equal(decoder.hidden_states(small_batch(), {.draw_key = 1, .noise_alpha = 5}), noisy));
+  EXPECT_FALSE(
+      at::equal(decoder.hidden_states(small_batch(), {.draw_key = 2, .noise_alpha = 5}), noisy));
+}
+
+TEST(Decoder, RecomputationSeesTheSameNoise) {
+  Decoder decoder = small_decoder();
+  decoder.set_requires_grad(true);
+  const auto gradients = [&](ForwardOptions options) {
+    options.draw_key = 4;
+    options.noise_alpha = 2;
+    decoder.hidden_states(small_batch(), options).square().sum().backward();
+    std::vector<at::Tensor> all;
+    for (NamedTensor& parameter : decoder.parameters()) {
+      all.push_back(parameter.value.grad().clone());
+      parameter.value.mutable_grad() = at::Tensor();
+    }
+    return all;
+  };
+  const std::vector<at::Tensor> wanted = gradients({});
+  for (const KeptInputs kept : {KeptInputs::OnDevice, KeptInputs::OnHost}) {
+    const auto found = gradients({.recompute_blocks = true, .kept_inputs = kept});
+    for (size_t at = 0; at < wanted.size(); ++at)
+      EXPECT_TRUE(at::allclose(found[at], wanted[at])) << at;
+  }
 }
 
 // A block nothing trains in, below every trained one, is left out of the graph.

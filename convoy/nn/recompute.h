@@ -17,5 +17,8 @@ using TensorFunction = std::function<at::Tensor(const at::Tensor&)>;
 // leaves cannot be asked for through at::autograd::grad. Call it only where gradients are wanted
 // (grad mode on; x or a leaf inside requires grad).
 at::Tensor recompute_in_backward(const at::Tensor& x, TensorFunction function);
+// The same, but x waits in the host's memory (pinned). Async: copies are
+// queued on the current stream. Where x is on the CPU it stays where it is.
+at::Tensor recompute_from_host(const at::Tensor& x, TensorFunction function);
 
 }  // namespace convoy::nn

@@ -10,7 +10,7 @@ namespace {
 constexpr int64_t kFirstPositions = 512;
 
 // "llama3": long wavelengths are stretched by `factor`, short ones kept, those between blended.
-at::Tensor stretch_llama3(const at::Tensor& frequencies, const RopeSpec& spec) {
+at::Tensor stretch_llama3(const at::Tensor& frequencies, const architecture::RopeSpec& spec) {
   const auto original = static_cast<double>(spec.original_max_positions);
   const double longest = original / spec.low_freq_factor;
   const double shortest = original / spec.high_freq_factor;
@@ -26,22 +26,22 @@ at::Tensor stretch_llama3(const at::Tensor& frequencies, const RopeSpec& spec) {
 
 }  // namespace
 
-at::Tensor inverse_frequencies(const RopeSpec& spec, int64_t head_dim) {
+at::Tensor inverse_frequencies(const architecture::RopeSpec& spec, int64_t head_dim) {
   const at::Tensor exponents =
       at::arange(0, head_dim, 2, at::kLong).to(at::kFloat) / static_cast<double>(head_dim);
   const at::Tensor frequencies = 1.0 / at::pow(spec.theta, exponents);
   switch (spec.kind) {
-    case RopeKind::Linear:
+    case architecture::RopeKind::Linear:
       return frequencies / spec.factor;
-    case RopeKind::Llama3:
+    case architecture::RopeKind::Llama3:
       return stretch_llama3(frequencies, spec);
-    case RopeKind::Default:
+    case architecture::RopeKind::Default:
       break;
   }
   return frequencies;
 }
 
-RopeTable::RopeTable(const RopeSpec& spec, int64_t head_dim)
+RopeTable::RopeTable(const architecture::RopeSpec& spec, int64_t head_dim)
     : inverse_frequencies_E_(inverse_frequencies(spec, head_dim)) {}
 
 void RopeTable::ensure(int64_t num_positions, at::Device device) {

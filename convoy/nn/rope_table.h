@@ -8,27 +8,16 @@
 
 #include <cstdint>
 
+#include "convoy/architecture/decoder_spec.h"
+
 namespace convoy::nn {
 
-enum class RopeKind { Default, Linear, Llama3 };
-
-struct RopeSpec {
-  RopeKind kind = RopeKind::Default;
-  double theta = 10000.0;
-  double factor = 1.0;  // Linear, Llama3
-  // Llama3 only: wavelengths between original/high and original/low are blended.
-  double low_freq_factor = 1.0;
-  double high_freq_factor = 4.0;
-  int64_t original_max_positions = 8192;
-  bool operator==(const RopeSpec&) const = default;
-};
-
 // fp32 [E/2] for heads of `head_dim` features.
-at::Tensor inverse_frequencies(const RopeSpec& spec, int64_t head_dim);
+at::Tensor inverse_frequencies(const architecture::RopeSpec& spec, int64_t head_dim);
 
 class RopeTable {
  public:
-  RopeTable(const RopeSpec& spec, int64_t head_dim);
+  RopeTable(const architecture::RopeSpec& spec, int64_t head_dim);
 
   // Tables of at least `num_positions` rows on `device`; grown by doubling, so a long context costs
   // only what is used of it. Computed on the host: every device has the same angles.

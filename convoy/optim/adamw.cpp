@@ -1,9 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convoy/optim/adamw.h"
 
+#include <ATen/ATen.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
+
+#include <array>
+#include <map>
 #include <regex>
+#include <utility>
 
 #include "convoy/base/error.h"
+#include "convoy/base/hash.h"
 
 namespace convoy::optim {
 namespace {
@@ -18,6 +25,21 @@ void check(const OptimizedParameter& parameter) {
                        parameter.gradient.is_contiguous() &&
                        parameter.gradient.sizes() == parameter.value.sizes(),
                    "{} wants a contiguous fp32 gradient of its shape", parameter.name);
+  CONVOY_INVARIANT(parameter.begin % kernels::kMomentBlock == 0,
+                   "the piece of {} begins within a block, at element {}", parameter.name,
+                   parameter.begin);
+}
+
+int64_t whole_numel(const OptimizedParameter& parameter) {
+  return parameter.whole_numel > 0 ? parameter.whole_numel : parameter.value.numel();
+}
+
+uint64_t hash_of(const std::string& name) {
+  return uint64_t{crc32c(name)} << 32 | crc32c(name, ~0u);
+}
+
+void wait_for(at::Device device) {
+  c10::impl::VirtualGuardImpl(device.type()).getStream(device).synchronize();
 }
 
 }  // namespace
@@ -35,51 +57,81 @@ AdamW::AdamW(const AdamWConfig& config, std::vector<OptimizedParameter> paramete
   for (const OptimizedParameter& parameter : parameters_) {
     check(parameter);
     const at::Tensor value = parameter.value.detach();
-    const auto options = value.options().dtype(at::kFloat);
-    slots_.push_back(
-        {.exp_avg = at::zeros(value.sizes(), options),
-         .exp_avg_sq = at::zeros(value.sizes(), options),
-         .master = value.scalar_type() == at::kFloat ? at::Tensor() : value.to(at::kFloat)});
+    const bool wants_master = value.scalar_type() == at::kBFloat16 && config_.states.has_masters;
+    slots_.push_back({.moments = Moments::zeros(config_.states, value, whole_numel(parameter)),
+                      .master = wants_master ? value.to(at::kFloat) : at::Tensor()});
+    names_.push_back(hash_of(parameter.name));
   }
 }
 
 void AdamW::step(double learning_rate, double gradient_scale) {
   ++steps_;
-  kernels::AdamWStep step{.learning_rate = learning_rate,
-                          .beta1 = config_.beta1,
-                          .beta2 = config_.beta2,
-                          .epsilon = config_.epsilon,
-                          .gradient_scale = gradient_scale,
-                          .step = steps_};
-  for (const bool decays : {true, false}) {
-    std::vector<kernels::AdamWTensors> alike;
-    for (size_t index = 0; index < parameters_.size(); ++index)
-      if (parameters_[index].decays == decays) alike.push_back(tensors_of(index));
-    step.weight_decay = decays ? config_.weight_decay : 0.0;
-    kernels::adamw_update(alike, step);
+  // Those that share all factors of a step go together.
+  std::map<std::pair<bool, double>, std::vector<size_t>> groups;
+  for (size_t index = 0; index < parameters_.size(); ++index)
+    groups[{parameters_[index].decays, parameters_[index].lr_factor}].push_back(index);
+  for (const auto& [factors, group] : groups) {
+    const auto& [decays, lr_factor] = factors;
+    const kernels::AdamWStep step{.learning_rate = learning_rate * lr_factor,
+                                  .beta1 = config_.beta1,
+                                  .beta2 = config_.beta2,
+                                  .epsilon = config_.epsilon,
+                                  .weight_decay = decays ? config_.weight_decay : 0.0,
+                                  .gradient_scale = gradient_scale,
+                                  .step = steps_};
+    std::vector<kernels::AdamWTensors> resident;
+    for (const size_t index : group) {
+      if (slots_[index].moments.is_paged)
+        step_paged(index, step);
+      else
+        resident.push_back(tensors_of(index, slots_[index].moments));
+    }
+    kernels::adamw_update(resident, step);
   }
 }
 
-kernels::AdamWTensors AdamW::tensors_of(size_t index) const {
-  const at::Tensor value = parameters_[index].value.detach();
-  const Slot& slot = slots_[index];
-  const bool has_master = slot.master.defined();
-  return {.value = has_master ? slot.master : value,
-          .gradient = parameters_[index].gradient,
-          .exp_avg = slot.exp_avg,
-          .exp_avg_sq = slot.exp_avg_sq,
-          .rounded = has_master ? value : at::Tensor()};
+// One parameter's moments are on the device at a time.
+void AdamW::step_paged(size_t index, const kernels::AdamWStep& step) {
+  const at::NoGradGuard no_grad;
+  const Moments here = slots_[index].moments.on(parameters_[index].value.device());
+  kernels::adamw_update({tensors_of(index, here)}, step);
+  slots_[index].moments.copy_from(here);
+}
+
+kernels::AdamWTensors AdamW::tensors_of(size_t index, const Moments& moments) const {
+  const OptimizedParameter& parameter = parameters_[index];
+  const at::Tensor value = parameter.value.detach();
+  const at::Tensor& master = slots_[index].master;
+  const std::array<uint64_t, 3> counters = {config_.seed, static_cast<uint64_t>(steps_),
+                                            names_[index]};
+  return {.value = master.defined() ? master : value,
+          .gradient = parameter.gradient,
+          .exp_avg = moments.exp_avg,
+          .exp_avg_sq = moments.exp_avg_sq,
+          .exp_avg_scale = moments.exp_avg_scale,
+          .exp_avg_sq_scale = moments.exp_avg_sq_scale,
+          .rounded = master.defined() ? value : at::Tensor(),
+          .draw_key = mix_seed(counters),
+          .first_element = parameter.begin};
 }
 
 std::vector<NamedState> AdamW::state() const {
   std::vector<NamedState> all;
+  bool waits = false;
   for (size_t index = 0; index < parameters_.size(); ++index) {
     const std::string& name = parameters_[index].name;
-    all.push_back({name + ".exp_avg", slots_[index].exp_avg, index});
-    all.push_back({name + ".exp_avg_sq", slots_[index].exp_avg_sq, index});
-    if (slots_[index].master.defined())
-      all.push_back({name + ".master", slots_[index].master, index});
+    const auto& [moments, master] = slots_[index];
+    waits = waits || moments.is_paged;
+    all.push_back({name + ".exp_avg", moments.exp_avg, index});
+    all.push_back({name + ".exp_avg_sq", moments.exp_avg_sq, index});
+    if (moments.exp_avg_scale.defined()) {
+      all.push_back({name + ".exp_avg_scale", moments.exp_avg_scale, index, kernels::kMomentBlock});
+      all.push_back(
+          {name + ".exp_avg_sq_scale", moments.exp_avg_sq_scale, index, kernels::kMomentBlock});
+    }
+    if (master.defined()) all.push_back({name + ".master", master, index});
   }
+  if (waits) wait_for(parameters_[0].value.device());
   return all;
 }
 
@@ -90,15 +142,17 @@ void AdamW::load_state(int64_t steps, const std::vector<NamedState>& state) {
   for (const NamedState& entry : own) {
     const auto found = given.find(entry.name);
     CONVOY_CHECK(found != given.end(), CheckpointError, "the optimizer state lacks {}", entry.name);
+    const at::Tensor& value = found->second;
     CONVOY_CHECK(
-        found->second.sizes() == entry.value.sizes() && found->second.scalar_type() == at::kFloat,
-        CheckpointError, "optimizer state {}: wanted fp32 of {} elements, found {} of {}",
-        entry.name, entry.value.numel(), c10::toString(found->second.scalar_type()),
-        found->second.numel());
+        value.sizes() == entry.value.sizes() && value.scalar_type() == entry.value.scalar_type(),
+        CheckpointError, "optimizer state {}: wanted {} elements of {}, found {} of {}", entry.name,
+        entry.value.numel(), c10::toString(entry.value.scalar_type()), value.numel(),
+        c10::toString(value.scalar_type()));
   }
   CONVOY_CHECK(
       given.size() == own.size(), CheckpointError,
-      "the optimizer state has {} tensors, this run wants {}: other parameters were trained",
+      "the optimizer state has {} tensors, this run wants {}: other parameters were trained, or "
+      "their moments were kept in another form",
       given.size(), own.size());
   const at::NoGradGuard no_grad;
   for (const NamedState& entry : own) entry.value.copy_(given[entry.name]);

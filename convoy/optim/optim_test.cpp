@@ -9,6 +9,7 @@
 
 #include "convoy/base/error.h"
 #include "convoy/base/files.h"
+#include "convoy/kernels/counter_draws/counter_hash.h"
 #include "convoy/kernels/ops/op_table.h"
 #include "convoy/optim/adamw.h"
 #include "convoy/optim/clip.h"
@@ -48,6 +49,35 @@ TEST(Schedule, EqualsTransformersAtEveryStep) {
       EXPECT_NEAR(schedule.at(static_cast<int64_t>(step)), rates[step], 1e-15)
           << settings.lr_scheduler_type << " of " << rates.size() - 1 << " ratio "
           << settings.warmup_ratio << " step " << step;
+    }
+  }
+}
+
+TEST(Schedule, EqualsDeepSpeedAtEveryStep) {
+  const char* source = std::getenv("CONVOY_SOURCE_DIR");
+  std::ifstream in(std::string(source == nullptr ? "." : source) +
+                   "/tests/golden/optim/deepspeed_schedules.json");
+  const nlohmann::json file = nlohmann::json::parse(in);
+  ASSERT_GE(file["schedules"].size(), 20U);
+  for (const auto& entry : file["schedules"]) {
+    settings::ScheduleSettings settings;
+    settings.lr_scheduler_type = entry["name"].get<std::string>();
+    const auto& changed = entry["settings"];
+    settings.warmup_steps = changed["warmup_steps"].get<double>();
+    settings.min_lr_ratio = changed.value("min_lr_ratio", 0.0);
+    settings.warmup.warmup_type = changed["warmup_type"].get<std::string>();
+    settings.warmup.warmup_min_lr = changed.value("warmup_min_lr", 0.0);
+    settings.warmup.warmup_min_ratio = changed.value("warmup_min_ratio", 0.0);
+    const auto total = entry["total"].get<int64_t>();
+    const double peak = file["peak"].get<double>();
+    const LearningRateSchedule of_run(settings, peak, total);
+    settings.warmup.schedule_steps = total;
+    const LearningRateSchedule of_its_own(settings, peak, 3);
+    const auto rates = entry["rates"].get<std::vector<double>>();
+    for (size_t step = 0; step < rates.size(); ++step) {
+      EXPECT_NEAR(of_run.at(static_cast<int64_t>(step)), rates[step], 1e-15)
+          << entry.dump(-1).substr(0, 200) << " step " << step;
+      EXPECT_EQ(of_its_own.at(static_cast<int64_t>(step)), of_run.at(static_cast<int64_t>(step)));
     }
   }
 }
@@ -171,6 +201,179 @@ TEST(AdamW, StateRoundTripsBitForBit) {
     for (size_t index = 0; index < 2; ++index) {
       EXPECT_TRUE(at::equal(unbroken.parameters()[index].value, resumed.parameters()[index].value));
     }
+  }
+}
+
+const nlohmann::json& golden_8bit() {
+  static const nlohmann::json file =
+      nlohmann::json::parse(read_file(std::filesystem::path(std::getenv("CONVOY_SOURCE_DIR")) /
+                                      "tests/golden/optim/adamw_8bit.json"));
+  return file;
+}
+
+// The numbers of make_adamw_8bit.py, in -1 ... 1.
+at::Tensor numbers(uint64_t key, int64_t count) {
+  at::Tensor values = at::empty({count});
+  for (int64_t at = 0; at < count; ++at) {
+    const uint32_t word =
+        kernels::counter_hash(kernels::counter_key(key), static_cast<uint32_t>(at), 0);
+    values.mutable_data_ptr<float>()[at] = (static_cast<float>(word >> 8) - 0x1p23f) / 0x1p23f;
+  }
+  return values;
+}
+
+at::Tensor golden_gradient(int step, int64_t count) {
+  at::Tensor found = numbers((static_cast<uint64_t>(step) << 32) + 7, count);
+  found.mul_(1e-3 * (step % 3 == 0 ? 3.0 : 1.0));
+  found.narrow(0, 256, 256).zero_();
+  found.narrow(0, 600, 10).mul_(1e-4);
+  return found;
+}
+
+at::Tensor codes_of(const std::string& hex) {
+  at::Tensor codes = at::empty({static_cast<int64_t>(hex.size()) / 2}, at::kByte);
+  for (size_t at = 0; at < hex.size() / 2; ++at)
+    codes.mutable_data_ptr<uint8_t>()[at] =
+        static_cast<uint8_t>(std::stoul(hex.substr(2 * at, 2), nullptr, 16));
+  return codes;
+}
+
+TEST(AdamW8Bit, FollowsBitsandbytesStepByStep) {
+  const auto& settings = golden_8bit()["settings"];
+  const auto& coded = golden_8bit()["coded"];
+  const int64_t count = coded["count"];
+  AdamW optimizer({.beta1 = settings["beta1"],
+                   .beta2 = settings["beta2"],
+                   .epsilon = settings["epsilon"],
+                   .weight_decay = settings["weight_decay"],
+                   .states = {.moments = MomentType::Int8}},
+                  {{.name = "w", .value = numbers(3, count), .gradient = at::zeros({count})}});
+  int64_t other_codes = 0;
+  for (int step = 1; step <= golden_8bit()["steps"].get<int>(); ++step) {
+    at::Tensor(optimizer.parameters()[0].gradient).copy_(golden_gradient(step, count));
+    optimizer.step(settings["learning_rate"]);
+    for (const auto& kept : coded["kept"]) {
+      if (kept["step"] != step) continue;
+      for (const NamedState& state : optimizer.state()) {
+        const std::string key = state.name.substr(2);
+        if (state.value.scalar_type() == at::kFloat) {
+          EXPECT_TRUE(at::allclose(state.value, tensor_of(kept[key]), 1e-5, 0)) << step << key;
+          continue;
+        }
+        const at::Tensor apart =
+            state.value.to(at::kInt).sub(codes_of(kept[key]).to(at::kInt)).abs();
+        EXPECT_LE(apart.max().item<int>(), 1) << step << key;
+        other_codes += apart.sum().item<int64_t>();
+      }
+    }
+  }
+  // Of 4 x 2 x 4396. A last bit in fp32, which each side rounds in its own order, decides at a
+  // threshold.
+  EXPECT_LE(other_codes, 8);
+  EXPECT_TRUE(at::allclose(optimizer.parameters()[0].value, tensor_of(coded["value"]), 1e-4, 2e-5));
+}
+
+std::vector<OptimizedParameter> large_and_small(at::ScalarType dtype) {
+  std::vector<OptimizedParameter> parameters;
+  for (const int64_t count : {int64_t{120'000}, int64_t{5'000}, int64_t{4095}})
+    parameters.push_back({.name = fmt::format("w{}", count),
+                          .value = numbers(static_cast<uint64_t>(count), count).to(dtype),
+                          .gradient = at::zeros({count})});
+  return parameters;
+}
+
+void step_with_numbers(AdamW& optimizer, int step) {
+  for (size_t index = 0; index < optimizer.parameters().size(); ++index) {
+    const at::Tensor gradient = optimizer.parameters()[index].gradient;
+    gradient.copy_(numbers(static_cast<uint64_t>(step * 100) + index, gradient.numel()));
+  }
+  optimizer.step(1e-3);
+}
+
+std::vector<AdamWConfig> all_forms() {
+  std::vector<AdamWConfig> forms;
+  for (const MomentType moments : {MomentType::Fp32, MomentType::Bf16, MomentType::Int8})
+    for (const bool has_masters : {true, false})
+      forms.push_back({.weight_decay = 0.1,
+                       .states = {.moments = moments, .has_masters = has_masters},
+                       .seed = 5});
+  return forms;
+}
+
+TEST(AdamWStates, SmallParametersKeepFp32AndBytesAreAsTold) {
+  for (const AdamWConfig& config : all_forms())
+    for (const at::ScalarType dtype : {at::kFloat, at::kBFloat16}) {
+      const AdamW optimizer(config, large_and_small(dtype));
+      std::vector<int64_t> held(3);
+      for (const NamedState& state : optimizer.state())
+        held[state.parameter] += static_cast<int64_t>(state.value.nbytes());
+      for (size_t index = 0; index < 3; ++index) {
+        const int64_t numel = optimizer.parameters()[index].value.numel();
+        const StateBytes told = state_bytes(config.states, numel, dtype == at::kBFloat16);
+        EXPECT_EQ(held[index], told.moments + told.master);
+      }
+      if (config.states.moments == MomentType::Int8) {
+        EXPECT_EQ(moment_type(config.states, 4095), MomentType::Fp32);
+      }
+    }
+}
+
+TEST(AdamWStates, EveryFormIsResumedBitForBit) {
+  for (const AdamWConfig& config : all_forms())
+    for (const at::ScalarType dtype : {at::kFloat, at::kBFloat16}) {
+      AdamW unbroken(config, large_and_small(dtype)), resumed(config, large_and_small(dtype));
+      for (int step = 0; step < 3; ++step) step_with_numbers(unbroken, step);
+      for (size_t index = 0; index < 3; ++index)
+        at::Tensor(resumed.parameters()[index].value).copy_(unbroken.parameters()[index].value);
+      resumed.load_state(unbroken.steps(), unbroken.state());
+      for (int step = 3; step < 5; ++step) {
+        step_with_numbers(unbroken, step);
+        step_with_numbers(resumed, step);
+      }
+      for (size_t index = 0; index < 3; ++index)
+        EXPECT_TRUE(
+            at::equal(unbroken.parameters()[index].value, resumed.parameters()[index].value));
+    }
+}
+
+TEST(AdamWStates, OtherSeedsRoundOtherwise) {
+  AdamWConfig config{.states = {.moments = MomentType::Bf16}, .seed = 1};
+  AdamW one(config, large_and_small(at::kFloat));
+  config.seed = 2;
+  AdamW other(config, large_and_small(at::kFloat));
+  for (int step = 0; step < 2; ++step) {
+    step_with_numbers(one, step);
+    step_with_numbers(other, step);
+  }
+  EXPECT_FALSE(at::equal(one.state()[0].value, other.state()[0].value));
+  // Both are near what fp32 has.
+  AdamW wide({}, large_and_small(at::kFloat));
+  for (int step = 0; step < 2; ++step) step_with_numbers(wide, step);
+  EXPECT_TRUE(at::allclose(one.state()[0].value.to(at::kFloat), wide.state()[0].value, 0.02, 2e-3));
+}
+
+TEST(AdamWStates, AStateOfAnotherFormIsRefused) {
+  AdamW wide({}, large_and_small(at::kFloat));
+  AdamW narrow({.states = {.moments = MomentType::Bf16}}, large_and_small(at::kFloat));
+  AdamW coded({.states = {.moments = MomentType::Int8}}, large_and_small(at::kFloat));
+  EXPECT_THROW(narrow.load_state(1, wide.state()), CheckpointError);
+  EXPECT_THROW(coded.load_state(1, wide.state()), CheckpointError);
+  EXPECT_THROW(wide.load_state(1, coded.state()), CheckpointError);
+}
+
+TEST(AdamW, ARateOfItsOwnIsAFactorOfTheStep) {
+  for (const double factor : {1.0, 16.0}) {
+    std::vector<OptimizedParameter> parameters = two_parameters(at::kFloat);
+    parameters[1].lr_factor = factor;
+    AdamW optimizer(kConfig, parameters);
+    AdamW alone(kConfig, two_parameters(at::kFloat));
+    set_gradients(optimizer, 0);
+    set_gradients(alone, 0);
+    optimizer.step(1e-3);
+    alone.step(1e-3 * factor);
+    EXPECT_TRUE(at::equal(optimizer.parameters()[1].value, alone.parameters()[1].value));
+    EXPECT_EQ(at::equal(optimizer.parameters()[0].value, alone.parameters()[0].value),
+              factor == 1.0);
   }
 }
 

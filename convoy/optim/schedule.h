@@ -2,7 +2,8 @@
 //
 // Learning rates by step, exactly as the transformers Trainer sets them: with warm-up the first
 // step runs at rate 0. cosine_by_epoch alone changes between epochs, as torch's CosineAnnealingLR
-// behind a linear warm-up does when it is stepped once an epoch.
+// behind a linear warm-up does when it is stepped once an epoch. warmup_lr, warmup_decay_lr and
+// warmup_cosine_lr are DeepSpeed's WarmupLR, WarmupDecayLR and WarmupCosineLR.
 #pragma once
 
 #include <cstdint>
@@ -36,6 +37,9 @@ class LearningRateSchedule {
     CosineWithMinLr,
     WarmupStableDecay,
     CosineByEpoch,
+    WarmupLr,
+    WarmupDecayLr,
+    WarmupCosineLr,
   };
 
   static Kind parse_kind(const std::string& name);
@@ -44,6 +48,8 @@ class LearningRateSchedule {
   double stable_decay(int64_t step) const;
   double polynomial(int64_t step) const;
   double cosine_by_epoch(int64_t step) const;
+  bool is_of_deepspeed() const;
+  double deepspeed(int64_t step) const;
 
   Kind kind_;
   double learning_rate_;
@@ -57,6 +63,7 @@ class LearningRateSchedule {
   int64_t steps_per_epoch_;
   double warmup_epochs_;
   double min_lr_;
+  settings::WarmupSettings warmup_;
 };
 
 }  // namespace convoy::optim

@@ -2,6 +2,8 @@
 #include "convoy/parallel/trained_parameters.h"
 
 #include <algorithm>
+#include <functional>
+#include <numeric>
 
 #include "convoy/base/error.h"
 
@@ -20,6 +22,10 @@ void rename(std::vector<nn::Unit>& units, const std::vector<nn::NamedTensor>& pa
       trained.name = same->name;
     }
   }
+}
+
+int64_t numel_of(const ParameterShard& shard) {
+  return std::accumulate(shard.shape.begin(), shard.shape.end(), int64_t{1}, std::multiplies<>());
 }
 
 }  // namespace
@@ -47,8 +53,16 @@ std::vector<optim::OptimizedParameter> prepare_units(Strategy& strategy,
     optimized.push_back({.name = shard.name,
                          .value = shard.value,
                          .gradient = shard.gradient,
-                         .decays = optim::takes_weight_decay(shard.name)});
+                         .decays = optim::takes_weight_decay(shard.name),
+                         .begin = shard.begin,
+                         .whole_numel = numel_of(shard)});
   return optimized;
+}
+
+StatePlace place_of(const optim::NamedState& state, const ParameterShard& shard) {
+  if (state.elements_each == 1) return {shard.shape, shard.begin};
+  return {{(numel_of(shard) + state.elements_each - 1) / state.elements_each},
+          shard.begin / state.elements_each};
 }
 
 std::vector<nn::NamedTensor> trained_of(const std::vector<nn::Unit>& units) {

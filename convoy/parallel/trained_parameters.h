@@ -27,6 +27,14 @@ std::vector<optim::OptimizedParameter> prepare_units(Strategy& strategy,
                                                      const std::vector<nn::NamedTensor>& parameters,
                                                      const nn::DeferredValues* values = nullptr);
 
+// Where a state of the optimizer lies: the shape of what all ranks hold of it, and where the part of
+// this rank begins in that, flattened.
+struct StatePlace {
+  std::vector<int64_t> shape;
+  int64_t begin = 0;
+};
+StatePlace place_of(const optim::NamedState& state, const ParameterShard& shard);
+
 // The trained parameters of all units, in their order.
 std::vector<nn::NamedTensor> trained_of(const std::vector<nn::Unit>& units);
 

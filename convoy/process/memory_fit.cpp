@@ -21,6 +21,11 @@ std::string fit_memory(settings::ProcessSettings& settings, const ModelFacts& mo
   const int64_t samples = settings.generate.n;
   const int64_t longest = longest_request_tokens(settings);
   const auto budget_bytes = static_cast<int64_t>(engine.memory_gib * kBytesPerGib);
+  // How weights are held is settled by --quantization: no rung changes it.
+  const bool held = settings.model.encodes();
+  serving::MemoryNeeds needs =
+      model.memory_needs(settings.model.dtype == "bf16" ? 2 : 4, settings.model);
+  if (held) needs.int8_weight_bytes = needs.weight_bytes;
   const serving::MemoryWish wish{
       .budget_bytes = budget_bytes,
       .rows = engine.max_requests.value.value_or(
@@ -28,17 +33,18 @@ std::string fit_memory(settings::ProcessSettings& settings, const ModelFacts& mo
       .row_tokens = model.positions > 0 ? std::min(longest, model.positions) : longest,
       .step_tokens = engine.prefill_chunk,
       .int8_kv = engine.kv_dtype == "int8",
-      .int8_weights = engine.weights == "int8",
+      .int8_weights = engine.weights == "int8" || held,
       .int4_weights = engine.weights == "int4"};
-  const serving::MemoryLadderPlan plan =
-      serving::climb_down(model.memory_needs(settings.model.dtype == "bf16" ? 2 : 4), wish);
+  const serving::MemoryLadderPlan plan = serving::climb_down(needs, wish);
   if (plan.rung == serving::Rung::None)
     throw ConfigError(
         fmt::format("{} does not fit: {}", settings.model.name, plan.text(budget_bytes)),
         {.key = "engine.memory_gib",
          .hint = "raise --memory-gib, lower --max-tokens, or take a smaller model"});
   if (plan.int8_kv) engine.kv_dtype = "int8";
-  if (plan.int4_weights)
+  if (held)
+    engine.weights = "model";
+  else if (plan.int4_weights)
     engine.weights = "int4";
   else if (plan.int8_weights)
     engine.weights = "int8";

@@ -62,6 +62,27 @@ TEST(FitMemory, WhatTheUserSettledStays) {
   EXPECT_EQ(settings.engine.kv_dtype, "int8");
 }
 
+TEST(FitMemory, QuantisedWeightsStayAsTheyAreHeld) {
+  ModelFacts facts = seven_billion();
+  facts.block_parameters = 6'525'000'000;
+  settings::ProcessSettings settings = within(12);
+  settings.model.quantization = "nf4";
+  settings.model.double_quant = true;
+  fit_memory(settings, facts);
+  EXPECT_EQ(settings.engine.weights, "model");
+  EXPECT_EQ(settings.engine.kv_dtype, "model");  // 5.5 GiB of weights leave room for it
+  settings = within(4);
+  settings.model.quantization = "nf4";
+  EXPECT_THROW(fit_memory(settings, facts), ConfigError);
+  EXPECT_LT(facts.memory_needs(2, settings.model).weight_bytes, 7'000'000'000);
+  // A folder in codes needs no flag.
+  settings.model.quantization = "auto";
+  facts.stored_code_bytes = 3'400'000'000;
+  facts.whole_parameters = 1'090'616'512;
+  EXPECT_EQ(facts.memory_needs(2, settings.model).weight_bytes,
+            int64_t{3'400'000'000} + 2 * int64_t{1'090'616'512});
+}
+
 TEST(FitMemory, SaysWhenNothingFits) {
   settings::ProcessSettings settings = within(2);
   EXPECT_THROW(fit_memory(settings, seven_billion()), ConfigError);

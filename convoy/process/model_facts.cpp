@@ -7,14 +7,13 @@
 
 #include "convoy/base/error.h"
 #include "convoy/base/hash.h"
+#include "convoy/families/family.h"
 #include "convoy/io/model_fingerprint.h"
 #include "convoy/process/think_text.h"
 #include "convoy/settings/template_kwargs.h"
 
 namespace convoy::process {
 namespace {
-
-constexpr int64_t kMost = int64_t{1} << 31;
 
 std::string adapter_fingerprint(const std::string& adapter) {
   if (adapter.empty()) return {};
@@ -25,19 +24,46 @@ std::string adapter_fingerprint(const std::string& adapter) {
   return hash.hex();
 }
 
+// A tensor of codes, or of what bitsandbytes stores beside them: scales and tables.
+bool is_of_codes(const std::string& name, const io::TensorView& view) {
+  return view.dtype == io::Dtype::U8 || view.dtype == io::Dtype::I8 || name.ends_with(".SCB") ||
+         name.find(".weight.") != std::string::npos;
+}
+
+// Of weights in blocks of 64 that share a scale, or int8 in rows that do.
+int64_t encoded_bytes(int64_t parameters, const settings::ProcessModelSettings& model) {
+  if (model.quantization == "int8") return parameters + parameters / 256;
+  const int64_t blocks = parameters / 64;
+  return parameters / 2 + (model.double_quant ? blocks + blocks / 64 : 4 * blocks);
+}
+
 void read_shape(const io::ModelFolder& folder, ModelFacts& facts) {
-  const io::JsonReader& config = folder.config();
-  facts.layers = config.int_or("num_hidden_layers", 0, 0, kMost);
-  const int64_t heads = config.int_or("num_attention_heads", 0, 0, kMost);
-  const int64_t kv_heads = config.int_or("num_key_value_heads", heads, 0, kMost);
-  const int64_t hidden = config.int_or("hidden_size", 0, 0, kMost);
-  const int64_t head = config.int_or("head_dim", heads == 0 ? 0 : hidden / heads, 0, kMost);
-  facts.kv_values_per_token = 2 * facts.layers * kv_heads * head;
-  facts.positions = config.int_or("max_position_embeddings", 0, 0, kMost);
-  facts.window_tokens = config.int_or("sliding_window", 0, 0, kMost);
+  const architecture::DecoderSpec spec = families::read_decoder_spec(folder);
+  facts.layers = spec.num_layers();
+  facts.kv_values_per_token = 2 * facts.layers * spec.num_kv_heads * spec.head_dim;
+  facts.positions = spec.max_positions;
+  for (const architecture::LayerSpec& layer : spec.layers) {
+    const int64_t window = layer.sliding_window;
+    if (window > 0 && (facts.window_tokens == 0 || window < facts.window_tokens))
+      facts.window_tokens = window;
+  }
+  for (const architecture::ParameterDeclaration& declared :
+       architecture::declare_parameters(spec)) {
+    int64_t elements = 1;
+    for (const int64_t size : declared.shape) elements *= size;
+    facts.parameters += elements;
+    if (declared.shape.size() == 2 && declared.name != "model.embed_tokens.weight" &&
+        declared.name != "lm_head.weight")
+      facts.block_parameters += elements;
+  }
   const io::ModelWeights weights(folder);
-  for (const std::string& name : weights.names())
-    facts.parameters += weights.require(name).num_elements();
+  for (const std::string& name : weights.names()) {
+    const io::TensorView view = weights.require(name);
+    if (is_of_codes(name, view))
+      facts.stored_code_bytes += static_cast<int64_t>(view.bytes.size());
+    else
+      facts.whole_parameters += view.num_elements();
+  }
 }
 
 }  // namespace
@@ -60,11 +86,16 @@ ModelFacts read_model_facts(const settings::ProcessModelSettings& model) {
   return facts;
 }
 
-serving::MemoryNeeds ModelFacts::memory_needs(int64_t bytes_per_value) const {
+serving::MemoryNeeds ModelFacts::memory_needs(int64_t bytes_per_value,
+                                              const settings::ProcessModelSettings& model) const {
   constexpr int64_t kProgramBytes = int64_t{400} << 20;
   // One scale in two bytes for 128 int8, or for 32 int4 values.
   return {.program_bytes = kProgramBytes,
-          .weight_bytes = parameters * bytes_per_value,
+          .weight_bytes = model.encodes() ? (parameters - block_parameters) * bytes_per_value +
+                                                encoded_bytes(block_parameters, model)
+                          : stored_code_bytes > 0
+                              ? whole_parameters * bytes_per_value + stored_code_bytes
+                              : parameters * bytes_per_value,
           .int8_weight_bytes = parameters + parameters / 64,
           .int4_weight_bytes = parameters / 2 + parameters / 16,
           .kv_bytes_per_token = kv_values_per_token * bytes_per_value,

@@ -21,13 +21,18 @@ struct ModelFacts {
   std::string identity;  // of weights, adapter and template
   std::optional<text::ChatTemplate> chat_template;
   int64_t parameters = 0;
+  int64_t block_parameters = 0;  // of them, in linear maps of blocks: what --quantization encodes
+  // Of a folder that stores weights in codes: these codes, and how many parameters stand beside them. 0: it stores numbers.
+  int64_t stored_code_bytes = 0;
+  int64_t whole_parameters = 0;
   int64_t layers = 0;
   int64_t kv_values_per_token = 0;  // of all layers, keys and values
-  int64_t positions = 0;            // longest text; 0 = the configuration does not say
-  int64_t window_tokens = 0;        // of layers that see so many keys; 0 = none do
+  int64_t positions = 0;            // longest text
+  int64_t window_tokens = 0;        // of the layers that see fewest keys; 0 = all see all
 
-  // Bytes of one engine that computes in `bytes_per_value`: 2 of bf16, 4 of fp32.
-  serving::MemoryNeeds memory_needs(int64_t bytes_per_value) const;
+  // Bytes of one engine that computes in `bytes_per_value`: 2 of bf16, 4 of fp32; its weights held as `model` says.
+  serving::MemoryNeeds memory_needs(int64_t bytes_per_value,
+                                    const settings::ProcessModelSettings& model) const;
 };
 
 // Throws ConfigError where no model is named; DataError.

@@ -159,6 +159,11 @@ nlohmann::json PipelinePlan::content(const std::string& model) const {
   content["model"].erase("adapter");
   content["model"].erase("template_path");
   content["model"]["identity"] = model;
+  // As the folder has them, which its identity says: runs from before there was a choice go on.
+  if (!settings.model.encodes()) {
+    content["model"].erase("quantization");
+    content["model"].erase("double_quant");
+  }
   for (const char* key : {"kv_blocks", "prefill_chunk", "max_requests", "low_memory", "memory_gib"})
     content["engine"].erase(key);
   content["pipeline_version"] = kPipelineVersion;

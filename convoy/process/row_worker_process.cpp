@@ -92,12 +92,7 @@ WorkerTask WorkerTask::take_from_environment() {
 RowWorkerFigures run_row_worker_process(const WorkerTask& task,
                                         const std::function<WorkerEquipment()>& make) {
   launch::SignalStream signals({SIGTERM, SIGINT, SIGHUP});
-  bool stop = false;
-  const auto stop_wanted = [&] {
-    while (const auto signal = signals.next())
-      stop = stop || *signal == SIGTERM || *signal == SIGINT || *signal == SIGHUP;
-    return stop;
-  };
+  const auto stop_wanted = [&] { return signals.asked_to_stop(); };
   const auto store = jobs::open_store(
       task.store, {.server_limit = kServerLimit,
                    .keep_waiting = [&](std::chrono::milliseconds) { return !stop_wanted(); }});

@@ -41,7 +41,7 @@ UsageFigures usage_between(const std::map<size_t, WorkerSign>& before,
 
 RunUsage::RunUsage(const std::filesystem::path& path, double interval_seconds)
     : csv_(path),
-      devices_(launch::device_sources(config::process_environment())),
+      devices_(monitor::device_sources(config::process_environment())),
       interval_seconds_(interval_seconds) {
   csv_.add(devices_.read(), {});
 }

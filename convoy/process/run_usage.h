@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <map>
 
-#include "convoy/launch/place/device_reader.h"
+#include "convoy/monitor/device_reader.h"
 #include "convoy/process/row_worker_process.h"
 #include "convoy/process/usage_csv.h"
 
@@ -26,7 +26,7 @@ class RunUsage {
   using Clock = std::chrono::steady_clock;
 
   UsageCsv csv_;
-  launch::DeviceReader devices_;
+  monitor::DeviceReader devices_;
   double interval_seconds_;
   Clock::time_point last_ = Clock::now();
   std::map<size_t, WorkerSign> before_;

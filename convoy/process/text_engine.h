@@ -11,6 +11,8 @@
 #include <string_view>
 #include <vector>
 
+#include "convoy/serving/engine_figures.h"
+
 namespace convoy::process {
 
 struct Prompt {
@@ -60,18 +62,7 @@ struct TextResult {
   int64_t new_tokens = 0;
 };
 
-// Since the engine was made, but for running, waiting and kv_use.
-struct EngineFigures {
-  int64_t running = 0;  // requests
-  int64_t waiting = 0;
-  double kv_use = 0;  // share of the KV blocks that are taken
-  int64_t prefill_tokens = 0;
-  int64_t cached_prompt_tokens = 0;  // taken from a shared prefix, not computed
-  int64_t decode_tokens = 0;
-  int64_t preemptions = 0;
-  double prefill_seconds = 0;
-  double decode_seconds = 0;
-};
+using EngineFigures = serving::EngineFigures;
 
 class TextEngine {
  public:

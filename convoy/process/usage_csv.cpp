@@ -3,50 +3,12 @@
 
 #include <fmt/format.h>
 
-#include <array>
-#include <ctime>
-#include <optional>
-
 #include "convoy/base/error.h"
+#include "convoy/base/wall_clock.h"
+#include "convoy/monitor/sample.h"
 
 namespace convoy::process {
 namespace {
-
-constexpr const char* kNotAvailable = "N/A";
-
-template <class Number>
-std::string cell(const std::optional<Number>& value) {
-  if (!value) return kNotAvailable;
-  if constexpr (std::is_floating_point_v<Number>) return fmt::format("{:.2f}", *value);
-  return fmt::format("{}", *value);
-}
-
-std::string local_time() {
-  const std::time_t now = std::time(nullptr);
-  std::tm parts{};
-  ::localtime_r(&now, &parts);
-  std::array<char, 32> text{};
-  std::strftime(text.data(), text.size(), "%Y-%m-%d %H:%M:%S", &parts);
-  return text.data();
-}
-
-// RFC 4180.
-std::string quoted(const std::string& text) {
-  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
-  std::string result = "\"";
-  for (const char letter : text) {
-    if (letter == '"') result += '"';
-    result += letter;
-  }
-  return result + '"';
-}
-
-std::string device_cells(const launch::DeviceReading& device) {
-  return fmt::format("{},{},{},{},{},{},{},{}", device.index, quoted(device.name),
-                     cell(device.temperature_celsius), cell(device.busy_percent),
-                     cell(device.memory_busy_percent), cell(device.memory_used_mib),
-                     cell(device.memory_total_mib), cell(device.power_watts));
-}
 
 bool begins_with_header(const std::filesystem::path& path) {
   std::ifstream file(path);
@@ -57,9 +19,8 @@ bool begins_with_header(const std::filesystem::path& path) {
 }  // namespace
 
 std::string UsageCsv::header() {
-  return "Timestamp,Elapsed,GPU_Index,GPU_Name,Temperature,GPU_Utilization,Memory_Utilization,"
-         "Memory_Used,Memory_Total,Power_Draw,Tokens_Per_Second,Running,Waiting,KV_Use,"
-         "Prefill_Share,Decode_Share,Leases";
+  return monitor::seed_csv_header() +
+         ",Tokens_Per_Second,Running,Waiting,KV_Use,Prefill_Share,Decode_Share,Leases";
 }
 
 UsageCsv::UsageCsv(const std::filesystem::path& path)
@@ -70,16 +31,20 @@ UsageCsv::UsageCsv(const std::filesystem::path& path)
   if (!file_) throw IoError("the usage of devices can not be written", {.file = path.string()});
 }
 
-void UsageCsv::add(std::span<const launch::DeviceReading> devices, const UsageFigures& figures) {
+void UsageCsv::add(std::span<const monitor::DeviceReading> devices, const UsageFigures& figures) {
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start_;
-  const std::string time = fmt::format("{},{:.2f}", local_time(), elapsed.count());
+  const std::string time =
+      monitor::seed_csv_time({.wall_ns = wall_clock_ns(), .elapsed_s = elapsed.count()});
   const std::string work = fmt::format(
       "{:.1f},{},{},{:.3f},{:.3f},{:.3f},{}", figures.tokens_per_second, figures.running,
       figures.waiting, figures.kv_use, figures.prefill_share, figures.decode_share, figures.leases);
-  for (const launch::DeviceReading& device : devices)
-    file_ << time << ',' << device_cells(device) << ',' << work << '\n';
-  if (devices.empty())
-    file_ << time << ",N/A,No GPU found,N/A,N/A,N/A,N/A,N/A,N/A," << work << '\n';
+  bool any = false;
+  for (const monitor::DeviceReading& device : devices) {
+    if (device.mig) continue;
+    any = true;
+    file_ << time << ',' << monitor::seed_csv_device(device) << ',' << work << '\n';
+  }
+  if (!any) file_ << time << ',' << monitor::seed_csv_no_device() << ',' << work << '\n';
   file_.flush();
   if (!file_) throw IoError("the usage of devices can not be written", {.file = path_.string()});
 }

@@ -10,7 +10,7 @@
 #include <span>
 #include <string>
 
-#include "convoy/launch/place/device_reader.h"
+#include "convoy/monitor/device_reader.h"
 
 namespace convoy::process {
 
@@ -31,7 +31,7 @@ class UsageCsv {
   explicit UsageCsv(const std::filesystem::path& path);
 
   // Without a device one row of N/A named "No GPU found". Flushed. Throws IoError.
-  void add(std::span<const launch::DeviceReading> devices, const UsageFigures& figures);
+  void add(std::span<const monitor::DeviceReading> devices, const UsageFigures& figures);
 
   static std::string header();
 

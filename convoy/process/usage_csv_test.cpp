@@ -41,15 +41,16 @@ TEST_F(UsageCsvFile, BeginsWithTheColumnsOfTheGuide) {
 
 TEST_F(UsageCsvFile, HasARowPerDevice) {
   UsageCsv csv(path_);
-  const std::vector<launch::DeviceReading> devices{{.index = 0,
-                                                    .name = "A \"B\", C",
-                                                    .temperature_celsius = 41,
-                                                    .busy_percent = 97,
-                                                    .memory_busy_percent = 30,
-                                                    .memory_used_mib = 1000,
-                                                    .memory_total_mib = 81920,
-                                                    .power_watts = 300.5},
-                                                   {.index = 1, .name = "Quiet"}};
+  using monitor::Metric;
+  std::vector<monitor::DeviceReading> devices{{.index = 0, .name = "A \"B\", C"},
+                                              {.index = 1, .name = "Quiet"}};
+  monitor::MetricValues& values = devices[0].values;
+  values[Metric::Temperature] = 41;
+  values[Metric::GpuUtil] = 97;
+  values[Metric::MemBusy] = 30;
+  values[Metric::MemUsed] = 1000;
+  values[Metric::MemTotal] = 81920;
+  values[Metric::Power] = 300.5;
   csv.add(devices, {.tokens_per_second = 12.34,
                     .running = 3,
                     .waiting = 4,

@@ -10,6 +10,7 @@
 
 #include "convoy/base/error.h"
 #include "convoy/base/files.h"
+#include "convoy/io/foreign_checkpoint.h"
 #include "convoy/io/json_reader.h"
 #include "convoy/io/model_folder.h"
 #include "convoy/settings/resolve_train.h"
@@ -126,7 +127,9 @@ Json missing_places(const settings::TrainSettings& settings) {
     return missing;
   }
   try {
-    const auto folder = io::ModelFolder::open(settings.model.name, settings.model.revision);
+    const auto base = io::base_of_adapter_folder(settings.model.name);
+    const auto folder =
+        io::ModelFolder::open(base.value_or(settings.model.name), settings.model.revision);
     for (const std::string& name : folder.weight_file_names()) folder.require(name);
   } catch (const Error&) {
     missing["model.name"] = settings.model.name;
@@ -134,7 +137,7 @@ Json missing_places(const settings::TrainSettings& settings) {
   look("data.train_path", settings.data.train_path);
   look("data.val_path", settings.data.val_path);
   look("data.template_path", settings.data.template_path);
-  if (settings.tuning.mode == "lora") look("tuning.lora.adapter", settings.tuning.lora.adapter);
+  if (settings.tuning.mode != "full") look("tuning.lora.adapter", settings.tuning.lora.adapter);
   return missing;
 }
 

@@ -6,7 +6,7 @@
 
 #include "convoy/base/error.h"
 #include "convoy/device/memory.h"
-#include "convoy/models/registry.h"
+#include "convoy/families/family.h"
 
 namespace convoy::recipes {
 namespace {
@@ -79,7 +79,7 @@ generate::EngineConfig engine_config(const settings::EngineFlags& flags, const L
           .kv_memory_bytes = free_bytes / 2,
           .kv_element =
               flags.kv_dtype == "int8" ? kernels::CacheElement::Int8 : kernels::CacheElement::Model,
-          .end_ids = models::end_token_ids(model.folder)};
+          .end_ids = families::end_token_ids(model.folder)};
 }
 
 generate::Request answer_request(const settings::SamplingFlags& sampling, int64_t prompt,

@@ -107,10 +107,13 @@ nlohmann::ordered_json bench_generate(const settings::BenchFlags& common,
                                       const std::string& devices) {
   const at::Device device = device::place_rank(devices, 0).device;
   device::share_cpu_threads(1);
+  require_one_format(flags.quantization, flags.double_quant, flags.weights);
   const std::unique_ptr<nn::CausalLm> model = bench_model(common, device);
   require_positions(*model, flags.prompt_tokens + flags.new_tokens, "prompt_tokens, new_tokens");
   model->set_requires_grad(false);
   if (flags.weights != "model") quantize_linears(*model, flags.weights);
+  if (const auto format = weight_coding(flags.quantization, flags.double_quant).format)
+    code_linears(*model, *format);
   const text::Tokenizer tokenizer = word_tokenizer(model->vocab_size());
   const Kind kinds[] = {{"greedy", {.temperature = 0}},
                         {"top_p", {.temperature = flags.temperature, .top_p = flags.top_p}}};
@@ -122,6 +125,7 @@ nlohmann::ordered_json bench_generate(const settings::BenchFlags& common,
   Json result = {{"tool", "convoy"},
                  {"dtype", common.dtype},
                  {"geometry", common.geometry},
+                 {"weights", flags.weights != "model" ? flags.weights : coding_text(*model)},
                  {"prompt_tokens", flags.prompt_tokens},
                  {"new_tokens", flags.new_tokens},
                  {"points", points}};

@@ -39,11 +39,11 @@ constexpr std::array kGeometries{
     Geometry{"llama-3.1-8b", "llama", 4096, 14336, 32, 32, 8, 128, 128256, false},
 };
 
-nn::DecoderSpec geometry_spec(const std::string& name) {
+architecture::DecoderSpec geometry_spec(const std::string& name) {
   const auto* const found = std::find_if(kGeometries.begin(), kGeometries.end(),
                                          [&](const Geometry& each) { return name == each.name; });
   CONVOY_CHECK(found != kGeometries.end(), ConfigError, "unknown geometry `{}`", name);
-  nn::DecoderSpec spec;
+  architecture::DecoderSpec spec;
   spec.family = found->family;
   spec.max_positions = 32768;
   spec.qkv_bias = spec.family == "qwen2";
@@ -55,10 +55,10 @@ nn::DecoderSpec geometry_spec(const std::string& name) {
   spec.vocab_size = found->vocab;
   spec.tied_head = found->tied_head;
   spec.attention_scale = 1.0 / std::sqrt(static_cast<double>(spec.head_dim));
-  nn::RopeSpec rope;
+  architecture::RopeSpec rope;
   rope.theta = 10000.0;
   spec.ropes = {rope};
-  spec.layers.assign(static_cast<size_t>(found->layers), nn::LayerSpec{});
+  spec.layers.assign(static_cast<size_t>(found->layers), architecture::LayerSpec{});
   return spec;
 }
 
@@ -87,7 +87,7 @@ std::unique_ptr<nn::CausalLm> bench_model(const settings::BenchFlags& flags, at:
   at::manual_seed(0);
   const auto options = at::TensorOptions().dtype(device::parse_dtype(flags.dtype)).device(device);
   return std::make_unique<nn::Decoder>(
-      geometry_spec(flags.geometry), [&](const nn::ParameterDeclaration& declared) {
+      geometry_spec(flags.geometry), [&](const architecture::ParameterDeclaration& declared) {
         const auto read = [name = declared.name](int64_t begin, const at::Tensor& out) {
           if (is_norm(name))
             out.fill_(1);

@@ -9,10 +9,12 @@
 #include <optional>
 
 #include "convoy/adapters/lora_model.h"
+#include "convoy/base/counted.h"
 #include "convoy/base/error.h"
 #include "convoy/base/files.h"
 #include "convoy/comm/exchange.h"
 #include "convoy/device/memory.h"
+#include "convoy/kernels/coded_weight/coded_weight.h"
 #include "convoy/nn/head_loss.h"
 #include "convoy/optim/adamw.h"
 #include "convoy/optim/clip.h"
@@ -20,6 +22,7 @@
 #include "convoy/parallel/trained_parameters.h"
 #include "convoy/recipes/bench_model.h"
 #include "convoy/recipes/bench_record.h"
+#include "convoy/recipes/loaded_model.h"
 #include "convoy/recipes/memory_plan.h"
 #include "convoy/recipes/rank_share.h"
 #include "convoy/train/token_batch.h"
@@ -37,9 +40,9 @@ int64_t accumulation(const settings::BenchTrainFlags& flags, int ranks) {
   if (flags.global_batch == 0) return 1;
   if (flags.global_batch % together == 0) return flags.global_batch / together;
   throw ConfigError(
-      fmt::format("a global batch of {} rows cannot be dealt to {} ranks in "
+      fmt::format("a global batch of {} cannot be dealt to {} in "
                   "micro-batches of {}",
-                  flags.global_batch, ranks, flags.batch),
+                  counted(flags.global_batch, "row"), counted(ranks, "rank"), flags.batch),
       {.key = "global_batch", .hint = fmt::format("give a multiple of {}", together)});
 }
 
@@ -54,6 +57,7 @@ class BenchTrain {
 
  private:
   void choose_parameters();
+  void quantize_weights();
   data::TokenDataset random_rows() const;
   BenchStep step();
 
@@ -84,15 +88,15 @@ BenchTrain::BenchTrain(const settings::BenchFlags& common, const settings::Bench
   model_ = bench_model(common, share.placement().device, deferred ? &values_ : nullptr);
   require_positions(*model_, flags.seq, "seq");
   choose_parameters();
-  const MemoryQuestion question{.model = *model_,
-                                .ranks = share.size(),
-                                .keep_whole_below = parallel.keep_whole_below,
-                                .accumulates = grad_accum_ > 1,
-                                .micro_batch_tokens = flags.batch * flags.seq,
-                                .recompute_blocks = flags.recompute,
-                                .program_bytes = memory_beside(*model_)};
+  const sizing::MemoryQuestion question{.shape = training_shape(*model_),
+                                        .ranks = share.size(),
+                                        .keep_whole_below = parallel.keep_whole_below,
+                                        .accumulates = grad_accum_ > 1,
+                                        .micro_batch_tokens = flags.batch * flags.seq,
+                                        .recompute_blocks = flags.recompute,
+                                        .program_bytes = memory_beside(*model_)};
   record_.strategy = parallel.strategy;
-  const MemoryPlan plan = plan_memory(question, parallel.strategy);
+  const sizing::MemoryPlan plan = plan_memory(question, parallel.strategy);
   record_.planned_bytes = plan.total_bytes();
   if (share.leads()) log.info(fmt::format("memory of a rank: {}", plan.text()));
   strategy_ = parallel::make_strategy(parallel, share.group());
@@ -108,6 +112,7 @@ void BenchTrain::choose_parameters() {
     parameters_ = model_->parameters();
     return;
   }
+  if (flags_.mode == "qlora") quantize_weights();
   nn::ReadOnUse reading(model_->units(), values_);
   model_->set_residency(&reading);
   adapters::LoraConfig config;
@@ -117,6 +122,15 @@ void BenchTrain::choose_parameters() {
   lora_ = adapters::LoraModel::create(*model_, config, 0);
   model_->set_residency(nullptr);
   parameters_ = lora_->parameters();
+}
+
+void BenchTrain::quantize_weights() {
+  const kernels::CodedFormat format{.type = kernels::CodeType::Nf4, .block = 64, .nested = true};
+  for (const nn::Linear* linear : model_->block_linears())
+    if (values_.contains(linear->weight()))
+      throw ConfigError("the benchmark of qlora shares no parameters",
+                        {.key = "strategy", .hint = "take ddp, zero1 or zero2"});
+  code_linears(*model_, format);
 }
 
 // Of the whole global batch, the same on every rank.
@@ -197,8 +211,7 @@ const BenchRecord& BenchTrain::run() {
   record_.batch = flags_.batch;
   record_.grad_accum = grad_accum_;
   record_.row_tokens = flags_.seq;
-  for (const nn::NamedTensor& parameter : model_->parameters())
-    record_.total_parameters += parameter.value.numel();
+  record_.total_parameters = nn::count_parameters(*model_);
   for (const nn::NamedTensor& parameter : parameters_)
     record_.trained_parameters += parameter.value.numel();
   for (int64_t number = 0; number <= flags_.steps; ++number) record_.steps.push_back(step());

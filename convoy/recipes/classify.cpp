@@ -16,6 +16,7 @@
 #include "convoy/parallel/trained_parameters.h"
 #include "convoy/recipes/classify_report.h"
 #include "convoy/recipes/effective_batch.h"
+#include "convoy/recipes/optimizer_settings.h"
 #include "convoy/recipes/run_report.h"
 #include "convoy/recipes/run_start.h"
 #include "convoy/recipes/signal_data.h"
@@ -154,7 +155,7 @@ void Classify::make_model() {
 
 void Classify::plan_steps() {
   deal_.emplace(data_.train.num_windows,
-                data::DealConfig{.batch_size = settings_.train.batch_size,
+                data::DealConfig{.batch_size = settings_.train.batch_rows(),
                                  .world_size = environment_.world,
                                  .global_batch = start_.global_batch(),
                                  .shuffle = settings_.data.shuffle,
@@ -167,6 +168,7 @@ checkpoint::Stamp Classify::make_stamp() const {
   stamp_settings(stamp, settings_);
   stamp.set("backend", kind_of_device());
   stamp.set("dtype", dtype_);
+  stamp_optimizer(stamp, settings_.train);
   stamp.set("data", data_hash_);
   stamp.set("shuffle", settings_.data.shuffle ? "on" : "off");
   stamp.set("seed", settings_.seed);
@@ -197,7 +199,7 @@ void Classify::prepare_training() {
     restore_parameters(model_->buffers(), resumed->group(kBuffersGroup));
   }
   strategy_ = parallel::make_strategy(settings_.parallel, *group_, environment_.local_world);
-  optimizer_.emplace(adamw_config(settings_.train),
+  optimizer_.emplace(adamw_config(settings_.train, settings_.seed),
                      parallel::prepare_units(*strategy_, model_->units(), parameters_));
   model_->set_residency(strategy_->residency());
   schedule_ = schedule_of(settings_.train, deal_->config().global_batch, deal_->steps_per_epoch());
@@ -318,7 +320,7 @@ void Classify::refuse_settings_of_language_models() const {
     if (is_asked)
       throw ConfigError("this is a setting of language models, and the task is classify",
                         {.key = key, .hint = "leave it out; windows come from classify.data_dir"});
-  if (!settings_.train.bf16 && settings_.model.dtype == "bf16")
+  if (!settings_.train.computes_in_bf16() && settings_.model.dtype == "bf16")
     throw ConfigError("bf16 products are off (train.bf16, --no-amp), and model.dtype asks for them",
                       {.key = "model.dtype", .hint = "leave out one of the two"});
 }

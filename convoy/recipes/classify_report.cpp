@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "convoy/base/counted.h"
 #include "convoy/base/files.h"
 #include "convoy/config/describe.h"
 #include "convoy/recipes/effective_batch.h"
@@ -117,10 +118,11 @@ void write_pictures(const std::filesystem::path& folder, const train::WindowFigu
 void report_classify_plan(const Log& log, const settings::TrainSettings& settings,
                           const SignalData& data, const nn::SignalClassifier& model,
                           const data::EpochDeal& deal, const std::string& dtype) {
-  log.info(fmt::format(
-      "windows: {} to train, {} to validate, {} to test; {} rows of {} channels, {} classes",
-      data.train.num_windows, data.validation.num_windows, data.test.num_windows,
-      data.train.window_rows, data.train.num_channels(), data.num_classes()));
+  log.info(fmt::format("windows: {} to train, {} to validate, {} to test; {} of {}, {}",
+                       data.train.num_windows, data.validation.num_windows, data.test.num_windows,
+                       counted(data.train.window_rows, "row"),
+                       counted(data.train.num_channels(), "channel"),
+                       counted(data.num_classes(), "class", "classes")));
   if (data.validation.num_windows == 0)
     log.warning("no validation windows: no best model, no early stop (classify.val_ratio)");
   log.info(fmt::format(
@@ -128,7 +130,7 @@ void report_classify_plan(const Log& log, const settings::TrainSettings& setting
       "in {}",
       settings.classify.pooling, model.encoder_is_frozen() ? ", frozen" : "",
       count(elements(model.parameters())), count(elements(model.trained_parameters())), dtype));
-  report_batch(log, settings.train, deal, "windows");
+  report_batch(log, settings.train, deal, "window");
 }
 
 void write_classify_results(const std::filesystem::path& folder, const ClassifyResults& results,

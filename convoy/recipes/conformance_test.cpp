@@ -44,7 +44,7 @@ struct Case {
 };
 
 std::unique_ptr<nn::CausalLm> make_model(at::ScalarType dtype) {
-  nn::DecoderSpec spec;
+  architecture::DecoderSpec spec;
   spec.family = "qwen2";
   spec.vocab_size = kVocab;
   spec.hidden_size = 32;
@@ -56,14 +56,15 @@ std::unique_ptr<nn::CausalLm> make_model(at::ScalarType dtype) {
   spec.qkv_bias = true;
   spec.tied_head = true;
   spec.attention_scale = 1 / std::sqrt(8.0);
-  spec.ropes = {nn::RopeSpec{}};
-  spec.layers.assign(2, nn::LayerSpec{});
+  spec.ropes = {architecture::RopeSpec{}};
+  spec.layers.assign(2, architecture::LayerSpec{});
   at::manual_seed(3);
-  return std::make_unique<nn::Decoder>(spec, [&](const nn::ParameterDeclaration& declared) {
-    return declared.name.ends_with("norm.weight")
-               ? at::ones(declared.shape, dtype)
-               : at::randn(declared.shape, at::kFloat).mul_(0.2).to(dtype);
-  });
+  return std::make_unique<nn::Decoder>(
+      spec, [&](const architecture::ParameterDeclaration& declared) {
+        return declared.name.ends_with("norm.weight")
+                   ? at::ones(declared.shape, dtype)
+                   : at::randn(declared.shape, at::kFloat).mul_(0.2).to(dtype);
+      });
 }
 
 // A model with what trains in it. Made before the ranks: they share LibTorch's generator.

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convoy/recipes/effective_batch.h"
 
-#include <algorithm>
 #include <cmath>
 
-#include "convoy/base/error.h"
+#include "convoy/base/counted.h"
+#include "convoy/data/effective_batch.h"
 #include "convoy/train/train_loop.h"
 
 namespace convoy::recipes {
@@ -22,36 +22,8 @@ double scaling_factor(const settings::TrainingSettings& train, int64_t global_ba
 
 }  // namespace
 
-int64_t wanted_global_batch(const settings::TrainingSettings& train, int64_t ranks) {
-  const int64_t at_once = train.batch_size * ranks;
-  const int64_t product = at_once * std::max<int64_t>(1, train.grad_accum);
-  if (train.global_batch_size == 0) return product;
-  if (train.grad_accum > 0 && product != train.global_batch_size)
-    throw ConfigError(
-        fmt::format("train.global_batch_size is {}, but batch_size {} x {} ranks x grad_accum {} "
-                    "is {}",
-                    train.global_batch_size, train.batch_size, ranks, train.grad_accum, product),
-        {.key = "train.grad_accum", .hint = "leave out train.grad_accum: it is then derived"});
-  return train.global_batch_size;
-}
-
 double scaled_learning_rate(const settings::TrainingSettings& train, int64_t global_batch) {
   return train.learning_rate * scaling_factor(train, global_batch);
-}
-
-std::string batch_sentence(const data::DealConfig& batch, const std::string& unit) {
-  const int64_t most = batch.batch_size * batch.world_size * batch.grad_accum;
-  const std::string product =
-      fmt::format("{} {} per rank x {} ranks x {} accumulation", batch.batch_size, unit,
-                  batch.world_size, batch.grad_accum);
-  if (most == batch.global_batch)
-    return fmt::format("effective batch: {} = {} a step", product, batch.global_batch);
-  const int64_t least = batch.global_batch / batch.world_size;
-  const std::string share = batch.global_batch % batch.world_size == 0
-                                ? fmt::format("{}", least)
-                                : fmt::format("{} or {}", least, least + 1);
-  return fmt::format("effective batch: {} a step, spread as {} {} per rank: up to {} = {}",
-                     batch.global_batch, share, unit, product, most);
 }
 
 std::string scaling_sentence(const settings::TrainingSettings& train, int64_t global_batch) {
@@ -77,8 +49,8 @@ void report_batch(const Log& log, const settings::TrainingSettings& train,
                   const data::EpochDeal& deal, const std::string& unit) {
   const data::DealConfig& batch = deal.config();
   const int64_t total_steps = train::total_steps(train, deal.steps_per_epoch());
-  log.info(fmt::format("{}; {} steps ({} an epoch)", batch_sentence(batch, unit), total_steps,
-                       deal.steps_per_epoch()));
+  log.info(fmt::format("{}; {} ({} an epoch)", data::batch_sentence(batch, unit),
+                       counted(total_steps, "step"), deal.steps_per_epoch()));
   const std::string scaling = scaling_sentence(train, batch.global_batch);
   if (!scaling.empty()) log.info(scaling);
   const optim::LearningRateSchedule schedule(train.schedule,
@@ -86,10 +58,8 @@ void report_batch(const Log& log, const settings::TrainingSettings& train,
                                              total_steps, deal.steps_per_epoch());
   const std::string risk = scaling_warning(train, batch.global_batch, schedule);
   if (!risk.empty()) log.warning(risk);
-  if (batch.global_batch < batch.world_size)
-    log.warning(fmt::format("the run's steps of {} {} leave {} of {} ranks without work",
-                            batch.global_batch, unit, batch.world_size - batch.global_batch,
-                            batch.world_size));
+  const std::string idle = data::idle_ranks_warning(batch, unit);
+  if (!idle.empty()) log.warning(idle);
 }
 
 }  // namespace convoy::recipes

@@ -7,12 +7,12 @@
 #include "convoy/base/error.h"
 #include "convoy/base/files.h"
 #include "convoy/data/encode_splits.h"
-#include "convoy/data/encoded_rows.h"
-#include "convoy/data/question.h"
+#include "convoy/evaluate/html_report.h"
 #include "convoy/evaluate/sample_files.h"
-#include "convoy/evaluate/text_match.h"
+#include "convoy/evaluate/scored_samples.h"
 #include "convoy/recipes/answer_prompts.h"
 #include "convoy/recipes/loaded_model.h"
+#include "convoy/recipes/questions.h"
 #include "convoy/recipes/rank_share.h"
 #include "convoy/recipes/row_output.h"
 #include "convoy/telemetry/progress.h"
@@ -23,49 +23,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Questions {
-  std::vector<std::vector<int32_t>> prompts;
-  std::vector<std::string> inputs;  // the prompts as text
-  std::vector<std::string> references;
-};
-
-nlohmann::json figures_json(const evaluate::TextFigures& text) {
-  nlohmann::json figures = {{"count", text.count}, {"exact_match", text.exact_match}};
-  if (text.numeric_match) figures["numeric_match"] = *text.numeric_match;
-  return figures;
-}
-
 nlohmann::json loss_json(const train::EvaluationFigures& figures) {
   return {{"loss", figures.loss()},
           {"perplexity", figures.perplexity()},
           {"mean_token_accuracy", figures.token_accuracy()},
           {"supervised_tokens", figures.supervised_tokens},
           {"rows", figures.rows}};
-}
-
-Questions read_questions(const LoadedModel& loaded, const fs::path& path,
-                         const settings::TrainSettings& settings, int64_t limit, const Log& log) {
-  const data::SampleEncoder encoder(loaded.tokenizer, loaded.template_or_null(),
-                                    data::Supervise::Auto);
-  data::Question question;
-  std::string input;
-  data::EncodedRows encoded(path, data::SchemaConfig::from(settings.data, settings.task),
-                            data::bad_rows_named(settings.data.bad_rows), data::RowUse::Learn,
-                            [&](const data::Sample& sample) {
-                              question = data::split_answer(sample);
-                              input = encoder.render(question.prompt, true);
-                              return encoder.encode_prompt(question.prompt);
-                            });
-  Questions questions;
-  while (limit == 0 || static_cast<int64_t>(questions.prompts.size()) < limit) {
-    std::optional<data::EncodedSample> next = encoded.next();
-    if (!next) break;
-    questions.prompts.push_back(std::move(next->row.ids));
-    questions.inputs.push_back(std::move(input));
-    questions.references.push_back(std::move(question.reference));
-  }
-  encoded.finish(log);
-  return questions;
 }
 
 // On the leading rank the answers to all questions, elsewhere nothing.
@@ -80,19 +43,21 @@ std::vector<evaluate::Sample> answer_questions(RankShare& share, const LoadedMod
       .sampling = sampling, .engine = engine, .progress = {.label = "answer", .unit = "row"}};
   answer_prompts(share, loaded, questions.prompts, options, log, [&](const Answer& answer) {
     const auto row = static_cast<size_t>(answer.prompt);
-    own[{answer.prompt, answer.sample}] = line_of({{"input", questions.inputs[row]},
-                                                   {"pred", answer.completion.text},
-                                                   {"ref", questions.references[row]}});
+    own[{answer.prompt, answer.sample}] =
+        line_of(evaluate::sample_row({.input = questions.inputs[row],
+                                      .pred = answer.completion.text,
+                                      .refs = {questions.references[row]}}));
   });
   std::vector<PlacedLine> lines;
   for (auto& [place, line] : own) lines.emplace_back(place.first, std::move(line));
   std::vector<evaluate::Sample> samples;
-  share.gather_in_order(
-      lines, 0, static_cast<int64_t>(questions.prompts.size()),
-      [&samples](const std::string& line) {
-        const auto sample = nlohmann::json::parse(line);
-        samples.push_back({.input = sample["input"], .pred = sample["pred"], .ref = sample["ref"]});
-      });
+  gather_in_order(share.group(), lines, 0, static_cast<int64_t>(questions.prompts.size()),
+                  [&samples](const std::string& line) {
+                    const auto sample = nlohmann::json::parse(line);
+                    samples.push_back({.input = sample["input"].get<std::string>(),
+                                       .pred = sample["pred"],
+                                       .refs = {sample["ref"].get<std::string>()}});
+                  });
   return samples;
 }
 
@@ -123,8 +88,10 @@ train::EvaluationFigures evaluate_loss(RankShare& share, const LoadedModel& load
   return figures;
 }
 
-// One file as the test split of `settings`, so that it goes through the same reading and masking as training.
+// One file as the test split of `settings`, so that it goes through the same reading and masking as
+// training.
 settings::TrainSettings with_data(settings::TrainSettings settings, const std::string& data) {
+  if (settings.task == "mixed") settings.task = "sft";
   settings.data.test_path = data;
   settings.data.train_path.clear();
   settings.data.val_path.clear();
@@ -143,27 +110,41 @@ data::TokenDataset first_rows(const data::TokenDataset& dataset, int64_t limit) 
   return data::TokenDataset::from_rows(rows);
 }
 
-}  // namespace
-
-nlohmann::json evaluate_samples(const settings::EvalFlags& flags) {
-  nlohmann::json figures =
-      figures_json(evaluate::score_samples(evaluate::read_samples(flags.samples)));
-  if (!flags.output_dir.empty())
-    write_file_atomic(fs::path(flags.output_dir) / "metrics.json", figures.dump(2) + "\n");
-  return figures;
+// Measures `samples`, adds what comes of it to `figures`, and writes the files that are asked for.
+void write_results(const EvaluateRun& run, const evaluate::TextMetrics& metrics,
+                   const std::vector<evaluate::Sample>& samples, nlohmann::json& figures) {
+  const fs::path folder = run.flags.output_dir;
+  if (run.flags.generate) {
+    const evaluate::ScoredSamples scored = evaluate::score_samples(metrics, samples);
+    figures.update(scored.figures);
+    if (!folder.empty()) evaluate::write_samples(folder / "samples.jsonl", samples);
+    if (!run.metrics.report.empty())
+      write_file_atomic(
+          run.metrics.report,
+          evaluate::html_report(
+              {.title = run.model.model,
+               .metric = evaluate::metric_of_report(run.metrics.report_metric, metrics.names()),
+               .rows = static_cast<size_t>(run.metrics.report_rows)},
+              samples, scored));
+  }
+  if (!folder.empty()) write_file_atomic(folder / "metrics.json", figures.dump(2) + "\n");
 }
 
-nlohmann::json evaluate_model(const settings::TrainSettings& given,
-                              const settings::ModelFlags& model, const settings::EvalFlags& flags,
-                              const settings::SamplingFlags& sampling,
-                              const settings::EngineFlags& engine, const settings::RankFlags& ranks,
-                              const Log& given_log) {
+}  // namespace
+
+nlohmann::json evaluate_model(const EvaluateRun& run, const Log& given_log) {
+  const settings::EvalFlags& flags = run.flags;
+  const settings::SamplingFlags& sampling = run.sampling;
+  const settings::EngineFlags& engine = run.engine;
+  // Before anything is computed for them.
+  const evaluate::TextMetrics metrics(run.metrics.metrics, run.metrics.json_schema);
+  evaluate::metric_of_report(run.metrics.report_metric, metrics.names());
   const settings::TrainSettings settings =
-      flags.data.empty() ? given : with_data(given, flags.data);
-  const Log log = log_of_rank(ranks.ranks_folder, given_log);
-  RankShare share(ranks);
-  const LoadedModel loaded =
-      load_model(model_request(model, engine, settings.data.template_path, share.placement()), log);
+      flags.data.empty() ? run.settings : with_data(run.settings, flags.data);
+  const Log log = log_of_rank(run.ranks.ranks_folder, given_log);
+  RankShare share(run.ranks);
+  const LoadedModel loaded = load_model(
+      model_request(run.model, engine, settings.data.template_path, share.placement()), log);
   const int64_t max_seq_len = std::min(settings.model.max_seq_len, loaded.model->max_positions());
   const data::EncodeInputs inputs{.data = settings.data,
                                   .task = settings.task,
@@ -171,7 +152,8 @@ nlohmann::json evaluate_model(const settings::TrainSettings& given,
                                   .seed = static_cast<uint64_t>(settings.seed),
                                   .tokenizer = loaded.tokenizer,
                                   .chat_template = loaded.template_or_null(),
-                                  .log = log};
+                                  .log = log,
+                                  .datasets = settings::mixed_datasets(settings.datasets)};
   const bool wants_val = flags.data.empty() && flags.split == "val";
   const data::EncodedSplits splits =
       encode(share, inputs, wants_val ? data::Splits::TrainAndVal : data::Splits::Test);
@@ -185,22 +167,14 @@ nlohmann::json evaluate_model(const settings::TrainSettings& given,
 
   std::vector<evaluate::Sample> samples;
   if (flags.generate) {
-    const std::string path = !flags.data.empty() ? flags.data
-                             : wants_val         ? settings.data.val_path
-                                                 : settings.data.test_path;
-    if (path.empty())
-      throw ConfigError("--generate needs a file of rows: this config makes its splits by shares",
-                        {.hint = "name one with --data"});
-    samples =
-        answer_questions(share, loaded, read_questions(loaded, path, settings, flags.limit, log),
-                         sampling, engine, log);
-    if (share.leads()) figures.update(figures_json(evaluate::score_samples(samples)));
+    const Questions questions =
+        read_questions(loaded, file_of_split(settings.data, wants_val ? "val" : "test"), settings,
+                       {.limit = flags.limit,
+                        .rows = rows_of_split(settings.data, wants_val ? splits.val : splits.test)},
+                       log);
+    samples = answer_questions(share, loaded, questions, sampling, engine, log);
   }
-  if (share.leads() && !flags.output_dir.empty()) {
-    if (flags.generate)
-      evaluate::write_samples(fs::path(flags.output_dir) / "samples.jsonl", samples);
-    write_file_atomic(fs::path(flags.output_dir) / "metrics.json", figures.dump(2) + "\n");
-  }
+  if (share.leads()) write_results(run, metrics, samples, figures);
   share.finish();
   return share.leads() ? figures : nlohmann::json();
 }

@@ -19,11 +19,14 @@
 #include "convoy/models/export.h"
 #include "convoy/parallel/strategy.h"
 #include "convoy/parallel/trained_parameters.h"
+#include "convoy/recipes/auto_batch.h"
 #include "convoy/recipes/export_result.h"
 #include "convoy/recipes/fine_tune_rank.h"
+#include "convoy/recipes/generating_task.h"
 #include "convoy/recipes/loaded_model.h"
 #include "convoy/recipes/memory_plan.h"
 #include "convoy/recipes/memory_report.h"
+#include "convoy/recipes/optimizer_settings.h"
 #include "convoy/recipes/run_report.h"
 #include "convoy/recipes/run_start.h"
 #include "convoy/recipes/traced_steps.h"
@@ -41,22 +44,44 @@ namespace {
 namespace fs = std::filesystem;
 
 data::BatchPlanConfig plan_config(const settings::TrainSettings& settings, int64_t world_size,
-                                  int64_t global_batch) {
-  return {.batch_size = settings.train.batch_size,
+                                  int64_t global_batch, const std::vector<data::MixPart>& mix) {
+  return {.batch_size = settings.train.batch_rows(),
           .world_size = world_size,
           .global_batch = global_batch,
           .packing = settings.train.packing,
           .block_tokens = settings.model.max_seq_len,
           .shuffle = settings.data.shuffle,
           .balance_tokens = settings.data.balance_tokens,
-          .seed = static_cast<uint64_t>(settings.seed)};
+          .seed = static_cast<uint64_t>(settings.seed),
+          .mix = {mix, data::mix_stop_named(settings.mix.stop)}};
 }
 
 SharedInput rows_of(const data::EncodedSplits& splits, const std::string& split) {
   SharedInput rows{fmt::format("the {} rows", split), "none", fmt::format("data.{}_path", split)};
   for (const data::SplitReport& report : splits.reports)
     if (report.name == split) rows = {rows.what, report.content_hash, report.files.at(0)};
+  for (const data::SplitReport& report : splits.reports)
+    if (report.name.starts_with(split + " of "))
+      rows = {rows.what, (rows.identity == "none" ? "" : rows.identity) + report.content_hash,
+              "datasets"};
   return rows;
+}
+
+// A model that is an adapter's folder is its base, and the adapter that training goes on with.
+settings::TrainSettings with_adapter_start(settings::TrainSettings settings, const Log& log) {
+  const std::optional<AdapterStart> start = adapter_start(settings.model.name, log);
+  if (!start) return settings;
+  std::string& adapter = settings.tuning.lora.adapter;
+  if (settings.tuning.mode == "full" || !adapter.empty())
+    throw ConfigError(
+        fmt::format("model.name {} is a PEFT adapter", settings.model.name),
+        {.key = "model.name",
+         .hint = settings.tuning.mode == "full"
+                     ? "merge it into its base first: convoy merge"
+                     : "name its base, since tuning.lora.adapter names another adapter"});
+  settings.model.name = start->base;
+  adapter = start->adapter;
+  return settings;
 }
 
 // One rank's run, in the order in which things come to be.
@@ -66,7 +91,8 @@ class FineTune {
            std::shared_ptr<comm::Meeting> meeting, const std::atomic<bool>& stop_requested,
            const Log& log)
       : request_(request),
-        settings_(settings),
+        settings_(with_adapter_start(settings, meeting->rank() == 0 ? log : Log(LogLevel::Quiet))),
+        wished_(settings_.train),
         stop_requested_(stop_requested),
         meeting_(std::move(meeting)),
         flight_(meeting_->flight()),
@@ -77,7 +103,9 @@ class FineTune {
         folder_(telemetry::RunFolder::attach(request.run_folder)),
         checkpoints_(folder_.checkpoints_folder(), settings_.train.save_total_limit),
         start_(request_, settings_, *meeting_, checkpoints_, log_),
-        trace_(flight_, settings_.logging.trace_steps) {}
+        trace_(flight_, settings_.logging.trace_steps) {
+    if (wished_.chooses_batch()) settle_batch(wished_, 1, 1, settings_.train);
+  }
 
   ExitCode run();
 
@@ -85,13 +113,20 @@ class FineTune {
   ExitCode go();
   void load_base();
   void encode_data();
+  std::unique_ptr<train::Task> make_task() const;
   void choose_parameters();
   bool may_share_values() const;
   void choose_sharing();
+  void require_room_for_state(sizing::MemoryQuestion question) const;
   nlohmann::json memory_figures(bool has_trained);
+  data::BatchPlan plan_now() const;
   void plan_steps();
+  double unit_tokens() const;
+  bool settle_without_measuring();
+  void measure_batch();
   void compare_start();
-  void prepare_training();
+  void prepare_state();
+  void prepare_steps();
   void restore_values();
   void open_log();
   checkpoint::NamedFiles files_alongside() const;
@@ -103,7 +138,8 @@ class FineTune {
   void give_up(const Error& error);
 
   const FineTuneRequest& request_;
-  settings::TrainSettings settings_;  // of parallel.strategy, what `auto` has become
+  settings::TrainSettings settings_;  // with what `auto` has become; until then the least
+  const settings::TrainingSettings wished_;
   const std::atomic<bool>& stop_requested_;
   std::shared_ptr<comm::Meeting> meeting_;
   telemetry::FlightWriter& flight_;
@@ -117,11 +153,13 @@ class FineTune {
   TracedSteps trace_;  // outlives the group
   std::optional<LoadedModel> base_;
   data::EncodedSplits splits_;
+  Questions questions_;  // of evaluations with answers
   std::vector<nn::NamedTensor> parameters_;
   std::string parameter_group_;
   std::unique_ptr<comm::Group> group_;
   std::unique_ptr<parallel::Strategy> strategy_;
-  MemoryPlan memory_plan_;
+  sizing::MemoryPlan memory_plan_;
+  std::optional<BatchChoice> batch_choice_;
   std::optional<data::BatchPlan> plan_;
   std::optional<optim::AdamW> optimizer_;
   std::optional<optim::LearningRateSchedule> schedule_;
@@ -133,16 +171,27 @@ class FineTune {
 void FineTune::load_base() {
   if (!placement_.device.is_cpu())
     log_.info(fmt::format("computing on {}, a rank on each, in {}", kind_of_device(), dtype_));
-  if (settings_.model.dtype == "auto" && settings_.train.bf16 && dtype_ != "bf16")
+  if (settings_.model.dtype == "auto" && settings_.train.computes_in_bf16() && dtype_ != "bf16")
     log_.warning(fmt::format("{} has no bf16: computing in {}", placement_.device.str(), dtype_));
-  base_.emplace(load_model({.name = settings_.model.name,
-                            .revision = settings_.model.revision,
-                            .adapter = "",
-                            .dtype = dtype_,
-                            .template_path = settings_.data.template_path,
-                            .device = placement_.device,
-                            .deferred = may_share_values()},
-                           log_));
+  if (placement_.device.is_cpu() && optimizer_states(settings_.train).is_paged)
+    log_.info(
+        fmt::format("train.optim {}: the model is in the host's memory already, so nothing "
+                    "is paged",
+                    settings_.train.optim));
+  if (placement_.device.is_cpu() && settings_.train.activation_offload != "none")
+    log_.info("train.activation_offload: block inputs are in the host's memory already");
+  const settings::QuantizationSettings& held = settings_.tuning.quantization;
+  base_.emplace(load_model(
+      {.name = settings_.model.name,
+       .revision = settings_.model.revision,
+       .adapter = "",
+       .dtype = dtype_,
+       .template_path = settings_.data.template_path,
+       .device = placement_.device,
+       .deferred = may_share_values(),
+       .coding = weight_coding(held.format(settings_.tuning.mode == "qlora"), held.double_quant,
+                               held.block_size, held.skip_modules.names)},
+      log_));
   if (settings_.model.max_seq_len > base_->model->max_positions())
     throw ConfigError(fmt::format("model.max_seq_len is {}, but the model has {} positions",
                                   settings_.model.max_seq_len, base_->model->max_positions()),
@@ -156,8 +205,20 @@ void FineTune::encode_data() {
                                   .seed = static_cast<uint64_t>(settings_.seed),
                                   .tokenizer = base_->tokenizer,
                                   .chat_template = base_->template_or_null(),
-                                  .log = log_};
+                                  .log = log_,
+                                  .datasets = settings::mixed_datasets(settings_.datasets)};
   splits_ = data::encode_splits(inputs, data::Splits::TrainAndVal);
+}
+
+std::unique_ptr<train::Task> FineTune::make_task() const {
+  if (!settings_.train.generating_evaluation.predict_with_generate)
+    return std::make_unique<train::LanguageTask>(*base_->model, *plan_, splits_.val,
+                                                 settings_.train.rows_of_evaluation_batch());
+  return std::make_unique<GeneratingTask>(
+      *base_, *plan_, splits_.val, questions_, settings_,
+      GeneratingOptions{.samples_folder = folder_.samples_folder(),
+                        .engines_on_host = environment_.local_world},
+      log_);
 }
 
 void FineTune::choose_parameters() {
@@ -178,6 +239,12 @@ void FineTune::choose_parameters() {
                                                   static_cast<uint64_t>(settings_.seed))
                     : adapters::LoraModel::load(model, lora.adapter);
   model.set_residency(nullptr);
+  if (!lora.adapter.empty())
+    log_.info(fmt::format(
+        "going on from the adapter {}: its r {}, alpha {} and {} target modules; tuning.lora's own "
+        "do not count",
+        lora.adapter, base_->lora->config().r, base_->lora->config().alpha,
+        base_->lora->num_adapted()));
   parameters_ = base_->lora->parameters();
   parameter_group_ = "adapter_model";
 }
@@ -191,13 +258,18 @@ bool FineTune::may_share_values() const {
 // By now all that decides over memory is known, and weights that can wait are not read yet.
 void FineTune::choose_sharing() {
   settings_.parallel.strategy = parallel::strategy_name(settings_.parallel.strategy);
-  const MemoryQuestion question =
+  if (placement_.device.is_cpu() && settings_.parallel.offload != "none" &&
+      settings_.parallel.strategy.starts_with("zero")) {
+    log_.info("parallel.offload: on CPUs the state is in the host's memory already");
+    settings_.parallel.offload = "none";
+  }
+  const sizing::MemoryQuestion question =
       memory_question(settings_, *base_->model, splits_.train, environment_);
   if (settings_.parallel.strategy == "auto") {
     const int64_t usable_bytes =
         device::usable_rank_memory_bytes(placement_.device, environment_.local_world) +
         question.program_bytes;
-    const StrategyChoice choice = choose_strategy(question, usable_bytes);
+    const sizing::StrategyChoice choice = choose_strategy(question, usable_bytes);
     settings_.parallel.strategy = meeting_->word_of_rank_zero(choice.strategy);
     const std::string sentence = fmt::format("strategy: {}; {}", choice.strategy, choice.reason);
     if (!choice.fits)
@@ -207,11 +279,101 @@ void FineTune::choose_sharing() {
   }
   memory_plan_ = plan_memory(question, settings_.parallel.strategy);
   log_.info(fmt::format("memory of a rank: {}", memory_plan_.text()));
+  if (wished_.batch_size.is_auto()) require_room_for_state(question);
   if (base_->values && !parallel::shards_values(settings_.parallel)) read_values(*base_);
 }
 
+// Nothing is measured where the state alone, by formula, is past the limit: the kernel would end the rank.
+void FineTune::require_room_for_state(sizing::MemoryQuestion question) const {
+  if (!placement_.device.is_cpu()) return;
+  const int64_t left =
+      device::usable_rank_memory_bytes(placement_.device, environment_.local_world);
+  const int64_t allowed = left + device::process_memory().resident_bytes;
+  question.micro_batch_tokens = 1;
+  const int64_t wanted = plan_memory(question, settings_.parallel.strategy).total_bytes();
+  if (left <= 0 || wanted - wanted / 20 <= allowed) return;
+  throw ConfigError(
+      fmt::format("train.batch_size: auto: a micro-batch of one row has no room: the state of the "
+                  "training alone wants {}, and a rank may take {}",
+                  telemetry::bytes_text(wanted), telemetry::bytes_text(allowed)),
+      {.key = "train.batch_size",
+       .hint = "share the state (parallel.strategy=zero3 with more ranks), or train an adapter"});
+}
+
+data::BatchPlan FineTune::plan_now() const {
+  return {splits_.train,
+          plan_config(settings_, environment_.world, start_.global_batch(), splits_.mix)};
+}
+
+double FineTune::unit_tokens() const {
+  return static_cast<double>(splits_.train.total_tokens()) /
+         static_cast<double>(std::max<int64_t>(plan_->num_units(), 1));
+}
+
+// True: the numbers of the batch stand. What a checkpoint was trained with is not chosen anew.
+bool FineTune::settle_without_measuring() {
+  if (!wished_.chooses_batch()) return true;
+  const std::optional<int64_t> saved_rows = start_.saved_number("batch_size");
+  if (saved_rows) {
+    settle_batch(wished_, *saved_rows, 1, settings_.train);
+    if (wished_.grad_accum.is_auto())
+      settings_.train.grad_accum = start_.saved_number("grad_accum").value_or(0);
+    log_.info(fmt::format("batch_size {}, as the checkpoint has it", *saved_rows));
+  } else if (wished_.batch_size.is_auto() || wished_.auto_find_batch_size) {
+    return false;
+  } else {
+    settle_batch(wished_, wished_.batch_rows(), unit_tokens(), settings_.train);
+  }
+  plan_steps();
+  return true;
+}
+
+// Collective. Afterwards the run is what it is with these numbers written: gradients of zero at a rate of
+// zero changed no value and no moment, so only the optimizer's count of steps is taken back.
+void FineTune::measure_batch() {
+  flight_.set_phase("batch");
+  const double tokens = unit_tokens();
+  const auto settle = [&](int64_t rows) { settle_batch(wished_, rows, tokens, settings_.train); };
+  sizing::MemoryQuestion question =
+      memory_question(settings_, *base_->model, splits_.train, environment_);
+  question.program_bytes = memory_plan_.program_bytes;
+  // Whole gradients that wait for the last micro-batch are zero1's alone.
+  const bool may_accumulate =
+      wished_.grad_accum.is_auto() || wished_.accumulation() > 1 || wished_.global_batch_size > 0;
+  BatchProbe probe({.model = *base_->model,
+                    .strategy = *strategy_,
+                    .optimizer = *optimizer_,
+                    .recompute_blocks = settings_.train.gradient_checkpointing,
+                    .accumulates = may_accumulate && settings_.parallel.strategy == "zero1"});
+  const BatchSearch search{
+      .probe = probe,
+      .group = *group_,
+      .device = placement_.device,
+      .plan_of =
+          [&](int64_t rows) {
+            settle(rows);
+            return plan_now();
+          },
+      .steps_of =
+          [&](const data::BatchPlan& plan) {
+            return train::total_steps(settings_.train, plan.steps_per_epoch());
+          },
+      .most_rows = most_batch_rows(wished_, plan_->num_units(), tokens, environment_.world),
+      .processes_on_host = environment_.local_world / environment_.replicas,
+      .formula = question,
+      .strategy = settings_.parallel.strategy,
+      .stop_requested = stop_requested_};
+  batch_choice_ = choose_batch_rows(search, log_);
+  log_.info(batch_choice_->text());
+  settle(batch_choice_->batch_rows);
+  plan_steps();
+  question.micro_batch_tokens = plan_->largest_micro_batch(0, search.steps_of(*plan_)).tokens;
+  memory_plan_ = plan_memory(question, settings_.parallel.strategy);
+  optimizer_->load_state(0, optimizer_->state());
+}
+
 void FineTune::plan_steps() {
-  plan_.emplace(splits_.train, plan_config(settings_, environment_.world, start_.global_batch()));
+  plan_.emplace(plan_now());
   stamp_ = train_stamp(settings_, *base_, splits_, dtype_, kind_of_device(), plan_->config());
 }
 
@@ -229,13 +391,22 @@ void FineTune::compare_start() {
   hosts_ = start_.agree(std::move(start), folder_.checkpoints_folder());
 }
 
-void FineTune::prepare_training() {
+void FineTune::prepare_state() {
   restore_values();
   strategy_ = parallel::make_strategy(settings_.parallel, *group_, environment_.local_world);
-  optimizer_.emplace(
-      adamw_config(settings_.train),
-      parallel::prepare_parameters(*strategy_, *base_->model, parameters_, base_->values.get()));
+  std::vector<optim::OptimizedParameter> optimized =
+      parallel::prepare_parameters(*strategy_, *base_->model, parameters_, base_->values.get());
+  if (base_->lora) {
+    std::vector<int64_t> dims;
+    for (const parallel::ParameterShard& shard : strategy_->shards())
+      dims.push_back(static_cast<int64_t>(shard.shape.size()));
+    set_loraplus_rates(optimized, dims, settings_.tuning.lora.loraplus_lr_ratio);
+  }
+  optimizer_.emplace(adamw_config(settings_.train, settings_.seed), std::move(optimized));
   base_->values.reset();
+}
+
+void FineTune::prepare_steps() {
   schedule_ = schedule_of(settings_.train, plan_->config().global_batch, plan_->steps_per_epoch());
   start_.restore_optimizer(*optimizer_, *strategy_);
 }
@@ -265,6 +436,13 @@ void FineTune::open_log() {
   options.resume_state = start_.trainer_state();
   options.config_yaml = read_file(request_.settings.file);
   options.model_config_json = read_file(base_->folder.require("config.json"));
+  options.best_name = settings_.train.best_metric_name();
+  options.greater_is_better = settings_.train.larger_is_better();
+  options.told_figures = {"perplexity"};
+  if (settings_.train.generating_evaluation.predict_with_generate)
+    for (const std::string& name :
+         settings_.train.generating_evaluation.measured_metrics(options.best_name))
+      options.told_figures.push_back(name);
   options.progress.color = request_.color;
   training_log_.emplace(std::move(options), log_);
 }
@@ -296,8 +474,8 @@ void FineTune::use_best(const checkpoint::Progress& progress) {
   }
   base_->model->head().weight_changed();
   for (nn::Linear* linear : base_->model->block_linears()) linear->weight_changed();
-  log_.info(fmt::format("taking the best checkpoint: step {}, eval loss {:.4f}", progress.best_step,
-                        *progress.best_metric));
+  log_.info(fmt::format("taking the best checkpoint: step {}, eval {} {:.4f}", progress.best_step,
+                        settings_.train.best_metric_name(), *progress.best_metric));
 }
 
 // Collective. What was planned beside what it came to; of a run that had nothing left, nothing: the
@@ -306,10 +484,17 @@ nlohmann::json FineTune::memory_figures(bool has_trained) {
   const std::vector<int64_t> peaks =
       comm::exchange(*group_, device::rank_memory(placement_.device).peak_bytes);
   if (!has_trained) return nlohmann::json::object();
-  log_.info(fmt::format("memory of a rank: {} at the peak, {} planned",
-                        telemetry::bytes_text(*std::max_element(peaks.begin(), peaks.end())),
-                        telemetry::bytes_text(memory_plan_.total_bytes())));
-  return {{"planned_memory_bytes", memory_plan_.total_bytes()}, {"rank_peak_memory_bytes", peaks}};
+  log_.info(fmt::format(
+      "memory of a rank: {} at the peak, {} planned{}",
+      telemetry::bytes_text(*std::max_element(peaks.begin(), peaks.end())),
+      telemetry::bytes_text(memory_plan_.total_bytes()),
+      batch_choice_
+          ? fmt::format(", {} predicted", telemetry::bytes_text(batch_choice_->predicted_bytes))
+          : ""));
+  nlohmann::json figures = {{"planned_memory_bytes", memory_plan_.total_bytes()},
+                            {"rank_peak_memory_bytes", peaks}};
+  if (batch_choice_) figures["auto_batch"] = batch_choice_->to_json();
+  return figures;
 }
 
 ExitCode FineTune::finish(const train::LoopResult& result) {
@@ -333,6 +518,7 @@ ExitCode FineTune::finish(const train::LoopResult& result) {
     training_log_->end(run_end(result.end));
     nlohmann::json figures =
         final_metrics(training_log_->final_figures(), settings_, *plan_, result.progress);
+    figures["status"] = telemetry::end_word(run_end(result.end));
     figures.update(memory);
     folder_.write_metrics(figures);
   }
@@ -366,17 +552,22 @@ ExitCode FineTune::go() {
   if (environment_.local_rank == 0) encode_data();
   meeting_->wait_for_all();
   if (environment_.local_rank != 0) encode_data();
+  if (settings_.train.generating_evaluation.predict_with_generate)
+    questions_ = evaluation_questions(*base_, settings_, splits_.val, log_);
   flight_.set_phase("prepare");
   choose_parameters();
   choose_sharing();
   start_.find();
   plan_steps();
+  const bool settled = settle_without_measuring();
   start_.check(stamp_);
   compare_start();
   // From here on every wait has a limit but those for files: all that a rank reads at start it has read.
   group_ = comm::join_group_at(meeting_, std::chrono::seconds(settings_.parallel.timeout_s),
                                placement_.device);
-  prepare_training();
+  prepare_state();
+  if (!settled) measure_batch();
+  prepare_steps();
   report_plan(log_, settings_, *base_, splits_, *plan_, parameters_, dtype_);
   if (request_.plan_only) return ExitCode::Done;
   const int64_t total_steps = train::total_steps(settings_.train, plan_->steps_per_epoch());
@@ -388,9 +579,8 @@ ExitCode FineTune::go() {
                                         data_hashes(splits_), stamp_, hosts_, group_->size(),
                                         kind_of_device(), start_.progress()));
   open_log();
-  train::LanguageTask task(*base_->model, *plan_, splits_.val,
-                           settings_.train.rows_of_evaluation_batch());
-  const train::LoopParts parts{.task = task,
+  const std::unique_ptr<train::Task> task = make_task();
+  const train::LoopParts parts{.task = *task,
                                .parameters = parameters_,
                                .parameter_group = parameter_group_,
                                .strategy = *strategy_,

@@ -75,6 +75,7 @@ std::string answers_key(const GenerateRun& run, const LoadedModel& loaded, const
   settings::SamplingFlags sampling = run.sampling;
   hash.update(config::dump_json(config::list_fields(sampling)).dump());
   hash.update(run.engine.weights + " " + run.engine.kv_dtype);
+  if (run.engine.weights == "model") hash.update(coding_text(*loaded.model));
   for (size_t prompt = 0; prompt < prompts.ids.size(); ++prompt) {
     const std::vector<int32_t>& ids = prompts.ids[prompt];
     hash.update(fmt::format("{} {}:", prompts.source_indices[prompt], ids.size()));
@@ -138,8 +139,9 @@ void write_answers(RankShare& share, const LoadedModel& loaded, const Prompts& p
     keep(answer.prompt, answer.sample, line);
   });
   std::sort(lines.begin(), lines.end());
-  share.gather_in_order(lines, 0, static_cast<int64_t>(prompts.ids.size()) * run.sampling.n,
-                        [&output](const std::string& line) { output->add(line); });
+  gather_in_order(share.group(), lines, 0,
+                  static_cast<int64_t>(prompts.ids.size()) * run.sampling.n,
+                  [&output](const std::string& line) { output->add(line); });
   if (!output) return;
   output->finish();
   if (journal) journal->remove();
@@ -204,7 +206,7 @@ void generate_text(const GenerateRun& run, const Log& given_log) {
       load_model(model_request(run.model, run.engine, flags.template_path, share.placement()), log);
   const at::NoGradGuard no_grad;
   const data::SampleEncoder encoder(loaded.tokenizer, loaded.template_or_null(),
-                                    data::Supervise::Auto);
+                                    data::Supervision());
   if (flags.interactive) return converse(loaded, encoder, run, template_kwargs);
   const Prompts prompts = flags.prompts.empty()
                               ? one_prompt(flags.prompt, encoder, log)

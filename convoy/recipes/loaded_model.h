@@ -12,6 +12,7 @@
 #include "convoy/base/log.h"
 #include "convoy/device/placement.h"
 #include "convoy/io/model_folder.h"
+#include "convoy/models/quantization_config.h"
 #include "convoy/nn/causal_lm.h"
 #include "convoy/nn/deferred_values.h"
 #include "convoy/settings/command_flags.h"
@@ -29,7 +30,15 @@ struct ModelRequest {
   at::Device device = at::kCPU;
   bool deferred = false;          // parameters come without memory
   std::string weights = "model";  // or int8, int4: of linear maps, for inference alone
+  models::WeightCoding coding = {};
 };
+
+// Of a model name that is a PEFT adapter's folder: its base, and the folder.
+struct AdapterStart {
+  std::string base;
+  std::string adapter;
+};
+std::optional<AdapterStart> adapter_start(const std::string& name, const Log& log);
 
 struct LoadedModel {
   io::ModelFolder folder;
@@ -44,8 +53,27 @@ struct LoadedModel {
   }
 };
 
+// `type`: nf4, fp4 or int8; none and auto: as the files have them.
+models::WeightCoding weight_coding(const std::string& type, bool double_quant,
+                                   int64_t block_size = 64,
+                                   std::vector<std::string> skip_modules = {});
+// "none", or how the model's weights are held: "nf4, blocks of 64, double".
+std::string coding_text(nn::CausalLm& model);
+
+// The linear maps of blocks in codes.
+void code_linears(nn::CausalLm& model, const kernels::CodedFormat& format);
+
+// Throws ConfigError for --double-quant of a format without blocks, and for two ways to hold the same weights.
+// `weights`: of EngineFlags.
+void require_one_format(const std::string& quantization, bool double_quant,
+                        const std::string& weights = "model");
+
 // `weights`: int8 or int4. For inference.
 void quantize_linears(nn::CausalLm& model, const std::string& weights);
+
+// Throws DataError where the tokenizer has ids that the model has no embedding for.
+void require_vocabulary(const text::Tokenizer& tokenizer, int64_t vocab_size,
+                        const io::ModelFolder& folder);
 
 // Ready for inference: nothing trains. Throws DataError, ConfigError.
 LoadedModel load_model(const ModelRequest& request, const Log& log);

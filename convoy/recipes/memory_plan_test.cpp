@@ -9,6 +9,7 @@
 #include <cstdlib>
 
 #include "convoy/adapters/lora_model.h"
+#include "convoy/kernels/coded_weight/coded_weight.h"
 #include "convoy/recipes/bench_model.h"
 
 namespace convoy::recipes {
@@ -36,25 +37,61 @@ TEST(MemoryPlan, StatesAreCutByTheirStrategy) {
   nn::DeferredValues values;
   const auto model = tiny("bf16", values);
   model->set_requires_grad(true);
-  const MemoryQuestion question{
-      .model = *model, .ranks = 4, .accumulates = true, .micro_batch_tokens = 100};
+  const sizing::MemoryQuestion question{
+      .shape = training_shape(*model), .ranks = 4, .accumulates = true, .micro_batch_tokens = 100};
   const int64_t count = elements(*model);
-  const MemoryPlan ddp = plan_memory(question, "ddp");
+  const sizing::MemoryPlan ddp = sizing::plan_memory(question, "ddp");
   EXPECT_EQ(ddp.weight_bytes, 2 * count);
   EXPECT_EQ(ddp.gradient_bytes, 4 * count);
   EXPECT_EQ(ddp.optimizer_bytes, 12 * count) << "two moments and a master";
   EXPECT_EQ(ddp.packed_bytes, 0) << "what trains is not packed";
-  const MemoryPlan zero1 = plan_memory(question, "zero1");
+  const sizing::MemoryPlan zero1 = sizing::plan_memory(question, "zero1");
   EXPECT_EQ(zero1.weight_bytes, ddp.weight_bytes);
   expect_about(zero1.optimizer_bytes, ddp.optimizer_bytes / 4);
   expect_about(zero1.gradient_bytes, 5 * count);
-  const MemoryPlan zero2 = plan_memory(question, "zero2");
+  const sizing::MemoryPlan zero2 = sizing::plan_memory(question, "zero2");
   expect_about(zero2.gradient_bytes, count);
   EXPECT_EQ(zero2.weight_bytes, ddp.weight_bytes);
-  const MemoryPlan zero3 = plan_memory(question, "zero3");
+  const sizing::MemoryPlan zero3 = sizing::plan_memory(question, "zero3");
   expect_about(zero3.weight_bytes, ddp.weight_bytes / 4);
-  for (const MemoryPlan& plan : {ddp, zero1, zero2, zero3})
+  for (const sizing::MemoryPlan& plan : {ddp, zero1, zero2, zero3})
     EXPECT_EQ(plan.activation_bytes, ddp.activation_bytes) << "rows are cut by ranks, not these";
+}
+
+TEST(MemoryPlan, CountsMomentsInTheFormTheyHave) {
+  nn::DeferredValues values;
+  const auto model = tiny("bf16", values);
+  model->set_requires_grad(true);
+  const int64_t count = elements(*model);
+  sizing::MemoryQuestion question{
+      .shape = training_shape(*model), .micro_batch_tokens = 100, .moment_bytes_of_256 = 520};
+  expect_about(plan_memory(question, "none").optimizer_bytes, count * 520 / 256 + 4 * count);
+  question.has_masters = false;
+  expect_about(plan_memory(question, "none").optimizer_bytes, count * 520 / 256);
+  question.pages_moments = true;
+  expect_about(plan_memory(question, "none").optimizer_bytes, count * 520 / 256);
+}
+
+TEST(MemoryPlan, WeightsInCodesCountTheirBytes) {
+  settings::BenchFlags flags;
+  flags.geometry = "tiny";
+  const auto model = bench_model(flags, at::kCPU);
+  const int64_t before = elements(*model);
+  int64_t coded = 0;
+  for (nn::Linear* linear : model->block_linears()) {
+    coded += linear->weight().numel();
+    linear->set_coded(kernels::encode_weight(linear->weight(), {kernels::CodeType::Nf4, 64, true}));
+  }
+  EXPECT_EQ(nn::count_parameters(*model), before);
+  const adapters::LoraModel lora = adapters::LoraModel::create(*model, {}, 0);
+  int64_t trained = 0;
+  for (const nn::NamedTensor& leaf : lora.parameters()) trained += leaf.value.numel();
+  const sizing::MemoryPlan plan =
+      sizing::plan_memory({.shape = training_shape(*model), .micro_batch_tokens = 64}, "none");
+  // Half a byte, one in 64 weights, and two fp32 in 16,384 and in each weight.
+  const auto bytes = static_cast<double>(plan.weight_bytes - 2 * (before - coded) - 4 * trained);
+  EXPECT_NEAR(bytes / static_cast<double>(coded), 0.5 + 1.0 / 64, 0.002);
+  EXPECT_EQ(plan.packed_bytes, 0);
 }
 
 TEST(MemoryPlan, AnAdapterLeavesOnlyTheWeightsToCut) {
@@ -65,13 +102,14 @@ TEST(MemoryPlan, AnAdapterLeavesOnlyTheWeightsToCut) {
   const adapters::LoraModel lora = adapters::LoraModel::create(*model, config, 0);
   int64_t trained = 0;
   for (const nn::NamedTensor& leaf : lora.parameters()) trained += leaf.value.numel();
-  const MemoryQuestion question{.model = *model, .ranks = 2, .micro_batch_tokens = 64};
+  const sizing::MemoryQuestion question{
+      .shape = training_shape(*model), .ranks = 2, .micro_batch_tokens = 64};
   const int64_t count = elements(*model);
-  const MemoryPlan ddp = plan_memory(question, "ddp");
+  const sizing::MemoryPlan ddp = sizing::plan_memory(question, "ddp");
   EXPECT_EQ(ddp.weight_bytes, 4 * (count + trained));
   EXPECT_EQ(ddp.optimizer_bytes, 8 * trained);
   EXPECT_GT(ddp.packed_bytes, 0);
-  const MemoryPlan zero3 = plan_memory(question, "zero3");
+  const sizing::MemoryPlan zero3 = sizing::plan_memory(question, "zero3");
   expect_about(zero3.weight_bytes, 2 * count + 4 * trained);
   EXPECT_EQ(zero3.packed_bytes, ddp.packed_bytes / model->num_layers()) << "of one block at a time";
 }
@@ -80,30 +118,31 @@ TEST(MemoryPlan, ActivationsGrowWithTokensAndShrinkByRecomputation) {
   nn::DeferredValues values;
   const auto model = tiny("fp32", values);
   model->set_requires_grad(true);
-  MemoryQuestion question{.model = *model, .ranks = 1, .micro_batch_tokens = 512};
-  const int64_t few = plan_memory(question, "none").activation_bytes;
+  sizing::MemoryQuestion question{
+      .shape = training_shape(*model), .ranks = 1, .micro_batch_tokens = 512};
+  const int64_t few = sizing::plan_memory(question, "none").activation_bytes;
   question.micro_batch_tokens = 1024;
-  EXPECT_EQ(plan_memory(question, "none").activation_bytes, 2 * few);
+  EXPECT_EQ(sizing::plan_memory(question, "none").activation_bytes, 2 * few);
   question.recompute_blocks = true;
-  EXPECT_LT(plan_memory(question, "none").activation_bytes, 2 * few);
+  EXPECT_LT(sizing::plan_memory(question, "none").activation_bytes, 2 * few);
 }
 
 TEST(ChooseStrategy, TakesTheFirstThatFits) {
   nn::DeferredValues values;
   const auto model = tiny("fp32", values);
   model->set_requires_grad(true);
-  const MemoryQuestion question{
-      .model = *model, .ranks = 4, .accumulates = true, .micro_batch_tokens = 64};
-  EXPECT_EQ(choose_strategy(question, 0).strategy, "ddp") << "nobody knows the limit";
+  const sizing::MemoryQuestion question{
+      .shape = training_shape(*model), .ranks = 4, .accumulates = true, .micro_batch_tokens = 64};
+  EXPECT_EQ(sizing::choose_strategy(question, 0).strategy, "ddp") << "nobody knows the limit";
   const auto just_enough = [&](const char* strategy) {
-    return plan_memory(question, strategy).total_bytes() * 100 / 89;
+    return sizing::plan_memory(question, strategy).total_bytes() * 100 / 89;
   };
   for (const char* strategy : {"ddp", "zero2", "zero3"}) {
-    const StrategyChoice choice = choose_strategy(question, just_enough(strategy));
+    const sizing::StrategyChoice choice = sizing::choose_strategy(question, just_enough(strategy));
     EXPECT_EQ(choice.strategy, strategy) << choice.reason;
     EXPECT_TRUE(choice.fits);
   }
-  const StrategyChoice none = choose_strategy(question, 1 << 20);
+  const sizing::StrategyChoice none = sizing::choose_strategy(question, 1 << 20);
   EXPECT_EQ(none.strategy, "zero3");
   EXPECT_FALSE(none.fits);
   EXPECT_NE(none.reason.find("ddp wants"), std::string::npos) << none.reason;

@@ -82,7 +82,7 @@ generate::EngineConfig engine_config(const LoadedModel& loaded, const TextEngine
 class ModelTextEngine final : public process::TextEngine {
  public:
   ModelTextEngine(const LoadedModel& loaded, const TextEngineOptions& options)
-      : encoder_(loaded.tokenizer, loaded.template_or_null(), data::Supervise::Auto),
+      : encoder_(loaded.tokenizer, loaded.template_or_null(), data::Supervision()),
         template_kwargs_(options.template_kwargs),
         engine_(*loaded.model, loaded.tokenizer, engine_config(loaded, options)),
         max_rows_(static_cast<size_t>(options.rows)) {}
@@ -128,16 +128,9 @@ class ModelTextEngine final : public process::TextEngine {
   }
 
   process::EngineFigures figures() const override {
-    const generate::EngineFigures figures = engine_.figures();
-    return {.running = figures.running,
-            .waiting = figures.waiting + static_cast<int64_t>(held_back_.size()),
-            .kv_use = figures.kv_use,
-            .prefill_tokens = figures.prefill_tokens,
-            .cached_prompt_tokens = figures.cached_prompt_tokens,
-            .decode_tokens = figures.decode_tokens,
-            .preemptions = figures.preemptions,
-            .prefill_seconds = figures.prefill_seconds,
-            .decode_seconds = figures.decode_seconds};
+    process::EngineFigures figures = engine_.figures();
+    figures.waiting += static_cast<int64_t>(held_back_.size());
+    return figures;
   }
 
  private:

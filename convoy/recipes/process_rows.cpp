@@ -26,6 +26,8 @@ ModelRequest worker_model(const settings::ProcessSettings& settings,
   flags.adapter = model.adapter;
   flags.revision = model.revision;
   flags.dtype = model.dtype;
+  flags.held.quantization = model.quantization;
+  flags.held.double_quant = model.double_quant;
   settings::EngineFlags engine;
   engine.deterministic = settings.engine.deterministic;
   engine.weights = settings.engine.weights;

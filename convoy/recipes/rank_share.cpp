@@ -50,6 +50,23 @@ Log log_of_rank(const std::string& folder, const Log& log) {
   return leads ? log : Log(LogLevel::Quiet);
 }
 
+void gather_in_order(comm::Group& group, const std::vector<PlacedLine>& own, int64_t begin,
+                     int64_t end, const std::function<void(const std::string&)>& take) {
+  size_t first = 0;
+  for (; begin < end; begin += kPlacesPerRound) {
+    size_t last = first;
+    while (last < own.size() && own[last].first < begin + kPlacesPerRound) ++last;
+    const std::vector<std::string> all = group.all_gather_bytes(packed(own, first, last));
+    first = last;
+    if (group.rank() != 0) continue;
+    std::vector<PlacedLine> lines;
+    for (const std::string& bytes : all) unpack(bytes, lines);
+    std::stable_sort(lines.begin(), lines.end(),
+                     [](const auto& a, const auto& b) { return a.first < b.first; });
+    for (const PlacedLine& line : lines) take(line.second);
+  }
+}
+
 RankShare::RankShare(const settings::RankFlags& ranks) {
   comm::RankEnvironment environment;
   if (!ranks.ranks_folder.empty()) {
@@ -78,23 +95,6 @@ void RankShare::wait_for_all(int64_t total, const std::function<void(int64_t)>& 
   }
   group_->barrier();  // what is summed may still hold a rank's earlier work
   if (leads()) show(total);
-}
-
-void RankShare::gather_in_order(const std::vector<PlacedLine>& own, int64_t begin, int64_t end,
-                                const std::function<void(const std::string&)>& take) {
-  size_t first = 0;
-  for (; begin < end; begin += kPlacesPerRound) {
-    size_t last = first;
-    while (last < own.size() && own[last].first < begin + kPlacesPerRound) ++last;
-    const std::vector<std::string> all = group_->all_gather_bytes(packed(own, first, last));
-    first = last;
-    if (!leads()) continue;
-    std::vector<PlacedLine> lines;
-    for (const std::string& bytes : all) unpack(bytes, lines);
-    std::stable_sort(lines.begin(), lines.end(),
-                     [](const auto& a, const auto& b) { return a.first < b.first; });
-    for (const PlacedLine& line : lines) take(line.second);
-  }
 }
 
 }  // namespace convoy::recipes

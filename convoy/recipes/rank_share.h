@@ -27,6 +27,11 @@ using PlacedLine = std::pair<int64_t, std::string>;
 // One voice: of the ranks that do not lead only errors are heard. `folder`: as below.
 Log log_of_rank(const std::string& folder, const Log& log);
 
+// Collective. Blocks. On rank 0 `take` gets the lines of all ranks with places from `begin` to `end` - 1, by place. `own`:
+// by place, within these bounds.
+void gather_in_order(comm::Group& group, const std::vector<PlacedLine>& own, int64_t begin,
+                     int64_t end, const std::function<void(const std::string&)>& take);
+
 class RankShare {
  public:
   // Takes this rank's device and its share of the CPUs, and joins the others. `ranks_folder` is
@@ -48,11 +53,6 @@ class RankShare {
   // Collective. Blocks until all ranks have done `total` together; on the leading rank `show` is
   // told how far they are, and `total` last.
   void wait_for_all(int64_t total, const std::function<void(int64_t)>& show);
-
-  // Collective. Blocks. On the leading rank `take` gets the lines of all ranks with places from
-  // `begin` to `end` - 1, by place. `own`: by place, within these bounds.
-  void gather_in_order(const std::vector<PlacedLine>& own, int64_t begin, int64_t end,
-                       const std::function<void(const std::string&)>& take);
 
   // Collective. Blocks until the leading rank has written: a rank that has ended is gone for the
   // launcher.

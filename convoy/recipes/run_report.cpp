@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "convoy/base/counted.h"
 #include "convoy/recipes/effective_batch.h"
 #include "convoy/telemetry/environment.h"
 #include "convoy/telemetry/progress.h"
@@ -17,23 +18,35 @@ std::string share_text(int64_t part, int64_t whole) {
                                      static_cast<double>(std::max<int64_t>(whole, 1)));
 }
 
+// "mix: code 90.0 % of the rows (weight 9): 1800 an epoch, each of its 1200 rows 1.50 times".
+std::string mix_text(const data::EncodedSplits& splits, const data::MixSchedule& schedule,
+                     size_t part) {
+  const data::MixPart& of = splits.mix[part];
+  const int64_t rows = schedule.epoch_rows_of(part);
+  return fmt::format("mix: {} {} of the rows (weight {}): {} an epoch, each of its {} {:.2f} times",
+                     of.name, share_text(rows, schedule.epoch_rows()), of.weight, rows,
+                     counted(of.num_rows, "row"),
+                     static_cast<double>(rows) / static_cast<double>(of.num_rows));
+}
+
 }  // namespace
 
 void report_plan(const Log& log, const settings::TrainSettings& settings, const LoadedModel& base,
                  const data::EncodedSplits& splits, const data::BatchPlan& plan,
                  const std::vector<nn::NamedTensor>& trainable, const std::string& dtype) {
-  int64_t total = 0;
-  for (const nn::NamedTensor& parameter : base.model->parameters())
-    total += parameter.value.numel();
+  const int64_t total = nn::count_parameters(*base.model);
+  const std::string held = coding_text(*base.model);
   int64_t trained = 0;
   for (const nn::NamedTensor& parameter : trainable) trained += parameter.value.numel();
-  log.info(fmt::format("model: {} ({}), {} parameters, {}; training {} ({}, {})",
-                       settings.model.name, base.model->family(),
-                       telemetry::count_text(static_cast<double>(total)), dtype,
-                       telemetry::count_text(static_cast<double>(trained)), settings.tuning.mode,
-                       share_text(trained, total)));
+  log.info(fmt::format(
+      "model: {} ({}), {} parameters, {}{}; training {} ({}, {})", settings.model.name,
+      base.model->family(), telemetry::count_text(static_cast<double>(total)), dtype,
+      held == "none" ? "" : " over " + held, telemetry::count_text(static_cast<double>(trained)),
+      settings.tuning.mode, share_text(trained, total)));
   if (!splits.policy.empty()) log.info(splits.policy);
-  report_batch(log, settings.train, plan.deal(), plan.config().packing ? "blocks" : "rows");
+  for (size_t part = 0; part < splits.mix.size(); ++part)
+    log.info(mix_text(splits, *plan.mix_schedule(), part));
+  report_batch(log, settings.train, plan.deal(), plan.config().packing ? "block" : "row");
 }
 
 telemetry::TrainingLogOptions training_log_options(const settings::TrainSettings& settings,
@@ -114,10 +127,12 @@ nlohmann::json final_metrics(nlohmann::json figures, const settings::TrainSettin
   figures["per_device_train_batch_size"] = batch.batch_size;
   figures["gradient_accumulation_steps"] = batch.grad_accum;
   figures["global_batch_size"] = batch.global_batch;
+  figures["eval_gen_new_tokens"] = settings.train.generating_evaluation.generation_max_new_tokens;
+  figures["eval_num_beams"] = 1;
   figures["lr_scaling"] = settings.train.lr_scaling;
   figures["peak_learning_rate"] = scaled_learning_rate(settings.train, batch.global_batch);
   if (progress.best_metric) {
-    figures["best_eval_loss"] = *progress.best_metric;
+    figures["best_" + settings.train.metric_for_best_model] = *progress.best_metric;
     figures["best_step"] = progress.best_step;
   }
   return figures;

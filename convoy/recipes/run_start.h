@@ -27,8 +27,6 @@ namespace convoy::recipes {
 std::string compute_dtype(const settings::TrainSettings& settings,
                           const device::Placement& placement);
 
-optim::AdamWConfig adamw_config(const settings::TrainingSettings& train);
-
 optim::LearningRateSchedule schedule_of(const settings::TrainingSettings& train,
                                         int64_t global_batch, int64_t steps_per_epoch);
 
@@ -60,6 +58,10 @@ class RunStart {
   // Collective. The states of the optimizer, on every rank; what rank 0 held of the checkpoint goes.
   void restore_optimizer(optim::AdamW& optimizer, parallel::Strategy& strategy);
 
+  // A number among the settings of the checkpoint's run ("batch_size"), from find() on, on every rank;
+  // none without a checkpoint.
+  std::optional<int64_t> saved_number(const std::string& setting) const;
+
   // From find() on, on every rank; zeros, no folder and nothing where the run begins anew.
   const checkpoint::Progress& progress() const { return progress_; }
   const std::filesystem::path& folder() const { return folder_; }  // as rank 0 sees it
@@ -71,6 +73,7 @@ class RunStart {
 
  private:
   void find_checkpoint();
+  void forget_best_of_another_figure();
 
   const FineTuneRequest& request_;
   const settings::TrainSettings& settings_;
@@ -84,6 +87,7 @@ class RunStart {
   io::Json task_memory_ = io::Json::object();
   int64_t full_world_ = 1;
   std::string trainer_state_;
+  bool forgets_best_ = false;
 };
 
 }  // namespace convoy::recipes

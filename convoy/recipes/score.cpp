@@ -3,9 +3,10 @@
 
 #include <numeric>
 
+#include "convoy/base/counted.h"
 #include "convoy/base/error.h"
 #include "convoy/data/encoded_rows.h"
-#include "convoy/data/supervise_name.h"
+#include "convoy/data/supervision.h"
 #include "convoy/recipes/loaded_model.h"
 #include "convoy/recipes/rank_share.h"
 #include "convoy/recipes/row_output.h"
@@ -26,7 +27,8 @@ void fit_length(data::EncodedRow& row, const data::Sample& sample, int64_t max_s
     row.supervised.resize(static_cast<size_t>(max_seq_len));
   } else if (max_seq_len == 0 && length > max_positions) {
     throw DataError(
-        fmt::format("the row has {} tokens, the model has {} positions", length, max_positions),
+        fmt::format("the row has {}, the model has {}", counted(length, "token"),
+                    counted(max_positions, "position")),
         {.file = sample.file, .line = sample.line, .hint = "cut rows with --max-seq-len"});
   }
 }
@@ -82,8 +84,8 @@ class Scorer {
   }
 
   void write() {
-    share_.gather_in_order(lines_, num_written_, num_rows_,
-                           [this](const std::string& line) { output_->add(line); });
+    gather_in_order(share_.group(), lines_, num_written_, num_rows_,
+                    [this](const std::string& line) { output_->add(line); });
     lines_.clear();
     num_written_ = num_rows_;
   }
@@ -111,7 +113,7 @@ void score(const settings::ModelFlags& model_flags, const settings::ScoreFlags& 
   const LoadedModel loaded =
       load_model(model_request(model_flags, flags.template_path, share.placement()), log);
   const data::SampleEncoder encoder(loaded.tokenizer, loaded.template_or_null(),
-                                    data::supervise_named(flags.supervise));
+                                    data::Supervision::named(flags.supervise));
   data::EncodedRows encoded(
       flags.data,
       {.schema = flags.schema,
@@ -125,12 +127,14 @@ void score(const settings::ModelFlags& model_flags, const settings::ScoreFlags& 
     options.style = telemetry::ProgressStyle::None;
   telemetry::Progress progress(options);
   Scorer scorer(share, *loaded.model, flags, progress);
-  while (std::optional<data::EncodedSample> next = encoded.next()) {
+  for (int64_t taken = 0; flags.limit == 0 || taken < flags.limit; ++taken) {
+    std::optional<data::EncodedSample> next = encoded.next();
+    if (!next) break;
     fit_length(next->row, next->sample, flags.max_seq_len, loaded.model->max_positions());
     scorer.take(std::move(next->row));
   }
   encoded.finish(log);
-  log.info(fmt::format("scored {} rows", scorer.finish()));
+  log.info(fmt::format("scored {}", counted(scorer.finish(), "row")));
 }
 
 }  // namespace convoy::recipes

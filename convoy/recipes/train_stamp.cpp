@@ -10,7 +10,9 @@
 #include "convoy/base/hash.h"
 #include "convoy/config/describe.h"
 #include "convoy/io/model_fingerprint.h"
+#include "convoy/parallel/trained_parameters.h"
 #include "convoy/recipes/agreement.h"
+#include "convoy/recipes/optimizer_settings.h"
 
 namespace convoy::recipes {
 namespace {
@@ -18,6 +20,8 @@ namespace {
 constexpr const char* kBatchSize = "batch_size";
 constexpr const char* kGradAccum = "grad_accum";
 constexpr const char* kGlobalBatchSize = "global_batch_size";
+constexpr const char* kOptimizerStates = "optimizer_states";
+constexpr const char* kMasterWeights = "master_weights";
 
 std::string adapter_hash(const std::filesystem::path& folder) {
   return sha256_hex_of_file(folder / "adapter_model.safetensors").substr(0, 16);
@@ -28,6 +32,13 @@ void require_shape(const checkpoint::GroupReader& reader, const std::string& nam
   if (reader.shape(name) != shape)
     throw CheckpointError(fmt::format("`{}` has another shape in the checkpoint", name),
                           {.file = reader.place()});
+}
+
+// Shares and stop: with the data they decide every row of the run.
+std::string mix_text(const data::MixConfig& mix) {
+  std::string text = mix.stop == data::MixStop::AllExhausted ? "all_exhausted" : "first_exhausted";
+  for (const data::MixPart& part : mix.parts) text += fmt::format(" {}:{}", part.name, part.weight);
+  return text;
 }
 
 void stamp_lora(checkpoint::Stamp& stamp, const adapters::LoraConfig& lora) {
@@ -52,6 +63,12 @@ void stamp_settings(checkpoint::Stamp& stamp, const settings::TrainSettings& set
   });
 }
 
+void stamp_optimizer(checkpoint::Stamp& stamp, const settings::TrainingSettings& train) {
+  const optim::StateFormat states = optimizer_states(train);
+  stamp.set(kOptimizerStates, optim::moment_type_name(states.moments));
+  stamp.set(kMasterWeights, states.has_masters ? "fp32" : "none");
+}
+
 checkpoint::Stamp train_stamp(const settings::TrainSettings& settings, const LoadedModel& base,
                               const data::EncodedSplits& splits, const std::string& dtype,
                               const std::string& device_kind, const data::BatchPlanConfig& batch) {
@@ -59,13 +76,16 @@ checkpoint::Stamp train_stamp(const settings::TrainSettings& settings, const Loa
   stamp_settings(stamp, settings);
   stamp.set("backend", device_kind);
   stamp.set("dtype", dtype);
-  stamp.set("quantisation", "none");
+  stamp.set("quantisation", coding_text(*base.model));
   stamp.set("tuning", settings.tuning.mode);
+  stamp_optimizer(stamp, settings.train);
+  stamp.set("tuning.backend", settings.tuning.backend);
   if (base.lora) stamp_lora(stamp, base.lora->config());
   stamp.set("attention", "packed-causal");
   stamp.set("packing", settings.train.packing ? "on" : "off");
   stamp.set("max_seq_len", settings.model.max_seq_len);
   stamp.set("data", splits.train.content_hash());
+  if (!batch.mix.parts.empty()) stamp.set("mix", mix_text(batch.mix));
   stamp.set("shuffle", settings.data.shuffle ? "on" : "off");
   stamp.set("seed", settings.seed);
   stamp.set("model", io::model_fingerprint(base.folder));
@@ -88,6 +108,9 @@ checkpoint::Stamp with_later_settings(checkpoint::Stamp saved, const checkpoint:
     if (saved.find(field.name) == nullptr && now != nullptr && now->value == field.value)
       saved.set_informational(field.name, field.value);
   }
+  // Before there was a choice both were fp32.
+  for (const char* field : {kOptimizerStates, kMasterWeights})
+    if (saved.find(field) == nullptr && current.find(field) != nullptr) saved.set(field, "fp32");
   return saved;
 }
 
@@ -106,8 +129,8 @@ std::optional<int64_t> kept_global_batch(const checkpoint::Stamp& saved,
             (text == "0" || text == "1"));
   };
   const checkpoint::StampField* const global_batch = saved.find("global_batch");
-  if (global_batch == nullptr || !is(kBatchSize, settings.train.batch_size) ||
-      !is(kGradAccum, settings.train.grad_accum) ||
+  if (global_batch == nullptr || !is(kBatchSize, settings.train.batch_rows()) ||
+      !is(kGradAccum, settings.train.accumulation()) ||
       !is(kGlobalBatchSize, settings.train.global_batch_size))
     return std::nullopt;
   int64_t rows = 0;
@@ -122,11 +145,11 @@ std::vector<optim::NamedState> saved_state(const checkpoint::GroupReader& reader
                                            const std::vector<parallel::ParameterShard>& shards) {
   std::vector<optim::NamedState> saved;
   for (const optim::NamedState& own : optimizer.state()) {
-    const parallel::ParameterShard& shard = shards[own.parameter];
-    require_shape(reader, own.name, shard.shape);
+    const auto [shape, begin] = parallel::place_of(own, shards[own.parameter]);
+    require_shape(reader, own.name, shape);
     saved.push_back({own.name,
-                     reader.read(own.name, shard.begin, own.value.numel()).view(own.value.sizes()),
-                     own.parameter});
+                     reader.read(own.name, begin, own.value.numel()).view(own.value.sizes()),
+                     own.parameter, own.elements_each});
   }
   return saved;
 }

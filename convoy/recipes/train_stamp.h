@@ -25,6 +25,9 @@ namespace convoy::recipes {
 // and names and places (is_own_to_a_node), whose content train_stamp() compares.
 void stamp_settings(checkpoint::Stamp& stamp, const settings::TrainSettings& settings);
 
+// In which form the optimizer keeps its states: a checkpoint holds them so.
+void stamp_optimizer(checkpoint::Stamp& stamp, const settings::TrainingSettings& train);
+
 // The settings, and what they came to: facts whose change is refused (tensors, data, seed, model), which stand above
 // settings of the same name.
 checkpoint::Stamp train_stamp(const settings::TrainSettings& settings, const LoadedModel& base,

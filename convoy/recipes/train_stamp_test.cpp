@@ -25,6 +25,8 @@ void change(const config::Field& field) {
           *value += "x";
         else if constexpr (std::is_same_v<Value, config::JsonMap>)
           value->json = R"({"x": 1})";
+        else if constexpr (std::is_same_v<Value, config::JsonList>)
+          value->json = R"([{"x": 1}])";
         else if constexpr (std::is_same_v<Value, config::NameList>)
           value->names.push_back("x");
         else if constexpr (requires { value->push_back({}); })
@@ -78,6 +80,19 @@ TEST(StampedSettings, OlderCheckpointsAreTakenToHaveTheDefaults) {
       checkpoint::compare(with_later_settings(older, stamp_of(settings)), stamp_of(settings));
   ASSERT_EQ(differences.size(), 1u);
   EXPECT_EQ(differences[0].field, "adam_beta1");
+}
+
+TEST(StampedSettings, CheckpointsFromBeforeTheChoiceHaveStatesInFp32) {
+  settings::TrainingSettings train;
+  checkpoint::Stamp current;
+  stamp_optimizer(current, train);
+  EXPECT_TRUE(checkpoint::compare(with_later_settings({}, current), current).empty());
+  train.optim = "adamw_8bit";
+  stamp_optimizer(current, train);
+  const auto differences = checkpoint::compare(with_later_settings({}, current), current);
+  ASSERT_EQ(differences.size(), 1u);
+  EXPECT_EQ(differences[0].field, "optimizer_states");
+  EXPECT_EQ(differences[0].saved, "fp32");
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "convoy/base/counted.h"
 #include "convoy/base/error.h"
 #include "convoy/rendezvous/job_state.h"
 
@@ -36,7 +37,7 @@ void JobState::check_running(Clock::time_point now) {
     // Once a node has done its part there is nothing left to share anew.
     if (!someone_waits || first_end_) return;
     Notice notice{.kind = Notice::Kind::StopForResize};
-    notice.words = fmt::format("the job grows to {} nodes", nodes_.size());
+    notice.words = fmt::format("the job grows to {}", counted(std::ssize(nodes_), "node"));
     return begin_stop(Stop::Resize, notice, std::nullopt, now);
   }
   if (first_end_) check_early_exit(now);

@@ -6,10 +6,12 @@
 #include <algorithm>
 #include <optional>
 
+#include "convoy/base/bytes_text.h"
+#include "convoy/base/counted.h"
+
 namespace convoy::serving {
 namespace {
 
-constexpr double kBytesPerGib = 1024.0 * 1024.0 * 1024.0;
 // A step of fewer tokens reads the weights for too little work.
 constexpr int64_t kLeastStepTokens = 64;
 
@@ -111,12 +113,11 @@ std::string_view rung_name(Rung rung) {
 }
 
 std::string MemoryLadderPlan::text(int64_t budget_bytes) const {
-  const auto gib = [](int64_t count) { return static_cast<double>(count) / kBytesPerGib; };
   if (rung == Rung::None)
-    return fmt::format("wants {:.2f} GiB at least, the budget is {:.2f} GiB", gib(bytes),
-                       gib(budget_bytes));
-  return fmt::format("{}: {} rows, {} KV blocks, {:.2f} of {:.2f} GiB", rung_name(rung), rows,
-                     kv_blocks, gib(bytes), gib(budget_bytes));
+    return fmt::format("wants {} at least, the budget is {}", bytes_text(bytes),
+                       bytes_text(budget_bytes));
+  return fmt::format("{}: {}, {}, {} of {}", rung_name(rung), counted(rows, "row"),
+                     counted(kv_blocks, "KV block"), bytes_text(bytes), bytes_text(budget_bytes));
 }
 
 MemoryLadderPlan climb_down(const MemoryNeeds& needs, const MemoryWish& wish) {

@@ -10,6 +10,7 @@
 
 #include "convoy/base/log.h"
 #include "convoy/config/field.h"
+#include "convoy/settings/quantization_settings.h"
 
 namespace convoy::settings {
 
@@ -53,12 +54,14 @@ struct ModelSourceFlags {
 // A model that computes.
 struct ModelFlags : ModelSourceFlags {
   std::string dtype = "auto";
+  QuantizationFlags held;
 
   template <class Visitor>
   void fields(Visitor& visit) {
     ModelSourceFlags::fields(visit);
     visit("dtype", dtype, "compute type; auto = bf16 on a GPU that has it, else fp32")
         .one_of({"auto", "fp32", "bf16"});
+    held.fields(visit);
   }
 };
 
@@ -89,6 +92,7 @@ struct ScoreFlags {
   config::JsonMap template_kwargs;
   std::string bad_rows = "error";
   int64_t max_seq_len = 0;
+  int64_t limit = 0;
   int64_t batch_size = 8;
 
   template <class Visitor>
@@ -110,6 +114,7 @@ struct ScoreFlags {
     visit("max_seq_len", max_seq_len,
           "cut rows to this many tokens; 0 = refuse rows beyond the model's positions")
         .at_least(0);
+    visit("limit", limit, "score only the first rows; 0 = all").at_least(0);
     visit("batch_size", batch_size, "rows per forward pass").at_least(1);
   }
 };
@@ -216,9 +221,13 @@ struct EvalFlags {
   void fields(Visitor& visit) {
     visit("data", data, "rows to evaluate; without it the split of the config");
     visit("split", split, "which split of the config").one_of({"test", "val"});
-    visit("limit", limit, "evaluate only the first rows; 0 = all").at_least(0);
-    visit("generate", generate, "answer every row and compare: exact_match, numeric_match");
-    visit("samples", samples, "recompute the text metrics from saved predictions, without a model");
+    visit("limit", limit, "evaluate only the first rows, 200 for a quick look; 0 = all")
+        .at_least(0);
+    visit("generate", generate, "answer every row and measure the answers");
+    visit("samples", samples,
+          "measure saved predictions, without a model: rows of \"input\", \"pred\" and \"ref\", "
+          "which "
+          "is a text or a list of those that are right");
     visit("output_dir", output_dir,
           "folder for metrics.json and samples.jsonl; empty = print only");
     visit("template_kwargs", template_kwargs, kTemplateKwargsHelp);
@@ -231,6 +240,10 @@ struct EvalFlags {
 struct MergeFlags {
   std::string output;
   std::string dtype = "auto";
+  std::string base = "auto";
+  std::string base_model;
+  std::string data;
+  QuantizationFlags held;
 
   template <class Visitor>
   void fields(Visitor& visit) {
@@ -238,6 +251,14 @@ struct MergeFlags {
     visit("dtype", dtype, "stored type; auto = of each weight that in which the base stores it")
         .one_of({"auto", "fp32", "bf16", "fp16"})
         .alias("save_dtype");
+    visit("base", base,
+          "of a quantised model, where it must be said: add the adapter to what its codes stand "
+          "for, or to the weights in full")
+        .one_of({"auto", "dequantized", "full"});
+    visit("base_model", base_model,
+          "with --base full: the model that the quantised folder of --model was made of");
+    visit("data", data, "rows whose loss is told before and after; empty = a built-in text");
+    held.fields(visit);
   }
 };
 
@@ -276,7 +297,7 @@ struct BenchTrainFlags {
 
   template <class Visitor>
   void fields(Visitor& visit) {
-    visit("mode", mode, "train: what is trained").one_of({"lora", "dora", "full"});
+    visit("mode", mode, "train: what is trained").one_of({"lora", "qlora", "dora", "full"});
     visit("seq", seq, "train: tokens per row").at_least(2);
     visit("batch", batch, "train: rows per micro-batch and rank").at_least(1);
     visit("global_batch", global_batch,
@@ -300,6 +321,8 @@ struct BenchGenerateFlags {
   double top_p = 0.95;
   int64_t repeats = 3;
   std::string weights = "model";
+  std::string quantization = "none";
+  bool double_quant = false;
   std::string kv_dtype = "model";
 
   template <class Visitor>
@@ -320,6 +343,10 @@ struct BenchGenerateFlags {
         .at_least(1);
     visit("weights", weights, "generate: linear maps of Convoy's side, as for convoy generate")
         .one_of({"model", "int8", "int4"});
+    visit("quantization", quantization,
+          "generate: linear maps of Convoy's side in bitsandbytes' format")
+        .one_of({"none", "nf4", "fp4", "int8"});
+    visit("double_quant", double_quant, "generate: scales of blocks of nf4 and fp4 in 8 bits, too");
     visit("kv_dtype", kv_dtype, "generate: keys and values of Convoy's side")
         .one_of({"model", "int8"});
   }

@@ -52,9 +52,8 @@ std::vector<std::string> ProcessCommandFlags::notices() const {
   std::vector<std::string> lines;
   if (force_download)
     lines.emplace_back(
-        "--force-download: the data set's files are read anew; Convoy never downloads, `hf "
-        "download "
-        "--repo-type dataset` does");
+        "--force-download: the data set's files are read anew; `convoy data fetch ID --verify` "
+        "downloads them");
   if (optimize_gpu) lines.emplace_back("--optimize-gpu has no effect: the fast path is always on");
   if (!cleanup_delay.is_auto())
     lines.emplace_back("--cleanup-delay has no effect: nothing sleeps between rows");

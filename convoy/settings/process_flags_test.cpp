@@ -94,5 +94,19 @@ TEST(ProcessCommandFlags, SaysWhatHasNoEffect) {
   EXPECT_EQ(flags.notices().size(), 2u);
 }
 
+TEST(ProcessFlags, WeightsAreHeldInOneWay) {
+  ProcessSettings settings;
+  resolve_process(settings, {}, {"--quantization", "nf4", "--double-quant"});
+  EXPECT_EQ(settings.model.quantization, "nf4");
+  EXPECT_TRUE(settings.model.double_quant);
+  for (const std::vector<std::string>& flags : {std::vector<std::string>{"--double-quant"},
+                                                {"--quantization", "int8", "--double-quant"},
+                                                {"--quantization", "nf4", "--weights", "int8"},
+                                                {"--quantization", "nf5"}}) {
+    ProcessSettings refused;
+    EXPECT_THROW(resolve_process(refused, {}, flags), ConfigError) << flags.back();
+  }
+}
+
 }  // namespace
 }  // namespace convoy::settings

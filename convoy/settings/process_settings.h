@@ -19,8 +19,13 @@ struct ProcessModelSettings {
   std::string adapter;
   std::string revision = "main";
   std::string dtype = "auto";
+  std::string quantization = "auto";
+  bool double_quant = false;
   std::string template_path;
   config::JsonMap template_kwargs;
+
+  // Is encoded while it is loaded.
+  bool encodes() const { return quantization != "auto" && quantization != "none"; }
 
   template <class Visitor>
   void fields(Visitor& visit) {
@@ -30,6 +35,11 @@ struct ProcessModelSettings {
     visit("revision", revision, "hub revision looked up in the cache");
     visit("dtype", dtype, "compute type; auto = bf16 on a GPU that has it, else fp32")
         .one_of({"auto", "fp32", "bf16"});
+    visit("quantization", quantization,
+          "holds linear maps in bitsandbytes' format from loading on; auto = as the folder stores "
+          "them")
+        .one_of({"auto", "none", "nf4", "fp4", "int8"});
+    visit("double_quant", double_quant, "nf4 and fp4: the scales of blocks in 8 bits, too");
     visit("template_path", template_path, "chat template file that replaces the model's own");
     visit("template_kwargs", template_kwargs, "variables for the chat template");
   }

@@ -28,6 +28,17 @@ void check(const ProcessSettings& settings) {
   if (const auto problem = template_kwargs_problem(
           nlohmann::ordered_json::parse(settings.model.template_kwargs.json)))
     throw ConfigError("model.template_kwargs: " + *problem, {.key = "model.template_kwargs"});
+  const ProcessModelSettings& model = settings.model;
+  if (model.double_quant && model.quantization != "nf4" && model.quantization != "fp4")
+    throw ConfigError(
+        fmt::format("model.double_quant is of nf4 and fp4, found model.quantization {}",
+                    model.quantization),
+        {.key = "model.double_quant", .hint = "add --quantization nf4, or leave it out"});
+  if (model.encodes() && settings.engine.weights != "model")
+    throw ConfigError(
+        fmt::format("engine.weights {} and model.quantization {} both say how linear maps are held",
+                    settings.engine.weights, model.quantization),
+        {.key = "engine.weights", .hint = "give one of --weights and --quantization"});
   if (settings.workers.node_rank >= settings.workers.num_nodes)
     throw ConfigError(fmt::format("workers.node_rank: wanted below workers.num_nodes {}, found {}",
                                   settings.workers.num_nodes, settings.workers.node_rank),
@@ -54,7 +65,11 @@ config::Resolved resolve_process(ProcessSettings& settings, const config::Source
   config::parse_flags(all, flags);
   for (const auto& [path, value] : values_of(settings))
     if (value != before.at(path)) resolved.decided(path, "by a flag");
-  check(settings);
+  try {
+    check(settings);
+  } catch (const ConfigError& error) {
+    throw config::placed(error, resolved);
+  }
   return resolved;
 }
 

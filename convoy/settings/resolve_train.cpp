@@ -30,10 +30,10 @@ void check_network(const ClassifySettings& classify, const config::Resolved& res
         ConfigError(fmt::format("classify.kernel_sizes: wanted one for each of {} widths, found {}",
                                 classify.widths.size(), classify.kernel_sizes.size()),
                     resolved.place("classify.kernel_sizes")));
-  for (const int64_t size : classify.kernel_sizes)
-    if (size % 2 == 0)
+  for (size_t index = 0; index < classify.kernel_sizes.size(); ++index)
+    if (const int64_t size = classify.kernel_sizes[index]; size % 2 == 0)
       errors.add(ConfigError(fmt::format("classify.kernel_sizes: wanted odd sizes, found {}", size),
-                             resolved.place("classify.kernel_sizes")));
+                             resolved.place(fmt::format("classify.kernel_sizes[{}]", index))));
   if (classify.freeze_encoder == "true" && classify.encoder_path.empty())
     errors.add(ConfigError(
         "classify.freeze_encoder is true, but there is no encoder to start from: it would never "
@@ -67,6 +67,125 @@ void check_classify(const TrainSettings& settings, const config::Resolved& resol
                       resolved.place(path, "add task: classify, or remove it")));
 }
 
+void check_schedule(const ScheduleSettings& schedule, const config::Resolved& resolved,
+                    config::ErrorList& errors) {
+  constexpr std::array<std::string_view, 4> kWithFloor = {
+      "cosine", "cosine_with_min_lr", "warmup_stable_decay", "warmup_cosine_lr"};
+  if (all_readable(resolved, {"train.min_lr_ratio", "train.lr_scheduler_type"}) &&
+      schedule.min_lr_ratio > 0 &&
+      std::find(kWithFloor.begin(), kWithFloor.end(), schedule.lr_scheduler_type) ==
+          kWithFloor.end())
+    errors.add(ConfigError(
+        fmt::format("train.min_lr_ratio is {}, but schedule {} has no such floor",
+                    schedule.min_lr_ratio, schedule.lr_scheduler_type),
+        resolved.place("train.min_lr_ratio",
+                       "remove it, or take cosine, cosine_with_min_lr or warmup_stable_decay")));
+}
+
+void check_optimizer(const TrainingSettings& train, const config::Resolved& resolved,
+                     config::ErrorList& errors) {
+  const std::string& states = train.optimizer.optimizer_state_dtype;
+  const bool names_bits = train.optim.ends_with("bit");
+  const std::string by_name = train.optim.ends_with("8bit") ? "int8" : "fp32";
+  if (all_readable(resolved, {"train.optim", "train.optimizer_state_dtype"}) && names_bits &&
+      states != "auto" && states != by_name)
+    errors.add(ConfigError(
+        fmt::format("train.optim {} keeps {} states, but train.optimizer_state_dtype is {}",
+                    train.optim, by_name, states),
+        resolved.place("train.optimizer_state_dtype", "remove one of them")));
+  if (all_readable(resolved, {"train.activation_offload", "train.gradient_checkpointing"}) &&
+      train.activation_offload != "none" && !train.gradient_checkpointing)
+    errors.add(ConfigError(
+        fmt::format("train.activation_offload is {}, but only what recomputation keeps is "
+                    "offloaded, and train.gradient_checkpointing is off",
+                    train.activation_offload),
+        resolved.place("train.activation_offload", "train.gradient_checkpointing: true")));
+}
+
+void check_best_metric(const TrainSettings& settings, const config::Resolved& resolved,
+                       config::ErrorList& errors) {
+  const TrainingSettings& train = settings.train;
+  if (all_readable(resolved, {"train.metric_for_best_model", "train.greater_is_better"}) &&
+      train.greater_is_better != "auto" &&
+      (train.greater_is_better == "true") != train.larger_is_better())
+    errors.add(ConfigError(
+        fmt::format("train.greater_is_better is {}, but a {} {} is better", train.greater_is_better,
+                    train.larger_is_better() ? "larger" : "smaller", train.metric_for_best_model),
+        resolved.place("train.greater_is_better", "remove it")));
+  if (!all_readable(resolved, {"train.metric_for_best_model"}) ||
+      !is_text_metric(train.best_metric_name()))
+    return;
+  const auto refuse = [&](const std::string& reason, const std::string& hint) {
+    errors.add(ConfigError(
+        fmt::format("train.metric_for_best_model is {}, {}", train.metric_for_best_model, reason),
+        resolved.place("train.metric_for_best_model", hint)));
+  };
+  if (!train.generating_evaluation.predict_with_generate)
+    refuse("which evaluations do not measure without answers", "train.predict_with_generate=true");
+  if (train.eval_strategy == "no" && !train.final_eval)
+    refuse("but there are no evaluations", "train.eval_strategy=steps");
+  if (train.best_metric_name() == "schema_compliance" &&
+      train.generating_evaluation.eval_json_schema.empty())
+    refuse("but there is no schema to check answers against", "train.eval_json_schema=FILE");
+}
+
+void check_generating_evaluation(const TrainSettings& settings, const config::Resolved& resolved,
+                                 config::ErrorList& errors) {
+  if (!resolved.whole() || !settings.train.generating_evaluation.predict_with_generate ||
+      settings.task == "sft")
+    return;
+  errors.add(ConfigError(
+      fmt::format("train.predict_with_generate is true, but rows of task {} have no answers",
+                  settings.task),
+      resolved.place("train.predict_with_generate", "remove it")));
+}
+
+void check_of_adapters_and_text(const TrainSettings& settings, const config::Resolved& resolved,
+                                config::ErrorList& errors) {
+  if (all_readable(resolved, {"tuning.mode", "tuning.lora.loraplus_lr_ratio"}) &&
+      settings.tuning.mode == "full" && settings.tuning.lora.loraplus_lr_ratio > 0)
+    errors.add(ConfigError("tuning.lora.loraplus_lr_ratio is of adapters, found tuning.mode full",
+                           resolved.place("tuning.lora.loraplus_lr_ratio", "remove it")));
+  if (all_readable(resolved, {"task", "train.neftune_noise_alpha"}) &&
+      settings.task == "classify" && settings.train.neftune_noise_alpha > 0)
+    errors.add(
+        ConfigError("train.neftune_noise_alpha is of embeddings, which task classify has not",
+                    resolved.place("train.neftune_noise_alpha", "remove it")));
+}
+
+void check_mix(const TrainSettings& settings, const config::Resolved& resolved,
+               config::ErrorList& errors) {
+  if (!all_readable(resolved, {"task", "datasets"})) return;
+  if (settings.task != "mixed" && !settings.datasets.empty())
+    errors.add(ConfigError(fmt::format("datasets are of task mixed, found task {}", settings.task),
+                           resolved.place("datasets", "add task: mixed")));
+  try {
+    mixed_datasets(settings.datasets);
+  } catch (const ConfigError& error) {
+    errors.add(ConfigError(error.what(), resolved.place(error.place().key)));
+  }
+}
+
+void check_batch(const TrainSettings& settings, const config::Resolved& resolved,
+                 config::ErrorList& errors) {
+  const TrainingSettings& train = settings.train;
+  if (!resolved.whole() || !train.chooses_batch()) return;
+  const char* const key = train.batch_size.is_auto()   ? "train.batch_size"
+                          : train.grad_accum.is_auto() ? "train.grad_accum"
+                                                       : "train.auto_find_batch_size";
+  if (settings.task == "classify")
+    errors.add(
+        ConfigError(fmt::format("{} is chosen for language models, found task classify", key),
+                    resolved.place(key, "write a number")));
+  if (train.batch_size.is_auto() && train.global_batch_size > 0 &&
+      train.grad_accum.value.value_or(0) > 0)
+    errors.add(ConfigError(
+        fmt::format("train.batch_size is auto, but train.global_batch_size {} and train.grad_accum "
+                    "{} leave one number for it",
+                    train.global_batch_size, train.accumulation()),
+        resolved.place("train.batch_size", "leave out train.grad_accum, or write that number")));
+}
+
 void check_combinations(const TrainSettings& settings, const config::Resolved& resolved,
                         config::ErrorList& errors) {
   const SplitSettings& split = settings.data.split;
@@ -92,16 +211,24 @@ void check_combinations(const TrainSettings& settings, const config::Resolved& r
                     "global batch that train.learning_rate was chosen for",
                     settings.train.lr_scaling),
         resolved.place("train.lr_scaling", "train.lr_reference_batch=ROWS")));
-  if (all_readable(resolved, {"train.metric_for_best_model", "train.greater_is_better"}) &&
-      settings.train.metric_for_best_model == "eval_loss" && settings.train.greater_is_better)
-    errors.add(ConfigError("train.greater_is_better is true, but a smaller eval_loss is better",
-                           resolved.place("train.greater_is_better", "remove it")));
   if (all_readable(resolved, {"task", "train.metric_for_best_model"}) &&
       settings.train.metric_for_best_model == "eval_accuracy" && settings.task != "classify")
     errors.add(ConfigError(
         fmt::format("train.metric_for_best_model eval_accuracy is of task classify, found task {}",
                     settings.task),
         resolved.place("train.metric_for_best_model", "eval_loss")));
+  check_batch(settings, resolved, errors);
+  check_schedule(settings.train.schedule, resolved, errors);
+  check_optimizer(settings.train, resolved, errors);
+  check_best_metric(settings, resolved, errors);
+  check_generating_evaluation(settings, resolved, errors);
+  check_of_adapters_and_text(settings, resolved, errors);
+  check_mix(settings, resolved, errors);
+  if (resolved.whole())
+    if (const auto problem = settings.tuning.quantization.problem(settings.tuning.mode)) {
+      const std::string key = "tuning.quantization." + problem->key;
+      errors.add(ConfigError(key + ": " + problem->sentence, resolved.place(key)));
+    }
   check_classify(settings, resolved, errors);
 }
 
@@ -140,18 +267,29 @@ void check_inputs(const TrainSettings& settings, const config::Resolved& resolve
   if (settings.model.name.empty() && all_readable(resolved, {"model.name"}))
     errors.add(ConfigError("model.name is not set: a model folder or a hub id is wanted",
                            {.key = "model.name", .hint = "model.name=PATH"}));
-  if (settings.data.train_path.empty() && all_readable(resolved, {"data.train_path"}))
+  if (settings.task == "mixed" && settings.datasets.empty() && all_readable(resolved, {"datasets"}))
+    errors.add(ConfigError("task mixed wants data sets to mix",
+                           resolved.place("task", "datasets: [{path: .., type: cpt, weight: 1}]")));
+  if (settings.task != "mixed" && settings.data.train_path.empty() &&
+      all_readable(resolved, {"data.train_path"}))
     errors.add(ConfigError("data.train_path is not set: a file of training rows is wanted",
                            where_rows_may_be()));
 }
 
 }  // namespace
 
-config::Resolved resolve_train(TrainSettings& settings, config::Sources sources, Wanted wanted) {
+config::Resolved resolve_train(TrainSettings& settings, config::Sources sources, Wanted wanted,
+                               RankFacts* facts) {
+  RankFacts unknown;
+  TrainImports imports(facts == nullptr ? unknown : *facts);
   sources.rules = train_key_rules();
-  sources.environment_names = {{"DEEPSPEED_CONFIG", "train.deepspeed"}, {"NUM_GPUS", "num_gpus"}};
+  sources.imports = imports.list();
+  sources.environment_names = {{"DEEPSPEED_CONFIG", "train.deepspeed"},
+                               {"NUM_GPUS", "num_gpus"},
+                               {"NCCL_TIMEOUT", "parallel.timeout_s"}};
   return config::resolve(settings, sources,
                          [&](const config::Resolved& resolved, config::ErrorList& errors) {
+                           imports.check(settings, resolved, errors);
                            check_combinations(settings, resolved, errors);
                            if (wanted == Wanted::TrainInputs && resolved.whole())
                              check_inputs(settings, resolved, errors);

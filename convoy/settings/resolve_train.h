@@ -5,6 +5,7 @@
 #pragma once
 
 #include "convoy/config/resolve.h"
+#include "convoy/settings/train_imports.h"
 #include "convoy/settings/train_settings.h"
 
 namespace convoy::settings {
@@ -14,9 +15,10 @@ enum class Wanted {
   TrainInputs,  // what `convoy train` cannot do without: a model and rows
 };
 
-// Throws one ConfigError with all that is wrong. `sources.rules` is filled here.
+// Throws one ConfigError with all that is wrong. `sources.rules` is filled here. With `facts`, batch sizes of other
+// programs' files are checked against its ranks, and what those say of ranks is added to it.
 config::Resolved resolve_train(TrainSettings& settings, config::Sources sources,
-                               Wanted wanted = Wanted::Anything);
+                               Wanted wanted = Wanted::Anything, RankFacts* facts = nullptr);
 
 // What becomes of keys and values that have no field of their own.
 const std::vector<config::KeyRule>& train_key_rules();

@@ -68,8 +68,8 @@ TEST(TrainSettings, EverySftPlayKeyIsAcceptedOrRefusedByName) {
                                              "run_name=a",
                                              "mode=sft",
                                              "mode=cpt",
+                                             "mode=cpt_mixed",
                                              "task_mode=sft",
-                                             "block_size=2048",
                                              "model.name=Qwen/Qwen2.5-1.5B-Instruct",
                                              "model.local_dir=x",
                                              "model.revision=main",
@@ -77,6 +77,7 @@ TEST(TrainSettings, EverySftPlayKeyIsAcceptedOrRefusedByName) {
                                              "model.max_seq_len=512",
                                              "tuning.mode=lora",
                                              "tuning.mode=full",
+                                             "tuning.mode=qlora",
                                              "tuning.lora.r=32",
                                              "tuning.lora.alpha=64",
                                              "tuning.lora.dropout=0.05",
@@ -117,7 +118,9 @@ TEST(TrainSettings, EverySftPlayKeyIsAcceptedOrRefusedByName) {
                                              "train.ddp_broadcast_buffers=false",
                                              "train.ddp_bucket_cap_mb=200",
                                              "train.predict_with_generate=false",
+                                             "train.predict_with_generate=true",
                                              "train.generation_num_beams=1",
+                                             "train.generation_max_new_tokens=64",
                                              "data.format=chat",
                                              "data.template_path=t.jinja",
                                              "data.train_path=a.jsonl",
@@ -141,14 +144,14 @@ TEST(TrainSettings, EverySftPlayKeyIsAcceptedOrRefusedByName) {
                                             "model.trust_remote_code=true",
                                             "tuning.backend=bnb",
                                             "tuning.backend=unsloth",
+                                            "train.fp16=true",
                                             "train.dataloader_num_workers=4",
                                             "train.dataloader_pin_memory=true",
                                             "train.ddp_broadcast_buffers=true",
-                                            "train.generation_max_new_tokens=64",
                                             "train.eval_do_concat_batches=false",
                                             "train.eval_accumulation_steps=8",
                                             "train.per_device_eval_batch_size=auto",
-                                            "train.target_tokens_per_device_step=16384",
+                                            "block_size=2048",
                                             "train.autoscale_alpha=2e-6"};
   for (const std::string& assignment : noticed) {
     const std::string key = assignment.substr(0, assignment.find('='));
@@ -156,22 +159,98 @@ TEST(TrainSettings, EverySftPlayKeyIsAcceptedOrRefusedByName) {
         << assignment << ": " << fate(assignment);
   }
 
-  const std::vector<std::string> refused = {
-      "mode=cpt_mixed",
-      "datasets=[{name: a, path: b, type: chat, weight: 1.0}]",
-      "model.type=seq2seq",
-      "tuning.mode=qlora",
-      "train.batch_size=auto",
-      "train.fp16=true",
-      "train.predict_with_generate=true",
-      "train.generation_num_beams=4",
-      "train.deepspeed=deepspeed_z2.json",
-      "train.metric_for_best_model=rougeL"};
+  const std::vector<std::string> refused = {"model.type=seq2seq",
+                                            "tuning.bnb_4bit_compute_dtype=float16",
+                                            "train.generation_num_beams=4"};
   for (const std::string& assignment : refused) {
     const std::string key = assignment.substr(0, assignment.find('='));
     EXPECT_EQ(fate(assignment).find("command line: " + key), 0u) << assignment;
     EXPECT_NE(fate(assignment).find("is not supported ("), std::string::npos) << fate(assignment);
   }
+}
+
+TEST(TrainSettings, QuantizationHasHuggingFacesSpellings) {
+  const auto format = [](const std::vector<std::string>& assignments) {
+    const TrainSettings settings = with(assignments);
+    return settings.tuning.quantization.format(settings.tuning.mode == "qlora");
+  };
+  EXPECT_EQ(format({}), "none");
+  EXPECT_EQ(format({"tuning.mode=qlora"}), "nf4");
+  EXPECT_EQ(format({"tuning.mode=qlora", "tuning.load_in_4bit=true"}), "nf4");
+  EXPECT_EQ(format({"tuning.load_in_4bit=true"}), "nf4");
+  EXPECT_EQ(format({"model.load_in_4bit=true", "model.bnb_4bit_quant_type=fp4"}), "fp4");
+  EXPECT_EQ(format({"tuning.load_in_8bit=true", "tuning.mode=qlora"}), "int8");
+  EXPECT_EQ(format({"tuning.load_in_4bit=false"}), "none");
+  const TrainSettings settings =
+      with({"tuning.mode=qlora", "tuning.bnb_4bit_compute_dtype=bfloat16",
+            "tuning.bnb_4bit_use_double_quant=false", "tuning.llm_int8_skip_modules=[down_proj]"});
+  EXPECT_EQ(settings.model.dtype, "bf16");
+  EXPECT_FALSE(settings.tuning.quantization.double_quant);
+  EXPECT_EQ(settings.tuning.quantization.skip_modules.names, std::vector<std::string>{"down_proj"});
+  EXPECT_EQ(fate("tuning.bnb_4bit_quant_storage=uint8").find("notice"), 0u);
+}
+
+TEST(TrainSettings, QuantizationThatContradictsItselfIsRefused) {
+  for (const std::vector<std::string>& assignments : std::vector<std::vector<std::string>>{
+           {"tuning.mode=qlora", "tuning.quantization.type=none"},
+           {"tuning.mode=full", "tuning.quantization.type=nf4"},
+           {"tuning.mode=full", "tuning.load_in_8bit=true"},
+           {"tuning.load_in_4bit=true", "tuning.load_in_8bit=true"},
+           {"tuning.load_in_4bit=true", "tuning.quantization.type=int8"},
+           {"tuning.load_in_8bit=true", "tuning.quantization.type=nf4"},
+           {"tuning.quantization.type=nf4", "tuning.quantization.block_size=48"}})
+    EXPECT_THROW(with(assignments), ConfigError) << assignments.back();
+}
+
+TEST(TrainSettings, DataSetsOfAMix) {
+  const TrainSettings settings =
+      with({"mode=cpt_mixed",
+            "datasets=[{name: a, path: b, type: cpt, weight: 0.9}, {path: c, type: chat}]"});
+  EXPECT_EQ(settings.task, "mixed");
+  const std::vector<MixedDataset> datasets = mixed_datasets(settings.datasets);
+  ASSERT_EQ(datasets.size(), 2u);
+  EXPECT_EQ(datasets[0].task, "pretrain");
+  EXPECT_EQ(datasets[0].weight, 0.9);
+  EXPECT_EQ(datasets[1].name, "dataset-2");
+  EXPECT_EQ(datasets[1].task, "sft");
+  EXPECT_EQ(datasets[1].weight, 1);
+  const std::pair<const char*, const char*> bad[] = {
+      {"[{path: b, type: cpt, wieght: 1}]", "did you mean `weight`"},
+      {"[{path: b, type: cpt, weight: 0}]", "datasets[0].weight"},
+      {"[{type: cpt}]", "datasets[0].path"},
+      {"[{path: b, type: text}]", "wanted cpt"},
+      {"[{name: a, path: b, type: cpt}, {name: a, path: c, type: chat}]", "datasets[1].name"},
+      {"[{path: b, type: cpt, val_path: c, val_ratio: 0.1}]", "one of val_path and val_ratio"},
+      {"[b]", "pairs"}};
+  for (const auto& [list, reason] : bad)
+    EXPECT_THROW(
+        try {
+          with({"task=mixed", fmt::format("datasets={}", list)});
+        } catch (const ConfigError& error) {
+          EXPECT_NE(error.sentence().find(reason), std::string::npos) << error.sentence();
+          throw;
+        },
+        ConfigError)
+        << list;
+  EXPECT_NE(fate("datasets=[{path: b, type: cpt}]").find("of task mixed"), std::string::npos);
+}
+
+TEST(TrainSettings, AnErrorOfADataSetNamesItsLine) {
+  const std::string file = ::testing::TempDir() + "convoy-mix-lines.yaml";
+  const auto line_of = [&](const std::string& text) -> int64_t {
+    std::ofstream(file) << "task: mixed\ndatasets:\n" << text;
+    TrainSettings settings;
+    try {
+      resolve_train(settings, {.file = file});
+    } catch (const ConfigError& error) {
+      return error.place().line;
+    }
+    return 0;
+  };
+  EXPECT_EQ(line_of("  - {path: a, type: cpt}\n  - path: b\n    type: cpt\n    weight: 0\n"), 6);
+  EXPECT_EQ(line_of("  - {path: a, type: cpt}\n  - {type: cpt}\n"), 4);
+  EXPECT_EQ(line_of("  - {path: a, type: cpt}\n  - {path: b, type: cpt}\n"), 0);
+  std::remove(file.c_str());
 }
 
 TEST(TrainSettings, DocumentedEnvironmentOverridesApply) {
@@ -186,8 +265,8 @@ TEST(TrainSettings, DocumentedEnvironmentOverridesApply) {
                                                {"MODEL_MAX_SEQ_LEN", "64"},
                                                {"TUNING_LORA_R", "4"},
                                                {"CONVOY_SEED", "5"}}});
-  EXPECT_EQ(settings.train.batch_size, 7);
-  EXPECT_EQ(settings.train.grad_accum, 3);
+  EXPECT_EQ(settings.train.batch_rows(), 7);
+  EXPECT_EQ(settings.train.accumulation(), 3);
   EXPECT_EQ(settings.train.learning_rate, 1e-5);
   EXPECT_TRUE(settings.train.gradient_checkpointing);
   EXPECT_EQ(settings.model.max_seq_len, 64);
@@ -198,12 +277,33 @@ TEST(TrainSettings, DocumentedEnvironmentOverridesApply) {
 
 TEST(TrainSettings, VariablesWithNamesOfTheirOwnAreNotIgnored) {
   TrainSettings settings;
-  const config::Resolved resolved = resolve_train(settings, {.environment = {{"NUM_GPUS", "2"}}});
-  ASSERT_FALSE(resolved.notices().empty());
-  EXPECT_EQ(resolved.notices().back(),
-            "environment NUM_GPUS: num_gpus has no effect: --nproc says how many ranks there are");
-  EXPECT_THROW(resolve_train(settings, {.environment = {{"DEEPSPEED_CONFIG", "z2.json"}}}),
+  RankFacts facts;
+  resolve_train(settings, {.environment = {{"NUM_GPUS", "2"}}}, Wanted::Anything, &facts);
+  EXPECT_EQ(facts.wishes.ranks_of_node.value, "2");
+  EXPECT_EQ(facts.wishes.ranks_of_node.origin, "environment NUM_GPUS");
+  EXPECT_THROW(resolve_train(settings, {.environment = {{"NUM_GPUS", "two"}}}), ConfigError);
+  EXPECT_THROW(resolve_train(settings, {.environment = {{"DEEPSPEED_CONFIG", "absent.json"}}}),
                ConfigError);
+  const config::Resolved resolved =
+      resolve_train(settings, {.environment = {{"NCCL_TIMEOUT", "900"}}});
+  EXPECT_EQ(settings.parallel.timeout_s, 900);
+  EXPECT_EQ(resolved.notices().front(), "environment NCCL_TIMEOUT=900 sets parallel.timeout_s");
+}
+
+// `make train CONFIG=c.yaml TRAIN_BATCH_SIZE=1`
+TEST(TrainSettings, EveryVariableOfTheGuideMayStandOnTheCommandLine) {
+  const TrainSettings settings =
+      with({"TRAIN_BATCH_SIZE=7", "TRAIN_GRAD_ACCUM=3", "TRAIN_LEARNING_RATE=1e-5",
+            "TRAIN_DATALOADER_NUM_WORKERS=2", "TRAIN_DATALOADER_PIN_MEMORY=true",
+            "TRAIN_GRADIENT_CHECKPOINTING=true", "MODEL_MAX_SEQ_LEN=64", "NUM_GPUS=2",
+            "NCCL_TIMEOUT=60", "TUNING_LORA_R=4"});
+  EXPECT_EQ(settings.train.batch_size, 7);
+  EXPECT_EQ(settings.train.grad_accum, 3);
+  EXPECT_EQ(settings.train.learning_rate, 1e-5);
+  EXPECT_TRUE(settings.train.gradient_checkpointing);
+  EXPECT_EQ(settings.model.max_seq_len, 64);
+  EXPECT_EQ(settings.parallel.timeout_s, 60);
+  EXPECT_EQ(settings.tuning.lora.r, 4);
 }
 
 TEST(TrainSettings, OtherProgramsWordsMeanTheSame) {
@@ -218,12 +318,98 @@ TEST(TrainSettings, OtherProgramsWordsMeanTheSame) {
   EXPECT_EQ(with({"block_size=99"}).model.max_seq_len, 99);
 }
 
+TEST(TrainSettings, OptimizersHaveTheNamesOfTransformers) {
+  for (const char* name : {"adamw_torch", "adamw_torch_fused", "adamw_8bit", "adamw_bnb_8bit",
+                           "paged_adamw_8bit", "paged_adamw_32bit"})
+    EXPECT_EQ(fate(std::string("train.optim=") + name), "") << name;
+  EXPECT_EQ(with({"train.optim=adamw_8bit"}).train.moment_type(), "int8");
+  EXPECT_EQ(with({"train.optim=paged_adamw_32bit"}).train.moment_type(), "fp32");
+  EXPECT_EQ(with({"train.optimizer_state_dtype=bf16"}).train.moment_type(), "bf16");
+  EXPECT_NE(fate("train.optim=adafactor").find("adamw_torch"), std::string::npos);
+  TrainSettings settings;
+  EXPECT_THROW(resolve_train(settings, {.overrides = {"train.optim=adamw_8bit",
+                                                      "train.optimizer_state_dtype=bf16"}}),
+               ConfigError);
+  EXPECT_NO_THROW(resolve_train(
+      settings, {.overrides = {"train.optim=adamw_8bit", "train.optimizer_state_dtype=int8"}}));
+}
+
+TEST(TrainSettings, PeersNamesOfNoiseOffloadAndFloorsAreKnown) {
+  EXPECT_EQ(with({"train.neftune_alpha=5"}).train.neftune_noise_alpha, 5);
+  EXPECT_EQ(with({"loraplus_lr_ratio=16"}).tuning.lora.loraplus_lr_ratio, 16);
+  EXPECT_EQ(with({"train.cosine_min_lr_ratio=0.1"}).train.schedule.min_lr_ratio, 0.1);
+  const ScheduleSettings schedule =
+      with({"train.lr_scheduler_kwargs.min_lr_rate=0.2", "train.lr_scheduler_kwargs.num_cycles=2"})
+          .train.schedule;
+  EXPECT_EQ(schedule.min_lr_ratio, 0.2);
+  EXPECT_EQ(schedule.num_cycles, 2);
+  EXPECT_NE(fate("train.lr_scheduler_kwargs.min_lr=1e-5").find("min_lr_ratio"), std::string::npos);
+  EXPECT_THROW(with({"tuning.mode=full", "loraplus_lr_ratio=16"}), ConfigError);
+  EXPECT_THROW(with({"task=classify", "train.neftune_noise_alpha=5"}), ConfigError);
+  EXPECT_EQ(fate("loraplus_lr_embedding=1e-6").find("notice"), 0u);
+  EXPECT_NE(fate("train.gradient_checkpointing=offload").find("train.activation_offload: cpu"),
+            std::string::npos);
+  EXPECT_NE(fate("activation_offloading=true").find("train.activation_offload: cpu"),
+            std::string::npos);
+  EXPECT_NE(fate("train.activation_offload=cpu").find("gradient_checkpointing is off"),
+            std::string::npos);
+  TrainSettings settings;
+  EXPECT_THROW(resolve_train(settings, {.overrides = {"train.min_lr_ratio=0.1",
+                                                      "train.lr_scheduler_type=linear"}}),
+               ConfigError);
+}
+
 TEST(TrainSettings, CombinationsAreChecked) {
   EXPECT_EQ(
       fate("data.split.val_ratio=0.2").find("data.split: the shares must sum to 1, found 1.1"), 0u);
   EXPECT_EQ(fate("train.greater_is_better=true").find("train.greater_is_better is true"), 0u);
   // A share that can not be read is said alone: what it does to the sum is not known.
   EXPECT_EQ(fate("data.split.val_ratio=many").find("sum to 1"), std::string::npos);
+}
+
+TEST(TrainSettings, BestMetricIsOneThatEvaluationsProduce) {
+  const std::string generating = "train.predict_with_generate=true";
+  for (const std::string name : {"rougeL", "eval_rougeL", "rougel", "EVAL_ROUGEL"})
+    EXPECT_EQ(with({generating, "train.metric_for_best_model=" + name}).train.best_metric_name(),
+              "rougeL");
+  EXPECT_TRUE(with({generating, "train.metric_for_best_model=sari"}).train.larger_is_better());
+  EXPECT_FALSE(with({"train.metric_for_best_model=perplexity"}).train.larger_is_better());
+  for (const std::string& name : text_metric_names()) {
+    if (name == "schema_compliance") continue;
+    EXPECT_EQ(fate("train.metric_for_best_model=" + name)
+                  .find("train.metric_for_best_model is eval_" + name +
+                        ", which evaluations do not measure without answers"),
+              0u)
+        << fate("train.metric_for_best_model=" + name);
+    EXPECT_NO_THROW(with({generating, "train.metric_for_best_model=" + name})) << name;
+  }
+  const auto refused = [&](std::vector<std::string> assignments) {
+    assignments.push_back(generating);
+    try {
+      with(assignments);
+      return std::string();
+    } catch (const ConfigError& error) {
+      return error.sentence();
+    }
+  };
+  EXPECT_NE(refused({"train.metric_for_best_model=sari", "train.greater_is_better=false"})
+                .find("a larger eval_sari is better"),
+            std::string::npos);
+  EXPECT_EQ(refused({"train.metric_for_best_model=sari", "train.greater_is_better=true"}), "");
+  EXPECT_NE(refused({"train.metric_for_best_model=sari", "train.eval_strategy=no",
+                     "train.final_eval=false"})
+                .find("there are no evaluations"),
+            std::string::npos);
+  EXPECT_NE(refused({"train.metric_for_best_model=schema_compliance"}).find("no schema"),
+            std::string::npos);
+  EXPECT_NE(refused({"task=pretrain"}).find("rows of task pretrain have no answers"),
+            std::string::npos);
+  EXPECT_NE(refused({"train.eval_metrics=[rougeL, bleu]"}).find("bleu"), std::string::npos);
+  EXPECT_EQ(with({"train.eval_metrics=rougeL,sari"}).train.generating_evaluation.eval_metrics,
+            (std::vector<std::string>{"rougeL", "sari"}));
+  EXPECT_EQ(with({generating, "train.eval_metrics=[sari]", "train.metric_for_best_model=rouge2"})
+                .train.generating_evaluation.measured_metrics("rouge2"),
+            (std::vector<std::string>{"sari", "rouge2"}));
 }
 
 // What a run lacks, from a folder of its own.

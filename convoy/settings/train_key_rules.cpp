@@ -2,6 +2,11 @@
 //
 // Keys and values of SFT-Play's and Hugging Face's files that have no field here. Nothing is accepted in silence unless
 // it is what Convoy does anyway. The first matching rule counts.
+#include <algorithm>
+#include <cctype>
+#include <string_view>
+
+#include "convoy/settings/peer_file.h"
 #include "convoy/settings/resolve_train.h"
 
 namespace convoy::settings {
@@ -12,16 +17,12 @@ using config::KeyRule;
 namespace {
 
 std::vector<KeyRule> top_level_rules() {
-  constexpr auto kMixed =
-      "mixing data sets by weight is not there yet; train on one file, task: sft or pretrain";
   std::vector<KeyRule> rules;
   for (const char* key : {"mode", "task", "task_mode"}) {
     rules.push_back({key, {"cpt"}, KeyAction::Replace, "", "pretrain"});
-    rules.push_back({key, {"cpt_mixed"}, KeyAction::Refuse, kMixed, ""});
+    rules.push_back({key, {"cpt_mixed"}, KeyAction::Replace, "", "mixed"});
     rules.push_back({key, {"causal-lm"}, KeyAction::Replace, "", "sft"});
   }
-  rules.push_back({"datasets", {}, KeyAction::Refuse, kMixed, ""});
-  rules.push_back({"num_gpus", {}, KeyAction::Notice, "--nproc says how many ranks there are", ""});
   rules.push_back({"pack_factor",
                    {},
                    KeyAction::Notice,
@@ -31,8 +32,8 @@ std::vector<KeyRule> top_level_rules() {
 }
 
 std::vector<KeyRule> model_rules() {
-  constexpr auto kQuantised = "quantised training is not there yet; use mode: lora with bf16";
-  return {
+  constexpr auto kOneEngine = "there is one native engine; the name is recorded in checkpoints";
+  std::vector<KeyRule> rules = {
       {"model.trust_remote_code", {"false"}, KeyAction::Accept, "", ""},
       {"model.trust_remote_code",
        {},
@@ -41,12 +42,8 @@ std::vector<KeyRule> model_rules() {
        ""},
       {"model.type", {"causal"}, KeyAction::Accept, "", ""},
       {"model.type", {}, KeyAction::Refuse, "only causal language models", ""},
-      {"tuning.mode", {"qlora"}, KeyAction::Refuse, kQuantised, ""},
-      {"tuning.backend", {}, KeyAction::Notice, "there is one native engine", ""},
-      {"tuning.load_in_4bit", {"false"}, KeyAction::Accept, "", ""},
-      {"tuning.load_in_4bit", {}, KeyAction::Refuse, kQuantised, ""},
-      {"tuning.load_in_8bit", {"false"}, KeyAction::Accept, "", ""},
-      {"tuning.load_in_8bit", {}, KeyAction::Refuse, kQuantised, ""},
+      {"tuning.backend", {"bnb"}, KeyAction::Replace, kOneEngine, "bnb"},
+      {"tuning.backend", {"unsloth"}, KeyAction::Replace, kOneEngine, "unsloth"},
       {"tuning.lora.bias", {"none"}, KeyAction::Accept, "", ""},
       {"tuning.lora.bias",
        {},
@@ -55,36 +52,40 @@ std::vector<KeyRule> model_rules() {
        ""},
       {"tuning.lora.task_type", {"causal_lm"}, KeyAction::Accept, "", ""},
   };
+  for (const std::string section : {"tuning", "model", "tuning.quantization"}) {
+    const std::string compute = section + ".bnb_4bit_compute_dtype";
+    rules.push_back({compute, {"bfloat16", "torch.bfloat16"}, KeyAction::Replace, "", "bf16"});
+    rules.push_back({compute, {"float32", "torch.float32"}, KeyAction::Replace, "", "fp32"});
+    rules.push_back({compute,
+                     {"float16", "torch.float16", "fp16"},
+                     KeyAction::Refuse,
+                     "fp16 overflows in Gemma; use bfloat16",
+                     ""});
+    rules.push_back({section + ".bnb_4bit_quant_storage",
+                     {},
+                     KeyAction::Notice,
+                     "codes are bytes, sharded or not",
+                     ""});
+  }
+  return rules;
 }
 
 std::vector<KeyRule> batch_rules() {
-  constexpr auto kNoProbe =
-      "finding the batch size by measurement is not there yet; write a number";
-  constexpr auto kDerived = "train.global_batch_size decides it, or it is 1";
   constexpr auto kLoader = "rows are encoded once, cached, and read by memory map";
   constexpr auto kDdp =
       "gradients are reduced in buckets while backward runs; a parameter that no row uses gets a "
       "gradient of zeros";
   return {
-      {"train.batch_size", {"auto"}, KeyAction::Refuse, kNoProbe, ""},
-      {"train.per_device_train_batch_size", {"auto"}, KeyAction::Refuse, kNoProbe, ""},
-      {"train.grad_accum", {"auto"}, KeyAction::Replace, kDerived, "0"},
-      {"train.gradient_accumulation_steps", {"auto"}, KeyAction::Replace, kDerived, "0"},
       {"train.per_device_eval_batch_size",
        {"auto"},
        KeyAction::Replace,
        "the same as train.batch_size",
        "0"},
       {"train.eval_batch_size", {"auto"}, KeyAction::Replace, "the same as train.batch_size", "0"},
-      {"train.target_tokens_per_device_step",
-       {},
-       KeyAction::Notice,
-       "train.batch_size and grad_accum are numbers",
-       ""},
       {"train.autoscale_alpha",
        {},
        KeyAction::Notice,
-       "it never described memory; train.batch_size is a number",
+       "it never described memory; train.batch_size: auto measures what fits",
        ""},
       {"train.dataloader_num_workers", {}, KeyAction::Notice, kLoader, ""},
       {"train.dataloader_pin_memory", {}, KeyAction::Notice, kLoader, ""},
@@ -96,37 +97,76 @@ std::vector<KeyRule> batch_rules() {
 }
 
 std::vector<KeyRule> train_rules() {
-  constexpr auto kGenerates =
-      "evaluation during training measures the loss; `convoy eval --generate` scores answers after "
-      "it";
-  constexpr auto kDeepSpeed =
-      "DeepSpeed files are not read yet; remove it: parallel.strategy zero1, zero2, zero3 are its "
-      "stages";
   constexpr auto kNoLogits = "evaluation never keeps logits";
   return {
       {"train.fp16", {"false"}, KeyAction::Accept, "", ""},
-      {"train.fp16", {}, KeyAction::Refuse, "use bf16: true", ""},
-      {"train.deepspeed", {}, KeyAction::Refuse, kDeepSpeed, ""},
-      {"train.predict_with_generate", {"false"}, KeyAction::Accept, "", ""},
-      {"train.predict_with_generate", {}, KeyAction::Refuse, kGenerates, ""},
+      {"train.fp16", {"true"}, KeyAction::Replace, kFp16IsBf16, "true"},
       {"train.generation_num_beams", {"1"}, KeyAction::Accept, "", ""},
       {"train.generation_num_beams", {}, KeyAction::Refuse, "there is no beam search; use 1", ""},
-      {"train.generation_max_new_tokens", {}, KeyAction::Notice, kGenerates, ""},
       {"train.eval_do_concat_batches", {}, KeyAction::Notice, kNoLogits, ""},
       {"train.eval_accumulation_steps", {}, KeyAction::Notice, kNoLogits, ""},
       {"train.eval_strategy", {"false"}, KeyAction::Replace, "", "no"},
       {"train.evaluation_strategy", {"false"}, KeyAction::Replace, "", "no"},
       {"train.save_strategy", {"false"}, KeyAction::Replace, "", "no"},
-      {"train.metric_for_best_model", {"loss"}, KeyAction::Replace, "", "eval_loss"},
-      {"train.metric_for_best_model", {"accuracy"}, KeyAction::Replace, "", "eval_accuracy"},
-      {"train.metric_for_best_model",
-       {"rougel", "eval_rougel", "exact_match", "sari"},
-       KeyAction::Refuse,
-       kGenerates,
-       ""},
       {"data.format", {"chat"}, KeyAction::Replace, "", "auto"},
       {"data.schema", {"chat"}, KeyAction::Replace, "", "auto"},
   };
+}
+
+// Of axolotl and of PEFT's LoRA+.
+std::vector<KeyRule> optimizer_rules() {
+  constexpr auto kEmbeddings = "adapters leave embeddings as they are, so none learns at this rate";
+  std::vector<KeyRule> rules;
+  for (const char* key : {"activation_offloading", "train.activation_offloading"}) {
+    rules.push_back({key, {"false"}, KeyAction::Accept, "", ""});
+    rules.push_back({key,
+                     {},
+                     KeyAction::Refuse,
+                     "write train.gradient_checkpointing: true and train.activation_offload: cpu",
+                     ""});
+  }
+  for (const char* key : {"gradient_checkpointing", "train.gradient_checkpointing"})
+    rules.push_back({key,
+                     {"offload", "offload_disk"},
+                     KeyAction::Refuse,
+                     "write train.gradient_checkpointing: true and train.activation_offload: cpu",
+                     ""});
+  rules.push_back({"train.lr_scheduler_kwargs.min_lr",
+                   {},
+                   KeyAction::Refuse,
+                   "write train.min_lr_ratio: it as a share of train.learning_rate",
+                   ""});
+  for (const char* key : {"loraplus_lr_embedding", "tuning.lora.loraplus_lr_embedding"})
+    rules.push_back({key, {}, KeyAction::Notice, kEmbeddings, ""});
+  return rules;
+}
+
+// Masks of axolotl and LLaMA-Factory.
+std::vector<KeyRule> mask_rules() {
+  std::vector<KeyRule> rules;
+  for (const char* key : {"train_on_inputs", "train_on_prompt"})
+    rules.push_back({key, {"true"}, KeyAction::Replace, "every token is learnt", "all"});
+  rules.push_back(
+      {"mask_history", {"true"}, KeyAction::Replace, "only the last answer is learnt", "last"});
+  for (const char* key : {"train_on_inputs", "train_on_prompt", "mask_history", "neat_packing"})
+    rules.push_back({key, {"false"}, KeyAction::Accept, "", ""});
+  return rules;
+}
+
+// A figure's name with or without eval_, in any case of letters.
+std::vector<KeyRule> best_metric_rules() {
+  std::vector<KeyRule> rules;
+  for (const std::string& name : best_metric_names()) {
+    std::string low = name;
+    std::transform(low.begin(), low.end(), low.begin(),
+                   [](unsigned char letter) { return static_cast<char>(std::tolower(letter)); });
+    rules.push_back({"train.metric_for_best_model",
+                     {low, low.substr(std::string_view("eval_").size())},
+                     KeyAction::Replace,
+                     "",
+                     name});
+  }
+  return rules;
 }
 
 }  // namespace
@@ -134,7 +174,8 @@ std::vector<KeyRule> train_rules() {
 const std::vector<KeyRule>& train_key_rules() {
   static const std::vector<KeyRule> rules = [] {
     std::vector<KeyRule> all = top_level_rules();
-    for (std::vector<KeyRule> part : {model_rules(), batch_rules(), train_rules()})
+    for (std::vector<KeyRule> part : {model_rules(), batch_rules(), train_rules(),
+                                      optimizer_rules(), mask_rules(), best_metric_rules()})
       all.insert(all.end(), part.begin(), part.end());
     return all;
   }();

@@ -11,6 +11,10 @@
 #include <vector>
 
 #include "convoy/config/field.h"
+#include "convoy/settings/metric_settings.h"
+#include "convoy/settings/mix_settings.h"
+#include "convoy/settings/quantization_settings.h"
+#include "convoy/settings/warmup_settings.h"
 
 namespace convoy::settings {
 
@@ -30,10 +34,12 @@ struct ModelSettings {
         .winning_alias("local_dir");
     visit("revision", revision, "hub revision looked up in the cache");
     visit("max_seq_len", max_seq_len, "longest row in tokens; longer rows follow data.truncation")
-        .at_least(2)
-        .alias_at_root("block_size");
+        .at_least(2);
     visit("dtype", dtype, "compute type of the weights; auto = bf16 when train.bf16, else fp32")
-        .one_of({"auto", "fp32", "bf16"});
+        .one_of({"auto", "fp32", "bf16"})
+        .alias("bnb_4bit_compute_dtype")
+        .alias_at_root("tuning.bnb_4bit_compute_dtype")
+        .alias_at_root("tuning.quantization.bnb_4bit_compute_dtype");
   }
 };
 
@@ -45,9 +51,11 @@ struct LoraSettings {
   NameList exclude_modules;
   std::map<std::string, int64_t> rank_pattern;
   std::map<std::string, double> alpha_pattern;
+  std::vector<int64_t> layers_to_transform;
   NameList modules_to_save;
   bool use_rslora = false;
   bool use_dora = false;
+  double loraplus_lr_ratio = 0;
   std::string adapter;  // start from this PEFT adapter folder
 
   template <class Visitor>
@@ -64,21 +72,34 @@ struct LoraSettings {
           "never adapted: a list of name endings, or one regular expression");
     visit("rank_pattern", rank_pattern, "rank by module-name pattern, as in PEFT");
     visit("alpha_pattern", alpha_pattern, "alpha by module-name pattern, as in PEFT");
+    visit("layers_to_transform", layers_to_transform,
+          "adapt these layers alone, counted from 0, as in PEFT; empty = all");
     visit("modules_to_save", modules_to_save, "modules trained whole and stored with the adapter");
     visit("use_rslora", use_rslora, "rank-stabilised scaling (arXiv 2312.03732)");
     visit("use_dora", use_dora, "weight-decomposed adapters (arXiv 2402.09353)");
+    visit("loraplus_lr_ratio", loraplus_lr_ratio,
+          "LoRA+ (arXiv 2402.12354): B and vectors learn this many times as fast as A; 0 = off")
+        .at_least(0)
+        .alias_at_root("train.loraplus_lr_ratio")
+        .alias_at_root("loraplus_lr_ratio");
     visit("adapter", adapter, "existing PEFT adapter folder to continue from");
   }
 };
 
 struct TuningSettings {
   std::string mode = "lora";
+  std::string backend = "native";
   LoraSettings lora;
+  QuantizationSettings quantization;
 
   template <class Visitor>
   void fields(Visitor& visit) {
-    visit("mode", mode, "which parameters train").one_of({"lora", "full"});
+    visit("mode", mode, "which parameters train; qlora: adapters over weights in 4 bits")
+        .one_of({"lora", "qlora", "full"});
+    visit("backend", backend, "recorded in checkpoints; one native engine computes for all of them")
+        .one_of({"native", "bnb", "unsloth"});
     visit("lora", lora, "low-rank adapters");
+    visit("quantization", quantization, "how frozen weights are held");
   }
 };
 
@@ -86,12 +107,22 @@ struct OptimizerSettings {
   double adam_beta1 = 0.9;
   double adam_beta2 = 0.999;
   double adam_epsilon = 1e-8;
+  std::string optimizer_state_dtype = "auto";
+  std::string master_weights = "fp32";
 
   template <class Visitor>
   void fields(Visitor& visit) {
     visit("adam_beta1", adam_beta1, "first moment decay").at_least(0).at_most(0.999999);
     visit("adam_beta2", adam_beta2, "second moment decay").at_least(0).at_most(0.9999999);
     visit("adam_epsilon", adam_epsilon, "added to the root of the second moment").above(0);
+    visit("optimizer_state_dtype", optimizer_state_dtype,
+          "moments: fp32; bf16, rounded by chance; int8, as bitsandbytes keeps them; auto = what "
+          "optim says")
+        .one_of({"auto", "fp32", "bf16", "int8"});
+    visit("master_weights", master_weights,
+          "of trained bf16 weights: fp32 ones beside them; or none, the weights are rounded by "
+          "chance")
+        .one_of({"fp32", "none"});
   }
 };
 
@@ -106,13 +137,15 @@ struct ScheduleSettings {
   double decay_ratio = 0.1;
   double warmup_epochs = 0;
   double min_lr = 1e-6;
+  WarmupSettings warmup;
 
   template <class Visitor>
   void fields(Visitor& visit) {
     visit("lr_scheduler_type", lr_scheduler_type, "learning-rate schedule")
         .one_of({"linear", "cosine", "cosine_with_restarts", "polynomial", "constant",
                  "constant_with_warmup", "inverse_sqrt", "cosine_with_min_lr",
-                 "warmup_stable_decay", "cosine_by_epoch"})
+                 "warmup_stable_decay", "cosine_by_epoch", "warmup_lr", "warmup_decay_lr",
+                 "warmup_cosine_lr"})
         .alias("scheduler");
     visit("warmup_ratio", warmup_ratio, "warm-up as a share of all steps, rounded up")
         .at_least(0)
@@ -123,13 +156,22 @@ struct ScheduleSettings {
         .alias("num_warmup_steps");
     visit("num_cycles", num_cycles,
           "cosine cycles; -1 = the schedule's default (0.5, or 1 with restarts)")
-        .at_least(-1);
-    visit("lr_end", lr_end, "end of the polynomial schedule").at_least(0);
-    visit("power", power, "power of the polynomial schedule").above(0);
-    visit("min_lr_ratio", min_lr_ratio,
-          "floor of cosine_with_min_lr and warmup_stable_decay, as a share of the peak")
+        .at_least(-1)
+        .alias_at_root("train.lr_scheduler_kwargs.num_cycles");
+    visit("lr_end", lr_end, "end of the polynomial schedule")
         .at_least(0)
-        .at_most(1);
+        .alias_at_root("train.lr_scheduler_kwargs.lr_end");
+    visit("power", power, "power of the polynomial schedule")
+        .above(0)
+        .alias_at_root("train.lr_scheduler_kwargs.power");
+    visit("min_lr_ratio", min_lr_ratio,
+          "floor of cosine, cosine_with_min_lr, warmup_stable_decay and warmup_cosine_lr, as a "
+          "share of "
+          "the peak")
+        .at_least(0)
+        .at_most(1)
+        .alias("cosine_min_lr_ratio")
+        .alias_at_root("train.lr_scheduler_kwargs.min_lr_rate");
     visit("decay_ratio", decay_ratio, "share of all steps that warmup_stable_decay spends decaying")
         .at_least(0)
         .at_most(1);
@@ -137,6 +179,7 @@ struct ScheduleSettings {
           "cosine_by_epoch: epochs of warm-up, the first at learning_rate / warmup_epochs")
         .at_least(0);
     visit("min_lr", min_lr, "cosine_by_epoch: where the cosine ends").at_least(0);
+    visit("warmup", warmup, "the warm-up of DeepSpeed's schedules").flat();
   }
 };
 
@@ -149,14 +192,19 @@ struct TrainingSettings {
   std::string optim = "adamw_torch";
   OptimizerSettings optimizer;
   ScheduleSettings schedule;
-  int64_t batch_size = 4;
-  int64_t grad_accum = 0;         // 0: 1, or what global_batch_size asks for
+  AutoOr<int64_t> batch_size = 4;
+  AutoOr<int64_t> grad_accum = 0;  // 0: 1, or what global_batch_size asks for
+  bool auto_find_batch_size = false;
+  int64_t target_tokens_per_device_step = 16384;
   int64_t global_batch_size = 0;  // 0: batch_size x ranks x grad_accum
   std::string lr_scaling = "none";
   int64_t lr_reference_batch = 0;
   bool packing = false;
   bool bf16 = true;
+  bool fp16 = false;
   bool gradient_checkpointing = false;
+  std::string activation_offload = "none";
+  double neftune_noise_alpha = 0;
   int64_t logging_steps = 1;
   std::string eval_strategy = "steps";
   int64_t eval_steps = 0;       // 0: at the end of each epoch
@@ -167,18 +215,35 @@ struct TrainingSettings {
   int64_t save_total_limit = 3;
   bool load_best_model_at_end = true;
   std::string metric_for_best_model = "eval_loss";
-  bool greater_is_better = false;
+  std::string greater_is_better = "auto";
   int64_t early_stopping_patience = 0;
   double early_stopping_threshold = 0;
   std::string output_dir;
   std::string resume_from_checkpoint = "auto";
   bool final_eval = true;
+  GeneratingEvaluationSettings generating_evaluation;
 
+  // Numbers: recipes/auto_batch settles what is auto before anyone asks. Else they throw.
+  int64_t batch_rows() const { return batch_size.value.value(); }
+  int64_t accumulation() const { return grad_accum.value.value(); }
+  bool computes_in_bf16() const { return bf16 || fp16; }
   int64_t rows_of_evaluation_batch() const {
-    return eval_batch_size > 0 ? eval_batch_size : batch_size;
+    return eval_batch_size > 0 ? eval_batch_size : batch_rows();
   }
-  // Of metric_for_best_model: accuracies grow, losses fall.
-  bool larger_is_better() const { return metric_for_best_model == "eval_accuracy"; }
+  bool chooses_batch() const {
+    return batch_size.is_auto() || grad_accum.is_auto() || auto_find_batch_size;
+  }
+  // Of optimizer_state_dtype, with auto resolved.
+  std::string moment_type() const {
+    if (optimizer.optimizer_state_dtype != "auto") return optimizer.optimizer_state_dtype;
+    return optim.ends_with("8bit") ? "int8" : "fp32";
+  }
+  // Of metric_for_best_model: losses fall, everything else grows.
+  bool larger_is_better() const {
+    return metric_for_best_model != "eval_loss" && metric_for_best_model != "eval_perplexity";
+  }
+  // metric_for_best_model as evaluations name it: "loss", "rougeL".
+  std::string best_metric_name() const { return metric_for_best_model.substr(5); }
 
   template <class Visitor>
   void fields(Visitor& visit) {
@@ -190,16 +255,28 @@ struct TrainingSettings {
     visit("weight_decay", weight_decay, "decoupled weight decay; not on biases and norms")
         .at_least(0);
     visit("max_grad_norm", max_grad_norm, "clip the global gradient norm; 0 = off").at_least(0);
-    visit("optim", optim, "optimizer").one_of({"adamw_torch", "adamw_torch_fused", "adamw"});
+    visit("optim", optim,
+          "AdamW: _8bit keeps moments in 8 bits; paged_: those of large parameters on the host, "
+          "where a GPU trains")
+        .one_of({"adamw_torch", "adamw_torch_fused", "adamw", "adamw_8bit", "adamw_bnb_8bit",
+                 "paged_adamw_8bit", "paged_adamw_32bit"});
     visit("optimizer", optimizer, "optimizer constants").flat();
     visit("schedule", schedule, "learning-rate schedule").flat();
-    visit("batch_size", batch_size, "rows (packed: blocks) per micro-batch and rank")
+    visit("batch_size", batch_size,
+          "rows (packed: blocks) per micro-batch and rank; auto = the most that fit into memory, "
+          "measured")
         .at_least(1)
         .alias("per_device_train_batch_size");
     visit("grad_accum", grad_accum,
-          "micro-batches per optimizer step; 0 = 1, or what global_batch_size asks for")
+          "micro-batches per optimizer step; 0 = 1, or what global_batch_size asks for; auto = "
+          "that, or what target_tokens_per_device_step asks for")
         .at_least(0)
         .alias("gradient_accumulation_steps");
+    visit("auto_find_batch_size", auto_find_batch_size,
+          "batch_size is the most: fewer rows where memory holds no more");
+    visit("target_tokens_per_device_step", target_tokens_per_device_step,
+          "tokens of a step on each device that grad_accum: auto aims at")
+        .at_least(1);
     visit("global_batch_size", global_batch_size,
           "rows (packed: blocks) of a step over all ranks; 0 = batch_size x ranks x grad_accum")
         .at_least(0);
@@ -210,9 +287,23 @@ struct TrainingSettings {
           "global batch that learning_rate was chosen for; lr_scaling wants it")
         .at_least(0);
     visit("packing", packing,
-          "fill blocks of max_seq_len with whole rows; attention never crosses rows");
+          "fill blocks of max_seq_len with whole rows; attention never crosses rows")
+        .alias_at_root("sample_packing")
+        .alias_at_root("neat_packing")
+        .alias_at_root("packing");
     visit("bf16", bf16, "compute in bf16; trained weights keep an fp32 master");
+    visit("fp16", fp16,
+          "of other trainers' files: computes in bf16, whose range needs no loss scaling");
     visit("gradient_checkpointing", gradient_checkpointing, "recompute each block in backward");
+    visit("activation_offload", activation_offload,
+          "where block inputs wait for backward, with gradient_checkpointing: on the device, or in "
+          "the host's memory")
+        .one_of({"none", "cpu"});
+    visit("neftune_noise_alpha", neftune_noise_alpha,
+          "NEFTune (arXiv 2310.05914): uniform noise of alpha / sqrt(tokens of the row x width) on "
+          "embeddings while training; 0 = off")
+        .at_least(0)
+        .alias("neftune_alpha");
     visit("logging_steps", logging_steps, "optimizer steps between log lines").at_least(1);
     visit("eval_strategy", eval_strategy, "when to evaluate")
         .one_of({"no", "steps", "epoch"})
@@ -235,10 +326,12 @@ struct TrainingSettings {
     visit("load_best_model_at_end", load_best_model_at_end,
           "export the best checkpoint instead of the last");
     visit("metric_for_best_model", metric_for_best_model,
-          "evaluation figure that decides best; eval_accuracy: of task classify")
-        .one_of({"eval_loss", "eval_accuracy"});
+          "evaluation figure that decides best; eval_accuracy: of task classify; text metrics: of "
+          "predict_with_generate")
+        .one_of(best_metric_names());
     visit("greater_is_better", greater_is_better,
-          "direction of metric_for_best_model; false = as the figure has it");
+          "direction of metric_for_best_model, which each figure knows; another one is refused")
+        .one_of({"auto", "true", "false"});
     visit("early_stopping_patience", early_stopping_patience,
           "evaluations without a better figure before the run ends; 0 = off")
         .at_least(0);
@@ -248,6 +341,7 @@ struct TrainingSettings {
     visit("output_dir", output_dir, "run folder; empty = runs/<run_name>-<time>");
     visit("resume_from_checkpoint", resume_from_checkpoint, "auto, never, or a checkpoint folder");
     visit("final_eval", final_eval, "evaluate once more at the end").alias_at_root("final_eval");
+    visit("generating_evaluation", generating_evaluation, "answers of evaluations").flat();
   }
 };
 
@@ -273,7 +367,9 @@ struct DataSettings {
   SplitSettings split;
   std::string schema = "auto";
   std::string supervise = "auto";
-  std::string truncation = "keep_start";
+  NameList roles_to_train{{"assistant"}};
+  std::string train_on_eos = "turn";
+  std::string truncation = "auto";
   std::string template_path;
   config::JsonMap template_kwargs;
   std::string system_prompt;
@@ -301,9 +397,22 @@ struct DataSettings {
         .alias("format");
     visit("supervise", supervise,
           "which tokens carry loss; auto = assistant turns, completions, whole texts")
-        .one_of({"auto", "assistant", "last", "all"});
-    visit("truncation", truncation, "rows longer than max_seq_len")
-        .one_of({"keep_start", "keep_end", "drop", "error"});
+        .one_of({"auto", "assistant", "last", "all"})
+        .alias_at_root("train_on_inputs")
+        .alias_at_root("train_on_prompt")
+        .alias_at_root("mask_history");
+    visit("roles_to_train", roles_to_train, "chat rows: whose turns carry loss")
+        .alias_at_root("roles_to_train");
+    visit("train_on_eos", train_on_eos,
+          "chat rows: which tokens that close turns carry loss: those of learnt turns, of all "
+          "turns, the row's last, or none")
+        .one_of({"turn", "all", "last", "none"})
+        .alias_at_root("train_on_eos");
+    visit(
+        "truncation", truncation,
+        "rows longer than max_seq_len; split = cut into rows of that length, every token is kept; "
+        "auto = split for task pretrain, keep_start for others")
+        .one_of({"auto", "split", "keep_start", "keep_end", "drop", "error"});
     visit("template_path", template_path,
           "chat template file (Jinja) that replaces the model's own");
     visit("template_kwargs", template_kwargs,
@@ -460,6 +569,8 @@ struct TrainSettings {
   TuningSettings tuning;
   TrainingSettings train;
   DataSettings data;
+  config::JsonList datasets;  // mixed_datasets()
+  MixSettings mix;
   LoggingSettings logging;
   GenerationSettings generation;
   ClassifySettings classify;
@@ -471,14 +582,17 @@ struct TrainSettings {
     visit("run_name", run_name, "name of the run; empty = name of the config file")
         .alias_at_root("train.run_name");
     visit("task", task,
-          "sft: conversations and completions; pretrain: plain text; classify: sensor windows")
-        .one_of({"sft", "pretrain", "classify"})
+          "sft: conversations and completions; pretrain: plain text; mixed: the weighted "
+          "data sets of `datasets`; classify: sensor windows")
+        .one_of({"sft", "pretrain", "mixed", "classify"})
         .alias("mode")
         .alias("task_mode");
     visit("model", model, "the base model");
     visit("tuning", tuning, "what is trained");
     visit("train", train, "optimisation, cadence, output");
     visit("data", data, "rows");
+    visit("datasets", datasets, kDatasetsHelp);
+    visit("mix", mix, "how the data sets of task mixed share an epoch");
     visit("logging", logging, "where figures go");
     visit("generation", generation, "sampling for eval --generate and generate").alias("gen");
     visit("classify", classify, "classes of sensor windows: data, network, loss");

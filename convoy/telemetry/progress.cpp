@@ -52,12 +52,6 @@ std::string duration_text(double seconds) {
   return fmt::format("{}d {}h", whole / 86400, whole / 3600 % 24);
 }
 
-std::string bytes_text(int64_t bytes) {
-  const double mebibytes = static_cast<double>(bytes) / (1 << 20);
-  if (mebibytes < 1000) return fmt::format("{:.0f} MiB", mebibytes);
-  return fmt::format("{:.2f} GiB", mebibytes / 1024);
-}
-
 std::string count_text(double count) {
   if (count < 1000) return fmt::format("{:.0f}", count);
   if (count < 99950) return fmt::format("{:.1f}k", count / 1e3);

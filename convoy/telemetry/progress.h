@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 
+#include "convoy/base/bytes_text.h"
 #include "convoy/telemetry/environment.h"
 
 namespace convoy::telemetry {
@@ -79,7 +80,7 @@ class Progress {
 };
 
 std::string duration_text(double seconds);  // "47s", "3m 05s", "2h 14m", "3d 4h"
-std::string bytes_text(int64_t bytes);      // "812 MiB", "3.41 GiB"
-std::string count_text(double count);       // "950", "12.3k", "4.56M"
+using convoy::bytes_text;
+std::string count_text(double count);  // "950", "12.3k", "4.56M"
 
 }  // namespace convoy::telemetry

@@ -104,6 +104,10 @@ TEST(Progress, TextsOfFigures) {
   EXPECT_EQ(duration_text(185), "3m 05s");
   EXPECT_EQ(duration_text(8040), "2h 14m");
   EXPECT_EQ(duration_text(360000), "4d 4h");
+  EXPECT_EQ(bytes_text(0), "0 B");
+  EXPECT_EQ(bytes_text(1000), "1000 B");
+  EXPECT_EQ(bytes_text(12 << 10), "12 KiB");
+  EXPECT_EQ(bytes_text(3 << 20), "3 MiB");
   EXPECT_EQ(bytes_text(851443712), "812 MiB");
   EXPECT_EQ(bytes_text(int64_t{3} << 30), "3.00 GiB");
   EXPECT_EQ(count_text(950), "950");

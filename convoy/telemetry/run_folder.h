@@ -63,6 +63,8 @@ class RunFolder {
     return path_ / "traces" / ("rank-" + std::to_string(rank) + ".json");
   }
   std::filesystem::path checkpoints_folder() const { return path_ / "checkpoints"; }
+  // Answers of evaluations: step-N.jsonl.
+  std::filesystem::path samples_folder() const { return path_ / "samples"; }
   std::filesystem::path adapter_folder() const { return path_ / "adapter"; }
   std::filesystem::path model_folder() const { return path_ / "model"; }
 

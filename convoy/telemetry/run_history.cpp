@@ -2,10 +2,12 @@
 #include "convoy/telemetry/run_history.h"
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <system_error>
 
 #include "convoy/base/error.h"
+#include "convoy/base/files.h"
 #include "convoy/base/json_member.h"
 #include "convoy/base/suggest.h"
 #include "convoy/telemetry/event_log.h"
@@ -37,13 +39,6 @@ void add_step(RunHistory& run, const ordered_json& row) {
   add_point(run.tokens_per_second, row, "tokens_per_second");
 }
 
-RunState ended_state(const ordered_json& row) {
-  const std::string status = member_or(row, "status", std::string());
-  if (status == "stopped") return RunState::Stopped;
-  return status == "failed" ? RunState::Failed : RunState::Finished;
-}
-
-// What the rows say; a run whose rows just stop is still running or has died, which its lock tells.
 void add_event(RunHistory& run, const ordered_json& row) {
   const auto& word = row["event"].get_ref<const std::string&>();
   run.updated_seconds = member_or(row, "time", run.updated_seconds);
@@ -61,7 +56,7 @@ void add_event(RunHistory& run, const ordered_json& row) {
     run.state = RunState::Failed;
     run.failure = member_or(row, "message", std::string());
   } else if (word == "end") {
-    run.state = ended_state(row);
+    run.state = state_of_end(member_or(row, "status", std::string()));
   }
 }
 
@@ -122,6 +117,35 @@ std::string run_state_word(RunState state) {
   return "";
 }
 
+RunState state_of_end(const std::string& status) {
+  if (status == "stopped") return RunState::Stopped;
+  return status == "failed" ? RunState::Failed : RunState::Finished;
+}
+
+RunState state_now(RunState told, bool held) {
+  if (told == RunState::Running && !held) return RunState::Failed;
+  return told == RunState::Empty && held ? RunState::Running : told;
+}
+
+std::optional<CurvePoint> lowest(const std::vector<CurvePoint>& curve) {
+  std::optional<CurvePoint> best;
+  for (const CurvePoint& point : curve)
+    if (std::isfinite(point.value) && (!best || point.value < best->value)) best = point;
+  return best;
+}
+
+std::string steps_text(const RunHistory& run) {
+  return run.total_steps > 0 ? fmt::format("{}/{}", run.steps, run.total_steps)
+                             : std::to_string(run.steps);
+}
+
+nlohmann::json read_run_record(const fs::path& file) {
+  if (!fs::exists(file)) return nullptr;
+  nlohmann::json record =
+      nlohmann::json::parse(read_file(file), nullptr, /*allow_exceptions=*/false);
+  return record.is_discarded() ? nlohmann::json(nullptr) : record;
+}
+
 RunHistory read_run(const fs::path& folder) {
   CONVOY_CHECK(is_run_folder(folder), DataError,
                "{} is no run folder: it has neither events.jsonl nor run.json", folder.string());
@@ -133,13 +157,9 @@ RunHistory read_run(const fs::path& folder) {
   const fs::path events = folder / "events.jsonl";
   if (fs::exists(events))
     for (const ordered_json& row : read_events(events)) add_event(run, row);
-  const bool held = run_folder_is_held(folder);
-  if (run.state == RunState::Running && !held) {
-    run.state = RunState::Failed;
-    run.failure = "the run ended without a word: its process was killed";
-  } else if (run.state == RunState::Empty && held) {
-    run.state = RunState::Running;
-  }
+  const RunState told = run.state;
+  run.state = state_now(told, run_folder_is_held(folder));
+  if (told == RunState::Running && run.state == RunState::Failed) run.failure = kEndedWithoutAWord;
   return run;
 }
 

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -36,6 +37,24 @@ struct RunHistory {
   std::vector<CurvePoint> tokens_per_second{};
   std::string failure{};  // sentence of the last failure, or empty
 };
+
+// What an end event's "status" says.
+RunState state_of_end(const std::string& status);
+
+// Of a run whose events say that it goes on, but whose folder nobody holds.
+inline constexpr const char* kEndedWithoutAWord =
+    "the run ended without a word: its process was killed";
+// What the events say, and whether the folder is held: a run whose rows just stop goes on or has died.
+RunState state_now(RunState told, bool held);
+
+// The point of the lowest finite value.
+std::optional<CurvePoint> lowest(const std::vector<CurvePoint>& curve);
+
+// "12/40", or "12" where the plan is unknown.
+std::string steps_text(const RunHistory& run);
+
+// run.json, metrics.json; null when the file is missing or damaged. Throws IoError.
+nlohmann::json read_run_record(const std::filesystem::path& file);
 
 // Throws DataError when `folder` is no run folder or its events are damaged.
 RunHistory read_run(const std::filesystem::path& folder);

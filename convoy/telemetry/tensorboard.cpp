@@ -15,6 +15,7 @@
 #include <system_error>
 
 #include "convoy/base/hash.h"
+#include "convoy/base/wall_clock.h"
 
 namespace convoy::telemetry {
 namespace {
@@ -95,10 +96,6 @@ std::string string_summary(std::string_view tag, std::string_view plugin, std::s
   return fields;
 }
 
-double seconds_since_1970() {
-  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-}
-
 std::string host_name() {
   std::array<char, HOST_NAME_MAX + 1> name{};
   if (::gethostname(name.data(), name.size() - 1) != 0) return "localhost";
@@ -108,7 +105,7 @@ std::string host_name() {
 // Readers take the files of a folder in the order of their names, and only leave a file for a later one.
 int64_t next_file_seconds(const fs::path& folder) {
   constexpr std::string_view kPrefix = "events.out.tfevents.";
-  int64_t seconds = static_cast<int64_t>(seconds_since_1970());
+  int64_t seconds = static_cast<int64_t>(wall_clock_seconds());
   std::error_code unreadable;
   for (const auto& entry : fs::directory_iterator(folder, unreadable)) {
     const std::string name = entry.path().filename().string();
@@ -155,7 +152,7 @@ EventWriter::EventWriter(const fs::path& folder, const Log& log, int64_t first_s
 
 void EventWriter::write_event(int64_t step, double wall_time, std::string_view fields) {
   std::string event;
-  put_double(event, 1, wall_time < 0 ? seconds_since_1970() : wall_time);
+  put_double(event, 1, wall_time < 0 ? wall_clock_seconds() : wall_time);
   if (step != 0) put_integer(event, 2, step);
   event.append(fields);
   file_->append(event_record(event));

@@ -9,6 +9,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "convoy/base/files.h"
+
 namespace convoy::telemetry {
 namespace {
 
@@ -31,20 +33,6 @@ void put_if_known(ordered_json& row, const char* key, int64_t value) {
   if (value >= 0) row[key] = value;
 }
 
-std::string_view end_word(RunEnd how) {
-  switch (how) {
-    case RunEnd::Finished:
-      return "finished";
-    case RunEnd::Stopped:
-      return "stopped";
-    case RunEnd::EarlyStopped:
-      return "early_stopped";
-    case RunEnd::Failed:
-      return "failed";
-  }
-  return "";
-}
-
 ProgressOptions progress_options(const TrainingLogOptions& options) {
   ProgressOptions progress = options.progress;
   if (progress.total == 0) progress.total = options.total_steps;
@@ -64,6 +52,20 @@ std::vector<ScalarChart> charts() {
 }
 
 }  // namespace
+
+std::string_view end_word(RunEnd how) {
+  switch (how) {
+    case RunEnd::Finished:
+      return "finished";
+    case RunEnd::Stopped:
+      return "stopped";
+    case RunEnd::EarlyStopped:
+      return "early_stopped";
+    case RunEnd::Failed:
+      return "failed";
+  }
+  return "";
+}
 
 struct TrainingLog::Window {
   double loss_sum = 0;  // since the last point
@@ -171,6 +173,9 @@ void TrainingLog::write_step_event(const StepMetrics& metrics, double per_second
   put_if_known(row, "peak_memory_bytes", metrics.peak_memory_bytes);
   if (!metrics.rank_losses.empty()) row["rank_losses"] = metrics.rank_losses;
   if (!metrics.rank_memory_bytes.empty()) row["rank_memory_bytes"] = metrics.rank_memory_bytes;
+  if (!metrics.rank_held_bytes.empty()) row["rank_held_bytes"] = metrics.rank_held_bytes;
+  if (!metrics.rank_reserved_bytes.empty())
+    row["rank_reserved_bytes"] = metrics.rank_reserved_bytes;
   if (!metrics.rank_wait_seconds.empty()) row["rank_wait_seconds"] = metrics.rank_wait_seconds;
   events_.append(EventKind::Step, row);
 }
@@ -229,7 +234,7 @@ void TrainingLog::evaluation(const EvalMetrics& metrics) {
   window_->shown.eval_loss = metrics.loss;
   std::string text =
       fmt::format("step {}: {} loss {:.4f}", metrics.step, metrics.split, metrics.loss);
-  for (const char* const name : {"perplexity", "accuracy"}) {
+  for (const std::string& name : options_.told_figures) {
     const auto found = figures.find(name);
     if (found == figures.end()) continue;
     const double value = found->second;
@@ -257,8 +262,11 @@ void TrainingLog::record_best(const EvalMetrics& metrics) {
   state_.best_global_step = metrics.step;
 }
 
+void TrainingLog::set_best_checkpoint(const std::filesystem::path& path) {
+  state_.best_model_checkpoint = path.string();
+}
+
 void TrainingLog::checkpoint(const CheckpointEvent& event) {
-  if (event.best) state_.best_model_checkpoint = event.path.string();
   ordered_json row = {
       {"step", event.step}, {"path", event.path.string()}, {"seconds", event.seconds}};
   row["pause_seconds"] = event.pause_seconds;
@@ -322,6 +330,7 @@ void TrainingLog::end(RunEnd how) {
       scalar(fmt::format("train/{}", name), state_.global_step, figures[name].get<double>());
     }
     state_.log_history.push_back(std::move(entry));
+    write_file_atomic(options_.run_folder / "trainer_state.json", trainer_state_text());
   }
   ordered_json row = {{"status", end_word(how)}, {"step", state_.global_step}};
   row["figures"] = figures;

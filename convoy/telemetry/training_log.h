@@ -41,6 +41,9 @@ struct StepMetrics {
   int64_t peak_memory_bytes = -1;
   std::vector<double> rank_losses{};         // one per rank, or empty
   std::vector<int64_t> rank_memory_bytes{};  // peak of each rank, or empty
+  std::vector<int64_t> rank_held_bytes{};    // of each rank now, or empty
+  std::vector<int64_t>
+      rank_reserved_bytes{};  // that their allocators keep of their devices, or empty
   // Blocked in collectives since the step before, by rank, or empty. Who waits least holds the others up.
   std::vector<double> rank_wait_seconds{};
 };
@@ -68,6 +71,7 @@ struct CheckpointEvent {
 };
 
 enum class RunEnd { Finished, Stopped, EarlyStopped, Failed };
+std::string_view end_word(RunEnd how);  // "finished", "stopped", "early_stopped", "failed"
 
 struct TrainingLogOptions {
   std::filesystem::path run_folder{};
@@ -84,6 +88,8 @@ struct TrainingLogOptions {
   std::string resume_state{};  // text of the checkpoint's trainer_state.json, or empty
   std::string config_yaml{};   // shown as text in TensorBoard
   std::string model_config_json{};
+  // Figures of evaluations that are told on their line, beside the loss.
+  std::vector<std::string> told_figures = {"perplexity", "accuracy"};
   std::string best_name = "loss";  // of the evaluation figure that decides best
   bool greater_is_better = false;  // of that figure
   bool counts_tokens = true;       // else rows are samples of another kind: speed is samples/s
@@ -100,6 +106,8 @@ class TrainingLog {
 
   void step(const StepMetrics& metrics);
   void evaluation(const EvalMetrics& metrics);
+  // The best model is about to be saved there: its own trainer_state.json says so.
+  void set_best_checkpoint(const std::filesystem::path& path);
   void checkpoint(const CheckpointEvent& event);
   void warning(std::string_view message);
   void failure(const Error& error);
@@ -107,7 +115,7 @@ class TrainingLog {
   void scalars(int64_t step, const std::map<std::string, double>& values);
   // No step comes any more: the progress line is done, and other lines may follow it. Once.
   void close_progress();
-  // Last figures and the end row; further calls do nothing. Destruction without it leaves the run
+  // Last figures, trainer_state.json of the whole run, and the end row; further calls do nothing. Destruction without it leaves the run
   // without an end row.
   void end(RunEnd how);
 

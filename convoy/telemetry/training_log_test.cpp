@@ -80,6 +80,10 @@ TEST(TrainingLog, FansOutToRowsHistoryAndFigures) {
                   .supervised_tokens = 50,
                   .seconds = 2});
   log.checkpoint({.step = 4, .path = "checkpoints/step-00000004", .seconds = 0.1, .best = true});
+  log.set_best_checkpoint("checkpoints/step-00000004");
+  EXPECT_NE(
+      log.trainer_state_text().find("\"best_model_checkpoint\": \"checkpoints/step-00000004\""),
+      std::string::npos);
   log.end(RunEnd::Finished);
   log.end(RunEnd::Failed);
 
@@ -90,6 +94,7 @@ TEST(TrainingLog, FansOutToRowsHistoryAndFigures) {
   EXPECT_EQ(run.tokens_per_second.front().value, 200);
   ASSERT_EQ(run.eval_loss.size(), 1u);
 
+  EXPECT_EQ(read_file(folder.path() / "trainer_state.json"), log.trainer_state_text());
   const TrainerState& state = log.trainer_state();
   ASSERT_EQ(state.log_history.size(), 4u);  // two points, one evaluation, the last
   EXPECT_EQ(state.log_history[0]["loss"], 3.5);

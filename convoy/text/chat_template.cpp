@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convoy/text/chat_template.h"
 
+#include <algorithm>
+#include <array>
 #include <map>
 
 #include "convoy/base/error.h"
@@ -104,25 +106,47 @@ Compiled compile(const Source& source) {
   return {RustTemplate(handle), source};
 }
 
+constexpr std::array<const char*, 3> kReasoningKeys = {"reasoning_content", "thinking",
+                                                       "reasoning"};
+
+bool is_normal(const ordered_json& message) {
+  return std::none_of(kReasoningKeys.begin(), kReasoningKeys.end(),
+                      [&](const char* key) { return message.contains(key); }) &&
+         std::none_of(message.begin(), message.end(),
+                      [](const ordered_json& value) { return value.is_null(); });
+}
+
 // As transformers does: keys without a value are dropped, and reasoning is offered under each of its names.
-ordered_json normalised(const ordered_json& messages) {
+ordered_json normalised(const ordered_json& message) {
+  ordered_json kept = ordered_json::object();
+  ordered_json reasoning;
+  for (const char* key : kReasoningKeys)
+    if (reasoning.is_null() && message.contains(key)) reasoning = message[key];
+  if (!reasoning.is_null()) kept["thinking"] = reasoning;
+  for (const auto& [key, value] : message.items())
+    if (!value.is_null()) kept[key] = value;
+  if (!reasoning.is_null()) kept["reasoning_content"] = reasoning;
+  return kept;
+}
+
+// `"name":value,` for each member of an object, or of none.
+std::string members_of(const ordered_json& object) {
+  if (object.is_null() || object.empty()) return "";
+  const std::string text = object.dump();
+  return text.substr(1, text.size() - 2) + ",";
+}
+
+std::string json_of(const ordered_json& messages) {
   if (!messages.is_array() || messages.empty())
     throw DataError("wanted a conversation of at least one message");
-  ordered_json out = ordered_json::array();
-  for (const auto& message : messages) {
+  std::string text = "[";
+  for (const ordered_json& message : messages) {
     if (!message.is_object())
       throw DataError("wanted messages that are objects with role and content");
-    ordered_json kept = ordered_json::object();
-    ordered_json reasoning;
-    for (const char* key : {"reasoning_content", "thinking", "reasoning"})
-      if (reasoning.is_null() && message.contains(key)) reasoning = message[key];
-    if (!reasoning.is_null()) kept["thinking"] = reasoning;
-    for (const auto& [key, value] : message.items())
-      if (!value.is_null()) kept[key] = value;
-    if (!reasoning.is_null()) kept["reasoning_content"] = reasoning;
-    out.push_back(std::move(kept));
+    if (text.size() > 1) text += ',';
+    text += is_normal(message) ? message.dump() : normalised(message).dump();
   }
-  return out;
+  return text + "]";
 }
 
 }  // namespace
@@ -130,9 +154,18 @@ ordered_json normalised(const ordered_json& messages) {
 struct ChatTemplate::State {
   Compiled standard;
   std::optional<Compiled> with_tools;
-  std::map<std::string, std::string> named_tokens;
+  std::string defaults;  // members of a JSON object: what a template may ask for, and no row says
   std::string content_hash;
 };
+
+struct Conversation::State {
+  RustConversation handle;
+  const Compiled& used;
+};
+
+Conversation::Conversation(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Conversation::~Conversation() = default;
+Conversation::Conversation(Conversation&&) noexcept = default;
 
 ChatTemplate::ChatTemplate(std::unique_ptr<State> state) : state_(std::move(state)) {}
 ChatTemplate::~ChatTemplate() = default;
@@ -159,33 +192,47 @@ std::optional<ChatTemplate> ChatTemplate::load(const fs::path& model_folder,
     hash.update(std::string_view("\0", 1));
     hash.update(tools->second.text);
   }
-  state->named_tokens = settings.named_tokens;
-  for (const auto& [name, token] : state->named_tokens)
+  ordered_json defaults = {{"tools", nullptr}, {"documents", nullptr}};
+  for (const auto& [name, token] : settings.named_tokens) {
+    defaults[name] = token;
     hash.update(fmt::format("\n{}={}", name, token));
+  }
+  state->defaults = members_of(defaults);
   state->content_hash = hash.hex();
   return ChatTemplate(std::move(state));
 }
 
-RenderedChat ChatTemplate::render(const ordered_json& messages, const ordered_json& variables,
-                                  bool add_generation_prompt) const {
-  ordered_json context = {{"tools", nullptr}, {"documents", nullptr}};
-  for (const auto& [name, token] : state_->named_tokens) context[name] = token;
-  for (const auto& [name, value] : variables.items()) context[name] = value;
-  context["messages"] = normalised(messages);
-  context["add_generation_prompt"] = add_generation_prompt;
-  const Compiled& used =
-      !context["tools"].is_null() && state_->with_tools ? *state_->with_tools : state_->standard;
+Conversation ChatTemplate::read(const ordered_json& messages, const ordered_json& variables) const {
+  const auto tools = variables.find("tools");
+  const bool has_tools = tools != variables.end() && !tools->is_null();
+  const Compiled& used = has_tools && state_->with_tools ? *state_->with_tools : state_->standard;
   std::string text;
   try {
-    text = context.dump();
+    // A name that stands twice has its last value.
+    text = fmt::format("{{{}{}\"messages\":{}}}", state_->defaults, members_of(variables),
+                       json_of(messages));
   } catch (const nlohmann::json::exception& error) {
     throw DataError(fmt::format("the conversation is not valid UTF-8: {}", error.what()));
   }
+  ConvoyConversation* handle = nullptr;
+  ConvoyText error{};
+  if (convoy_conversation_read(bytes_of(text), text.size(), &handle, &error) != 0)
+    fail(error, 0, used.source);
+  return Conversation(std::make_unique<Conversation::State>(RustConversation(handle), used));
+}
+
+RenderedChat ChatTemplate::render(const ordered_json& messages, const ordered_json& variables,
+                                  bool add_generation_prompt) const {
+  return read(messages, variables).render(messages.size(), add_generation_prompt);
+}
+
+RenderedChat Conversation::render(size_t num_messages, bool add_generation_prompt) const {
+  const Compiled& used = state_->used;
   ConvoyRender render{};
   ConvoyText error{};
   int64_t line = 0;
-  if (convoy_template_render(used.handle.get(), bytes_of(text), text.size(), &render, &line,
-                             &error) != 0)
+  if (convoy_template_render(used.handle.get(), state_->handle.get(), num_messages,
+                             add_generation_prompt, &render, &line, &error) != 0)
     fail(error, line, used.source);
   RenderedChat chat;
   chat.text.assign(reinterpret_cast<const char*>(render.text.data), render.text.size);

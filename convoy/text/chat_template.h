@@ -21,6 +21,22 @@ struct RenderedChat {
   std::vector<std::pair<int64_t, int64_t>> generation_spans;
 };
 
+// A conversation that is rendered several times. Of the thread that made it, and of a template that outlives it.
+class Conversation {
+ public:
+  ~Conversation();
+  Conversation(Conversation&&) noexcept;
+
+  // Its first messages. Throws DataError.
+  RenderedChat render(size_t num_messages, bool add_generation_prompt) const;
+
+ private:
+  friend class ChatTemplate;
+  struct State;
+  explicit Conversation(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
 class ChatTemplate {
  public:
   // From chat_template.jinja, or tokenizer_config.json (`chat_template` as a string or a list of named templates), or
@@ -33,6 +49,9 @@ class ChatTemplate {
 
   // `messages`: a JSON list of {role, content, ...}; `variables`: null or an object of what else the template reads: lists
   // of `tools` and `documents`, and names of any kind, which win over the model's named tokens. Throws DataError.
+  Conversation read(const nlohmann::ordered_json& messages,
+                    const nlohmann::ordered_json& variables) const;
+  // read() and the render of all.
   RenderedChat render(const nlohmann::ordered_json& messages,
                       const nlohmann::ordered_json& variables, bool add_generation_prompt) const;
 

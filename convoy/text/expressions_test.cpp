@@ -31,9 +31,12 @@ Outcome render(const std::string& source, const std::string& context) {
   if (convoy_template_create(bytes_of(source), source.size(), &handle, &line, &error) != 0)
     return {std::nullopt, take_text(error)};
   const RustTemplate owner(handle);
+  ConvoyConversation* read = nullptr;
+  if (convoy_conversation_read(bytes_of(context), context.size(), &read, &error) != 0)
+    return {std::nullopt, take_text(error)};
+  const RustConversation conversation(read);
   ConvoyRender rendered{};
-  if (convoy_template_render(handle, bytes_of(context), context.size(), &rendered, &line, &error) !=
-      0)
+  if (convoy_template_render(handle, read, SIZE_MAX, 0, &rendered, &line, &error) != 0)
     return {std::nullopt, take_text(error)};
   std::string text(reinterpret_cast<const char*>(rendered.text.data), rendered.text.size);
   convoy_render_free(rendered);

@@ -17,8 +17,14 @@ struct RustTokenizerFree {
 struct RustTemplateFree {
   void operator()(ConvoyTemplate* chat_template) const { convoy_template_free(chat_template); }
 };
+struct RustConversationFree {
+  void operator()(ConvoyConversation* conversation) const {
+    convoy_conversation_free(conversation);
+  }
+};
 using RustTokenizer = std::unique_ptr<ConvoyTokenizer, RustTokenizerFree>;
 using RustTemplate = std::unique_ptr<ConvoyTemplate, RustTemplateFree>;
+using RustConversation = std::unique_ptr<ConvoyConversation, RustConversationFree>;
 
 inline const uint8_t* bytes_of(std::string_view text) {
   return reinterpret_cast<const uint8_t*>(text.data());

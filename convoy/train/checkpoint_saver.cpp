@@ -3,6 +3,8 @@
 
 #include <utility>
 
+#include "convoy/parallel/trained_parameters.h"
+
 namespace convoy::train {
 namespace {
 
@@ -40,10 +42,11 @@ checkpoint::TrainTensors CheckpointSaver::tensors_to_save() const {
   if (shared) tensors.pieces["optimizer"];  // the file is there where this rank has no piece too
   for (const optim::NamedState& state : parts_.optimizer.state()) {
     const parallel::ParameterShard& shard = shards[state.parameter];
+    const auto [shape, begin] = parallel::place_of(state, shard);
     if (shared && writes)
-      tensors.pieces["optimizer"].push_back({state.name, shard.shape, shard.begin, state.value});
+      tensors.pieces["optimizer"].push_back({state.name, shape, begin, state.value});
     else if (!shared)
-      tensors.whole["optimizer"][state.name] = state.value.view(shard.shape);
+      tensors.whole["optimizer"][state.name] = state.value.view(shape);
   }
   return tensors;
 }
@@ -75,6 +78,8 @@ void CheckpointSaver::save(const checkpoint::Progress& progress, bool is_best) {
   state.progress = progress;
   state.stamp = parts_.stamp;
   state.extra["task"] = parts_.task.memory();
+  if (is_best && parts_.log != nullptr)
+    parts_.log->set_best_checkpoint(parts_.checkpoints.folder_of(progress.step));
   checkpoint::NamedFiles more_files = parts_.files_alongside;
   if (parts_.log != nullptr) more_files["trainer_state.json"] = parts_.log->trainer_state_text();
   checkpoint::TrainTensors tensors = tensors_to_save();

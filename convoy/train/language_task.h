@@ -8,6 +8,7 @@
 
 #include "convoy/data/batch_plan.h"
 #include "convoy/nn/causal_lm.h"
+#include "convoy/train/evaluation.h"
 #include "convoy/train/step_batches.h"
 #include "convoy/train/task.h"
 
@@ -15,7 +16,7 @@ namespace convoy::train {
 
 class LanguageTask : public Task {
  public:
-  // All outlive it. `validation` may be empty; `eval_batch_size`: rows.
+  // All outlive it. `validation` may be empty; of a joined one each part has its own loss, too. `eval_batch_size`: rows.
   LanguageTask(nn::CausalLm& model, const data::BatchPlan& plan,
                const data::TokenDataset& validation, int64_t eval_batch_size);
 
@@ -31,6 +32,8 @@ class LanguageTask : public Task {
   at::Device device() const override { return model_.device(); }
 
  private:
+  Evaluation evaluation_of(const EvaluationFigures& figures) const;
+
   nn::CausalLm& model_;
   const data::BatchPlan& plan_;
   const data::TokenDataset& validation_;

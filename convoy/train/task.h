@@ -46,6 +46,8 @@ struct StepRange {
 struct PassOptions {
   uint64_t draw_key = 0;  // random numbers are drawn from it
   bool recompute_blocks = false;
+  bool keeps_inputs_on_host = false;  // of recomputed blocks
+  double noise_alpha = 0;             // NEFTune; 0 = none
 };
 
 struct MicroBatchLoss {

@@ -118,8 +118,8 @@ class ToyRun {
       : settings(std::move(wanted)),
         folder_(folder),
         validation_(std::move(validation)),
-        plan(training_rows(), {.batch_size = settings.train.batch_size,
-                               .grad_accum = settings.train.grad_accum,
+        plan(training_rows(), {.batch_size = settings.train.batch_rows(),
+                               .grad_accum = settings.train.accumulation(),
                                .world_size = comm::read_rank_environment().world,
                                .seed = static_cast<uint64_t>(settings.seed)}),
         checkpoints(folder / "checkpoints", 10) {

@@ -28,7 +28,9 @@ struct RankFigures {
   double loss_sum = 0;
   double hits = 0;
   double squares = 0;  // of the gradients in its shards
-  double memory_bytes = 0;
+  double peak_bytes = 0;
+  double held_bytes = 0;
+  double reserved_bytes = 0;
   double stop_requested = 0;
   double wait_seconds = 0;
 };
@@ -105,8 +107,11 @@ void Loop::run_micro_batch(const MicroBatchPlace& micro_batch, StepSums& sums) {
        .step = micro_batch.position.step,
        .micro_batch = micro_batch.number * parts_.strategy.world() + parts_.strategy.rank()});
   parts_.flight.set_phase("forward");
-  const MicroBatchLoss loss = parts_.task.loss(
-      {.draw_key = key, .recompute_blocks = settings_.train.gradient_checkpointing});
+  const MicroBatchLoss loss =
+      parts_.task.loss({.draw_key = key,
+                        .recompute_blocks = settings_.train.gradient_checkpointing,
+                        .keeps_inputs_on_host = settings_.train.activation_offload == "cpu",
+                        .noise_alpha = settings_.train.neftune_noise_alpha});
   parts_.flight.set_phase("backward");
   // Divided by the weight of the whole global batch, so ranks, accumulation and packing never change it.
   loss.sum.div(micro_batch.step.weight).backward();
@@ -151,7 +156,10 @@ void Loop::train_step() {
   own.loss_sum = figures[0].item<double>();
   own.hits = figures[1].item<double>();
   own.squares = figures[2].item<double>();
-  own.memory_bytes = static_cast<double>(device::rank_memory(parts_.task.device()).peak_bytes);
+  const device::RankMemory memory = device::rank_memory(parts_.task.device());
+  own.peak_bytes = static_cast<double>(memory.peak_bytes);
+  own.held_bytes = static_cast<double>(memory.held_bytes);
+  own.reserved_bytes = static_cast<double>(memory.reserved_bytes);
   own.stop_requested = parts_.stop_requested.load() ? 1 : 0;
   const double waited_seconds = parts_.strategy.group().waited_seconds();
   own.wait_seconds = waited_seconds - waited_seconds_;
@@ -166,7 +174,10 @@ void Loop::train_step() {
     metrics.loss += rank.loss_sum / totals.weight;
     metrics.rank_losses.push_back(rank.loss_sum / totals.weight *
                                   static_cast<double>(ranks.size()));
-    metrics.rank_memory_bytes.push_back(static_cast<int64_t>(rank.memory_bytes));
+    metrics.rank_memory_bytes.push_back(static_cast<int64_t>(rank.peak_bytes));
+    metrics.rank_held_bytes.push_back(static_cast<int64_t>(rank.held_bytes));
+    if (rank.reserved_bytes >= 0)
+      metrics.rank_reserved_bytes.push_back(static_cast<int64_t>(rank.reserved_bytes));
     if (ranks.size() > 1) metrics.rank_wait_seconds.push_back(rank.wait_seconds);
     stop_ = stop_ || rank.stop_requested > 0;
   }
@@ -199,9 +210,9 @@ void Loop::train_step() {
   metrics.rows = totals.rows;
   metrics.supervised_tokens = totals.supervised_tokens;
   metrics.seconds = seconds_since(start);
-  const device::RankMemory memory = device::rank_memory(parts_.task.device());
-  metrics.memory_bytes = memory.held_bytes;
-  metrics.peak_memory_bytes = memory.peak_bytes;
+  const device::RankMemory after = device::rank_memory(parts_.task.device());
+  metrics.memory_bytes = after.held_bytes;
+  metrics.peak_memory_bytes = after.peak_bytes;
   parts_.log->step(metrics);
 }
 

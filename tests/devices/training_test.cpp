@@ -32,11 +32,20 @@ struct Case {
   bool dora = false;
   bool recompute = false;
   at::ScalarType dtype = at::kFloat;
+  optim::StateFormat states = {};
+  double noise_alpha = 0;
+  bool offloads = false;
 
   std::string name() const {
     std::string text = model + (dora ? "_dora" : lora ? "_lora" : "_full");
     if (recompute) text += "_recompute";
     if (dtype == at::kBFloat16) text += "_bf16";
+    if (states.moments != optim::MomentType::Fp32)
+      text += "_states_" + optim::moment_type_name(states.moments);
+    if (!states.has_masters) text += "_no_masters";
+    if (states.is_paged) text += "_paged";
+    if (noise_alpha > 0) text += "_noise";
+    if (offloads) text += "_offload";
     std::replace(text.begin(), text.end(), '-', '_');
     return text;
   }
@@ -85,7 +94,7 @@ class Training {
       model_->set_requires_grad(true);
       parameters_ = model_->parameters();
     }
-    optimizer_.emplace(optim::AdamWConfig{.weight_decay = 0.1},
+    optimizer_.emplace(optim::AdamWConfig{.weight_decay = 0.1, .states = what.states, .seed = 9},
                        parallel::prepare_parameters(*strategy_, *model_, parameters_));
   }
 
@@ -96,7 +105,11 @@ class Training {
       const train::LabelledBatch batch =
           train::assemble_batch(dataset_, last ? Rows{2, 3} : Rows{0, 1}, model_->device());
       const at::Tensor hidden_TD = model_->hidden_states(
-          batch.tokens, {.recompute_blocks = what_.recompute, .draw_key = 2 * key + last});
+          batch.tokens,
+          {.recompute_blocks = what_.recompute,
+           .kept_inputs = what_.offloads ? nn::KeptInputs::OnHost : nn::KeptInputs::OnDevice,
+           .draw_key = 2 * key + last,
+           .noise_alpha = what_.noise_alpha});
       const at::Tensor loss =
           kernels::linear_cross_entropy(hidden_TD, model_->head().weight(), batch.labels);
       loss.div(40.0).backward();
@@ -175,14 +188,72 @@ TEST_P(OnTheDevice, AStepWaitsOnceForTheDevice) {
     if (waits.size() > 1) ADD_FAILURE() << wait.kind << " in " << wait.origin;
 }
 
+constexpr optim::StateFormat kCodes = {
+    .moments = optim::MomentType::Int8, .smallest_int8 = 64, .smallest_paged = 64};
+constexpr optim::StateFormat kDrawn = {.moments = optim::MomentType::Bf16, .has_masters = false};
+constexpr optim::StateFormat kPaged = {.is_paged = true, .smallest_paged = 64};
+constexpr optim::StateFormat kPagedCodes = {.moments = optim::MomentType::Int8,
+                                            .is_paged = true,
+                                            .smallest_int8 = 64,
+                                            .smallest_paged = 64};
+
 INSTANTIATE_TEST_SUITE_P(
     All, OnTheDevice,
     ::testing::Values(Case{.model = "llama"}, Case{.model = "qwen2", .lora = true},
                       Case{.model = "qwen2-window", .lora = true, .recompute = true},
                       Case{.model = "qwen3", .recompute = true},
                       Case{.model = "gemma3", .lora = true, .dora = true},
-                      Case{.model = "gemma3", .dtype = at::kBFloat16}),
+                      Case{.model = "gemma3", .dtype = at::kBFloat16},
+                      Case{.model = "mistral", .recompute = true},
+                      Case{.model = "smollm3-window", .lora = true, .recompute = true},
+                      Case{.model = "llama", .states = kCodes},
+                      Case{.model = "llama", .dtype = at::kBFloat16, .states = kDrawn},
+                      Case{.model = "llama", .states = kPaged},
+                      Case{.model = "qwen2", .lora = true, .states = kPagedCodes},
+                      Case{.model = "qwen3", .lora = true, .noise_alpha = 5},
+                      Case{.model = "llama", .recompute = true, .offloads = true}),
     [](const auto& tested) { return tested.param.name(); });
+
+// Beyond one block, what a pass keeps for backward is on the host.
+TEST(OffloadedInputs, TakeTheirMemoryFromTheDevice) {
+  simulated::install(2);
+  const auto kept_bytes = [](nn::KeptInputs kept) {
+    const auto model = models::load_causal_lm(folder_of("llama"), at::kFloat, simulated::device(0));
+    model->set_requires_grad(true);
+    const train::LabelledBatch batch =
+        train::assemble_batch(rows(), {0, 1, 2, 3}, simulated::device(0));
+    const size_t before = simulated::memory(0).live_bytes;
+    const at::Tensor hidden_TD =
+        model->hidden_states(batch.tokens, {.recompute_blocks = true, .kept_inputs = kept});
+    const size_t kept_now = simulated::memory(0).live_bytes - before;
+    hidden_TD.sum().backward();
+    return std::pair(kept_now, model->num_layers() * hidden_TD.nbytes());
+  };
+  const auto [with_all, inputs_bytes] = kept_bytes(nn::KeptInputs::OnDevice);
+  const auto [without, same_bytes] = kept_bytes(nn::KeptInputs::OnHost);
+  EXPECT_EQ(with_all - without, inputs_bytes);
+  EXPECT_TRUE(simulated::take_findings().empty());
+}
+
+// The moments of one parameter at a time are on the device.
+TEST(PagedMoments, LieOnTheHostBetweenSteps) {
+  simulated::install(2);
+  constexpr int64_t kNumel = 1000;
+  std::vector<optim::OptimizedParameter> parameters;
+  for (const char* name : {"a", "b", "c"})
+    parameters.push_back({.name = name,
+                          .value = at::ones({kNumel}, simulated::device(0)),
+                          .gradient = at::ones({kNumel}, simulated::device(0))});
+  const size_t before = simulated::memory(0).live_bytes;
+  optim::AdamW optimizer({.states = kPaged}, parameters);
+  EXPECT_EQ(simulated::memory(0).live_bytes, before);
+  simulated::reset_peak(0);
+  optimizer.step(1e-2);
+  EXPECT_LE(simulated::memory(0).live_bytes, before + 64);
+  EXPECT_LT(simulated::memory(0).peak_bytes, before + 3 * 2 * kNumel * sizeof(float));
+  for (const optim::NamedState& state : optimizer.state()) EXPECT_TRUE(state.value.is_cpu());
+  EXPECT_TRUE(simulated::take_findings().empty());
+}
 
 // What the tests above would miss if the simulated device did not find it.
 TEST(PlantedFault, ABatchLeftOnTheHostIsFound) {
@@ -246,7 +317,7 @@ std::vector<int64_t> greedy(const std::string& name, at::Device device) {
 
 TEST(Generation, OnTheDeviceIsThatOfTheCpu) {
   simulated::install(2);
-  for (const char* name : {"llama", "qwen2-window", "gemma3"})
+  for (const char* name : {"llama", "qwen2-window", "gemma3", "mistral", "smollm3-window"})
     EXPECT_EQ(greedy(name, simulated::device(1)), greedy(name, at::kCPU)) << name;
 }
 

@@ -114,7 +114,10 @@ TEST_P(Family, RowsPutBackAnswerAsTransformersDoes) {
               {.max_rows = 8, .prefill_chunk = 16, .kv_blocks = blocks, .shares_prefixes = shares})
               .preemptions;
   }
-  EXPECT_GT(put_back, 0);
+  // Where every layer has a window, rows hold a block or two and wait before they begin, not later.
+  const auto windows = model_->kv_geometry().windows;
+  const bool keeps_all_keys = std::count(windows.begin(), windows.end(), 0) > 0;
+  EXPECT_EQ(put_back > 0, keeps_all_keys) << put_back;
 }
 
 TEST_P(Family, LogProbabilitiesAreThoseOfTransformers) {
@@ -277,7 +280,8 @@ TEST(Served, AdaptersOfABatchAnswerAsMergedOnesDo) {
 
 INSTANTIATE_TEST_SUITE_P(Models, Family,
                          ::testing::Values("llama", "llama-biased", "qwen2", "qwen2-window",
-                                           "qwen3", "gemma3"),
+                                           "qwen3", "gemma3", "mistral", "mistral-nemo", "smollm3",
+                                           "smollm3-window"),
                          [](const auto& tested) {
                            std::string name = tested.param;
                            std::replace(name.begin(), name.end(), '-', '_');

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "convoy/base/error.h"
+#include "convoy/families/family.h"
 #include "convoy/generate/engine.h"
 #include "convoy/models/registry.h"
 #include "convoy/text/tokenizer.h"
@@ -48,7 +49,7 @@ class Tally : public ::testing::Test {
     const io::ModelFolder folder = io::ModelFolder::open(example("tally-3m"));
     model_ = models::load_causal_lm(folder, at::kFloat).release();
     tokenizer_ = new text::Tokenizer(text::Tokenizer::load(folder.path()));
-    end_ids_ = models::end_token_ids(folder);
+    end_ids_ = families::end_token_ids(folder);
   }
   static void TearDownTestSuite() {
     delete model_;

@@ -31,8 +31,8 @@ class Journey {
   }
   std::vector<kernels::AdamWTensors> there(std::vector<kernels::AdamWTensors> parameters) {
     for (kernels::AdamWTensors& of : parameters)
-      for (at::Tensor* const tensor :
-           {&of.value, &of.gradient, &of.exp_avg, &of.exp_avg_sq, &of.rounded})
+      for (at::Tensor* const tensor : {&of.value, &of.gradient, &of.exp_avg, &of.exp_avg_sq,
+                                       &of.exp_avg_scale, &of.exp_avg_sq_scale, &of.rounded})
         *tensor = there(*tensor);
     return parameters;
   }
@@ -65,6 +65,12 @@ class Journey {
   }
   kernels::QuantizedWeight there(kernels::QuantizedWeight weight) {
     for (at::Tensor* const part : {&weight.codes_OI, &weight.scales_OG, &weight.offsets_OG})
+      *part = there(*part);
+    return weight;
+  }
+  kernels::CodedWeight there(kernels::CodedWeight weight) {
+    for (at::Tensor* const part : {&weight.codes, &weight.absmax, &weight.nested_absmax,
+                                   &weight.nested_offset, &weight.nested_table})
       *part = there(*part);
     return weight;
   }
@@ -178,10 +184,13 @@ inline const kernels::OpTable& remote_op_table(at::Device device) {
   CONVOY_REMOTE(matrix_product.product);
   CONVOY_REMOTE(frozen_linear.pack);
   CONVOY_REMOTE(frozen_linear.pack_quantized);
+  CONVOY_REMOTE(frozen_linear.pack_coded);
+  CONVOY_REMOTE(coded_weight.decode);
   CONVOY_REMOTE(dropout.drop);
   CONVOY_REMOTE(sampler.sample);
   CONVOY_REMOTE(sum_of_squares.sum);
   CONVOY_REMOTE(adamw.update);
+  CONVOY_REMOTE(adamw.update_narrow);
 #undef CONVOY_REMOTE
   return table;
 }

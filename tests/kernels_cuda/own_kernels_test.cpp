@@ -135,6 +135,22 @@ TEST(OwnGatedActivation, IsThatOfLibTorch) {
         }
 }
 
+TEST(OwnDecoding, HasTheBitsOfLibTorch) {
+  for (const at::ScalarType type : kTypes)
+    for (const CodedFormat& format : std::vector<CodedFormat>{{CodeType::Nf4, 64, false},
+                                                              {CodeType::Nf4, 32, true},
+                                                              {CodeType::Fp4, 128, false},
+                                                              {CodeType::Fp4, 64, true},
+                                                              {CodeType::Int8, 64, false}})
+      for (const std::vector<int64_t>& shape :
+           std::vector<std::vector<int64_t>>{{1, 1}, {7, 9}, {33, 64}, {300, 72}, {5, 1000}}) {
+        const CodedWeight weight = encode_weight(sample(shape, at::kFloat, 2), format);
+        EXPECT_TRUE(at::equal(own().coded_weight.decode(weight, type),
+                              aten().coded_weight.decode(weight, type)))
+            << code_type_name(format.type) << " " << format.block << " " << at::IntArrayRef(shape);
+      }
+}
+
 TEST(OwnDropout, DropsWhatEveryDeviceDrops) {
   const DropRule rule{.key_low = 7, .key_high = 9, .dropped_below = 1u << 30, .scale = 4.0f / 3};
   for (const at::ScalarType type : kTypes)
@@ -261,6 +277,54 @@ TEST(OwnAdamW, UpdatesAllParametersAsLibTorchDoes) {
         EXPECT_TRUE(at::equal(found[number].rounded, found[number].value.to(at::kBFloat16)));
       }
     }
+}
+
+// Of every form in turn: moments as codes, in bf16, in fp32; a value in fp32, with a copy, or in bf16.
+std::vector<AdamWTensors> narrow_sample(int64_t count) {
+  std::vector<AdamWTensors> all = adamw_sample(count, false);
+  for (int64_t number = 0; number < count; ++number) {
+    AdamWTensors& of = all[number];
+    const int64_t numel = of.value.numel(), form = number % 5;
+    const at::ScalarType moments = form < 2 ? at::kByte : form < 4 ? at::kBFloat16 : at::kFloat;
+    of.exp_avg = at::zeros({numel}, moments);
+    of.exp_avg_sq = at::zeros({numel}, moments);
+    if (moments == at::kByte) {
+      of.exp_avg_scale = at::zeros({(numel + kMomentBlock - 1) / kMomentBlock});
+      of.exp_avg_sq_scale = at::zeros_like(of.exp_avg_scale);
+    }
+    if (form == 1 || form == 3 || form == 4) of.value = of.value.to(at::kBFloat16);
+    if (form == 0) of.rounded = at::zeros({numel}, at::kBFloat16);
+    of.draw_key = 99 + static_cast<uint64_t>(number);
+    of.first_element = form == 2 ? (int64_t{1} << 32) - kMomentBlock : 0;
+  }
+  return all;
+}
+
+TEST(OwnAdamW, NarrowFormsFollowLibTorchs) {
+  for (const int64_t count : {1, 5, 33, 70}) {
+    const auto found = narrow_sample(count), wanted = narrow_sample(count);
+    for (int64_t number = 1; number <= 3; ++number) {
+      const AdamWStep step{
+          .learning_rate = 0.01, .weight_decay = 0.1, .gradient_scale = 0.37, .step = number};
+      own().adamw.update_narrow(found, step);
+      aten().adamw.update_narrow(wanted, step);
+    }
+    for (int64_t number = 0; number < count; ++number) {
+      const auto few = [&](const at::Tensor& left, const at::Tensor& right, double apart) {
+        if (!left.defined()) return;
+        const at::Tensor far = (left.to(at::kDouble) - right.to(at::kDouble)).abs().gt(apart);
+        // A last bit in fp32 may turn a code or a draw.
+        EXPECT_LE(far.sum().item<int64_t>(), left.numel() / 200) << number << " of " << count;
+      };
+      few(found[number].value, wanted[number].value, 1e-5);
+      few(found[number].exp_avg, wanted[number].exp_avg, 1e-6);
+      few(found[number].exp_avg_sq, wanted[number].exp_avg_sq, 1e-6);
+      few(found[number].exp_avg_scale, wanted[number].exp_avg_scale, 1e-5);
+      few(found[number].exp_avg_sq_scale, wanted[number].exp_avg_sq_scale, 1e-5);
+      if (!found[number].rounded.defined()) continue;
+      EXPECT_TRUE(at::equal(found[number].rounded, found[number].value.to(at::kBFloat16)));
+    }
+  }
 }
 
 TEST(RefusedPtx, NamesTheKernelTheDriverAndTheWayOut) {

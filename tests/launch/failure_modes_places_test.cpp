@@ -258,6 +258,7 @@ TEST_F(FailureModes, L12_AnElasticJobGoesOnWithoutANodeThatIsStopped) {
   ASSERT_TRUE(wait_for_lines("places.host", 1));
   const auto other = start(node("other"));
   ASSERT_TRUE(wait_for_lines("places.other", 1));
+  ASSERT_TRUE(wait_for_lines("places.host", 2));  // else its rank may be ended before it writes
   other->signal(SIGTERM);
   EXPECT_EQ(other->wait().status, 75) << other->errors();
   ASSERT_TRUE(wait_for_lines("places.host", 3)) << host->errors();

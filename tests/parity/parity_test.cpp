@@ -132,7 +132,9 @@ TEST_P(Family, EvaluationIsTheMeanOfScores) {
             1e-5);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, Family, ::testing::Values("llama", "qwen2", "qwen3", "gemma3"),
+INSTANTIATE_TEST_SUITE_P(All, Family,
+                         ::testing::Values("llama", "qwen2", "qwen3", "gemma3", "mistral",
+                                           "smollm3"),
                          [](const auto& family) { return std::string(family.param); });
 
 struct Layout {

@@ -84,6 +84,7 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(StampCase{"seed", {}, {"seed=8"}, "7", "8"},
                       StampCase{"dtype", {}, {"train.bf16=true"}, "fp32", "bf16"},
                       StampCase{"lora.r", {}, {"tuning.lora.r=8"}, "4", "8"},
+                      StampCase{"optimizer_states", {}, {"train.optim=adamw_8bit"}, "fp32", "int8"},
                       StampCase{"packing", {}, {"train.packing=true"}, "off", "on"},
                       StampCase{"tuning", {}, {"tuning.mode=full"}, "lora", "full"}),
     [](const auto& instance) {

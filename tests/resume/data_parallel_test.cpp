@@ -108,7 +108,7 @@ TEST(DataParallel, TheGlobalBatchDecidesTheAccumulationOnAnyRanks) {
       << stopped.errors;
   const Ended ended = fixture.run("run", settings("1"));
   EXPECT_EQ(ended.status, 0) << ended.errors;
-  EXPECT_NE(ended.errors.find("2 rows per rank x 1 ranks x 4 accumulation = 8 a step"),
+  EXPECT_NE(ended.errors.find("2 rows per rank x 1 rank x 4 accumulation = 8 a step"),
             std::string::npos)
       << ended.errors;
   Settings other = settings("1");

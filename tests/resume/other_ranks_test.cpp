@@ -37,7 +37,7 @@ TEST(OtherRanks, AStoppedRunGoesOnOnFewerAndMore) {
   }
   const Ended ended = fixture.run("run", {"--nproc", "1", "train.epochs=6"});
   ASSERT_EQ(ended.status, 0) << ended.errors;
-  EXPECT_NE(ended.errors.find("2 rows per rank x 1 ranks x 4 accumulation = 8 a step"),
+  EXPECT_NE(ended.errors.find("2 rows per rank x 1 rank x 4 accumulation = 8 a step"),
             std::string::npos)
       << ended.errors;
   expect_same_losses(fixture, "unbroken", "run");

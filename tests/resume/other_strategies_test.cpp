@@ -68,6 +68,13 @@ TEST(OtherStrategies, WholeCheckpointsBecomePiecesAndWholeAgain) {
   expect_one_run(kFull, {{"ddp", "2"}, {"zero3", "3"}, {"zero2", "2"}, {"none", "1"}});
 }
 
+// Blocks of 8-bit moments begin where pieces may, so that none is on two ranks.
+TEST(OtherStrategies, MomentsOfEightBitsAreCutAtTheirBlocks) {
+  Settings settings = kFull;
+  settings.emplace_back("train.optim=adamw_8bit");
+  expect_one_run(settings, {{"zero3", "2"}, {"ddp", "3"}, {"zero1", "4"}, {"none", "1"}});
+}
+
 TEST(OtherStrategies, OfAnAdapterToo) {
   // Without dropout, whose masks follow the ranks.
   expect_one_run({"tuning.lora.use_dora=true", "tuning.lora.dropout=0"},
@@ -100,17 +107,32 @@ TEST(OtherStrategies, SavingBehindTheTrainingChangesNothing) {
 
 // What is exported was on no rank as a whole. Without accumulation: zero2 and zero3 sum over ranks
 // first, ddp over micro-batches.
+void expect_model_of_ddp(const TrainFixture& fixture, const std::string& name, Settings settings) {
+  settings.insert(settings.end(), {"tuning.mode=full", "train.grad_accum=1"});
+  const std::string ddp = "ddp-" + name;
+  const Ended ended = fixture.run(ddp, with(settings, {"ddp", "2"}));
+  ASSERT_EQ(ended.status, 0) << ended.errors;
+  for (const char* strategy : {"zero1", "zero2", "zero3"}) {
+    const std::string run = strategy + ("-" + name);
+    const Ended sharded = fixture.run(run, with(settings, {strategy, "2"}));
+    ASSERT_EQ(sharded.status, 0) << sharded.errors;
+    EXPECT_EQ(fixture.losses(run), fixture.losses(ddp)) << run;
+    EXPECT_TRUE(fixture.weights(run) == fixture.weights(ddp)) << run;
+  }
+}
+
 TEST(OtherStrategies, TheExportedModelIsThatOfDdp) {
   const TrainFixture fixture;
-  const Settings settings = {"tuning.mode=full", "train.grad_accum=1"};
-  const Ended ddp = fixture.run("ddp", with(settings, {"ddp", "2"}));
-  ASSERT_EQ(ddp.status, 0) << ddp.errors;
-  for (const char* strategy : {"zero1", "zero2", "zero3"}) {
-    const Ended sharded = fixture.run(strategy, with(settings, {strategy, "2"}));
-    ASSERT_EQ(sharded.status, 0) << sharded.errors;
-    EXPECT_EQ(fixture.losses(strategy), fixture.losses("ddp")) << strategy;
-    EXPECT_TRUE(fixture.weights(strategy) == fixture.weights("ddp")) << strategy;
-  }
+  expect_model_of_ddp(fixture, "plain", {});
+}
+
+// However moments are kept, and whatever is rounded by chance.
+TEST(OtherStrategies, TheExportedModelOfNarrowStatesIsThatOfDdp) {
+  const TrainFixture fixture;
+  expect_model_of_ddp(fixture, "codes", {"train.optim=adamw_8bit"});
+  expect_model_of_ddp(
+      fixture, "drawn",
+      {"train.bf16=true", "train.optimizer_state_dtype=bf16", "train.master_weights=none"});
 }
 
 }  // namespace

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A run that was killed and started again with the same command ends with the same bits as one that was not.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <thread>
 
+#include "convoy/base/files.h"
 #include "resume/train_process.h"
 
 namespace convoy::testing {
@@ -41,6 +44,35 @@ TEST_P(ResumeBits, KilledAndResumedEqualsUnbroken) {
   expect_same_result(fixture, "unbroken", "killed");
 }
 
+// Text and conversations in one run, smaller sets read again, blocks of both; killed in its second epoch.
+TEST(ResumeBitsOfAMix, KilledAndResumedEqualsUnbroken) {
+  for (const char* packing : {"false", "true"}) {
+    const TrainFixture fixture;
+    std::string texts;
+    for (int row = 0; row < 9; ++row)
+      texts += fmt::format("{{\"text\": \"{} and {} are {}\"}}\n", row, row, 2 * row);
+    const std::filesystem::path text = fixture.rows().parent_path() / "text.jsonl";
+    write_file_atomic(text, texts);
+    const std::vector<std::string> settings = {
+        "task=mixed",
+        fmt::format("datasets=[{{name: chat, path: {}, type: chat, weight: 3}}, "
+                    "{{name: text, path: {}, type: cpt, weight: 2, val_ratio: 0.3}}]",
+                    fixture.rows().string(), text.string()),
+        fmt::format("train.packing={}", packing), "train.batch_size=1", "train.epochs=3"};
+    const Ended unbroken = fixture.run("unbroken", settings);
+    ASSERT_EQ(unbroken.status, 0) << unbroken.errors;
+    EXPECT_NE(unbroken.errors.find("mix: chat "), std::string::npos) << unbroken.errors;
+    TrainProcess process = fixture.start("killed", settings);
+    ASSERT_TRUE(process.wait_until([&] { return fixture.has_event("killed", "step", 9); }))
+        << process.wait().errors;
+    ASSERT_TRUE(process.running()) << "the kill must hit a run at work";
+    process.kill_everything();
+    const Ended resumed = fixture.run("killed", settings);
+    ASSERT_EQ(resumed.status, 0) << resumed.errors;
+    expect_same_result(fixture, "unbroken", "killed");
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(
     Matrix, ResumeBits,
     ::testing::Values(
@@ -61,6 +93,21 @@ INSTANTIATE_TEST_SUITE_P(
         ResumeCase{"full", {"tuning.mode=full", "train.epochs=2"}, {4, 8}},
         ResumeCase{"full_bf16", {"tuning.mode=full", "train.bf16=true", "train.epochs=2"}, {7}},
         ResumeCase{"full_two_ranks", {"tuning.mode=full", "--nproc", "2"}, {4}},
+        ResumeCase{"full_8bit_two_ranks",
+                   {"tuning.mode=full", "train.optim=adamw_8bit", "--nproc", "2"},
+                   {4}},
+        ResumeCase{"full_bf16_without_masters",
+                   {"tuning.mode=full", "train.bf16=true", "train.optimizer_state_dtype=bf16",
+                    "train.master_weights=none", "train.learning_rate=1e-3"},
+                   {7}},
+        ResumeCase{"lora_plus_with_noise",
+                   {"tuning.lora.loraplus_lr_ratio=4", "train.neftune_noise_alpha=5",
+                    "train.gradient_checkpointing=true", "train.activation_offload=cpu"},
+                   {5}},
+        ResumeCase{"zero2_8bit_two_ranks",
+                   {"tuning.mode=full", "train.optim=paged_adamw_8bit", "--nproc", "2",
+                    "parallel.strategy=zero2"},
+                   {4}},
         ResumeCase{"evaluating", {"train.eval_strategy=steps", "train.eval_steps=2"}, {5, 10}}),
     [](const auto& instance) { return instance.param.name; });
 

@@ -68,7 +68,8 @@ TEST(RunsList, TableAndJsonNameEveryRunWithItsState) {
 TEST(RunsShow, PrintsIdentityAndFigures) {
   const Outcome outcome = runs("show sums-l");
   EXPECT_EQ(outcome.status, 0);
-  for (const char* word : {"sums-lora", "finished", "40/40", "alpha", "train_loss", "0.1806"})
+  for (const char* word :
+       {"sums-lora", "finished", "40/40", "alpha", "train_loss", "0.1806", "stamp\n  dtype  fp32"})
     EXPECT_NE(outcome.output.find(word), std::string::npos) << word << "\n" << outcome.output;
   EXPECT_EQ(json::parse(runs("show sums-lora --json").output)["identity"]["world_size"], 2);
 }
@@ -112,6 +113,51 @@ TEST(RunsTail, ShowsTheLastRowsAndEndsWithTheRun) {
   EXPECT_NE(outcome.output.find("end 40  finished"), std::string::npos) << outcome.output;
   const Outcome raw = runs("tail sums-killed -n 1 --json");
   EXPECT_EQ(json::parse(raw.output)["step"], 12);
+}
+
+TEST(RunsCompare, ShowsFiguresSideBySideAndDrawsBoth) {
+  const Outcome table = runs("compare sums-lora sums-killed");
+  EXPECT_EQ(table.status, 0);
+  for (const char* word : {"FIGURE", "sums-lora", "sums-killed", "40/40", "12/40", "eval_loss"})
+    EXPECT_NE(table.output.find(word), std::string::npos) << word << "\n" << table.output;
+  const json report = json::parse(runs("compare sums-lora sums-killed --json").output);
+  EXPECT_EQ(report["figures"]["steps"][0], "40/40");
+  EXPECT_EQ(runs("compare sums-lora").status, 2);
+  const fs::path folder = fs::temp_directory_path() / fmt::format("convoy-cmp-{}", ::getpid());
+  EXPECT_EQ(runs("compare sums-lora sums-killed --output " + (folder / "both.svg").string()).status,
+            0);
+  EXPECT_NE(read_file(folder / "both.svg").find(">sums-killed train<"), std::string::npos);
+  fs::remove_all(folder);
+}
+
+TEST(RunsExport, WritesOneRowForEachStepAndEvaluation) {
+  const fs::path folder = fs::temp_directory_path() / fmt::format("convoy-exp-{}", ::getpid());
+  fs::create_directories(folder);
+  const std::string csv = (folder / "runs.csv").string();
+  EXPECT_EQ(runs("export --output " + csv).status, 0);
+  const std::string text = read_file(csv);
+  EXPECT_TRUE(text.starts_with("run,event,time,step")) << text.substr(0, 200);
+  EXPECT_GT(count_of(text, "\n"), 52);  // 40 and 12 steps
+  EXPECT_EQ(runs("export --output " + csv).status, 2) << "it exists";
+  EXPECT_EQ(runs("export sums-killed --force --output " + csv).status, 0);
+  EXPECT_EQ(count_of(read_file(csv), "sums-lora"), 0);
+  EXPECT_EQ(runs("export").status, 2);
+  EXPECT_EQ(runs("export --output " + (folder / "runs.xlsx").string()).status, 2);
+  const Outcome parquet = runs("export --output " + (folder / "runs.parquet").string(), "2>&1");
+  EXPECT_EQ(parquet.status, 0) << parquet.output;
+  fs::remove_all(folder);
+}
+
+TEST(RunsClean, ListsAndRemovesNothingUnasked) {
+  const Outcome plan = runs("clean --keep-best 1 --dry-run");
+  EXPECT_EQ(plan.status, 0);
+  EXPECT_NE(plan.output.find("sums-killed"), std::string::npos) << plan.output;
+  EXPECT_EQ(plan.output.find("sums-lora"), std::string::npos) << plan.output;
+  const Outcome unasked = runs("clean --keep-best 1 </dev/null", "2>&1");
+  EXPECT_EQ(unasked.status, 2);
+  EXPECT_NE(unasked.output.find("--yes"), std::string::npos) << unasked.output;
+  EXPECT_EQ(runs("clean sums-lora --keep-best 1 --dry-run").status, 2);
+  EXPECT_EQ(json::parse(runs("list --json").output).size(), 2U);
 }
 
 }  // namespace

@@ -30,6 +30,11 @@ grep -q '^scored 7 rows$\|scored 7 rows' <("$convoy" score --model "$model" --da
 "$convoy" score --model "$model" --data seven.jsonl --batch-size 2 --nproc 2 2>/dev/null >stdout.jsonl
 same seven-1.jsonl stdout.jsonl
 
+head -n 3 seven-1.jsonl >three-of-seven.jsonl
+"$convoy" score --model "$model" --data seven.jsonl --batch-size 2 --nproc 2 --limit 3 --output limited.jsonl 2>err ||
+  fail "score --limit: $(cat err)"
+same three-of-seven.jsonl limited.jsonl
+
 say "generate: every draw is the same"
 for ranks in 1 2 3; do
   "$convoy" generate --model "$model" --prompts prompts.jsonl --n 2 --temperature 1.5 --max-new-tokens 24 --batch-size 3 \

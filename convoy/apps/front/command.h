@@ -66,6 +66,7 @@ std::string help_text(const Command& command, const std::vector<std::string>& wo
 std::string commands_markdown();
 
 // One factory per command, defined in <name>_command.cpp.
+Command init_command();
 Command train_command();
 Command launch_command();
 Command submit_command();
@@ -73,14 +74,22 @@ Command eval_command();  // eval to bench: worker_commands.cpp
 Command score_command();
 Command generate_command();
 Command merge_command();
+Command quantize_command();
 Command process_command();
 Command bench_command();
 Command config_command();
+Command data_command();
 Command help_command();
 Command runs_command();
 Command sweep_command();
 Command store_command();
 Command sweep_worker_command();
 Command tokens_command();
+Command models_command();
+Command gpu_info_command();
+Command topo_command();
+Command monitor_command();
+Command memory_check_command();
+Command doctor_command();
 
 }  // namespace convoy::apps

@@ -3,16 +3,20 @@
 // `convoy config show|check|presets|prompts|schema`, and the hidden `docs` that writes docs/reference/config.md.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "convoy/apps/front/build_facts.h"
 #include "convoy/apps/front/command.h"
+#include "convoy/apps/front/preset_facts.h"
 #include "convoy/apps/front/process_config.h"
 #include "convoy/apps/front/train_config.h"
 #include "convoy/apps/front/train_inputs.h"
+#include "convoy/base/counted.h"
 #include "convoy/base/error.h"
 #include "convoy/base/suggest.h"
 #include "convoy/config/describe.h"
+#include "convoy/data/effective_batch.h"
 #include "convoy/process/pipeline_plan.h"
 #include "convoy/settings/resolve_train.h"
 
@@ -22,11 +26,22 @@ namespace {
 struct ConfigFlags {
   bool origin = false;
   std::string preset;
+  std::string deepspeed;
+  std::string accelerate_config;
+  int64_t nproc = 0;
 
   template <class Visitor>
   void fields(Visitor& visit) {
     visit("origin", origin, "show: print where each value came from");
     visit("preset", preset, "start from this preset (`convoy config presets`)");
+    visit("deepspeed", deepspeed, "DeepSpeed's JSON file, as train.deepspeed");
+    visit("accelerate_config", accelerate_config, "file of `accelerate config`, as accelerate");
+    visit(
+        "nproc", nproc,
+        "check the configuration for so many ranks, all nodes together, and print their effective "
+        "batch; 0 = leave ranks aside")
+        .alias("nproc_per_node")
+        .at_least(0);
   }
 };
 
@@ -49,7 +64,11 @@ config::Resolved read_process(settings::ProcessSettings& process, const Context&
                               const ConfigFlags& flags, const std::vector<std::string>& arguments) {
   config::Resolved resolved =
       settings::resolve_process(process, process_sources(arguments, flags.preset));
-  process::PipelinePlan(process, process::read_prompt_texts(process.prompts, prompt_texts()));
+  try {
+    process::PipelinePlan(process, process::read_prompt_texts(process.prompts, prompt_texts()));
+  } catch (const ConfigError& error) {
+    throw config::placed(error, resolved);
+  }
   for (const std::string& notice : resolved.notices()) context.log().info(notice);
   return resolved;
 }
@@ -62,15 +81,64 @@ int show(const Context& context, const ConfigFlags& flags,
     return 0;
   }
   settings::TrainSettings train;
-  print_values(context, flags, read_train_config(train, arguments, flags.preset, context.log()));
+  settings::RankFacts facts{.ranks = flags.nproc};
+  print_values(context, flags,
+               read_train_config(train, arguments, flags.preset, context.log(),
+                                 settings::Wanted::Anything, &facts));
   return 0;
 }
 
-int say_ok(const Context& context, const config::Resolved& resolved) {
-  if (context.common.json)
-    fmt::print("{}\n", nlohmann::json{{"ok", true}, {"notices", resolved.notices()}}.dump());
-  else
-    fmt::print("ok\n");
+// What the ranks of --nproc make of a step.
+struct RankBatch {
+  int64_t ranks = 0;
+  int64_t rows = 0;  // of one step; 0 = not known before the run
+  std::string sentence = {};
+};
+
+// Throws ConfigError for settings that contradict each other on so many ranks.
+RankBatch batch_on_ranks(const Context& context, const settings::TrainSettings& train,
+                         int64_t ranks) {
+  const std::string unit = train.task == "classify" ? "window"
+                           : train.train.packing    ? "block"
+                                                    : "row";
+  RankBatch batch{.ranks = ranks};
+  if (train.train.chooses_batch()) {
+    batch.rows = train.train.global_batch_size;
+    batch.sentence =
+        batch.rows > 0
+            ? fmt::format(
+                  "effective batch: {} a step on {}; how it is spread is measured when the "
+                  "run starts",
+                  batch.rows, counted(ranks, "rank"))
+            : fmt::format("effective batch: measured when the run starts, on {}",
+                          counted(ranks, "rank"));
+    return batch;
+  }
+  const data::EpochDeal deal(1, {.batch_size = train.train.batch_rows(),
+                                 .grad_accum = std::max<int64_t>(1, train.train.accumulation()),
+                                 .world_size = ranks,
+                                 .global_batch = data::wanted_global_batch(train.train, ranks)});
+  batch.rows = deal.config().global_batch;
+  batch.sentence = data::batch_sentence(deal.config(), unit);
+  const std::string idle = data::idle_ranks_warning(deal.config(), unit);
+  if (!idle.empty()) context.log().warning(idle);
+  return batch;
+}
+
+int say_ok(const Context& context, const config::Resolved& resolved, const RankBatch& batch = {}) {
+  if (context.common.json) {
+    nlohmann::ordered_json report = {{"ok", true}, {"notices", resolved.notices()}};
+    if (!batch.sentence.empty()) {
+      report["ranks"] = batch.ranks;
+      // Null where it is measured when the run starts.
+      report["effective_batch"] =
+          batch.rows > 0 ? nlohmann::ordered_json(batch.rows) : nlohmann::ordered_json();
+    }
+    fmt::print("{}\n", report.dump());
+    return 0;
+  }
+  if (!batch.sentence.empty()) fmt::print("{}\n", batch.sentence);
+  fmt::print("ok\n");
   return 0;
 }
 
@@ -79,21 +147,37 @@ int check(const Context& context, const ConfigFlags& flags,
   if (arguments.empty() && flags.preset.empty())
     throw ConfigError("config check wants a file", {.hint = "convoy config check run.yaml"});
   if (is_of_process(flags, arguments)) {
+    if (flags.nproc > 0)
+      throw ConfigError("--nproc is of trainings, found a configuration of task process",
+                        {.key = "--nproc", .hint = "its workers are workers.world_size"});
     settings::ProcessSettings process;
     return say_ok(context, read_process(process, context, flags, arguments));
   }
   settings::TrainSettings train;
+  settings::RankFacts facts{.ranks = flags.nproc};
   const config::Resolved resolved = read_train_config(train, arguments, flags.preset, context.log(),
-                                                      settings::Wanted::TrainInputs);
+                                                      settings::Wanted::TrainInputs, &facts);
   // A configuration may be for another machine: it is right without its files.
   for (const DataError& error : missing_train_inputs(train))
     context.log().warning(fmt::format("{}: {}", error.place().key, error.sentence()));
-  return say_ok(context, resolved);
+  if (flags.nproc == 0) return say_ok(context, resolved);
+  return say_ok(context, resolved, batch_on_ranks(context, train, flags.nproc));
 }
 
-// The comment lines at the top of a preset say what it is for.
-std::string preset_summary(const std::string& text) {
-  return text.starts_with("# ") ? text.substr(2, text.find('\n') - 2) : "";
+nlohmann::ordered_json preset_json(const PresetFacts& preset) {
+  nlohmann::ordered_json json = {{"summary", preset.summary}};
+  if (preset.machine == nullptr) return json;
+  const sizing::EstimateRequest request = estimate_request(preset.settings, *preset.machine);
+  json["model"] = preset.settings.model.name;
+  json["machine"] = preset.machine->words;
+  json["devices"] = preset.machine->devices;
+  json["device_bytes"] = preset.machine->device_bytes;
+  json["mode"] = request.mode;
+  json["strategy"] = request.strategy;
+  json["batch_rows"] = request.batch_rows;
+  json["row_tokens"] = request.row_tokens;
+  json["memory"] = preset.memory.to_json();
+  return json;
 }
 
 int presets(const Context& context, const std::vector<std::string>& arguments) {
@@ -109,12 +193,15 @@ int presets(const Context& context, const std::vector<std::string>& arguments) {
     fmt::print("{}", preset->second);
     return 0;
   }
-  nlohmann::json list = nlohmann::json::object();
-  for (const auto& [name, text] : texts) {
-    list[name] = preset_summary(text);
-    if (!context.common.json) fmt::print("{:<16} {}\n", name, preset_summary(text));
+  const std::vector<PresetFacts> presets = preset_facts();
+  if (context.common.json) {
+    nlohmann::ordered_json list = nlohmann::ordered_json::object();
+    for (const PresetFacts& preset : presets) list[preset.name] = preset_json(preset);
+    fmt::print("{}\n", list.dump(2));
+    return 0;
   }
-  if (context.common.json) fmt::print("{}\n", list.dump(2));
+  for (const PresetFacts& preset : presets) fmt::print("{:<27} {}\n", preset.name, preset.summary);
+  fmt::print("\n{}", machine_presets_text(presets));
   return 0;
 }
 
@@ -164,6 +251,15 @@ int run_config(Context& context, const std::vector<std::string>& arguments) {
   if (rest.empty()) throw ConfigError("config wants one of show, check, presets, prompts, schema");
   const std::string part = rest[0];
   rest.erase(rest.begin());
+  if ((!flags.deepspeed.empty() || !flags.accelerate_config.empty()) && part != "show" &&
+      part != "check")
+    throw ConfigError(
+        fmt::format("--deepspeed and --accelerate-config are of show and check, found {}", part));
+  if (flags.nproc > 0 && part != "show" && part != "check")
+    throw ConfigError(fmt::format("--nproc is of show and check, found {}", part),
+                      {.key = "--nproc"});
+  if (!flags.deepspeed.empty()) rest.push_back("train.deepspeed=" + flags.deepspeed);
+  if (!flags.accelerate_config.empty()) rest.push_back("accelerate=" + flags.accelerate_config);
   if (part == "show") return show(context, flags, rest);
   if (part == "check") return check(context, flags, rest);
   if (part == "presets") return presets(context, rest);
@@ -182,13 +278,13 @@ Command config_command() {
           .summary = "shows and checks configuration: values, origins, presets, prompts, schema",
           .usage =
               "convoy config show [--origin] [CONFIG.yaml] [key=value ...]\n"
-              "convoy config check CONFIG.yaml [key=value ...]\n"
+              "convoy config check CONFIG.yaml [key=value ...] [--nproc N]\n"
               "convoy config presets [NAME]\n"
               "convoy config prompts [NAME]\n"
               "convoy config schema [process]",
           .examples =
               "convoy config show --origin run.yaml train.batch_size=2\n"
-              "convoy config check run.yaml\n"
+              "convoy config check run.yaml --nproc 2\n"
               "convoy config show --preset chat-lora model.name=Qwen/Qwen2.5-0.5B",
           .flag_table = config::flag_table_of<ConfigFlags>,
           .run = run_config};

@@ -110,6 +110,41 @@ TEST_F(Front, VersionNamesGitAndLibTorch) {
   EXPECT_EQ(run("--version", torch).out, first_line + "LibTorch not found\n");
 }
 
+TEST_F(Front, AConfigurationIsCheckedForRanks) {
+  write(
+      "run.yaml",
+      "model: {name: m}\ndata: {train_path: rows.jsonl}\ntrain: {batch_size: 4, grad_accum: 3}\n");
+  EXPECT_EQ(run("config check run.yaml").out, "ok\n");
+  const Outcome two = run("config check run.yaml --nproc 2");
+  EXPECT_EQ(two.code, 0) << two.err;
+  EXPECT_EQ(two.out,
+            "effective batch: 4 rows per rank x 2 ranks x 3 accumulation = 24 a step\nok\n");
+  EXPECT_EQ(json::parse(run("config check run.yaml --nproc 2 --json").out).at("effective_batch"),
+            24);
+  const Outcome wrong = run("config check run.yaml --nproc 2 train.global_batch_size=10");
+  EXPECT_EQ(wrong.code, 2);
+  EXPECT_NE(wrong.err.find("batch_size 4 x 2 ranks x grad_accum 3 is 24"), std::string::npos)
+      << wrong.err;
+  write("ds.json", R"({"train_batch_size": 24, "train_micro_batch_size_per_gpu": 4})");
+  const Outcome peer = run("config check run.yaml --deepspeed ds.json --nproc 5");
+  EXPECT_EQ(peer.code, 2) << peer.out;
+  EXPECT_NE(run("config check run.yaml --nproc 2 train.batch_size=auto")
+                .out.find("measured when the run"),
+            std::string::npos);
+  EXPECT_EQ(run("config presets --nproc 2").code, 2);
+}
+
+TEST_F(Front, AnErrorOfAProcessingNamesTheLineOfItsItem) {
+  write("rows.yaml", "task: process\nstages:\n  - generate\n  - improv\n");
+  const Outcome stage = run("config check rows.yaml");
+  EXPECT_EQ(stage.code, 2);
+  EXPECT_NE(stage.err.find("rows.yaml:4: stages: unknown stage `improv`"), std::string::npos)
+      << stage.err;
+  write("rows.yaml", "task: process\nmodel:\n  double_quant: true\n");
+  EXPECT_NE(run("config check rows.yaml").err.find("rows.yaml:3: model.double_quant"),
+            std::string::npos);
+}
+
 TEST_F(Front, AnUnusableLibTorchIsNamed) {
   std::filesystem::create_directory(folder_ / "lib");
   write("lib/libtorch_cpu.so", "");
@@ -209,7 +244,7 @@ TEST_F(Front, ConfigCheckNamesFileLineAndKey) {
   const Outcome right = run("config check run.yaml");
   EXPECT_EQ(right.code, 0) << right.err;
   EXPECT_EQ(right.out, "ok\n");
-  EXPECT_NE(right.err.find("tuning.backend has no effect"), std::string::npos);
+  EXPECT_NE(right.err.find("tuning.backend: there is one native engine"), std::string::npos);
   // It may be for another machine: what is not here is said and is no error.
   EXPECT_NE(right.err.find("data.train_path: a.jsonl"), std::string::npos) << right.err;
   EXPECT_EQ(run("config check -q run.yaml").err.find("tuning.backend"), std::string::npos);
@@ -228,7 +263,9 @@ TEST_F(Front, PresetsAndSchemaArePrinted) {
   EXPECT_EQ(run("config presets chat-lora").out, preset_texts().at("chat-lora"));
   EXPECT_EQ(run("config presets chat-lor").code, 2);
   const json schema = json::parse(run("config schema").out);
-  EXPECT_EQ(schema["properties"]["train"]["properties"]["batch_size"]["minimum"], 1);
+  const json& batch_size = schema["properties"]["train"]["properties"]["batch_size"];
+  EXPECT_EQ(batch_size["anyOf"],
+            json::parse(R"([{"const": "auto"}, {"minimum": 1, "type": "integer"}])"));
 }
 
 TEST_F(Front, AFullDiskIsAnError) {

@@ -134,8 +134,7 @@ TEST_F(ProcessCommand, SaysWhatIsMissing) {
   EXPECT_FALSE(fs::exists(folder_ / "runs"));
   const testing::ScriptEnd absent = process("--dataset numina_math --dry-run", "HF_HOME=$PWD/hub");
   EXPECT_EQ(absent.code, 10) << absent.out;
-  EXPECT_NE(absent.out.find("hf download --repo-type dataset AI-MO/NuminaMath-1.5"),
-            std::string::npos)
+  EXPECT_NE(absent.out.find("convoy data fetch AI-MO/NuminaMath-1.5"), std::string::npos)
       << absent.out;
 }
 

@@ -7,9 +7,9 @@
 #include <chrono>
 
 #include "convoy/base/error.h"
-#include "convoy/launch/place/device_reader.h"
 #include "convoy/launch/place/environment_resolver.h"
 #include "convoy/launch/signals.h"
+#include "convoy/monitor/device_reader.h"
 #include "convoy/process/usage_csv.h"
 
 namespace convoy::apps {
@@ -47,7 +47,7 @@ int run_process_monitor(Context& context, const std::vector<std::string>& argume
   MonitorFlags flags;
   const std::vector<std::string> rest = context.parse(flags, arguments);
   CONVOY_CHECK(rest.empty(), ConfigError, "process monitor takes flags only, found `{}`", rest[0]);
-  const launch::DeviceReader devices(launch::device_sources(launch::process_environment()));
+  monitor::DeviceReader devices(monitor::device_sources(launch::process_environment()));
   process::UsageCsv csv(flags.output);
   const launch::SignalStream signals(launch::default_stop_signals());
   context.log().info(fmt::format("writing {} every {:g} s", flags.output, flags.interval));

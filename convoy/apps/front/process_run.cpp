@@ -379,8 +379,13 @@ class Processing {
 int run_processing(Context& context, ProcessConfig& config) {
   for (const std::string& notice : config.resolved.notices()) context.log().info(notice);
   for (const std::string& notice : config.flags.notices()) context.log().info(notice);
-  Processing processing(context, config);
-  return config.flags.dry_run ? processing.preview() : processing.run();
+  std::optional<Processing> processing;
+  try {
+    processing.emplace(context, config);
+  } catch (const ConfigError& error) {
+    throw config::placed(error, config.resolved);
+  }
+  return config.flags.dry_run ? processing->preview() : processing->run();
 }
 
 }  // namespace convoy::apps

@@ -21,7 +21,7 @@ constexpr int kFirstWithBf16 = 8;  // major compute capability
 launch::DeviceSelection gpus_of(const Context& context, const std::string& wanted,
                                 std::string& why) {
   const auto environment = launch::process_environment();
-  const launch::GpuList list = launch::list_gpus(launch::device_sources(environment));
+  const monitor::GpuList list = monitor::list_gpus(monitor::device_sources(environment));
   why = list.why_none;
   if (list.gpus.empty()) return {};
   launch::DeviceSelection selection =
@@ -53,7 +53,7 @@ ProcessWorkers find_process_workers(const Context& context,
     if (!gpus.devices.empty()) {
       workers.devices = "cuda";
       workers.has_bf16 =
-          std::all_of(gpus.devices.begin(), gpus.devices.end(), [](const launch::Device& gpu) {
+          std::all_of(gpus.devices.begin(), gpus.devices.end(), [](const monitor::Device& gpu) {
             return gpu.compute_major == 0 || gpu.compute_major >= kFirstWithBf16;
           });
       const auto num_gpus = static_cast<int64_t>(gpus.tokens.size());

@@ -15,9 +15,11 @@
 #include <thread>
 
 #include "convoy/apps/front/command.h"
+#include "convoy/apps/front/runs_actions.h"
 #include "convoy/base/error.h"
 #include "convoy/base/files.h"
 #include "convoy/base/suggest.h"
+#include "convoy/base/wall_clock.h"
 #include "convoy/process/run_report.h"
 #include "convoy/telemetry/event_tail.h"
 #include "convoy/telemetry/plot.h"
@@ -31,49 +33,7 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 using nlohmann::ordered_json;
-using telemetry::CurvePoint;
 using telemetry::RunHistory;
-
-struct RunsFlags {
-  std::string dir = "runs";
-  std::string output;
-  bool ascii = false;
-  std::string metric = "loss";
-  bool log_y = false;
-  double smoothing = 0.6;
-  int64_t width = 1000;
-  int64_t height = 600;
-  bool follow = false;
-  int64_t lines = 10;
-
-  template <class Visitor>
-  void fields(Visitor& visit) {
-    visit("dir", dir, "folder that holds the runs");
-    visit("output", output, "plot: file to write, .svg or .png").alias("o");
-    visit("ascii", ascii, "plot: draw in the terminal");
-    visit("metric", metric, "plot: which curve")
-        .one_of({"loss", "learning_rate", "grad_norm", "tokens_per_second"});
-    visit("log_y", log_y, "plot: logarithmic y axis");
-    visit("smoothing", smoothing, "plot: weight of the past in the smoothed line; 0 = off")
-        .at_least(0)
-        .at_most(0.999);
-    visit("width", width, "plot: pixels").at_least(300).at_most(10000);
-    visit("height", height, "plot: pixels").at_least(200).at_most(10000);
-    visit("follow", follow, "tail: go on until the run ends").alias("f");
-    visit("lines", lines, "tail: rows shown first").at_least(0).alias("n");
-  }
-};
-
-double seconds_since_1970() {
-  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-}
-
-std::optional<CurvePoint> lowest(const std::vector<CurvePoint>& curve) {
-  std::optional<CurvePoint> best;
-  for (const CurvePoint& point : curve)
-    if (std::isfinite(point.value) && (!best || point.value < best->value)) best = point;
-  return best;
-}
 
 json record_of(const RunHistory& run) {
   json record = {{"name", run.name},
@@ -87,17 +47,12 @@ json record_of(const RunHistory& run) {
                  {"best_eval_loss", nullptr},
                  {"best_eval_step", nullptr}};
   if (!run.train_loss.empty()) record["last_loss"] = run.train_loss.back().value;
-  if (const auto best = lowest(run.eval_loss)) {
+  if (const auto best = telemetry::lowest(run.eval_loss)) {
     record["best_eval_loss"] = best->value;
     record["best_eval_step"] = best->step;
   }
   if (!run.failure.empty()) record["failure"] = run.failure;
   return record;
-}
-
-std::string steps_text(const RunHistory& run) {
-  return run.total_steps > 0 ? fmt::format("{}/{}", run.steps, run.total_steps)
-                             : std::to_string(run.steps);
 }
 
 std::string loss_text(const json& value) {
@@ -106,20 +61,7 @@ std::string loss_text(const json& value) {
 
 std::string age_text(const RunHistory& run) {
   if (run.updated_seconds == 0) return "-";
-  return telemetry::duration_text(seconds_since_1970() - run.updated_seconds);
-}
-
-// A damaged run must not hide the others.
-std::vector<RunHistory> readable_runs(const fs::path& folder, const Log& log) {
-  std::vector<RunHistory> runs;
-  for (const fs::path& path : telemetry::find_runs(folder)) {
-    try {
-      runs.push_back(telemetry::read_run(path));
-    } catch (const Error& error) {
-      log.warning(error.sentence());
-    }
-  }
-  return runs;
+  return telemetry::duration_text(wall_clock_seconds() - run.updated_seconds);
 }
 
 void print_table(const std::vector<std::vector<std::string>>& rows) {
@@ -153,7 +95,7 @@ int list(const Context& context, const RunsFlags& flags) {
       {"NAME", "STATE", "STEPS", "LOSS", "BEST EVAL", "AGE"}};
   for (const RunHistory& run : runs) {
     const json record = record_of(run);
-    rows.push_back({run.name, telemetry::run_state_word(run.state), steps_text(run),
+    rows.push_back({run.name, telemetry::run_state_word(run.state), telemetry::steps_text(run),
                     loss_text(record["last_loss"]), loss_text(record["best_eval_loss"]),
                     age_text(run)});
   }
@@ -161,20 +103,33 @@ int list(const Context& context, const RunsFlags& flags) {
   return 0;
 }
 
-json file_record(const fs::path& path) {
-  if (!fs::exists(path)) return nullptr;
-  json record = json::parse(read_file(path), nullptr, /*allow_exceptions=*/false);
-  return record.is_discarded() ? json(nullptr) : record;
-}
-
 std::string scalar_text(const json& value) {
   return value.is_string() ? value.get<std::string>() : value.dump();
 }
 
+// A value on the field's line; what has names of its own as a table below it.
+void print_field(const std::string& name, const json& value) {
+  if (!value.is_object() && !value.is_array()) {
+    fmt::print("{:<16}{}\n", name, scalar_text(value));
+    return;
+  }
+  if (value.is_array()) {
+    std::string items;
+    for (const json& item : value) items += (items.empty() ? "" : ", ") + scalar_text(item);
+    fmt::print("{:<16}{}\n", name, items);
+    return;
+  }
+  size_t width = 0;
+  for (const auto& [key, inner] : value.items()) width = std::max(width, key.size());
+  fmt::print("{}\n", name);
+  for (const auto& [key, inner] : value.items())
+    fmt::print("  {:<{}}  {}\n", key, width, scalar_text(inner));
+}
+
 int show(const Context& context, const RunsFlags& flags, const std::string& word) {
   const RunHistory run = telemetry::read_run(telemetry::resolve_run(word, flags.dir));
-  const json identity = file_record(run.path / "run.json");
-  const json metrics = file_record(run.path / "metrics.json");
+  const json identity = telemetry::read_run_record(run.path / "run.json");
+  const json metrics = telemetry::read_run_record(run.path / "metrics.json");
   if (context.common.json) {
     json record = record_of(run);
     record["identity"] = identity;
@@ -190,7 +145,7 @@ int show(const Context& context, const RunsFlags& flags, const std::string& word
   line("folder", run.path.string());
   line("state", telemetry::run_state_word(run.state));
   if (!run.failure.empty()) line("failure", run.failure);
-  line("steps", steps_text(run));
+  line("steps", telemetry::steps_text(run));
   line("last loss", loss_text(record["last_loss"]));
   if (record["best_eval_loss"].is_number())
     line("best eval loss", fmt::format("{} at step {}", loss_text(record["best_eval_loss"]),
@@ -199,7 +154,7 @@ int show(const Context& context, const RunsFlags& flags, const std::string& word
   if (identity.is_object())
     for (const char* key :
          {"version", "task", "created", "world_size", "hosts", "devices", "data_hashes", "stamp"})
-      if (identity.contains(key) && !identity[key].empty()) line(key, scalar_text(identity[key]));
+      if (identity.contains(key) && !identity[key].empty()) print_field(key, identity[key]);
   if (metrics.is_object() && !metrics.empty()) {
     fmt::print("\n");
     for (const auto& [name, value] : metrics.items()) {
@@ -230,49 +185,12 @@ std::vector<telemetry::PlotSeries> series_of(const std::vector<RunHistory>& runs
   return series;
 }
 
-telemetry::TextPlotOptions terminal_options(const Context& context, const RunsFlags& flags) {
-  telemetry::TextPlotOptions options;
-  struct winsize size {};
-  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) {
-    options.columns = std::min<int64_t>(size.ws_col, 140);
-    options.rows = std::clamp<int64_t>(size.ws_row - 2, 12, 32);
-  }
-  options.color = context.use_color(STDOUT_FILENO);
-  options.log_y = flags.log_y;
-  return options;
-}
-
 int plot(const Context& context, const RunsFlags& flags, const std::vector<std::string>& words) {
   std::vector<RunHistory> runs;
   for (const std::string& word : words)
     runs.push_back(telemetry::read_run(telemetry::resolve_run(word, flags.dir)));
-  const auto series = series_of(runs, flags.metric);
-  const bool any = std::any_of(series.begin(), series.end(),
-                               [](const auto& one) { return !one.points.empty(); });
-  CONVOY_CHECK(any, DataError, "the run has no {} figures yet", flags.metric);
-  if (flags.ascii || (flags.output.empty() && ::isatty(STDOUT_FILENO) == 1)) {
-    fmt::print("{}", telemetry::plot_text(series, terminal_options(context, flags)));
-    return 0;
-  }
-  telemetry::PlotOptions options{
-      .title = runs.size() == 1 ? runs[0].name : fmt::format("{} runs", runs.size()),
-      .y_label = flags.metric,
-      .width = flags.width,
-      .height = flags.height,
-      .log_y = flags.log_y,
-      .smoothing = flags.smoothing};
-  std::replace(options.y_label.begin(), options.y_label.end(), '_', ' ');
-  if (flags.output.empty()) {
-    fmt::print("{}", telemetry::plot_svg(series, options));
-    return 0;
-  }
-  const std::string ending = fs::path(flags.output).extension().string();
-  CONVOY_CHECK(ending == ".svg" || ending == ".png", ConfigError,
-               "wanted --output with .svg or .png, found `{}`", flags.output);
-  write_file_atomic(flags.output, ending == ".svg" ? telemetry::plot_svg(series, options)
-                                                   : telemetry::plot_png(series, options));
-  context.log().info(fmt::format("wrote {}", flags.output));
-  return 0;
+  return draw_series(context, flags, series_of(runs, flags.metric),
+                     runs.size() == 1 ? runs[0].name : fmt::format("{} runs", runs.size()));
 }
 
 int tail(const Context& context, const RunsFlags& flags, const std::string& word) {
@@ -298,7 +216,8 @@ int tail(const Context& context, const RunsFlags& flags, const std::string& word
 int run_runs(Context& context, const std::vector<std::string>& arguments) {
   RunsFlags flags;
   std::vector<std::string> words = context.parse(flags, arguments);
-  const std::vector<std::string> actions = {"list", "show", "plot", "tail"};
+  const std::vector<std::string> actions = {"list",    "show",   "plot",  "tail",
+                                            "compare", "export", "clean", "serve"};
   const std::string action = words.empty() ? "list" : words.front();
   if (!words.empty()) words.erase(words.begin());
   if (action == "list") {
@@ -306,11 +225,16 @@ int run_runs(Context& context, const std::vector<std::string>& arguments) {
                  words.front());
     return list(context, flags);
   }
+  if (action == "export") return export_runs(context, flags, words);
+  if (action == "serve") return serve_runs(context, flags, words);
+  if (action == "clean") return clean_runs(context, flags, words);
+  if (action == "compare") return compare_named_runs(context, flags, words);
   if (words.empty()) words = {"last"};
   if (action == "plot") return plot(context, flags, words);
   if (action != "show" && action != "tail")
-    throw ConfigError(fmt::format("unknown action `{}`{}", action, did_you_mean(action, actions)),
-                      {.key = action, .hint = "list, show, plot or tail"});
+    throw ConfigError(
+        fmt::format("unknown action `{}`{}", action, did_you_mean(action, actions)),
+        {.key = action, .hint = "list, show, plot, tail, compare, export, clean or serve"});
   CONVOY_CHECK(words.size() == 1, ConfigError, "runs {} takes one run, found {}", action,
                words.size());
   return action == "show" ? show(context, flags, words.front())
@@ -320,17 +244,25 @@ int run_runs(Context& context, const std::vector<std::string>& arguments) {
 }  // namespace
 
 Command runs_command() {
-  return {
-      .name = "runs",
-      .summary = "finds and reads past runs; draws their curves",
-      .usage =
-          "convoy runs list|show|plot|tail [RUN ...]   (RUN: folder, name, its beginning, or last)",
-      .examples =
-          "convoy runs list\n"
-          "convoy runs plot last --output loss.svg\n"
-          "convoy runs tail sums --follow",
-      .flag_table = config::flag_table_of<RunsFlags>,
-      .run = run_runs};
+  return {.name = "runs",
+          .summary = "finds, reads, compares and cleans up past runs; draws their curves",
+          .usage =
+              "convoy runs list|show|plot|tail [RUN ...]   (RUN: folder, name, its beginning, or "
+              "last)\n"
+              "convoy runs compare RUN RUN ...\n"
+              "convoy runs export [RUN ...] --output FILE\n"
+              "convoy runs serve [--dir D] [--port N]\n"
+              "convoy runs clean [RUN ...] [--keep-best N] [--older-than DAYS] [--checkpoints]",
+          .examples =
+              "convoy runs list\n"
+              "convoy runs plot last --output loss.svg\n"
+              "convoy runs compare sums-a sums-b --output both.svg\n"
+              "convoy runs serve\n"
+              "convoy runs export --output runs.csv\n"
+              "convoy runs clean --keep-best 3 --dry-run\n"
+              "convoy runs tail sums --follow",
+          .flag_table = config::flag_table_of<RunsFlags>,
+          .run = run_runs};
 }
 
 }  // namespace convoy::apps

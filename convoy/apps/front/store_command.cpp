@@ -48,8 +48,7 @@ int serve(Context& context, const ServeFlags& flags) {
     if (::poll(watched.data(), watched.size(), -1) < 0) continue;
     if (watched[1].revents != 0)
       throw IoError(fmt::format("the server ended by itself:\n{}", store.log_tail()));
-    while (const auto signal = signals.next())
-      if (launch::contains(launch::default_stop_signals(), *signal)) return 0;
+    if (signals.asked_to_stop()) return 0;
   }
 }
 

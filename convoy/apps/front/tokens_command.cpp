@@ -8,9 +8,10 @@
 #include <optional>
 
 #include "convoy/apps/front/command.h"
+#include "convoy/base/counted.h"
 #include "convoy/base/error.h"
 #include "convoy/data/encoded_rows.h"
-#include "convoy/data/supervise_name.h"
+#include "convoy/data/supervision.h"
 #include "convoy/io/model_folder.h"
 #include "convoy/settings/command_flags.h"
 #include "convoy/settings/template_kwargs.h"
@@ -30,6 +31,8 @@ struct TokensFlags {
   bool add_generation_prompt = false;
   bool special = true;
   std::string supervise = "auto";
+  config::NameList roles_to_train{{"assistant"}};
+  std::string train_on_eos = "turn";
   std::string schema = "auto";
   std::string system_prompt;
   std::string chat_template;
@@ -48,6 +51,10 @@ struct TokensFlags {
     visit("special", special, "put BOS and the like around --text; --no-special leaves them out");
     visit("supervise", supervise, "what is learnt of each row")
         .one_of({"auto", "assistant", "last", "all"});
+    visit("roles_to_train", roles_to_train,
+          "chat rows: whose turns are learnt; may be given more than once");
+    visit("train_on_eos", train_on_eos, "chat rows: which tokens that close turns are learnt")
+        .one_of({"turn", "all", "last", "none"});
     visit("schema", schema, "schema of the rows; auto recognises it");
     visit("system_prompt", system_prompt, "added to conversations without a system turn");
     visit("chat_template", chat_template, "a Jinja file in place of the model's template");
@@ -72,7 +79,8 @@ class TokenView {
         tokenizer_(text::Tokenizer::load(folder)),
         chat_template_(text::ChatTemplate::load(folder, flags.chat_template)),
         encoder_(tokenizer_, chat_template_ ? &*chat_template_ : nullptr,
-                 data::supervise_named(flags.supervise)) {}
+                 data::Supervision::named(flags.supervise, flags.roles_to_train.names,
+                                          flags.train_on_eos)) {}
 
   void show_text() const {
     if (flags_.render || flags_.add_generation_prompt) {
@@ -154,7 +162,7 @@ class TokenView {
     }
     const auto learnt = std::count(row.supervised.begin(), row.supervised.end(), uint8_t{1});
     if (numbered) fmt::print("row {}: ", row.source_index);
-    fmt::print("{} tokens, {} supervised (*)\n", row.ids.size(), learnt);
+    fmt::print("{}, {} supervised (*)\n", counted(std::ssize(row.ids), "token"), learnt);
     for (size_t token = 0; token < row.ids.size(); ++token)
       fmt::print("{} {:>7}  {}\n", row.supervised[token] != 0 ? '*' : ' ', row.ids[token],
                  printable(pieces[token]));
@@ -175,8 +183,9 @@ void check_flags(const TokensFlags& flags, bool has_text) {
     config::refuse_without_effect(flags, {"special"},
                                   "with --data: rows are shown as training reads them");
   if (has_text)
-    config::refuse_without_effect(flags, {"supervise", "schema", "bad_rows", "limit"},
-                                  "with --text");
+    config::refuse_without_effect(
+        flags, {"supervise", "roles_to_train", "train_on_eos", "schema", "bad_rows", "limit"},
+        "with --text");
   if (has_text && chat)
     config::refuse_without_effect(flags, {"special"},
                                   "on a message: the chat template writes BOS and the like");
@@ -184,7 +193,7 @@ void check_flags(const TokensFlags& flags, bool has_text) {
     config::refuse_without_effect(flags, {"system_prompt", "chat_template", "template_kwargs"},
                                   "on plain text: no chat template is used without --render");
   if (chat)
-    config::refuse_without_effect(flags, {"supervise"},
+    config::refuse_without_effect(flags, {"supervise", "roles_to_train", "train_on_eos"},
                                   "with --render or --add-generation-prompt: no mask is shown");
 }
 

@@ -7,15 +7,19 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 
 #include "convoy/apps/front/command.h"
 #include "convoy/apps/front/foreign_launchers.h"
 #include "convoy/apps/front/job_end.h"
+#include "convoy/apps/front/peer_launch.h"
 #include "convoy/apps/front/standard_streams.h"
+#include "convoy/apps/front/tensorboard_beside.h"
 #include "convoy/apps/front/train_config.h"
 #include "convoy/apps/front/train_inputs.h"
+#include "convoy/apps/front/visible_gpus.h"
 #include "convoy/apps/front/worker_program.h"
 #include "convoy/apps/front/worker_ranks.h"
 #include "convoy/base/error.h"
@@ -23,6 +27,7 @@
 #include "convoy/launch/job_setup.h"
 #include "convoy/launch/scratch_folder.h"
 #include "convoy/launch/submit/quoting.h"
+#include "convoy/monitor/run_recorder.h"
 #include "convoy/settings/har_flags.h"
 #include "convoy/telemetry/run_folder.h"
 
@@ -35,6 +40,11 @@ struct TrainFlags : launch::DeviceFlags {
   std::string resume;
   std::string output_dir;
   std::string preset;
+  std::string deepspeed;
+  std::string accelerate_config;
+  bool tensorboard = false;
+  int64_t tensorboard_port = 6006;
+  double device_interval = 5;
   bool dry_run = false;
   config::NameList force_stamp;
 
@@ -46,6 +56,15 @@ struct TrainFlags : launch::DeviceFlags {
         "auto, never, a run folder or one of its checkpoints; beats train.resume_from_checkpoint");
     visit("output_dir", output_dir, "run folder; beats train.output_dir");
     visit("preset", preset, "start from this preset (`convoy config presets`)");
+    visit("deepspeed", deepspeed, "DeepSpeed's JSON file, as train.deepspeed");
+    visit("accelerate_config", accelerate_config, "file of `accelerate config`, as accelerate");
+    visit("tensorboard", tensorboard,
+          "start TensorBoard with the run and end it with it; needs Python's tensorboard");
+    visit("tensorboard_port", tensorboard_port, "port of --tensorboard").at_least(1).at_most(65535);
+    visit("device_interval", device_interval,
+          "seconds between looks at GPUs and host, into devices.csv of the run folder; 0 = off")
+        .at_least(0)
+        .at_most(86'400);
     visit("dry_run", dry_run, "check everything, print the plan and stop");
     visit("force_stamp", force_stamp,
           "let this field of the checkpoint's stamp differ; may be given more than once");
@@ -65,6 +84,9 @@ fs::path run_of_checkpoint(const fs::path& checkpoint) {
 std::vector<std::string> with_flags(std::vector<std::string> arguments, const TrainFlags& flags,
                                     const settings::HarFlags& har) {
   for (std::string& word : har.settings()) arguments.push_back(std::move(word));
+  if (!flags.deepspeed.empty()) arguments.push_back("train.deepspeed=" + flags.deepspeed);
+  if (!flags.accelerate_config.empty())
+    arguments.push_back("accelerate=" + flags.accelerate_config);
   fs::path folder = flags.output_dir;
   std::string resume = flags.resume;
   // A run folder stands for its newest checkpoint.
@@ -197,6 +219,26 @@ fs::path store_config(const telemetry::RunFolder& folder, const config::Resolved
   return proposed;
 }
 
+// Each host's launcher watches its own devices; hosts that only take part keep theirs with their logs.
+std::unique_ptr<monitor::RunRecorder> watched_devices(const Context& context,
+                                                      const TrainFlags& flags,
+                                                      const telemetry::RunFolder& folder,
+                                                      bool own) {
+  if (flags.device_interval == 0) return nullptr;
+  const auto environment = config::process_environment();
+  const monitor::DeviceSources sources = monitor::device_sources(environment);
+  const std::string host = telemetry::host_name();
+  return std::make_unique<monitor::RunRecorder>(
+      monitor::RunRecorderOptions{
+          .sources = sources,
+          .uuids = visible_gpus(sources, environment).uuids,
+          .recorder = {.output = own ? folder.path() / "devices.csv"
+                                     : folder.logs_folder() / fmt::format("devices-{}.csv", host),
+                       .interval_s = flags.device_interval,
+                       .identity = {.run_id = folder.path().filename().string(), .host = host}}},
+      context.log());
+}
+
 // The words without flags. A setting that was typed as a flag is named as one.
 std::vector<std::string> parse_train_flags(const std::vector<config::Section>& lists,
                                            const std::vector<std::string>& arguments) {
@@ -229,6 +271,9 @@ Invocation read_command_line(Context& context, const std::vector<std::string>& a
   // As many ranks as there are devices to use, unless somebody else has started them.
   if (har.multi_gpu == "ddp" && members.nproc_per_node.empty() && !is_started_as_rank())
     members.nproc_per_node = "auto";
+  export_library_variables(found.rest, context.log());
+  if (!is_started_as_rank())
+    take_wishes(launch_wishes(found.rest, found.flags.preset), members, found.flags, context.log());
   found.request = worker_request(context, found.flags);
   found.request.members = members;
   return found;
@@ -247,7 +292,7 @@ bool may_be_sent(const launch::JobSetup& setup) {
   return setup.several_nodes() && setup.wanted_node_rank != 0;
 }
 
-void read_config(const Context& context, const Invocation& found, bool may_be_sent,
+void read_config(const Context& context, const Invocation& found, bool may_be_sent, int64_t ranks,
                  RunConfig& run) {
   const TrainFlags& flags = found.flags;
   const auto file = std::find_if(found.rest.begin(), found.rest.end(), is_config_file);
@@ -256,9 +301,10 @@ void read_config(const Context& context, const Invocation& found, bool may_be_se
     throw ConfigError("train wants a configuration", {.hint = "convoy train run.yaml"});
   std::vector<std::string> words = found.rest;
   if (!run.is_here) std::erase_if(words, is_config_file);
-  run.resolved.emplace(
-      read_train_config(run.train, words, flags.preset, context.log(),
-                        run.is_here ? settings::Wanted::TrainInputs : settings::Wanted::Anything));
+  settings::RankFacts facts{.ranks = ranks};
+  run.resolved.emplace(read_train_config(
+      run.train, words, flags.preset, context.log(),
+      run.is_here ? settings::Wanted::TrainInputs : settings::Wanted::Anything, &facts));
   if (!run.train.run_name.empty()) return;
   run.train.run_name = run_name(run.train, found.rest, flags);
   run.resolved->decided("run_name", "name of the config file");
@@ -284,7 +330,7 @@ int run_train(Context& context, const std::vector<std::string>& arguments) {
   const launch::JobSetup setup = launch::set_up_job(found.request, launch::process_environment());
   worker_program(context);
   RunConfig run;
-  read_config(context, found, may_be_sent(setup) && !flags.dry_run, run);
+  read_config(context, found, may_be_sent(setup) && !flags.dry_run, ranks_of_job(setup), run);
   say_notes(context, setup);
   launch::ScratchFolder scratch;
   RunParts parts{.devices = devices_of(setup),
@@ -306,7 +352,8 @@ int run_train(Context& context, const std::vector<std::string>& arguments) {
   }
   launch::JobPlan job = launch::plan_job(found.request, setup, worker_plan(context), context.log());
   const bool own = owns_run_folder(setup, job);
-  if (own && !run.is_here) read_config(context, found, false, run);  // says what is missing
+  if (own && !run.is_here)
+    read_config(context, found, false, ranks_of_job(setup), run);  // says what is missing
   if (starts_every_rank(setup)) require_train_inputs(run.train);
   const telemetry::RunFolder folder = open_run_folder(run.train, own);
   if (own && !folder.is_locked())
@@ -325,7 +372,25 @@ int run_train(Context& context, const std::vector<std::string>& arguments) {
   job.attempt.logs.layout = launch::LogLayout::Convoy;
   job.attempt.logs.folder = folder.logs_folder();
   job.attempt.flight_folder = folder.logs_folder();
-  return conclude(context, launch::run_job(job), command_to_go_on(found, run.train, folder.path()));
+  // Which rank computes where: for whoever looks at the run from outside.
+  write_file_atomic(folder.logs_folder() / fmt::format("placement-{}-{}.json", setup.host,
+                                                       setup.placement.ranks.at(0).rank),
+                    launch::placement_json(setup.placement.ranks) + "\n");
+  const Log log = context.log();
+  std::optional<TensorBoardBeside> tensorboard;
+  if (flags.tensorboard && own)
+    tensorboard.emplace(folder.tensorboard_folder(), folder.logs_folder() / "tensorboard.log",
+                        flags.tensorboard_port, log);
+  const std::unique_ptr<monitor::RunRecorder> devices =
+      watched_devices(context, flags, folder, own);
+  const launch::LaunchReport report = launch::run_job(job);
+  tensorboard.reset();
+  if (devices) {
+    devices->stop();
+    if (const std::string sentence = devices->balance(); !sentence.empty())
+      context.log().info(sentence);
+  }
+  return conclude(context, report, command_to_go_on(found, run.train, folder.path()));
 }
 
 std::string flag_tables() {

@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
+#include "convoy/base/descriptor.h"
 #include "convoy/base/files.h"
 #include "files/temporary_folder.h"
 #include "ports/free_port.h"
@@ -219,6 +220,77 @@ TEST_F(TrainCommand, RanksOfAnElasticJobKnowHowManyThereMayBe) {
   EXPECT_NE(output_.find("of 2, of 6\n"), std::string::npos) << output_;
   EXPECT_EQ(train("sums.yaml --nproc 2", "echo of $WORLD_SIZE, of $CONVOY_FULL_WORLD_SIZE."), 0);
   EXPECT_NE(output_.find("of 2, of .\n"), std::string::npos) << output_;
+}
+
+TEST_F(TrainCommand, FilesAndVariablesOfOtherLaunchersSayHowManyRanks) {
+  const std::string echo = "echo rank of $WORLD_SIZE, NCCL_DEBUG=$NCCL_DEBUG";
+  EXPECT_EQ(train("sums.yaml NUM_GPUS=2 NCCL_DEBUG=WARN --devices cpu", echo), 0) << output_;
+  EXPECT_NE(output_.find("rank of 2, NCCL_DEBUG=WARN"), std::string::npos) << output_;
+  EXPECT_NE(output_.find("--nproc-per-node 2: command line"), std::string::npos) << output_;
+  EXPECT_EQ(train("sums.yaml NUM_GPUS=2 --nproc 1 --devices cpu", echo), 0);
+  EXPECT_NE(output_.find("rank of 1"), std::string::npos) << output_;
+  write_file_atomic(folder_ / "accelerate.yaml",
+                    "distributed_type: MULTI_CPU\nnum_processes: 2\nuse_cpu: true\n");
+  EXPECT_EQ(train("sums.yaml --accelerate-config accelerate.yaml --output-dir a", echo), 0);
+  EXPECT_NE(output_.find("rank of 2"), std::string::npos) << output_;
+  EXPECT_NE(output_.find("--nproc-per-node 2: accelerate.yaml:2"), std::string::npos) << output_;
+  EXPECT_EQ(json::parse(read_file(folder_ / "a/run.json"))["origins"]["parallel.strategy"],
+            "accelerate.yaml:1");
+  // No variable that turns a network off is ever set.
+  EXPECT_EQ(train("sums.yaml --devices cpu", "echo \"[$NCCL_IB_DISABLE$NCCL_P2P_DISABLE]\""), 0);
+  EXPECT_NE(output_.find("[]"), std::string::npos) << output_;
+}
+
+TEST_F(TrainCommand, ADeepSpeedFileIsCheckedAgainstTheRanks) {
+  write_file_atomic(folder_ / "ds.json",
+                    "{\"train_batch_size\": 12, // rows of a step\n\"zero_optimization\": "
+                    "{\"stage\": 2}}");
+  EXPECT_EQ(train("sums.yaml --deepspeed ds.json --nproc 2 --devices cpu --output-dir a", "exit 0"),
+            0)
+      << output_;
+  const json record = json::parse(read_file(folder_ / "a/run.json"));
+  EXPECT_EQ(record["config"]["train"]["batch_size"], 6);
+  EXPECT_EQ(record["origins"]["parallel.strategy"], "ds.json:2");
+  EXPECT_EQ(train("sums.yaml --deepspeed ds.json --nproc 5 --devices cpu", "exit 0"), 2);
+  EXPECT_NE(output_.find("no multiple of 5 ranks"), std::string::npos) << output_;
+}
+
+// A stand-in named tensorboard that says how it was called and when it was ended.
+TEST_F(TrainCommand, TensorBoardStartsAndEndsWithTheRun) {
+  const fs::path program = folder_ / "bin" / "tensorboard";
+  write_file_atomic(program,
+                    "#!/bin/sh\ntrap 'echo ended >> calls; exit' TERM\necho $* >> calls\n"
+                    "while :; do sleep 0.05; done\n");
+  fs::permissions(program, fs::perms::owner_all);
+  const std::string path = (folder_ / "bin").string() + ":" + std::getenv("PATH");
+  ::setenv("PATH", path.c_str(), 1);
+  const std::string port = std::to_string(testing::free_port());
+  const std::string flags = "sums.yaml --tensorboard --tensorboard-port " + port;
+  EXPECT_EQ(train(flags + " --output-dir a",
+                  "while [ ! -s calls ]; do sleep 0.05; done; grep ended calls; true"),
+            0)
+      << output_;
+  EXPECT_NE(output_.find("TensorBoard of this run: http://localhost:" + port + "/"),
+            std::string::npos)
+      << output_;
+  EXPECT_EQ(read_file(folder_ / "calls"),
+            "--logdir " + (folder_ / "a/tb").string() + " --port " + port + "\nended\n");
+  EXPECT_TRUE(fs::exists(folder_ / "a/logs/tensorboard.log"));
+}
+
+TEST_F(TrainCommand, WithoutTensorBoardTheRunGoesOn) {
+  const Descriptor holder(::socket(AF_INET, SOCK_STREAM, 0));
+  const int port = testing::free_port();
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  address.sin_port = htons(static_cast<uint16_t>(port));
+  ASSERT_EQ(::bind(holder.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
+  EXPECT_EQ(train("sums.yaml --tensorboard --tensorboard-port " + std::to_string(port), "exit 0"),
+            0);
+  EXPECT_NE(output_.find("is taken; --tensorboard-port N takes another. The run goes on"),
+            std::string::npos)
+      << output_;
 }
 
 TEST_F(TrainCommand, WrongUseIsExitTwo) {

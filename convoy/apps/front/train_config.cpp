@@ -11,11 +11,10 @@
 #include "convoy/config/describe.h"
 
 namespace convoy::apps {
+namespace {
 
-config::Resolved read_train_config(settings::TrainSettings& train,
-                                   const std::vector<std::string>& arguments,
-                                   const std::string& preset, const Log& log,
-                                   settings::Wanted wanted) {
+config::Sources train_sources(const std::vector<std::string>& arguments,
+                              const std::string& preset) {
   config::Sources sources;
   for (const std::string& argument : arguments) {
     if (argument.find('=') != std::string::npos) {
@@ -31,9 +30,32 @@ config::Resolved read_train_config(settings::TrainSettings& train,
   sources.preset = preset;
   sources.presets = preset_texts();
   sources.environment = config::process_environment();
-  config::Resolved resolved = settings::resolve_train(train, std::move(sources), wanted);
+  return sources;
+}
+
+}  // namespace
+
+config::Resolved read_train_config(settings::TrainSettings& train,
+                                   const std::vector<std::string>& arguments,
+                                   const std::string& preset, const Log& log,
+                                   settings::Wanted wanted, settings::RankFacts* facts) {
+  config::Resolved resolved =
+      settings::resolve_train(train, train_sources(arguments, preset), wanted, facts);
   for (const std::string& notice : resolved.notices()) log.info(notice);
   return resolved;
+}
+
+settings::LaunchWishes launch_wishes(const std::vector<std::string>& arguments,
+                                     const std::string& preset) {
+  settings::RankFacts facts;
+  try {
+    settings::TrainSettings train;
+    settings::resolve_train(train, train_sources(arguments, preset), settings::Wanted::Anything,
+                            &facts);
+  } catch (const ConfigError&) {
+    // The configuration is read once more when the ranks are known, and its errors are said then.
+  }
+  return facts.wishes;
 }
 
 std::string setting_of_flag(const std::string& flag) {
@@ -60,7 +82,10 @@ std::string train_config_markdown() {
       "its `preset:`, the\n"
       "default. `convoy config show --origin` prints which. A key without a value, or with `null`, "
       "says nothing: what\n"
-      "lies below stays. Lists and `name: value` settings replace what lies below as a whole.\n";
+      "lies below stays. Lists and `name: value` settings replace what lies below as a whole; a "
+      "list "
+      "of numbers or\n"
+      "of fixed words may be one text with commas (`TRAIN_EVAL_METRICS=rougeL,sari`).\n";
   text += config::reference_markdown(config::list_fields(train));
   text +=
       "\n## Keys and values of other programs\n\n"

@@ -11,11 +11,18 @@
 
 namespace convoy::apps {
 
-// `arguments`: at most one file, then key=value. Notices go to the log. Throws ConfigError.
+// `arguments`: at most one file, then key=value. Notices go to the log. `facts` as for
+// resolve_train(). Throws ConfigError.
 config::Resolved read_train_config(settings::TrainSettings& train,
                                    const std::vector<std::string>& arguments,
                                    const std::string& preset, const Log& log,
-                                   settings::Wanted wanted = settings::Wanted::Anything);
+                                   settings::Wanted wanted = settings::Wanted::Anything,
+                                   settings::RankFacts* facts = nullptr);
+
+// What the same sources say of ranks and nodes; nothing where they can not be read, which
+// read_train_config() says.
+settings::LaunchWishes launch_wishes(const std::vector<std::string>& arguments,
+                                     const std::string& preset);
 
 // The setting that a person meant who typed it as a flag: "train.batch_size" for "--batch-size=4".
 // Empty = none.

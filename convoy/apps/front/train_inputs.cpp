@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "convoy/data/dataset.h"
+#include "convoy/io/foreign_checkpoint.h"
 #include "convoy/io/model_folder.h"
 
 namespace convoy::apps {
@@ -40,14 +41,21 @@ std::vector<DataError> missing_train_inputs(const settings::TrainSettings& train
     return missing;
   }
   if (!train.model.name.empty())
-    look(missing, "model.name",
-         [&] { io::ModelFolder::open(train.model.name, train.model.revision); });
+    look(missing, "model.name", [&] {
+      const auto base = io::base_of_adapter_folder(train.model.name);
+      io::ModelFolder::open(base.value_or(train.model.name), train.model.revision);
+    });
+  if (train.task == "mixed")
+    for (const settings::MixedDataset& dataset : settings::mixed_datasets(train.datasets))
+      for (const std::string& name : {dataset.path, dataset.val_path})
+        if (!name.empty()) look(missing, "datasets", [&] { data::find_dataset({.name = name}); });
   const std::pair<const char*, const std::string*> datasets[] = {
       {"data.train_path", &train.data.train_path},
       {"data.val_path", &train.data.val_path},
       {"data.test_path", &train.data.test_path}};
   for (const auto& [key, name] : datasets)
-    if (!name->empty()) look(missing, key, [&name = name] { data::find_dataset({.name = *name}); });
+    if (!name->empty() && train.task != "mixed")
+      look(missing, key, [&name = name] { data::find_dataset({.name = *name}); });
   const std::pair<const char*, const std::string*> paths[] = {
       {"data.template_path", &train.data.template_path},
       {"tuning.lora.adapter", &train.tuning.lora.adapter}};

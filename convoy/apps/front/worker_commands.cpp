@@ -4,9 +4,11 @@
 // merge and bench in one. The front shows their help and starts them; the worker reads their flags,
 // from the same lists.
 #include "convoy/apps/front/command.h"
+#include "convoy/apps/front/saved_samples.h"
 #include "convoy/apps/front/worker_program.h"
 #include "convoy/apps/front/worker_ranks.h"
 #include "convoy/settings/command_flags.h"
+#include "convoy/settings/metric_settings.h"
 
 namespace convoy::apps {
 namespace {
@@ -38,12 +40,13 @@ std::vector<std::string> take_rank_flags(Context& context, HostRanks& ranks,
 int run_eval(Context& context, const std::vector<std::string>& arguments) {
   HostRanks ranks;
   settings::EvalFlags flags;
+  settings::MetricFlags metrics;
   settings::SamplingFlags sampling;
   settings::EngineFlags engine;
   settings::ModelFlags model;
   const std::vector<std::string> left =
-      take_rank_flags(context, ranks, arguments, flags, sampling, engine, model);
-  if (!flags.samples.empty()) become_worker(context, "eval", left);  // saved answers need no ranks
+      take_rank_flags(context, ranks, arguments, flags, metrics, sampling, engine, model);
+  if (!flags.samples.empty()) return evaluate_saved_samples(context, left);
   return run_worker_on_ranks(context, ranks, "eval", left);
 }
 
@@ -96,13 +99,14 @@ Command eval_command() {
       .usage =
           "convoy eval CONFIG.yaml [key=value ...] [--split test|val] [--adapter D] [--generate]\n"
           "convoy eval --model D [--adapter D] --data F [--generate] [--nproc N]\n"
-          "convoy eval --samples F.jsonl",
+          "convoy eval --samples F.jsonl [--metrics M,..] [--report R.html]",
       .examples =
           "convoy eval run.yaml --adapter runs/sums/adapter --generate\n"
           "convoy eval --model models/tally-3m --data test.jsonl --output-dir results\n"
           "convoy eval --samples results/samples.jsonl --json",
-      .flag_table = flag_tables<settings::EvalFlags, settings::SamplingFlags, settings::EngineFlags,
-                                settings::ModelFlags, launch::DeviceFlags, launch::HostRankFlags>,
+      .flag_table = flag_tables<settings::EvalFlags, settings::MetricFlags, settings::SamplingFlags,
+                                settings::EngineFlags, settings::ModelFlags, launch::DeviceFlags,
+                                launch::HostRankFlags>,
       .run = run_eval};
 }
 
@@ -141,11 +145,15 @@ Command generate_command() {
 Command merge_command() {
   return {.name = "merge",
           .summary = "adds a LoRA adapter to its model's weights",
-          .usage = "convoy merge --model D --adapter D --output D [--dtype auto|fp32|bf16|fp16]",
+          .usage =
+              "convoy merge --model D --adapter D --output D [--dtype auto|fp32|bf16|fp16] "
+              "[--base dequantized|full]",
           .examples =
               "convoy merge --model models/tally-3m --adapter runs/sums/adapter --output merged\n"
               "convoy merge --model models/tally-3m --adapter runs/sums/adapter --output merged "
-              "--dtype bf16",
+              "--dtype bf16\n"
+              "convoy merge --model models/tally-3m --adapter runs/qlora/adapter --output merged "
+              "--quantization nf4 --base dequantized",
           .flag_table =
               flag_tables<settings::MergeFlags, settings::ModelSourceFlags, launch::DeviceFlags>,
           .run = run_merge};

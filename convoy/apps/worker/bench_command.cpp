@@ -59,6 +59,7 @@ struct Benchmark {
   std::string name;
   std::string script;
   std::string work;
+  std::string own = {};  // flags of Convoy's side alone
 };
 
 // {"bench","convoy":[...],"peer":[...]}: what each side printed, by round.
@@ -72,8 +73,8 @@ Json run_in_turn(const Benchmark& benchmark, const settings::BenchFlags& flags,
   std::string work = fmt::format(" --dtype {} --geometry {} --devices {} {}", flags.dtype,
                                  flags.geometry, devices, benchmark.work);
   if (flags.threads > 0) work += fmt::format(" --threads {}", flags.threads);
-  const std::string own =
-      fmt::format("'{}' bench {} --no-peer{}", program.string(), benchmark.name, work);
+  const std::string own = fmt::format("'{}' bench {} --no-peer{}{}", program.string(),
+                                      benchmark.name, work, benchmark.own);
   const std::string peer =
       fmt::format("'{}' '{}'{}", python, peer_script(program, benchmark.script), work);
   Json result = {{"bench", benchmark.name}, {"convoy", Json::array()}, {"peer", Json::array()}};
@@ -170,11 +171,14 @@ int bench_generate(const settings::BenchFlags& flags, const settings::BenchGener
   Json result = run_in_turn(
       {.name = "generate",
        .script = "hf_generate.py",
-       .work = fmt::format("--batches {} --prompts {} --prompt-tokens {} --new-tokens {} "
-                           "--temperature {} --top-p {} --repeats {}",
-                           fmt::join(generate.batches, " "), generate.prompts,
-                           generate.prompt_tokens, generate.new_tokens, generate.temperature,
-                           generate.top_p, generate.repeats)},
+       .work =
+           fmt::format("--batches {} --prompts {} --prompt-tokens {} --new-tokens {} "
+                       "--temperature {} --top-p {} --repeats {}",
+                       fmt::join(generate.batches, " "), generate.prompts, generate.prompt_tokens,
+                       generate.new_tokens, generate.temperature, generate.top_p, generate.repeats),
+       .own = fmt::format(" --weights {} --kv-dtype {} --quantization {}{}", generate.weights,
+                          generate.kv_dtype, generate.quantization,
+                          generate.double_quant ? " --double-quant" : "")},
       flags, devices);
   result["points"] = Json::array();
   for (size_t index = 0; index < result["peer"][0]["points"].size(); ++index) {

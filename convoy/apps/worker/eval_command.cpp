@@ -6,6 +6,7 @@
 #include "convoy/apps/front/train_config.h"
 #include "convoy/apps/worker/worker_command.h"
 #include "convoy/base/error.h"
+#include "convoy/evaluate/figures_text.h"
 #include "convoy/recipes/evaluate_model.h"
 #include "convoy/recipes/rank_share.h"
 #include "convoy/settings/resolve_train.h"
@@ -13,16 +14,6 @@
 
 namespace convoy::apps {
 namespace {
-
-void print_figures(const nlohmann::json& figures, bool json) {
-  if (json) {
-    std::cout << figures.dump() << std::endl;
-    return;
-  }
-  for (const auto& [name, value] : figures.items())
-    std::cout << fmt::format("{:<22}{}\n", name, value.dump());
-  std::cout << std::flush;
-}
 
 // What the file says about answers holds unless a flag says otherwise; its defaults do not, since answers that are
 // compared are the likeliest ones by default.
@@ -39,57 +30,55 @@ void take_generation(const config::Resolved& resolved, const settings::Generatio
   if (is_set("stop")) sampling.stop = from.stop;
 }
 
+// Weights are held as in training, unless a flag says otherwise.
+void take_quantization(const settings::TuningSettings& tuning, settings::QuantizationFlags& held) {
+  if (held.quantization != "auto") return;
+  held.quantization = tuning.quantization.format(tuning.mode == "qlora");
+  held.double_quant = tuning.quantization.double_quant && held.quantization != "int8" &&
+                      held.quantization != "none";
+  held.block_size = tuning.quantization.block_size;
+  held.skip_modules = tuning.quantization.skip_modules;
+}
+
 // A flag that the way of evaluating does not read is refused.
-void check_flags(const settings::EvalFlags& flags, const settings::ModelFlags& model,
-                 const settings::SamplingFlags& sampling, const settings::EngineFlags& engine,
-                 const Arguments& positionals) {
+void check_flags(const recipes::EvaluateRun& run) {
   const std::vector<std::string> drawing = {
       "max_new_tokens", "temperature", "top_p", "top_k",   "min_p", "repetition_penalty", "n",
       "seed",           "greedy",      "stop",  "logprobs"};
-  if (!flags.generate) {
-    config::refuse_without_effect(sampling, drawing, "without --generate");
+  if (!run.flags.generate) {
+    config::refuse_without_effect(run.sampling, drawing, "without --generate");
+    config::refuse_without_effect(run.engine,
+                                  {"kv_blocks", "prefill_chunk", "deterministic", "kv_dtype"},
+                                  "without --generate");
     config::refuse_without_effect(
-        engine, {"kv_blocks", "prefill_chunk", "deterministic", "kv_dtype"}, "without --generate");
+        run.metrics, {"metrics", "json_schema", "report", "report_metric", "report_rows"},
+        "without --generate");
   }
-  config::refuse_without_effect(sampling, {"logprobs"}, "with eval: its rows hold texts");
-  if (!flags.data.empty())
-    config::refuse_without_effect(flags, {"split"}, "with --data: the whole file is evaluated");
-  if (flags.samples.empty()) return;
-  const std::string where = "with --samples, which needs no model";
-  config::refuse_without_effect(
-      flags, {"data", "split", "limit", "generate", "template_kwargs", "bad_rows"}, where);
-  config::refuse_without_effect(model, {"model", "adapter", "revision", "dtype"}, where);
-  config::refuse_without_effect(engine, {"batch_size", "weights"}, where);
-  if (!positionals.empty())
-    throw ConfigError(fmt::format("`{}` has no effect {}", positionals[0], where),
-                      {.key = positionals[0], .hint = "leave it out"});
+  config::refuse_without_effect(run.sampling, {"logprobs"}, "with eval: its rows hold texts");
+  if (!run.flags.data.empty())
+    config::refuse_without_effect(run.flags, {"split"}, "with --data: the whole file is evaluated");
 }
 
 }  // namespace
 
 int eval_command(const Arguments& arguments) {
   CommonFlags worker;
-  settings::ModelFlags model;
-  settings::EvalFlags flags;
-  settings::SamplingFlags sampling;
-  settings::EngineFlags engine;
-  settings::RankFlags ranks;
+  recipes::EvaluateRun run;
+  settings::TrainSettings& settings = run.settings;
+  settings::ModelFlags& model = run.model;
+  const settings::EvalFlags& flags = run.flags;
   const auto parse = [&] {
-    return config::parse_flags(
-        {config::list_fields(flags), config::list_fields(model), config::list_fields(sampling),
-         config::list_fields(engine), config::list_fields(ranks), config::list_fields(worker)},
-        arguments);
+    return config::parse_flags({config::list_fields(run.flags), config::list_fields(model),
+                                config::list_fields(run.metrics), config::list_fields(run.sampling),
+                                config::list_fields(run.engine), config::list_fields(run.ranks),
+                                config::list_fields(worker)},
+                               arguments);
   };
   const Arguments positionals = parse();
-  check_flags(flags, model, sampling, engine, positionals);
-  if (!flags.samples.empty()) {
-    print_figures(recipes::evaluate_samples(flags), worker.json);
-    return 0;
-  }
-  settings::TrainSettings settings;
+  check_flags(run);
   if (!positionals.empty()) {
     const config::Resolved resolved = read_train_config(
-        settings, positionals, "", recipes::log_of_rank(ranks.ranks_folder, worker.log()));
+        settings, positionals, "", recipes::log_of_rank(run.ranks.ranks_folder, worker.log()));
     if (settings.task == "classify")
       throw ConfigError("eval is of language models, found task classify",
                         {.key = "task",
@@ -99,8 +88,9 @@ int eval_command(const Arguments& arguments) {
       model.model = settings.model.name;
       model.revision = settings.model.revision;
     }
-    take_generation(resolved, settings.generation, sampling, engine);
+    take_generation(resolved, settings.generation, run.sampling, run.engine);
     parse();
+    take_quantization(settings.tuning, model.held);
   } else {
     settings.model.max_seq_len = int64_t{1} << 30;  // the model's own limit
     CONVOY_CHECK(!model.model.empty() && !flags.data.empty(), ConfigError,
@@ -113,10 +103,11 @@ int eval_command(const Arguments& arguments) {
   }
   if (!flags.bad_rows.empty()) settings.data.bad_rows = flags.bad_rows;
   // Answers are compared, so the likeliest ones are the default here.
-  if (sampling.temperature.is_auto()) sampling.temperature = 0.0;
-  const nlohmann::json figures =
-      recipes::evaluate_model(settings, model, flags, sampling, engine, ranks, worker.log());
-  if (!figures.is_null()) print_figures(figures, worker.json);
+  if (run.sampling.temperature.is_auto()) run.sampling.temperature = 0.0;
+  const nlohmann::json figures = recipes::evaluate_model(run, worker.log());
+  if (!figures.is_null())
+    std::cout << (worker.json ? figures.dump() + "\n" : evaluate::figures_text(figures))
+              << std::flush;
   return 0;
 }
 

@@ -23,9 +23,15 @@ namespace {
 
 int dispatch(const Arguments& arguments) {
   static const std::map<std::string, std::function<int(const Arguments&)>> commands = {
-      {"train", train_command},       {"eval", eval_command},   {"score", score_command},
-      {"generate", generate_command}, {"merge", merge_command}, {"bench", bench_command},
-      {"process", process_command}};
+      {"train", train_command},
+      {"eval", eval_command},
+      {"score", score_command},
+      {"generate", generate_command},
+      {"merge", merge_command},
+      {"bench", bench_command},
+      {"process", process_command},
+      {"quantize", quantize_command},
+      {"check-model", check_model_command}};
   const std::string name = arguments.empty() ? "" : arguments[0];
   const auto command = commands.find(name);
   if (command != commands.end()) return command->second({arguments.begin() + 1, arguments.end()});

@@ -19,7 +19,9 @@ int eval_command(const Arguments& arguments);
 int score_command(const Arguments& arguments);
 int generate_command(const Arguments& arguments);
 int merge_command(const Arguments& arguments);
+int quantize_command(const Arguments& arguments);
 int bench_command(const Arguments& arguments);
 int process_command(const Arguments& arguments);
+int check_model_command(const Arguments& arguments);
 
 }  // namespace convoy::apps

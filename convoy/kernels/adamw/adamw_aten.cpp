@@ -29,6 +29,6 @@ void update(const std::vector<AdamWTensors>& parameters, const AdamWStep& step) 
 
 }  // namespace
 
-const AdamWOps kAdamWAten = {update};
+const AdamWOps kAdamWAten = {update, update_narrow_by_aten};
 
 }  // namespace convoy::kernels

@@ -33,6 +33,6 @@ void update(const std::vector<AdamWTensors>& parameters, const AdamWStep& step) 
 
 }  // namespace
 
-const AdamWOps kAdamWCpu = {update};
+const AdamWOps kAdamWCpu = {update, update_narrow_on_cpu};
 
 }  // namespace convoy::kernels

@@ -38,6 +38,6 @@ void update(const std::vector<AdamWTensors>& parameters, const AdamWStep& step) 
 
 }  // namespace
 
-const AdamWOps kAdamWCuda = {update};
+const AdamWOps kAdamWCuda = {update, update_narrow_on_cuda};
 
 }  // namespace convoy::kernels

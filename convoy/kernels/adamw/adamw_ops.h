@@ -8,8 +8,14 @@
 namespace convoy::kernels {
 
 struct AdamWOps {
-  void (*update)(const std::vector<AdamWTensors>& parameters, const AdamWStep& step);  // not empty
+  using Update = void (*)(const std::vector<AdamWTensors>& parameters, const AdamWStep& step);
+  Update update;         // value and moments in fp32; not empty
+  Update update_narrow;  // the others; not empty
 };
+
+void update_narrow_on_cpu(const std::vector<AdamWTensors>& parameters, const AdamWStep& step);
+void update_narrow_by_aten(const std::vector<AdamWTensors>& parameters, const AdamWStep& step);
+void update_narrow_on_cuda(const std::vector<AdamWTensors>& parameters, const AdamWStep& step);
 
 extern const AdamWOps kAdamWCpu;
 extern const AdamWOps kAdamWAten;  // any device

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // One step of AdamW (arXiv 1711.05101) over many parameters, with the arithmetic of
-// torch.optim.AdamW.
+// torch.optim.AdamW. Moments are kept in fp32, in bf16, or in 8 bits as bitsandbytes keeps them
+// (arXiv 2110.02861); whatever they are kept in, a step computes in fp32.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -11,13 +12,25 @@
 
 namespace convoy::kernels {
 
-// One parameter: contiguous tensors of one shape on one device.
+// Elements in a row that share the scale of their 8-bit moments.
+inline constexpr int64_t kMomentBlock = 256;
+
+// One parameter, or a piece of one: contiguous tensors of one shape on one device.
 struct AdamWTensors {
-  at::Tensor value;       // fp32: the parameter or its master
+  at::Tensor value;       // fp32: the parameter or its master; or bf16 without a master
   at::Tensor gradient;    // fp32; left as it is
-  at::Tensor exp_avg;     // fp32
-  at::Tensor exp_avg_sq;  // fp32
-  at::Tensor rounded;     // receives the new values in the model's type; may be undefined
+  at::Tensor exp_avg;     // fp32, bf16, or uint8: codes of the signed dynamic map
+  at::Tensor exp_avg_sq;  // of the same type; codes of the unsigned map
+  // fp32 [elements / kMomentBlock, rounded up]: what the values of a block of codes are multiplied
+  // by. Undefined unless moments are codes.
+  at::Tensor exp_avg_scale = {};
+  at::Tensor exp_avg_sq_scale = {};
+  at::Tensor rounded = {};  // receives the new values in the model's type; may be undefined
+  // bf16 moments, and a bf16 value without a master, are rounded up or down by chance, so that what
+  // is lost averages out (arXiv 2010.06192): by this key, another one for each parameter and step,
+  // and by the place of the element in the whole parameter, which begins `first_element` before.
+  uint64_t draw_key = 0;
+  int64_t first_element = 0;
 };
 
 struct AdamWStep {

@@ -28,6 +28,13 @@ FrozenLinear::FrozenLinear(const QuantizedWeight& weight, const at::Tensor& bias
       Weight{{}, {}, op_table(weight.codes_OI).frozen_linear.pack_quantized(weight, bias_O)});
 }
 
+FrozenLinear::FrozenLinear(const CodedWeight& weight, const at::Tensor& bias_O) {
+  CONVOY_INVARIANT(weight.shape.size() == 2, "frozen_linear wants [O, I]");
+  const at::NoGradGuard no_grad;
+  weight_ = std::make_shared<Weight>(
+      Weight{{}, {}, op_table(weight.codes).frozen_linear.pack_coded(weight, bias_O)});
+}
+
 PackedLinear& FrozenLinear::packed() const {
   if (!weight_->packed) {
     const at::NoGradGuard no_grad;

@@ -8,6 +8,7 @@
 
 #include <memory>
 
+#include "convoy/kernels/coded_weight/coded_weight.h"
 #include "convoy/kernels/matrix_product/matrix_product.h"
 #include "convoy/kernels/quantized_weight/quantized_weight.h"
 
@@ -27,8 +28,12 @@ class FrozenLinear {
   // result are as with a weight of its dtype.
   FrozenLinear(const QuantizedWeight& weight, const at::Tensor& bias_O);
 
+  // The same of a weight whose tensors may go and come back, too: they are read in each product and
+  // their values rounded once, to the type of x.
+  FrozenLinear(const CodedWeight& weight, const at::Tensor& bias_O);
+
   // Frees the packed copy; the next product packs the weight as it is by then.
-  // A quantised weight has no other: nothing happens.
+  // A quantised or coded weight has no other: nothing happens.
   void release_packed();
 
   // Differentiable in x only.
@@ -46,7 +51,7 @@ class FrozenLinear {
 
  private:
   struct Weight {
-    at::Tensor weight_OI;  // undefined when quantised
+    at::Tensor weight_OI;  // undefined when quantised or coded
     at::Tensor bias_O;
     std::shared_ptr<PackedLinear> packed;  // null until it is wanted
   };

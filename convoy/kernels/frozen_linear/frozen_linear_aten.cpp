@@ -50,12 +50,38 @@ std::shared_ptr<PackedLinear> pack_quantized(const QuantizedWeight& weight,
   return std::make_shared<PlainQuantizedLinear>(weight, bias_O);
 }
 
+// Decoded as a whole, once for each product, into memory that the next product takes over.
+class DecodedLinear : public PackedLinear {
+ public:
+  DecodedLinear(const CodedWeight& weight, const at::Tensor& bias_O)
+      : weight_(weight), bias_O_(bias_O) {}
+
+  at::Tensor forward(const at::Tensor& x_TI, const ProductTerm& added) override {
+    return PlainLinear(values(x_TI), bias_O_).forward(x_TI, added);
+  }
+  at::Tensor input_gradient(const at::Tensor& grad_TO, const ProductTerm& added) override {
+    return PlainLinear(values(grad_TO), {}).input_gradient(grad_TO, added);
+  }
+
+ private:
+  at::Tensor values(const at::Tensor& beside) const {
+    return decode_weight(weight_, beside.scalar_type());
+  }
+
+  CodedWeight weight_;
+  at::Tensor bias_O_;
+};
+
+std::shared_ptr<PackedLinear> pack_coded(const CodedWeight& weight, const at::Tensor& bias_O) {
+  return std::make_shared<DecodedLinear>(weight, bias_O);
+}
+
 std::shared_ptr<PackedLinear> pack_linear(const at::Tensor& weight_OI, const at::Tensor& bias_O) {
   return std::make_shared<PlainLinear>(weight_OI, bias_O);
 }
 
 }  // namespace
 
-const FrozenLinearOps kFrozenLinearAten = {pack_linear, pack_quantized};
+const FrozenLinearOps kFrozenLinearAten = {pack_linear, pack_quantized, pack_coded};
 
 }  // namespace convoy::kernels

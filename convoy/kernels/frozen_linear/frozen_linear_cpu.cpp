@@ -64,6 +64,34 @@ class QuantizedPanelLinear : public PackedLinear {
   at::Tensor bias_O_;
 };
 
+class CodedPanelLinear : public PackedLinear {
+ public:
+  CodedPanelLinear(const CodedWeight& weight, const at::Tensor& bias_O)
+      : weight_(weight), bias_O_(bias_O) {}
+
+  at::Tensor forward(const at::Tensor& x_TI, const ProductTerm& added) override {
+    return product(own(x_TI, true), added, bias_O_);
+  }
+  at::Tensor argmax(const at::Tensor& x_TI, int64_t num_outputs) override {
+    return panel_argmax({own(x_TI, true)}, bias_O_, num_outputs);
+  }
+  at::Tensor input_gradient(const at::Tensor& grad_TO, const ProductTerm& added) override {
+    return product(own(grad_TO, false), added, {});
+  }
+
+ private:
+  PanelTerm own(const at::Tensor& rows, bool transposed) const {
+    return {.a_MK = rows, .b_KN = {}, .coded = {&weight_, transposed}};
+  }
+
+  CodedWeight weight_;
+  at::Tensor bias_O_;
+};
+
+std::shared_ptr<PackedLinear> pack_coded(const CodedWeight& weight, const at::Tensor& bias_O) {
+  return std::make_shared<CodedPanelLinear>(weight, bias_O);
+}
+
 std::shared_ptr<PackedLinear> pack_quantized(const QuantizedWeight& weight,
                                              const at::Tensor& bias_O) {
   return std::make_shared<QuantizedPanelLinear>(weight, bias_O);
@@ -75,6 +103,6 @@ std::shared_ptr<PackedLinear> pack_linear(const at::Tensor& weight_OI, const at:
 
 }  // namespace
 
-const FrozenLinearOps kFrozenLinearCpu = {pack_linear, pack_quantized};
+const FrozenLinearOps kFrozenLinearCpu = {pack_linear, pack_quantized, pack_coded};
 
 }  // namespace convoy::kernels

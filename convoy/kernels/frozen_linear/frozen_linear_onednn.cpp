@@ -19,11 +19,22 @@ using LinearPointwise = at::Tensor(const at::Tensor&, const at::Tensor&,
                                    std::optional<c10::string_view>);
 using ReorderWeight = at::Tensor(const at::Tensor&, std::optional<c10::SymInt>);
 
-// [O, I] packed, or undefined where oneDNN is not there.
+// oneDNN multiplies bf16 only on CPUs with AVX-512 or AVX-NE-CONVERT, and throws on others.
+bool multiplies(at::ScalarType dtype) {
+  if (dtype != at::kBFloat16) return true;
+  const auto schema =
+      c10::Dispatcher::singleton().findSchema({"mkldnn::_is_mkldnn_bf16_supported", ""});
+  static const bool in_bf16 = schema && schema->typed<bool()>().call();
+  return in_bf16;
+}
+
+// [O, I] packed, or undefined where oneDNN is not there or cannot multiply it.
 at::Tensor pack(const at::Tensor& weight_OI) {
   const auto schema =
       c10::Dispatcher::singleton().findSchema({"mkldnn::_reorder_linear_weight", ""});
-  if (!schema || !at::globalContext().userEnabledMkldnn() || weight_OI.numel() == 0) return {};
+  if (!schema || !at::globalContext().userEnabledMkldnn() || weight_OI.numel() == 0 ||
+      !multiplies(weight_OI.scalar_type()))
+    return {};
   static const auto reorder = schema->typed<ReorderWeight>();
   return reorder.call(weight_OI, c10::SymInt(kTypicalRows));
 }
@@ -69,7 +80,9 @@ std::shared_ptr<PackedLinear> pack_linear(const at::Tensor& weight_OI, const at:
 
 }  // namespace
 
-// oneDNN knows no weights of these formats.
-const FrozenLinearOps kFrozenLinearOneDnn = {pack_linear, kFrozenLinearCpu.pack_quantized};
+// oneDNN knows no weights of these formats. Coded ones are decoded as a whole, so that many rows
+// reach the matrix units.
+const FrozenLinearOps kFrozenLinearOneDnn = {pack_linear, kFrozenLinearCpu.pack_quantized,
+                                             kFrozenLinearAten.pack_coded};
 
 }  // namespace convoy::kernels

@@ -7,6 +7,7 @@
 
 #include <memory>
 
+#include "convoy/kernels/coded_weight/coded_weight.h"
 #include "convoy/kernels/matrix_product/matrix_product.h"
 #include "convoy/kernels/quantized_weight/quantized_weight.h"
 
@@ -31,6 +32,8 @@ struct FrozenLinearOps {
   std::shared_ptr<PackedLinear> (*pack)(const at::Tensor& weight_OI, const at::Tensor& bias_O);
   std::shared_ptr<PackedLinear> (*pack_quantized)(const QuantizedWeight& weight,
                                                   const at::Tensor& bias_O);
+  // Reads the weight's tensors as they are when it multiplies.
+  std::shared_ptr<PackedLinear> (*pack_coded)(const CodedWeight& weight, const at::Tensor& bias_O);
 };
 
 extern const FrozenLinearOps kFrozenLinearCpu;

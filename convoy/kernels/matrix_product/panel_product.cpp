@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "convoy/kernels/coded_weight/coded_reader.h"
 #include "convoy/kernels/matrix_product/product_destinations.h"
 #include "convoy/kernels/quantized_weight/quantized_panels.h"
 #include "convoy/kernels/simd/element.h"
@@ -21,6 +22,8 @@ constexpr int64_t kMostRows = 512;
 constexpr int64_t kBlockColumns = 128;
 // Inner elements summed at a time, as bytes of a row: the panels of a block stay in cache.
 constexpr int64_t kInnerBytes = 2048;
+// Columns of a coded weight that are decoded before they are packed: they stay in cache between.
+constexpr int64_t kDecodedColumns = 64;
 constexpr int64_t kTasksPerThread = 4;
 // Rows are shared out in multiples of what the loop keeps in registers.
 constexpr int64_t kRowsTogether = 8;
@@ -93,6 +96,7 @@ Grid cut(int64_t rows, int64_t columns) {
 }
 
 int64_t columns_of(const PanelTerm& term) {
+  if (term.coded.weight != nullptr) return term.coded.weight->shape[term.coded.transposed ? 0 : 1];
   return term.quantized != nullptr ? term.quantized->columns() : term.b_KN.size(1);
 }
 
@@ -108,6 +112,11 @@ class Term {
       group_sums_MG_ = quantized_->group_sums(term.a_MK);
       return;
     }
+    if (term.coded.weight != nullptr) {
+      coded_.emplace(*term.coded.weight);
+      coded_transposed_ = term.coded.transposed;
+      return;
+    }
     b_ = term.b_KN.const_data_ptr<Element>();
     b_in_rows_ = has_contiguous_rows(term.b_KN);
     stride_b_ = term.b_KN.stride(b_in_rows_ ? 0 : 1);
@@ -118,6 +127,7 @@ class Term {
   const Element* a(int64_t row, int64_t k) const { return a_ + row * stride_a_ + k; }
   int64_t stride_a() const { return stride_a_; }
   const QuantizedPanels* quantized() const { return quantized_; }
+  bool is_coded() const { return coded_.has_value(); }
 
   // Of a quantised term.
   QuantizedPanels::Rows<Element> rows(int64_t row, int64_t count) const {
@@ -127,13 +137,16 @@ class Term {
     return {a(row, 0), stride_a_, sums, count};
   }
 
-  // Of another: B from (k, column) on, packed into `scratch` unless it is packed already.
-  PackedView<Element> panels(int64_t column, int64_t k, const GemmShape& block,
-                             Element* scratch) const {
+  // Of another: B from (k, column) on, packed into `scratch` unless it is packed already. `decoded`:
+  // memory for kDecodedColumns of a coded one.
+  PackedView<Element> panels(int64_t column, int64_t k, const GemmShape& block, Element* scratch,
+                             Element* decoded) const {
     if (packed_ != nullptr)
       return PackedView<Element>{packed_, panel_elements<Element>(inner_)}.from(column, k);
     const auto& loops = simd_kernels<Element>();
-    if (b_in_rows_)
+    if (is_coded())
+      pack_coded(column, k, block, scratch, decoded);
+    else if (b_in_rows_)
       loops.pack_rows(b_ + k * stride_b_ + column, stride_b_, block, scratch);
     else
       loops.pack_columns(b_ + column * stride_b_ + k, stride_b_, block, scratch);
@@ -141,6 +154,22 @@ class Term {
   }
 
  private:
+  void pack_coded(int64_t column, int64_t k, const GemmShape& block, Element* packed,
+                  Element* decoded) const {
+    const auto& loops = simd_kernels<Element>();
+    for (int64_t first = 0; first < block.n; first += kDecodedColumns) {
+      const GemmShape part{.m = 0, .n = std::min(kDecodedColumns, block.n - first), .k = block.k};
+      Element* to = packed + first / kPanelColumns * panel_elements<Element>(block.k);
+      if (coded_transposed_) {
+        coded_->read({column + first, k, part.n, part.k}, decoded, part.k);
+        loops.pack_columns(decoded, part.k, part, to);
+      } else {
+        coded_->read({k, column + first, part.k, part.n}, decoded, part.n);
+        loops.pack_rows(decoded, part.n, part, to);
+      }
+    }
+  }
+
   const Element* a_;
   int64_t stride_a_;
   int64_t inner_;
@@ -150,6 +179,8 @@ class Term {
   const Element* packed_ = nullptr;
   const QuantizedPanels* quantized_;
   at::Tensor group_sums_MG_;
+  std::optional<CodedReader<Element>> coded_;
+  bool coded_transposed_ = false;
 };
 
 template <class Element>
@@ -187,12 +218,18 @@ class Product {
   struct Scratch {
     std::unique_ptr<Element[]> panels;
     std::unique_ptr<float[]> sums;
+    std::unique_ptr<Element[]> decoded;
     QuantizedPanels::Scratch<Element> quantized;
   };
   Scratch make_scratch() const {
     const int64_t elements = packed_elements<Element>({.m = 0, .n = grid_.columns, .k = deepest_});
+    const bool decodes = std::any_of(terms_.begin(), terms_.end(),
+                                     [](const Term<Element>& term) { return term.is_coded(); });
     return {.panels = std::make_unique_for_overwrite<Element[]>(elements),
             .sums = std::make_unique_for_overwrite<float[]>(grid_.rows * grid_.columns),
+            .decoded = decodes
+                           ? std::make_unique_for_overwrite<Element[]>(kDecodedColumns * deepest_)
+                           : nullptr,
             .quantized = {}};
   }
 
@@ -227,7 +264,8 @@ class Product {
                   ProductDestination* end) const {
     for (int64_t k = 0; k == 0 || k < term.inner(); k += kInner) {
       const GemmShape block{area.height, area.width, std::min(kInner, term.inner() - k)};
-      const PackedView<Element> packed = term.panels(area.column, k, block, scratch.panels.get());
+      const PackedView<Element> packed =
+          term.panels(area.column, k, block, scratch.panels.get(), scratch.decoded.get());
       const bool last = k + kInner >= term.inner();
       for (int64_t tile = 0; tile < area.height; tile += kTileRows) {
         const int64_t rows = std::min(kTileRows, area.height - tile);

@@ -23,13 +23,22 @@ class PanelMatrix {
 };
 
 class QuantizedPanels;
+struct CodedWeight;
 
-// b is a matrix, of which a packed copy may be there, or quantised alone.
+// A coded weight W as b: its transpose, whose columns are outputs, or itself. It is decoded block by
+// block as the product reads it.
+struct CodedTerm {
+  const CodedWeight* weight = nullptr;
+  bool transposed = false;
+};
+
+// b is a matrix, of which a packed copy may be there, or quantised alone, or coded.
 struct PanelTerm {
   at::Tensor a_MK;  // rows contiguous
   at::Tensor b_KN;  // rows or columns contiguous
   const PanelMatrix* packed = nullptr;
   const QuantizedPanels* quantized = nullptr;
+  CodedTerm coded = {};
 };
 at::Tensor panel_product(const std::vector<PanelTerm>& terms, const ProductOptions& options = {});
 

@@ -18,6 +18,7 @@ const OpTable& own_cpu_ops() {
                                 .paged_attention = kPagedAttentionCpu,
                                 .cross_entropy = kCrossEntropyCpu,
                                 .matrix_product = kMatrixProductCpu,
+                                .coded_weight = kCodedWeightCpu,
                                 .frozen_linear = kFrozenLinearCpu,
                                 .dropout = kDropoutCpu,
                                 .norm_pool = kNormPoolCpu,
@@ -68,6 +69,7 @@ const OpTable& aten_op_table() {
                                 .paged_attention = kPagedAttentionAten,
                                 .cross_entropy = kCrossEntropyAten,
                                 .matrix_product = kMatrixProductAten,
+                                .coded_weight = kCodedWeightAten,
                                 .frozen_linear = kFrozenLinearAten,
                                 .dropout = kDropoutAten,
                                 .norm_pool = kNormPoolAten,
@@ -84,6 +86,7 @@ const OpTable& own_kernel_op_table() {
     own.rope = kRopeCuda;
     own.gated_activation = kGatedActivationCuda;
     own.cross_entropy = kCrossEntropyCuda;
+    own.coded_weight = kCodedWeightCuda;
     own.dropout = kDropoutCuda;
     own.adamw = kAdamWCuda;
     return own;

@@ -9,6 +9,7 @@
 
 #include "convoy/kernels/adamw/adamw_ops.h"
 #include "convoy/kernels/attention/attention_ops.h"
+#include "convoy/kernels/coded_weight/coded_weight_ops.h"
 #include "convoy/kernels/conv_stage/norm_pool_ops.h"
 #include "convoy/kernels/cross_entropy/linear_cross_entropy_ops.h"
 #include "convoy/kernels/dropout/dropout_ops.h"
@@ -31,6 +32,7 @@ struct OpTable {
   PagedAttentionOps paged_attention;
   CrossEntropyOps cross_entropy;
   MatrixProductOps matrix_product;
+  CodedWeightOps coded_weight;
   FrozenLinearOps frozen_linear;
   DropoutOps dropout;
   NormPoolOps norm_pool;

@@ -12,13 +12,7 @@ constexpr double kLargestInt8 = 127.0;
 
 PagedCache make_cache(const PagedShape& shape, const at::TensorOptions& model,
                       CacheElement element) {
-  PagedCache cache{.shape = shape,
-                   .element = element,
-                   .dtype = model.dtype().toScalarType(),
-                   .keys = {},
-                   .values = {},
-                   .key_scales = {},
-                   .value_scales = {}};
+  PagedCache cache{.shape = shape, .element = element, .dtype = model.dtype().toScalarType()};
   const bool quantised = element == CacheElement::Int8;
   const std::vector<int64_t> sizes{shape.num_blocks, shape.block_tokens, shape.num_kv_heads,
                                    shape.head_dim};

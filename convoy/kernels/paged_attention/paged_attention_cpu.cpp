@@ -10,13 +10,7 @@ namespace {
 
 PagedCache make_cache(const PagedShape& shape, const at::TensorOptions& model,
                       CacheElement element) {
-  PagedCache cache{.shape = shape,
-                   .element = element,
-                   .dtype = model.dtype().toScalarType(),
-                   .keys = {},
-                   .values = {},
-                   .key_scales = {},
-                   .value_scales = {}};
+  PagedCache cache{.shape = shape, .element = element, .dtype = model.dtype().toScalarType()};
   const bool quantised = element == CacheElement::Int8;
   const at::TensorOptions stored = quantised ? model.dtype(at::kChar) : model;
   const auto make = [&](const auto& layout) {

@@ -32,10 +32,10 @@ struct PagedCache {
   PagedShape shape;
   CacheElement element = CacheElement::Model;
   at::ScalarType dtype = at::kFloat;  // of the keys and values that go in and out
-  at::Tensor keys;                    // first dimension: blocks; here and below
-  at::Tensor values;
-  at::Tensor key_scales;  // fp32; undefined unless Int8
-  at::Tensor value_scales;
+  at::Tensor keys = {};               // first dimension: blocks; here and below
+  at::Tensor values = {};
+  at::Tensor key_scales = {};  // fp32; undefined unless Int8
+  at::Tensor value_scales = {};
 };
 
 // `model`: dtype (fp32 or bf16) and device of the model. Memory is not touched until it is written.

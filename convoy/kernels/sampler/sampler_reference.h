@@ -12,7 +12,8 @@ namespace convoy::kernels::reference {
 
 struct Share {
   int64_t id = 0;
-  // Of what is kept, cumulated; the id is picked for numbers from the share before to here.
+  // Cumulated probability of the kept ids up to this one. A draw between the previous end and this
+  // end picks this id.
   double end = 0;
 };
 

@@ -26,6 +26,7 @@ namespace {
 #include "convoy/kernels/simd/panel_gemm.inl"
 #include "convoy/kernels/simd/query_loops.inl"
 #include "convoy/kernels/simd/quantized_loops.inl"
+#include "convoy/kernels/simd/coded_loops.inl"
 // clang-format on
 }  // namespace
 #include "convoy/kernels/simd/simd_table.inl"

@@ -99,6 +99,12 @@ struct ColumnScales {
   const float* offsets = nullptr;
 };
 
+// What the nibbles of a block of a coded weight stand for.
+struct NibbleScale {
+  const float* table = nullptr;  // 16 numbers
+  float absmax = 0;
+};
+
 // Batch norm by channel: z * scale + offset, of which (z - mean) * inverse_deviation is the normal
 // form.
 struct ChannelNorm {
@@ -229,6 +235,11 @@ struct SimdKernels {
   void (*add_scaled_panel)(const float* from, const ColumnScales& scales, const float* row_sums,
                            int64_t row_sums_stride, float* c, int64_t stride_c, int64_t m,
                            bool accumulate);
+  // Values of a coded weight: of `count` nibbles from element `first` on, the even one in the upper
+  // half of its byte; of bytes of a row.
+  void (*decode_nibbles)(const uint8_t* codes, int64_t first, const NibbleScale& scale, Element* to,
+                         int64_t count);
+  void (*decode_bytes)(const int8_t* codes, float absmax, Element* to, int64_t count);
   // to[column][row] = from[row][column].
   void (*transpose)(const Element* from, int64_t stride, RowShape shape, Element* to,
                     int64_t to_stride);

@@ -50,6 +50,8 @@ constexpr SimdKernels<Element> make_table() {
   table.unpack_bytes = unpack_codes<Element, 8>;
   table.unpack_nibbles = unpack_codes<Element, 4>;
   table.add_scaled_panel = add_scaled_panel;
+  table.decode_nibbles = decode_nibbles<Element>;
+  table.decode_bytes = decode_bytes<Element>;
   table.transpose = transpose_rows<Element>;
   table.multiply = multiply<Element>;
   return table;

@@ -5,8 +5,8 @@
 
 #include <vector>
 
-#include "convoy/launch/place/machine.h"
 #include "convoy/launch/place/placement.h"
+#include "convoy/monitor/machine.h"
 
 namespace convoy::launch {
 

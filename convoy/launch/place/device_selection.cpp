@@ -52,19 +52,17 @@ bool is_old_mig_name(const std::string& entry, const Gpu& gpu, const Device& ins
                               instance.compute_instance);
 }
 
-// Reads CUDA_VISIBLE_DEVICES as CUDA and torch do.
+// Reads CUDA_VISIBLE_DEVICES as CUDA and torch do; AMD's variables have the same form.
 class VisibleList {
  public:
-  VisibleList(const std::vector<Gpu>& gpus, const std::string& list)
-      : gpus_(gpus), entries_(entries_of(list)) {}
+  VisibleList(const std::vector<Gpu>& gpus, const std::string& list, std::string variable)
+      : gpus_(gpus), entries_(entries_of(list)), variable_(std::move(variable)) {}
 
   std::vector<Visible> read(std::vector<std::string>& notes) {
-    // The first entry decides the form of all.
-    const std::string& first = entries_[0];
-    const std::string prefix = first.starts_with("MIG-")   ? "MIG-"
-                               : first.starts_with("GPU-") ? "GPU-"
-                                                           : "";
+    // To CUDA the first entry decides the form of all; AMD's lists may mix numbers and UUIDs.
+    const bool mixes = variable_ != "CUDA_VISIBLE_DEVICES";
     for (const std::string& entry : entries_) {
+      const std::string prefix = prefix_of(mixes ? entry : entries_[0]);
       if (entry.empty() || entry == "-1" || !entry.starts_with(prefix)) break;
       const size_t before = visible_.size();
       if (!(prefix == "MIG-" ? add_instance(entry) : add_whole(entry, prefix))) {
@@ -72,8 +70,7 @@ class VisibleList {
         break;
       }
       if (repeats(before)) {
-        notes.push_back(
-            fmt::format("CUDA_VISIBLE_DEVICES names {} twice, so CUDA shows no device", entry));
+        notes.push_back(fmt::format("{} names {} twice, so no device is shown", variable_, entry));
         return {};
       }
     }
@@ -81,6 +78,10 @@ class VisibleList {
   }
 
  private:
+  static std::string prefix_of(const std::string& entry) {
+    return entry.starts_with("MIG-") ? "MIG-" : entry.starts_with("GPU-") ? "GPU-" : "";
+  }
+
   bool add_whole(const std::string& entry, const std::string& prefix) {
     if (prefix.empty()) {
       const int index = leading_number(entry);
@@ -117,14 +118,14 @@ class VisibleList {
     return false;
   }
 
-  static void note_end(const std::string& entry, std::vector<std::string>& notes) {
-    notes.push_back(fmt::format(
-        "CUDA_VISIBLE_DEVICES names {}, which is not here, so CUDA ends the list before it",
-        entry));
+  void note_end(const std::string& entry, std::vector<std::string>& notes) const {
+    notes.push_back(fmt::format("{} names {}, which is not here, so the list ends before it",
+                                variable_, entry));
   }
 
   const std::vector<Gpu>& gpus_;
   std::vector<std::string> entries_;
+  std::string variable_;
   std::vector<Visible> visible_;
 };
 
@@ -133,6 +134,23 @@ std::vector<Visible> all_visible(const std::vector<Gpu>& gpus) {
   for (size_t index = 0; index < gpus.size(); ++index)
     add_gpu(gpus[index], std::to_string(index), visible);
   return visible;
+}
+
+// ROCr filters first; HIP, which falls back on CUDA's variable, counts what that left.
+std::vector<Visible> visible_of_amd(const std::vector<Gpu>& gpus, const SelectionRequest& request,
+                                    std::vector<std::string>& notes) {
+  std::vector<Gpu> left = gpus;
+  if (request.rocr_visible_devices) {
+    left.clear();
+    for (const Visible& each :
+         VisibleList(gpus, *request.rocr_visible_devices, "ROCR_VISIBLE_DEVICES").read(notes))
+      left.push_back({.device = each.device});
+  }
+  if (request.hip_visible_devices)
+    return VisibleList(left, *request.hip_visible_devices, "HIP_VISIBLE_DEVICES").read(notes);
+  if (request.cuda_visible_devices)
+    return VisibleList(left, *request.cuda_visible_devices, "CUDA_VISIBLE_DEVICES").read(notes);
+  return all_visible(left);
 }
 
 const Visible& find_wanted(const std::vector<Visible>& visible, const std::string& wanted) {
@@ -182,16 +200,24 @@ SelectionRequest selection_request(const std::map<std::string, std::string>& env
   if (list != environment.end()) request.cuda_visible_devices = list->second;
   const auto order = environment.find("CUDA_DEVICE_ORDER");
   if (order != environment.end()) request.cuda_device_order = order->second;
+  const auto hip = environment.find("HIP_VISIBLE_DEVICES");
+  if (hip != environment.end()) request.hip_visible_devices = hip->second;
+  const auto rocr = environment.find("ROCR_VISIBLE_DEVICES");
+  if (rocr != environment.end()) request.rocr_visible_devices = rocr->second;
   request.gpu_ids = gpu_ids;
   return request;
 }
 
 DeviceSelection select_devices(const std::vector<Gpu>& gpus, const SelectionRequest& request) {
   DeviceSelection selection;
+  const bool amd = !gpus.empty() && gpus[0].device.vendor == monitor::Vendor::Amd;
   std::vector<Visible> visible =
-      request.cuda_visible_devices
-          ? VisibleList(gpus, *request.cuda_visible_devices).read(selection.notes)
+      amd ? visible_of_amd(gpus, request, selection.notes)
+      : request.cuda_visible_devices
+          ? VisibleList(gpus, *request.cuda_visible_devices, selection.variable)
+                .read(selection.notes)
           : all_visible(gpus);
+  if (amd) selection.variable = "HIP_VISIBLE_DEVICES";
   if (!request.gpu_ids.empty()) visible = choose(visible, request.gpu_ids);
   for (const Visible& each : visible) {
     selection.devices.push_back(each.device);
@@ -201,7 +227,7 @@ DeviceSelection select_devices(const std::vector<Gpu>& gpus, const SelectionRequ
   if (!request.gpu_ids.empty() || selection.one_device_per_rank)
     selection.cuda_visible_devices = fmt::format("{}", fmt::join(selection.tokens, ","));
   // By default CUDA numbers the fastest GPU first, NVML by PCI address; the two agree on equal GPUs.
-  if (!selection.devices.empty() && several_models(gpus) &&
+  if (!amd && !selection.devices.empty() && several_models(gpus) &&
       request.cuda_device_order != "PCI_BUS_ID")
     selection.notes.emplace_back(
         "the GPUs are not of one model and CUDA numbers the fastest first, so the GPU shown "

@@ -1,53 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The NVIDIA GPUs and MIG instances of this host, by NVML opened at run time: no CUDA, no LibTorch, no context made.
+// Which of the GPUs of this host the ranks get, as CUDA_VISIBLE_DEVICES and the flags say.
 #pragma once
 
-#include <cstdint>
-#include <filesystem>
 #include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "convoy/monitor/devices.h"
+
 namespace convoy::launch {
 
-// One thing that a rank can compute on: a whole GPU, or a MIG instance of one.
-struct Device {
-  int gpu = -1;                  // NVML's index of the GPU: the order of PCI addresses
-  std::string uuid = {};         // "GPU-..." or "MIG-..."
-  std::string name = {};         // "NVIDIA H100 80GB HBM3"
-  std::string pci_address = {};  // "0000:3b:00.0", as sysfs spells it
-  int64_t memory_bytes = 0;      // 0 = unknown
-  int compute_major = 0;         // of the compute capability; 0 = unknown
-  int numa_node = -1;            // of the GPU's slot; -1 = sysfs does not say
-  bool mig = false;
-  int gpu_instance = -1;  // of a MIG instance
-  int compute_instance = -1;
-};
-
-struct Gpu {
-  Device device = {};
-  bool mig_enabled = false;
-  std::vector<Device> instances = {};  // with MIG enabled only these can be computed on
-};
-
-struct DeviceSources {
-  std::filesystem::path nvml_library = "libnvidia-ml.so.1";
-  std::filesystem::path sys = "/sys";
-};
-
-struct GpuList {
-  std::vector<Gpu> gpus = {};
-  std::string why_none = {};  // why there are none: no driver, no GPU, NVML's own words
-};
-
-// /sys and the driver's library, or what CONVOY_NVML_LIBRARY names.
-DeviceSources device_sources(const std::map<std::string, std::string>& environment);
-
-// Opens NVML, which takes tens of milliseconds on a host with GPUs: call it only when a device matters. Never throws
-// for a host without GPUs.
-GpuList list_gpus(const DeviceSources& sources = {});
+using monitor::Device;
+using monitor::device_sources;
+using monitor::Gpu;
+using monitor::GpuList;
+using monitor::list_gpus;
 
 struct DeviceSelection {
   std::vector<Device> devices = {};  // by local rank
@@ -56,6 +25,8 @@ struct DeviceSelection {
   std::optional<std::string> cuda_visible_devices = {};
   // CUDA shows a process only one MIG instance, so each rank must see its own alone, as --virtual-local-rank does.
   bool one_device_per_rank = false;
+  // The variable that names devices to these: CUDA_VISIBLE_DEVICES, or HIP_VISIBLE_DEVICES of AMD's.
+  std::string variable = "CUDA_VISIBLE_DEVICES";
   std::vector<std::string>
       tokens;  // by local rank: how CUDA_VISIBLE_DEVICES names that device alone
   std::vector<std::string> notes = {};  // what was cut off or is uncertain
@@ -64,15 +35,18 @@ struct DeviceSelection {
 struct SelectionRequest {
   std::optional<std::string> cuda_visible_devices = {};  // as found; nothing = unset
   std::string cuda_device_order = {};                    // CUDA_DEVICE_ORDER as found
+  std::optional<std::string> hip_visible_devices = {};   // of AMD's GPUs, as found
+  std::optional<std::string> rocr_visible_devices = {};
   std::string gpu_ids = {};  // --gpu-ids 0,2: positions among the visible; or UUIDs
 };
 
-// With CUDA_VISIBLE_DEVICES and CUDA_DEVICE_ORDER of the environment.
+// With CUDA_VISIBLE_DEVICES, CUDA_DEVICE_ORDER, HIP_VISIBLE_DEVICES and ROCR_VISIBLE_DEVICES of the environment.
 SelectionRequest selection_request(const std::map<std::string, std::string>& environment,
                                    const std::string& gpu_ids);
 
 // The devices CUDA would show, in its order: a list ends at the first entry that CUDA does not know, an empty one or
-// "-1" hides everything, an entry named twice hides everything. Throws ConfigError when gpu_ids names one not visible.
+// "-1" hides everything, an entry named twice hides everything. AMD's GPUs are those that ROCR_VISIBLE_DEVICES leaves, and of these
+// what HIP_VISIBLE_DEVICES names, or without it CUDA_VISIBLE_DEVICES: numbers count what the first one left. Throws ConfigError when gpu_ids names one not visible.
 DeviceSelection select_devices(const std::vector<Gpu>& gpus, const SelectionRequest& request);
 
 struct CountFacts {

@@ -3,17 +3,11 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-#include <fstream>
-
 #include "convoy/base/error.h"
-#include "convoy/launch/place/device_reader.h"
-#include "files/temporary_folder.h"
 
 namespace convoy::launch {
 namespace {
 
-namespace fs = std::filesystem;
 using Texts = std::vector<std::string>;
 
 Gpu gpu(int index, const std::string& uuid, const std::string& name = "A100") {
@@ -128,6 +122,41 @@ TEST(GpuIds, UnlikeGpusMakeTheOrderUncertain) {
   EXPECT_TRUE(select_devices(mixed, {.cuda_device_order = "PCI_BUS_ID"}).notes.empty());
 }
 
+std::vector<Gpu> amd_gpus(int count) {
+  std::vector<Gpu> gpus;
+  for (int index = 0; index < count; ++index) {
+    gpus.push_back(gpu(index, "GPU-8d0" + std::to_string(index), "MI300X"));
+    gpus.back().device.vendor = monitor::Vendor::Amd;
+  }
+  return gpus;
+}
+
+TEST(AmdsDevices, HipCountsWhatRocrLeft) {
+  const auto selected = [](const SelectionRequest& request) {
+    return select_devices(amd_gpus(4), request);
+  };
+  EXPECT_EQ(selected({}).devices.size(), 4U);
+  EXPECT_EQ(selected({}).variable, "HIP_VISIBLE_DEVICES");
+  EXPECT_FALSE(selected({}).cuda_visible_devices);
+  EXPECT_EQ(uuids(selected({.rocr_visible_devices = "2,GPU-8d01"})),
+            (Texts{"GPU-8d02", "GPU-8d01"}));
+  EXPECT_EQ(uuids(selected({.hip_visible_devices = "1", .rocr_visible_devices = "3,2"})),
+            Texts{"GPU-8d02"});
+  EXPECT_EQ(uuids(selected({.cuda_visible_devices = "3"})), Texts{"GPU-8d03"});
+  EXPECT_EQ(uuids(selected({.cuda_visible_devices = "3", .hip_visible_devices = "0"})),
+            Texts{"GPU-8d00"});
+  EXPECT_EQ(uuids(selected({.hip_visible_devices = ""})), Texts{});
+  EXPECT_EQ(selected({.hip_visible_devices = "0,9"}).notes.at(0),
+            "HIP_VISIBLE_DEVICES names 9, which is not here, so the list ends before it");
+}
+
+TEST(AmdsDevices, AreChosenByNumberAmongTheVisible) {
+  const DeviceSelection chosen =
+      select_devices(amd_gpus(4), {.rocr_visible_devices = "3,2", .gpu_ids = "1"});
+  EXPECT_EQ(uuids(chosen), Texts{"GPU-8d02"});
+  EXPECT_EQ(chosen.cuda_visible_devices, "1");  // as HIP counts
+}
+
 TEST(RankCount, NumbersAndWords) {
   EXPECT_EQ(rank_count("3", {}), 3);
   EXPECT_EQ(rank_count("gpu", {.num_devices = 2}), 2);
@@ -142,93 +171,6 @@ TEST(RankCount, NumbersAndWords) {
   } catch (const ConfigError& error) {
     EXPECT_NE(error.sentence().find("there is no NVIDIA driver"), std::string::npos);
   }
-}
-
-// Needs the library of tests/fake_nvml.
-class FakeNvml : public ::testing::Test {
- protected:
-  void SetUp() override {
-    const char* const folder = std::getenv("CONVOY_BIN_DIR");
-    library_ = fs::path(folder == nullptr ? "." : folder) / "libfake_nvml.so";
-    if (!fs::exists(library_)) GTEST_SKIP() << library_ << " is not built";
-  }
-  void TearDown() override {
-    ::unsetenv("FAKE_NVML");
-    ::unsetenv("FAKE_NVML_INIT");
-  }
-
-  GpuList list(const std::string& described) const {
-    ::setenv("FAKE_NVML", described.c_str(), 1);
-    return list_gpus({.nvml_library = library_, .sys = sys_.path()});
-  }
-
-  void node_of(const std::string& address, int node) const {
-    const fs::path folder = sys_ / "bus/pci/devices" / address;
-    fs::create_directories(folder);
-    std::ofstream(folder / "numa_node") << node << '\n';
-  }
-
-  fs::path library_;
-  testing::TemporaryFolder sys_;
-};
-
-TEST_F(FakeNvml, ListsGpusInstancesAndNumaNodes) {
-  node_of("0000:3b:00.0", 0);
-  node_of("0001:d8:1f.0", 3);
-  const GpuList found = list(
-      "GPU-1 A100 0000:3B:00.0 81920;denied X 0:0:0 1;GPU-2 H100 0001:d8:1f.0 1000 MIG-a/1/0/100 "
-      "-/0/0/0 MIG-b/5/2/200");
-  ASSERT_EQ(found.gpus.size(), 2U);
-  const Device& first = found.gpus[0].device;
-  EXPECT_EQ(first.uuid, "GPU-1");
-  EXPECT_EQ(first.name, "A100");
-  EXPECT_EQ(first.pci_address, "0000:3b:00.0");
-  EXPECT_EQ(first.memory_bytes, int64_t{81920} << 20);
-  EXPECT_EQ(first.compute_major, 8);
-  EXPECT_EQ(first.numa_node, 0);
-  EXPECT_FALSE(found.gpus[0].mig_enabled);
-  const Gpu& second = found.gpus[1];
-  EXPECT_EQ(second.device.gpu, 2);
-  EXPECT_TRUE(second.mig_enabled);
-  ASSERT_EQ(second.instances.size(), 2U);
-  EXPECT_EQ(second.instances[1].uuid, "MIG-b");
-  EXPECT_EQ(second.instances[1].gpu_instance, 5);
-  EXPECT_EQ(second.instances[1].compute_instance, 2);
-  EXPECT_EQ(second.instances[1].numa_node, 3);
-  EXPECT_EQ(second.instances[1].memory_bytes, int64_t{200} << 20);
-}
-
-TEST_F(FakeNvml, ReadsWhatGpusDo) {
-  ::setenv("FAKE_NVML", "GPU-1 A100 0:3B:0 81920;denied X 0:0:0 1;GPU-3 Quiet 0:3c:0 500", 1);
-  const DeviceReader reader({.nvml_library = library_, .sys = sys_.path()});
-  const std::vector<DeviceReading> readings = reader.read();
-  ASSERT_EQ(readings.size(), 2U);
-  EXPECT_EQ(readings[0].index, 0);
-  EXPECT_EQ(readings[0].name, "A100");
-  EXPECT_EQ(readings[0].temperature_celsius, 40);
-  EXPECT_EQ(readings[0].busy_percent, 90);
-  EXPECT_EQ(readings[0].memory_busy_percent, 50);
-  EXPECT_EQ(readings[0].memory_used_mib, 1000);  // without the 300 that the driver keeps
-  EXPECT_EQ(readings[0].memory_total_mib, 81920);
-  EXPECT_EQ(readings[0].power_watts, 300.5);
-  EXPECT_EQ(readings[1].index, 2);
-  EXPECT_EQ(readings[1].temperature_celsius, std::nullopt);
-  EXPECT_EQ(readings[1].busy_percent, std::nullopt);
-  EXPECT_EQ(readings[1].power_watts, std::nullopt);
-  EXPECT_EQ(readings[1].memory_total_mib, 500);
-  EXPECT_TRUE(DeviceReader({.nvml_library = "libno-such.so", .sys = sys_.path()}).read().empty());
-}
-
-TEST_F(FakeNvml, SaysWhyThereIsNone) {
-  EXPECT_NE(list("").why_none.find("no GPU"), std::string::npos);
-  ::setenv("FAKE_NVML_INIT", "9", 1);
-  EXPECT_NE(list("").why_none.find("not running"), std::string::npos);
-  ::setenv("FAKE_NVML_INIT", "18", 1);
-  EXPECT_NE(list("").why_none.find("fake error 18"), std::string::npos);
-  EXPECT_NE(
-      list_gpus({.nvml_library = "/nowhere/libnvidia-ml.so.1"}).why_none.find("no NVIDIA driver"),
-      std::string::npos);
-  EXPECT_NE(list_gpus({.nvml_library = "libz.so.1"}).why_none.find("nvml"), std::string::npos);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include <numeric>
 
+#include "convoy/base/counted.h"
 #include "convoy/base/error.h"
 #include "convoy/launch/place/master_address.h"
 #include "convoy/launch/place/source_choice.h"
@@ -60,10 +61,10 @@ class PlaceResolver {
                                ? "torchrun or convoy launch"  // ranks of both look alike
                                : source.name;
     throw ConfigError(
-        fmt::format("{} already started {} ranks here ({}), so --nproc-per-node {} would start "
+        fmt::format("{} already started {} here ({}), so --nproc-per-node {} would start "
                     "ranks below ranks",
-                    by, source.local_world_size.number, source.local_world_size.text(),
-                    options_.nproc_per_node),
+                    by, counted(source.local_world_size.number, "rank"),
+                    source.local_world_size.text(), options_.nproc_per_node),
         {.key = "nproc_per_node",
          .hint = fmt::format("start one task per node{}; or give --env-source none, and each task "
                              "is a job of its own; without --nproc-per-node this process is rank "

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "convoy/launch/place/text_table.h"
+#include "convoy/base/text_table.h"
 
 namespace convoy::launch {
 namespace {

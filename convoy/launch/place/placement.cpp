@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <set>
 
+#include "convoy/base/counted.h"
 #include "convoy/base/error.h"
 #include "convoy/base/suggest.h"
 #include "convoy/launch/place/cpu_shares.h"
@@ -118,22 +119,24 @@ class Planner {
     const auto num_devices = static_cast<int>(devices_.devices.size());
     if (num_devices > 0 && !request_.adopted && ranks_on_host_ > num_devices)
       placement_.notes.push_back(
-          fmt::format("{} ranks share {} devices", ranks_on_host_, num_devices));
+          fmt::format("{} ranks share {}", ranks_on_host_, counted(num_devices, "device")));
     if (request_.announce_idle_devices && !request_.adopted && ranks_on_host_ < num_devices)
-      placement_.notes.push_back(fmt::format(
-          "{} {} are visible and {} planned: for a rank on each, type --nproc-per-node gpu",
-          num_devices, devices_.one_device_per_rank ? "MIG instances" : "GPUs",
-          ranks_on_host_ == 1 ? "1 rank is" : fmt::format("{} ranks are", ranks_on_host_)));
+      placement_.notes.push_back(
+          fmt::format("{} visible and {} planned: for a rank on each, type --nproc-per-node gpu",
+                      devices_.one_device_per_rank
+                          ? counted(num_devices, "MIG instance is", "MIG instances are")
+                          : counted(num_devices, "GPU is", "GPUs are"),
+                      counted(ranks_on_host_, "rank is", "ranks are")));
     const auto num_cpus = static_cast<int>(machine_.cpus.size());
     if (!request_.adopted && machine_.bound && request_.num_ranks > num_cpus)
       placement_.notes.push_back(
-          fmt::format("{} ranks on {} CPUs: whoever started this launcher bound it to them; "
+          fmt::format("{} ranks on {}: whoever started this launcher bound it to them; "
                       "`mpirun --bind-to none` or "
                       "`srun --cpus-per-task` give more",
-                      request_.num_ranks, num_cpus));
+                      request_.num_ranks, counted(num_cpus, "CPU")));
     if (machine_.limited_by_quota)
-      placement_.notes.push_back(fmt::format("a cgroup quota allows {} of {} CPUs",
-                                             machine_.usable_cpus, machine_.cpus.size()));
+      placement_.notes.push_back(fmt::format("a cgroup quota allows {} of {}", machine_.usable_cpus,
+                                             counted(std::ssize(machine_.cpus), "CPU")));
   }
 
   const PlacementRequest& request_;

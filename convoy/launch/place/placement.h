@@ -9,9 +9,13 @@
 #include <vector>
 
 #include "convoy/launch/place/devices.h"
-#include "convoy/launch/place/machine.h"
+#include "convoy/monitor/machine.h"
 
 namespace convoy::launch {
+
+using monitor::Cpu;
+using monitor::cpu_list_text;
+using monitor::Machine;
 
 enum class NumaBinding {
   None,         // CPUs are planned and shown, not enforced

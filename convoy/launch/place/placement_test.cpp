@@ -11,6 +11,9 @@
 #include "files/temporary_folder.h"
 
 namespace convoy::launch {
+
+using monitor::read_cpu_list;
+using monitor::read_machine;
 namespace {
 
 namespace fs = std::filesystem;
@@ -302,7 +305,7 @@ TEST(Placement, AdoptedRankKeepsItsPlaceAmongTheOthers) {
 
 TEST(Placement, LauncherBoundToFewCpusIsTold) {
   const Machine one = read_big(Cpus{3});
-  EXPECT_NE(plan_placement({.num_ranks = 4}, {}, one).notes.back().find("4 ranks on 1 CPUs"),
+  EXPECT_NE(plan_placement({.num_ranks = 4}, {}, one).notes.back().find("4 ranks on 1 CPU: "),
             std::string::npos);
   EXPECT_TRUE(plan_placement({.num_ranks = 1}, {}, one).notes.empty());
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <nlohmann/json.hpp>
 
+#include "convoy/base/text_table.h"
 #include "convoy/launch/place/placement.h"
-#include "convoy/launch/place/text_table.h"
 
 namespace convoy::launch {
 

@@ -10,6 +10,8 @@
 #include <cstring>
 #include <fstream>
 
+#include "convoy/base/bytes_text.h"
+#include "convoy/base/counted.h"
 #include "convoy/base/descriptor.h"
 #include "convoy/base/error.h"
 #include "convoy/launch/descriptor_limit.h"
@@ -23,7 +25,7 @@ constexpr int64_t kGiB = int64_t{1} << 30;
 
 std::string bytes_text(int64_t bytes) {
   if (bytes >= 10 * kGiB) return fmt::format("{} GiB", bytes / kGiB);
-  return fmt::format("{} MiB", bytes / kMiB);
+  return convoy::bytes_text(bytes);
 }
 
 Finding ok(const std::string& check, const std::string& found) {
@@ -55,8 +57,8 @@ Finding check_open_files(const PreflightRequest& request) {
   const rlim_t needed = DescriptorLimit::needed(request.num_ranks);
   if (limit.rlim_max < needed)
     return {Severity::Error, "open_files",
-            fmt::format("open files: at most {}, the launcher of {} ranks needs {}", limit.rlim_max,
-                        request.num_ranks, needed),
+            fmt::format("open files: at most {}, the launcher of {} needs {}", limit.rlim_max,
+                        counted(request.num_ranks, "rank"), needed),
             "raise it (ulimit -n, LimitNOFILE), or start fewer ranks here"};
   // The launcher raises its own limit. Ranks keep this one: files of their own and a socket to each peer.
   constexpr rlim_t kOfARank = 128;

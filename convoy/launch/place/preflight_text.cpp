@@ -3,8 +3,8 @@
 #include <nlohmann/json.hpp>
 
 #include "convoy/base/error.h"
+#include "convoy/base/text_table.h"
 #include "convoy/launch/place/preflight.h"
-#include "convoy/launch/place/text_table.h"
 
 namespace convoy::launch {
 

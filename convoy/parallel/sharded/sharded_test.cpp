@@ -19,9 +19,9 @@ std::unique_ptr<comm::Group> join() {
   return comm::join_group(comm::read_rank_environment(), std::chrono::seconds(300));
 }
 
-constexpr int64_t kWidth = 10;
+constexpr int64_t kWidth = 30;  // weights that lie across pieces
 
-// A unit that trains whole, one that trains a part, one that is frozen; sizes that no number of
+// A unit that trains whole, one that trains a part, one that is frozen and held in codes; sizes that no number of
 // ranks divides.
 class Network {
  public:
@@ -38,8 +38,11 @@ class Network {
       if (layer == 1) unit.trained.push_back({"unused", random({7}, dtype)});
       for (const nn::NamedTensor& parameter : unit.trained) parameter.value.requires_grad_();
       at::manual_seed(static_cast<uint64_t>(layer));  // frozen values are the same on every rank
-      if (layer == 1 || layer == 2)
-        unit.frozen.push_back({name + ".base", random({kWidth, kWidth}, dtype)});
+      if (layer == 1) unit.frozen.push_back({name + ".base", random({kWidth, kWidth}, dtype)});
+      if (layer == 2) {
+        unit.frozen.push_back({name + ".codes", at::randint(256, {kWidth, kWidth}, at::kByte)});
+        unit.frozen.push_back({name + ".absmax", at::rand({kWidth})});
+      }
       units.push_back(std::move(unit));
     }
   }
@@ -60,10 +63,16 @@ class Network {
  private:
   static at::Tensor layer(const nn::Unit& unit, const at::Tensor& x) {
     at::Tensor y = x;
-    if (!unit.frozen.empty()) y = y + at::tanh(x.mm(unit.frozen[0].value));
+    if (!unit.frozen.empty()) y = y + at::tanh(x.mm(frozen_weight(unit).to(x.scalar_type())));
     if (unit.trained.empty()) return y;
     y = at::addmm(unit.trained[1].value, y, unit.trained[0].value);
     return at::tanh(y.to(at::kFloat) * unit.trained[2].value).to(x.scalar_type());
+  }
+  // Whole, or held in few bits: codes and a scale for each row.
+  static at::Tensor frozen_weight(const nn::Unit& unit) {
+    const at::Tensor& first = unit.frozen[0].value;
+    if (unit.frozen.size() == 1) return first;
+    return (first.to(at::kFloat) - 128) / 384 * unit.frozen[1].value.unsqueeze(1);
   }
   static at::Tensor random(at::IntArrayRef shape, at::ScalarType dtype) {
     return (at::randn(shape) / 3).to(dtype);
@@ -211,10 +220,11 @@ RANK_BODY(HoldsItsPiece) {
   EXPECT_EQ(bytes_held(), 0U);
   int64_t owned = 0;
   for (const ParameterShard& shard : strategy.shards()) owned += shard.value.numel();
-  EXPECT_LT(owned, 300);  // of 367, padding included
+  constexpr int64_t kTrained = 3 * (kWidth * kWidth + 2 * kWidth) + 7;
+  EXPECT_LT(owned, kTrained * 9 / 10);
   at::Tensor all = at::full({1}, owned, at::kLong);
   group->all_reduce_sum(all);
-  EXPECT_EQ(all.item<int64_t>(), 3 * (kWidth * kWidth + 2 * kWidth) + 7);
+  EXPECT_EQ(all.item<int64_t>(), kTrained);
 }
 TEST(Sharded, BetweenUsesOnlyThePieceIsHeld) { expect_all_well(start_ranks(2, "HoldsItsPiece")); }
 

@@ -8,6 +8,7 @@
 #include <new>
 #include <thread>
 
+#include "convoy/base/counted.h"
 #include "convoy/base/error.h"
 #include "convoy/sweep/runner/cell_outcome.h"
 #include "convoy/sweep/runner/planned_cell.h"
@@ -273,8 +274,8 @@ class Worker {
   void hand_in_descent(const Lease& lease, const DescentOutcome& outcome, int64_t microseconds,
                        Clock::time_point begin) {
     const jobs::Result result = descent_result(outcome, effort(lease, microseconds, ""));
-    note("{}: loss {} after {} steps in {:.3g} s", lease.parameters, outcome.loss, outcome.steps,
-         static_cast<double>(microseconds) * 1e-6);
+    note("{}: loss {} after {} in {:.3g} s", lease.parameters, outcome.loss,
+         counted(outcome.steps, "step"), static_cast<double>(microseconds) * 1e-6);
     add({.lease = lease, .payload = "", .count = 0, .result = result}, begin);
   }
 

@@ -34,7 +34,7 @@ std::vector<std::string> wanted_devices(const RunOptions& options) {
   const bool for_guesses = options.guess_device != "cpu";
   if ((!options.starts_programs && !for_guesses) || options.max_gpus == 0) return {};
   const launch::Environment environment = launch::process_environment();
-  const launch::GpuList list = launch::list_gpus(launch::device_sources(environment));
+  const monitor::GpuList list = monitor::list_gpus(monitor::device_sources(environment));
   std::vector<std::string> devices =
       launch::select_devices(list.gpus, launch::selection_request(environment, "")).tokens;
   if (options.guess_device == "cuda" && devices.empty())

@@ -38,12 +38,7 @@ void run_worker_process(const WorkerFlags& flags, const std::function<WorkerEqui
   ::unsetenv(kWorkerStoreVariable);
   launch::SignalStream signals({SIGTERM, SIGINT, SIGHUP});
   const WorkerEquipment equipment = make();
-  bool stop = false;
-  const auto stop_wanted = [&] {
-    while (const auto signal = signals.next())
-      stop = stop || *signal == SIGTERM || *signal == SIGINT || *signal == SIGHUP;
-    return stop;
-  };
+  const auto stop_wanted = [&] { return signals.asked_to_stop(); };
   const auto store = jobs::open_store(
       store_url, {.server_limit = kServerLimit,
                   .keep_waiting = [&](std::chrono::milliseconds) { return !stop_wanted(); }});

@@ -13,6 +13,7 @@ extern "C" {
 
 typedef struct ConvoyTokenizer ConvoyTokenizer;
 typedef struct ConvoyTemplate ConvoyTemplate;
+typedef struct ConvoyConversation ConvoyConversation;
 
 // Owned bytes, not terminated by zero. Free with convoy_text_free.
 typedef struct {
@@ -61,9 +62,13 @@ int convoy_template_create(const uint8_t* source, size_t size, ConvoyTemplate** 
                            ConvoyText* error);
 void convoy_template_free(ConvoyTemplate* chat_template);
 int convoy_template_has_generation(const ConvoyTemplate* chat_template);
-// `context`: a JSON object of variables.
-int convoy_template_render(const ConvoyTemplate* chat_template, const uint8_t* context, size_t size,
-                           ConvoyRender* render, int64_t* line, ConvoyText* error);
+// `json`: an object with `messages`, a list, and the other variables. A conversation belongs to the thread that read it.
+int convoy_conversation_read(const uint8_t* json, size_t size, ConvoyConversation** conversation, ConvoyText* error);
+void convoy_conversation_free(ConvoyConversation* conversation);
+// The first `num_messages`, or all if there are fewer.
+int convoy_template_render(const ConvoyTemplate* chat_template, const ConvoyConversation* conversation,
+                           size_t num_messages, int add_generation_prompt, ConvoyRender* render, int64_t* line,
+                           ConvoyText* error);
 
 #ifdef __cplusplus
 }

@@ -52,11 +52,16 @@ fn stack_position() -> usize {
     std::hint::black_box(std::ptr::from_ref(&here)) as usize
 }
 
-/// Opens a fresh budget on this thread.
-pub fn open() {
+/// Opens a fresh budget on this thread, of which `held_bytes` are used.
+pub fn open(held_bytes: i64) {
     STEPS_LEFT.set(STEPS);
-    USED_BYTES.set(0);
+    USED_BYTES.set(held_bytes);
     STACK_TOP.set(stack_position());
+}
+
+/// What is live since the budget was opened.
+pub fn used_bytes() -> i64 {
+    USED_BYTES.get()
 }
 
 /// Spends steps. Call it before the work, in every loop and at every node.

@@ -3,6 +3,7 @@
 
 mod abi;
 mod budget;
+mod direct;
 mod generation;
 mod jinja;
 mod template;

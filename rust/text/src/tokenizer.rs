@@ -7,10 +7,12 @@ use serde::Deserialize;
 use tokenizers::{PostProcessorWrapper, Tokenizer};
 
 use crate::abi::{bytes, give, guard, take, Text};
+use crate::direct::{Direct, Found};
 use crate::tokenizer_file::{self, DeclaredToken, Loaded, Refusal};
 
 pub struct Handle {
     tokenizer: Tokenizer,
+    direct: Option<Direct>,
     special: HashSet<u32>,
     vocab_size: i64,
 }
@@ -64,7 +66,25 @@ fn create(json: &[u8], setup: &[u8]) -> Result<Handle, Refusal> {
     let added = tokenizer.get_added_tokens_decoder();
     let special = added.iter().filter(|(_, token)| token.special).map(|(id, _)| *id).collect();
     let largest_id = added.keys().copied().max().unwrap_or_default().max(largest_id);
-    Ok(Handle { tokenizer, special, vocab_size: i64::from(largest_id) + 1 })
+    let direct = Direct::of(&tokenizer);
+    Ok(Handle { tokenizer, direct, special, vocab_size: i64::from(largest_id) + 1 })
+}
+
+impl Handle {
+    fn encode(&self, text: &str, add_special: bool) -> Result<Found, String> {
+        if let Some(direct) = &self.direct {
+            if let Some(found) = direct.encode(&self.tokenizer, text, add_special)? {
+                return Ok(found);
+            }
+        }
+        let encoding = self.tokenizer.encode(text, add_special).map_err(|error| error.to_string())?;
+        let places = encoding.get_offsets();
+        Ok(Found {
+            ids: encoding.get_ids().iter().map(|id| *id as i32).collect(),
+            begins: places.iter().map(|range| range.0 as i64).collect(),
+            ends: places.iter().map(|range| range.1 as i64).collect(),
+        })
+    }
 }
 
 #[no_mangle]
@@ -109,11 +129,10 @@ pub unsafe extern "C" fn convoy_tokenizer_encode(
     guard(error, || {
         let text =
             std::str::from_utf8(bytes(text, size)).map_err(|error| format!("text is not UTF-8: {error}"))?;
-        let found =
-            (*tokenizer).tokenizer.encode(text, add_special != 0).map_err(|error| error.to_string())?;
-        let (ids, count) = give(found.get_ids().iter().map(|id| *id as i32).collect::<Vec<_>>());
-        let (begins, _) = give(found.get_offsets().iter().map(|range| range.0 as i64).collect::<Vec<_>>());
-        let (ends, _) = give(found.get_offsets().iter().map(|range| range.1 as i64).collect::<Vec<_>>());
+        let found = (*tokenizer).encode(text, add_special != 0)?;
+        let (ids, count) = give(found.ids);
+        let (begins, _) = give(found.begins);
+        let (ends, _) = give(found.ends);
         encoding.write(Encoding { ids, begins, ends, size: count });
         Ok(())
     })

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! json.dumps as transformers calls it for `tojson` (no HTML escapes, letters kept), and values from JSON.
 
+use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
+
 use super::arguments::Arguments;
 use super::error::{descend, fail, reserve, spend, spend_text, Result};
 use super::text::float_repr;
@@ -166,29 +168,52 @@ pub fn to_json(value: &Value, arguments: Arguments) -> Result<Value> {
 }
 
 /// A value of a JSON text; how deep it may nest is limited by the reader.
-pub fn from_json(value: serde_json::Value) -> Result<Value> {
-    spend(1)?;
-    Ok(match value {
-        serde_json::Value::Null => Value::None,
-        serde_json::Value::Bool(value) => Value::Bool(value),
-        serde_json::Value::Number(number) => match (number.as_i64(), number.as_u64(), number.as_f64()) {
-            (Some(value), ..) => Value::Int(value.into()),
-            (_, Some(value), _) => Value::Int(value.into()),
-            (_, _, value) => Value::Float(value.unwrap_or(f64::NAN)),
-        },
-        serde_json::Value::String(text) => {
-            spend_text(text.len())?;
-            text.into()
+struct FromJson;
+
+impl<'de> Visitor<'de> for FromJson {
+    type Value = Value;
+
+    fn expecting(&self, formatter: &mut std::fmt::Formatter) -> std::fmt::Result {
+        formatter.write_str("a JSON value")
+    }
+    fn visit_unit<E: de::Error>(self) -> std::result::Result<Value, E> {
+        Ok(Value::None)
+    }
+    fn visit_bool<E: de::Error>(self, value: bool) -> std::result::Result<Value, E> {
+        Ok(Value::Bool(value))
+    }
+    fn visit_i64<E: de::Error>(self, value: i64) -> std::result::Result<Value, E> {
+        Ok(Value::Int(value.into()))
+    }
+    fn visit_u64<E: de::Error>(self, value: u64) -> std::result::Result<Value, E> {
+        Ok(Value::Int(value.into()))
+    }
+    fn visit_f64<E: de::Error>(self, value: f64) -> std::result::Result<Value, E> {
+        Ok(Value::Float(value))
+    }
+    fn visit_str<E: de::Error>(self, text: &str) -> std::result::Result<Value, E> {
+        spend_text(text.len()).map_err(|error| E::custom(error.message))?;
+        Ok(text.into())
+    }
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> std::result::Result<Value, A::Error> {
+        let mut values = Vec::new();
+        while let Some(value) = items.next_element()? {
+            values.push(value);
         }
-        serde_json::Value::Array(items) => {
-            Value::list(items.into_iter().map(from_json).collect::<Result<_>>()?)?
+        Value::list(values).map_err(|error| de::Error::custom(error.message))
+    }
+    fn visit_map<A: MapAccess<'de>>(self, mut pairs: A) -> std::result::Result<Value, A::Error> {
+        let mut dict = Dict::default();
+        while let Some((key, value)) = pairs.next_entry::<Value, Value>()? {
+            dict.insert(key, value).map_err(|error| de::Error::custom(error.message))?;
         }
-        serde_json::Value::Object(pairs) => {
-            let mut dict = Dict::default();
-            for (key, value) in pairs {
-                dict.insert(key.into(), from_json(value)?)?;
-            }
-            Value::dict(dict)
-        }
-    })
+        Ok(Value::dict(dict))
+    }
+}
+
+impl<'de> Deserialize<'de> for Value {
+    fn deserialize<D: Deserializer<'de>>(reader: D) -> std::result::Result<Value, D::Error> {
+        spend(1).map_err(|error| de::Error::custom(error.message))?;
+        reader.deserialize_any(FromJson)
+    }
 }

@@ -28,9 +28,16 @@ mod text;
 mod value;
 
 pub use error::{Error, Result};
+pub use value::{Items, Value};
+
+use std::collections::HashMap;
+use std::rc::Rc;
 
 use parser::Parser;
 use render::Renderer;
+
+/// What a template reads, by name.
+pub type Variables = HashMap<Rc<str>, Value, ahash::RandomState>;
 
 pub struct Template {
     body: Vec<syntax::Statement>,
@@ -51,14 +58,7 @@ impl Template {
         Ok(Template { body, has_generation: parser.has_generation })
     }
 
-    /// `context`: the variables, a JSON object.
-    pub fn render(&self, context: serde_json::Value, brackets: Brackets) -> Result<String> {
-        let mut renderer = Renderer::new(brackets);
-        if let serde_json::Value::Object(variables) = context {
-            for (name, value) in variables {
-                renderer.define(name.into(), json::from_json(value)?);
-            }
-        }
-        renderer.template(&self.body)
+    pub fn render(&self, variables: Variables, brackets: Brackets) -> Result<String> {
+        Renderer::new(variables, brackets).template(&self.body)
     }
 }

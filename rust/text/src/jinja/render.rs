@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Runs the statements of a template.
 
-use std::collections::HashMap;
-use std::rc::Rc;
-
 use super::arguments::Arguments;
 use super::error::{descend, fail, reserve, spend, spend_copy, Result};
 use super::functions;
@@ -12,7 +9,7 @@ use super::scopes::Scopes;
 use super::syntax::{Expr, ExprKind, Macro, Statement, StatementKind, Target};
 use super::text::{repr, str_of};
 use super::value::{Dict, Object, Value};
-use super::Brackets;
+use super::{Brackets, Variables};
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Flow {
@@ -27,7 +24,7 @@ pub struct MacroState<'t> {
 }
 
 pub struct Renderer<'t> {
-    pub context: HashMap<Rc<str>, Value>,
+    variables: Variables,
     pub scopes: Scopes<'t>,
     pub namespaces: Vec<Dict>,
     pub macros: Vec<MacroState<'t>>,
@@ -42,9 +39,9 @@ pub struct Renderer<'t> {
 }
 
 impl<'t> Renderer<'t> {
-    pub fn new(brackets: Brackets<'t>) -> Renderer<'t> {
+    pub fn new(variables: Variables, brackets: Brackets<'t>) -> Renderer<'t> {
         Renderer {
-            context: HashMap::new(),
+            variables,
             scopes: Scopes::new(),
             namespaces: Vec::new(),
             macros: Vec::new(),
@@ -57,17 +54,13 @@ impl<'t> Renderer<'t> {
         }
     }
 
-    pub fn define(&mut self, name: Rc<str>, value: Value) {
-        self.context.insert(name, value);
-    }
-
     pub fn template(mut self, body: &'t [Statement]) -> Result<String> {
         self.body(body)?;
         Ok(self.out)
     }
 
     pub fn lookup(&self, name: &str) -> Value {
-        if let Some(value) = self.scopes.get(name).or_else(|| self.context.get(name)) {
+        if let Some(value) = self.scopes.get(name).or_else(|| self.variables.get(name)) {
             return value.clone();
         }
         match functions::NAMES.iter().find(|known| **known == name) {

@@ -10,6 +10,8 @@ use super::error::{descend, fail, reserve, spend, Error, Result};
 
 // Dropping and comparing recurse; no conversation nests this deep.
 const MAX_NESTING: u32 = 200;
+// The keys of so few pairs are compared one by one.
+const FEW_PAIRS: usize = 8;
 
 #[derive(Clone)]
 pub struct Text {
@@ -111,7 +113,8 @@ pub enum Key {
 #[derive(Default)]
 pub struct Dict {
     pairs: Vec<(Value, Value)>,
-    places: HashMap<Key, usize>,
+    /// Empty as long as the pairs are few.
+    places: HashMap<Key, usize, ahash::RandomState>,
     depth: u32,
 }
 
@@ -125,23 +128,48 @@ fn deeper(depth: u32) -> Result<u32> {
 impl Dict {
     pub fn insert(&mut self, key: Value, value: Value) -> Result<()> {
         self.depth = self.depth.max(deeper(key.depth().max(value.depth()))?);
-        let place = key.key()?;
-        match self.places.get(&place) {
-            Some(index) => self.pairs[*index].1 = value,
+        let name = key.key()?;
+        match self.place(&name) {
+            Some(index) => self.pairs[index].1 = value,
             None => {
-                self.places.insert(place, self.pairs.len());
                 self.pairs.push((key, value));
+                self.remember(name)?;
             }
         }
         Ok(())
     }
 
+    fn remember(&mut self, last: Key) -> Result<()> {
+        if self.pairs.len() == FEW_PAIRS + 1 {
+            for (index, (key, _)) in self.pairs.iter().enumerate() {
+                self.places.insert(key.key()?, index);
+            }
+        } else if self.pairs.len() > FEW_PAIRS {
+            self.places.insert(last, self.pairs.len() - 1);
+        }
+        Ok(())
+    }
+
+    fn place(&self, key: &Key) -> Option<usize> {
+        if self.pairs.len() > FEW_PAIRS {
+            return self.places.get(key).copied();
+        }
+        self.pairs.iter().position(|(known, _)| match (known, key) {
+            (Value::Str(known), Key::Str(text)) => known.text == *text,
+            (Value::Str(_), _) | (_, Key::Str(_)) => false,
+            _ => known.key().is_ok_and(|known| known == *key),
+        })
+    }
+
     pub fn get(&self, key: &Key) -> Option<&Value> {
-        self.places.get(key).map(|index| &self.pairs[*index].1)
+        self.place(key).map(|index| &self.pairs[index].1)
     }
 
     pub fn get_text(&self, key: &str) -> Option<&Value> {
-        self.get(&Key::Str(key.into()))
+        if self.pairs.len() > FEW_PAIRS {
+            return self.get(&Key::Str(key.into()));
+        }
+        self.pairs.iter().find(|(known, _)| known.as_str() == Some(key)).map(|(_, value)| value)
     }
 
     pub fn pairs(&self) -> &[(Value, Value)] {

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `convoy data SUB`: data sets as files, without a model that computes.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "convoy/apps/front/data_fetch.h"
+#include "convoy/apps/front/data_rows.h"
+#include "convoy/base/error.h"
+#include "convoy/base/suggest.h"
+
+namespace convoy::apps {
+namespace {
+
+struct SubCommand {
+  Action action;
+  int (*run)(Context& context, const std::vector<std::string>& arguments);
+};
+
+const std::vector<SubCommand>& sub_commands() {
+  static const std::vector<SubCommand> list = {
+      {{"process", "raw rows as conversations, split into train, val and test",
+        "convoy data process RAW --output FOLDER\n"
+        "convoy data process --config CONFIG.yaml --data RAW",
+        config::flag_table_of<settings::DataProcessFlags>},
+       data_process},
+      {{"style", "puts an instruction before the system prompt of every row",
+        "convoy data style INPUT OUTPUT --style TEXT",
+        config::flag_table_of<settings::DataStyleFlags>},
+       data_style},
+      {{"render", "conversations as the texts that a chat template makes of them",
+        "convoy data render INPUT OUTPUT (--model D | --template F)",
+        config::flag_table_of<settings::DataRenderFlags>},
+       data_render},
+      {{"convert", "rows in another schema, another file format, or in shards",
+        "convoy data convert INPUT OUTPUT [--to SCHEMA]",
+        config::flag_table_of<settings::DataConvertFlags>},
+       data_convert},
+      {{"dedup", "leaves out rows that repeat an earlier one, exactly or nearly",
+        "convoy data dedup INPUT OUTPUT [--near]", config::flag_table_of<settings::DataDedupFlags>},
+       data_dedup},
+      {{"split", "parts by a seed: by shares or counts, with equal mixes or whole groups",
+        "convoy data split INPUT FOLDER [--ratios 0.7 0.1 0.2]",
+        config::flag_table_of<settings::DataSplitFlags>},
+       data_split},
+      {{"encode", "makes the tokens of a training run before it, into the token cache",
+        "convoy data encode CONFIG.yaml [key=value ...]",
+        config::flag_table_of<settings::DataEncodeFlags>},
+       data_encode},
+      {{"stats", "rows, turns and lengths, with a histogram", "convoy data stats INPUT [--model D]",
+        config::flag_table_of<settings::DataStatsFlags>},
+       data_stats},
+      {{"system", "sets, changes or removes system prompts",
+        "convoy data system INPUT OUTPUT --prompt TEXT",
+        config::flag_table_of<settings::DataSystemFlags>},
+       data_system},
+      {{"validate", "looks at every row; ends with 10 where one is bad",
+        "convoy data validate INPUT [--model D]",
+        config::flag_table_of<settings::DataValidateFlags>},
+       data_validate},
+      {data_fetch_action(), data_fetch},
+  };
+  return list;
+}
+
+int run_data(Context& context, const std::vector<std::string>& arguments) {
+  std::vector<std::string> known;
+  for (const SubCommand& sub : sub_commands()) known.emplace_back(sub.action.name);
+  const std::string names = fmt::format("{}", fmt::join(known, ", "));
+  if (arguments.empty()) throw ConfigError("data wants to know what to do", {.hint = names});
+  const std::vector<std::string> rest(arguments.begin() + 1, arguments.end());
+  for (const SubCommand& sub : sub_commands())
+    if (sub.action.name == arguments.front()) return sub.run(context, rest);
+  throw ConfigError(fmt::format("unknown action `{}`{}", arguments.front(),
+                                did_you_mean(arguments.front(), known)),
+                    {.key = arguments.front(), .hint = names});
+}
+
+}  // namespace
+
+Command data_command() {
+  Command command{
+      .name = "data",
+      .summary =
+          "prepares data sets: converts, deduplicates, splits, measures, validates, fetches rows",
+      .usage =
+          "convoy data process|style|render|convert|dedup|split|encode|stats|system|validate|fetch "
+          "[flags]",
+      .examples =
+          "convoy data process raw.json --output data/processed\n"
+          "convoy data style data/processed/train.jsonl styled.jsonl --style \"Answer briefly.\"\n"
+          "convoy data render styled.jsonl rendered.jsonl --model examples/tally-3m\n"
+          "convoy data convert rows.parquet rows.jsonl.gz --to sharegpt\n"
+          "convoy data dedup rows.jsonl unique.jsonl --near --threshold 0.8 --report twins.jsonl\n"
+          "convoy data split rows.jsonl parts --ratios 0.9 0.1 0 --group user_id\n"
+          "convoy data encode run.yaml data.train_path=rows.jsonl\n"
+          "convoy data stats rows.jsonl --model examples/tally-3m --max-seq-len 512\n"
+          "convoy data system rows.jsonl with.jsonl --prompt \"You are careful.\" --mode replace\n"
+          "convoy data validate rows.jsonl --model examples/tally-3m --report bad.jsonl\n"
+          "convoy data fetch openai/gsm8k",
+      .flag_table = nullptr,
+      .run = run_data};
+  for (const SubCommand& sub : sub_commands()) command.actions.push_back(sub.action);
+  return command;
+}
+
+}  // namespace convoy::apps

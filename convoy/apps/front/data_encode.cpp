@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `convoy data encode`: the tokens of a training run, made before it.
+#include <fmt/format.h>
+
+#include "convoy/apps/front/data_rows.h"
+#include "convoy/apps/front/train_config.h"
+#include "convoy/apps/front/train_inputs.h"
+#include "convoy/base/error.h"
+#include "convoy/data/encode_splits.h"
+#include "convoy/io/model_folder.h"
+#include "convoy/text/chat_template.h"
+#include "convoy/text/tokenizer.h"
+
+namespace convoy::apps {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json report_json(const data::SplitReport& report) {
+  return {{"split", report.name},
+          {"files", report.files},
+          {"schema", report.schema},
+          {"rows_read", report.rows_read},
+          {"rows_unreadable", report.rows_unreadable},
+          {"rows_unsupervised", report.rows_unsupervised},
+          {"rows_truncated", report.rows_truncated},
+          {"rows_split", report.rows_split},
+          {"windows", report.windows},
+          {"rows_dropped_long", report.rows_dropped_long},
+          {"tokens", report.tokens},
+          {"supervised_tokens", report.supervised_tokens},
+          {"from_cache", report.from_cache}};
+}
+
+}  // namespace
+
+int data_encode(Context& context, const std::vector<std::string>& arguments) {
+  settings::DataEncodeFlags flags;
+  const std::vector<std::string> words = context.parse(flags, arguments);
+  settings::TrainSettings train;
+  read_train_config(train, words, flags.preset, context.log(), settings::Wanted::TrainInputs);
+  if (train.task == "classify")
+    throw ConfigError("windows of sensors have no tokens", {.key = "task"});
+  require_train_inputs(train);
+  const auto folder = io::ModelFolder::open(train.model.name, train.model.revision).path();
+  const text::Tokenizer tokenizer = text::Tokenizer::load(folder);
+  const auto chat_template = text::ChatTemplate::load(folder, train.data.template_path);
+  const data::EncodedSplits splits =
+      data::encode_splits({.data = train.data,
+                           .task = train.task,
+                           .max_seq_len = train.model.max_seq_len,
+                           .seed = static_cast<uint64_t>(train.seed),
+                           .tokenizer = tokenizer,
+                           .chat_template = chat_template ? &*chat_template : nullptr,
+                           .log = context.log(),
+                           .datasets = settings::mixed_datasets(train.datasets)},
+                          data::Splits::All);
+  if (!context.common.json) return 0;
+  Json reports = Json::array();
+  for (const data::SplitReport& report : splits.reports) reports.push_back(report_json(report));
+  fmt::print("{}\n", reports.dump());
+  return 0;
+}
+
+}  // namespace convoy::apps

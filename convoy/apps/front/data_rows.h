@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the sub-commands of `convoy data` share: which rows they read, what they write, what they tell.
+#pragma once
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "convoy/apps/front/command.h"
+#include "convoy/data/chain/row_pass.h"
+#include "convoy/data/chain/sharded_rows_writer.h"
+#include "convoy/data/manifest.h"
+#include "convoy/data/schema.h"
+#include "convoy/settings/data_flags.h"
+
+namespace convoy::apps {
+
+// Words of a sub-command that are no flags: INPUT [OUTPUT]. Throws ConfigError for more, and for one that is said twice.
+void take_words(const std::vector<std::string>& words, std::string& data, std::string* output);
+
+// Throws ConfigError, DataError.
+data::RowPass row_pass_of(const settings::DataInputFlags& flags);
+data::SchemaConfig schema_of(const settings::DataInputFlags& flags);
+
+// Throws ConfigError when the output is not named, is no format, is among the inputs, or is there and not to be written over.
+void require_output(const std::filesystem::path& output, const data::RowPass& pass, bool force);
+// Throws ConfigError when the file, or the folder, is there and not to be written over.
+void refuse_existing(const std::filesystem::path& output, bool force);
+
+// Of `text` or the file: exactly one. Throws ConfigError, DataError.
+std::string text_or_file(const std::string& text, const std::string& file, const char* flag);
+
+// What a sub-command did.
+struct DataWork {
+  std::string action;                                               // "convert"
+  nlohmann::ordered_json flags = nlohmann::ordered_json::object();  // that differ from the defaults
+  int64_t rows_read = 0;
+  int64_t rows_bad = 0;
+  int64_t rows_written = 0;
+  nlohmann::ordered_json more = nlohmann::ordered_json::object();  // figures of its own
+};
+
+// Writes the manifest beside `output` and tells what was done: a line for people, an object with --json.
+void conclude(const Context& context, const DataWork& work, const data::RowPass& pass,
+              const std::filesystem::path& output, const std::vector<data::WrittenFile>& written);
+
+// The values of `flags` that are not the defaults.
+nlohmann::ordered_json changed_flags(const config::Section& flags, const config::Section& defaults);
+template <class Flags>
+nlohmann::ordered_json flags_json(Flags flags) {
+  Flags defaults;
+  return changed_flags(config::list_fields(flags), config::list_fields(defaults));
+}
+
+// The sub-commands, each in a file of its kind.
+int data_convert(Context& context, const std::vector<std::string>& arguments);
+int data_system(Context& context, const std::vector<std::string>& arguments);
+int data_style(Context& context, const std::vector<std::string>& arguments);
+int data_render(Context& context, const std::vector<std::string>& arguments);
+int data_dedup(Context& context, const std::vector<std::string>& arguments);
+int data_split(Context& context, const std::vector<std::string>& arguments);
+int data_process(Context& context, const std::vector<std::string>& arguments);
+int data_encode(Context& context, const std::vector<std::string>& arguments);
+int data_stats(Context& context, const std::vector<std::string>& arguments);
+int data_validate(Context& context, const std::vector<std::string>& arguments);
+
+}  // namespace convoy::apps

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `convoy doctor`: what keeps jobs from starting or makes them slow, one line each with one thing to do about it.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <sstream>
+
+#include "convoy/apps/front/command.h"
+#include "convoy/apps/front/libtorch_folder.h"
+#include "convoy/apps/front/visible_gpus.h"
+#include "convoy/base/error.h"
+#include "convoy/config/resolve.h"
+#include "convoy/launch/place/devices.h"
+#include "convoy/monitor/doctor.h"
+#include "convoy/monitor/topology.h"
+#include "convoy/telemetry/run_folder.h"
+#include "convoy/telemetry/run_history.h"
+
+namespace convoy::apps {
+namespace {
+
+namespace fs = std::filesystem;
+using Environment = std::map<std::string, std::string>;
+using monitor::Finding;
+using monitor::Mark;
+
+struct DoctorFlags {
+  std::string during;
+  std::string dir = "runs";
+  std::string disk = ".";
+  int64_t port = 29'500;
+  bool all = false;
+  bool strict = false;
+
+  template <class Visitor>
+  void fields(Visitor& visit) {
+    visit("during", during, "also looks at this running job: folder, name, its beginning, or last");
+    visit("dir", dir, "folder that holds the runs");
+    visit("disk", disk, "folder whose disk is tried: 64 MiB are written there and leave no file");
+    visit("port", port, "port of the rendezvous of several hosts").at_least(1).at_most(65'535);
+    visit("all", all, kAllGpusHelp);
+    visit("strict", strict, "warnings fail too");
+  }
+};
+
+void add(std::vector<Finding>& all, std::vector<Finding> more) {
+  for (Finding& finding : more) all.push_back(std::move(finding));
+}
+
+std::vector<Finding> judge_libtorch(const fs::path& program, bool has_nvidia_gpus) {
+  const LibtorchFolder found = find_libtorch(program);
+  if (found.folder.empty())
+    return {{Mark::Blocking, "libtorch",
+             fmt::format("no LibTorch 2.11; looked at {} and the installed Pythons",
+                         fmt::join(found.looked_at, ", ")),
+             "pip install torch==2.11.0, or name its folder in CONVOY_TORCH", ExitCode::Usage}};
+  std::vector<Finding> findings = {
+      {Mark::Fine, "libtorch",
+       fmt::format("LibTorch {} in {}", found.version, found.folder.string())}};
+  if (!has_nvidia_gpus) return findings;
+  const std::string why = why_no_cuda(program);
+  if (why.empty())
+    findings.push_back({Mark::Fine, "cuda", "LibTorch's CUDA half and the driver fit"});
+  else
+    findings.push_back({Mark::Warning, "cuda", "ranks compute on CPUs: " + why,
+                        "a driver of 580 or newer, and a torch 2.11 with CUDA in CONVOY_TORCH",
+                        ExitCode::Device});
+  return findings;
+}
+
+// The program is only looked for: to ask its version would start a Python, seconds long.
+std::vector<Finding> judge_tensorboard(const Environment& environment) {
+  const auto path = environment.find("PATH");
+  std::istringstream folders(path == environment.end() ? "" : path->second);
+  for (std::string folder; std::getline(folders, folder, ':');)
+    if (::access((fs::path(folder) / "tensorboard").c_str(), X_OK) == 0)
+      return {{Mark::Fine, "tensorboard", (fs::path(folder) / "tensorboard").string()}};
+  return {{Mark::Note, "tensorboard",
+           "there is no tensorboard; `convoy runs plot` draws curves without",
+           "pip install tensorboard"}};
+}
+
+monitor::DeviceFacts device_facts(const monitor::DeviceSources& sources,
+                                  const Environment& environment, bool all) {
+  const VisibleGpus visible = visible_gpus(sources, environment, all);
+  monitor::DeviceReader reader(sources, visible.uuids);
+  monitor::DeviceFacts facts{.problem = reader.problem(),
+                             .mismatch = reader.is_mismatched(),
+                             .versions = reader.versions(),
+                             .broken = reader.broken(),
+                             .devices = reader.devices(),
+                             .readings = reader.read(),
+                             .num_hidden = visible.num_hidden};
+  facts.gaps = reader.gaps();
+  if (facts.devices.empty() && visible.num_hidden > 0)
+    facts.problem = fmt::format("{} hides all", visible.hidden_by);
+  if (!facts.devices.empty())
+    facts.topology_notes = monitor::read_topology(sources, visible.uuids).notes;
+  if (visible.uuids)
+    facts.selection_notes = launch::select_devices(monitor::list_gpus_of_any_vendor(sources).gpus,
+                                                   launch::selection_request(environment, ""))
+                                .notes;
+  return facts;
+}
+
+int run_doctor(Context& context, const std::vector<std::string>& arguments) {
+  DoctorFlags flags;
+  const std::vector<std::string> rest = context.parse(flags, arguments);
+  CONVOY_CHECK(rest.empty(), ConfigError,
+               "doctor takes flags only, found `{}`; --during looks at a run", rest[0]);
+  const Environment environment = config::process_environment();
+  const monitor::DeviceSources sources = monitor::device_sources(environment);
+  std::vector<Finding> findings;
+  const monitor::DeviceFacts devices = device_facts(sources, environment, flags.all);
+  const monitor::HostFacts host = monitor::read_host_facts(sources);
+  if (!flags.during.empty()) {
+    const fs::path run = telemetry::resolve_run(flags.during, flags.dir);
+    monitor::RunFacts facts = monitor::read_run_facts(run);
+    if (facts.held && facts.step >= 0) {
+      std::string name = telemetry::host_name();
+      name = name.substr(0, name.find('.'));
+      facts.memory = monitor::check_memory({.run = monitor::read_run_memory(run),
+                                            .devices = devices.readings,
+                                            .facts = host,
+                                            .host = name});
+    }
+    add(findings, monitor::judge_run(facts));
+    flags.disk = flags.disk == "." ? run.string() : flags.disk;
+  }
+  const bool has_nvidia =
+      !devices.devices.empty() && devices.devices[0].vendor == monitor::Vendor::Nvidia;
+  add(findings, monitor::judge_devices(devices));
+  add(findings, judge_libtorch(context.program, has_nvidia));
+  add(findings, monitor::judge_host(host, monitor::HostReader(sources).read()));
+  add(findings, monitor::judge_limits(monitor::read_limits(sources)));
+  add(findings, monitor::judge_shared_memory(monitor::read_shared_memory()));
+  add(findings, monitor::judge_disk(monitor::read_disk(fs::weakly_canonical(flags.disk))));
+  if (flags.during.empty())
+    add(findings, monitor::judge_port(monitor::read_port(static_cast<int>(flags.port))));
+  add(findings, monitor::judge_clock(monitor::read_clock()));
+  add(findings, judge_tensorboard(environment));
+  fmt::print("{}", context.common.json
+                       ? monitor::findings_json(findings)
+                       : monitor::findings_text(findings, context.use_color(STDOUT_FILENO)));
+  return monitor::exit_code_of(findings, flags.strict);
+}
+
+}  // namespace
+
+Command doctor_command() {
+  return {.name = "doctor",
+          .summary = "finds what keeps jobs from starting or makes them slow, and says what to do",
+          .usage = "convoy doctor [--during RUN] [--strict] [--json]",
+          .examples =
+              "convoy doctor\n"
+              "convoy doctor --strict --json\n"
+              "convoy doctor --during last",
+          .flag_table = config::flag_table_of<DoctorFlags>,
+          .run = run_doctor};
+}
+
+}  // namespace convoy::apps

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `convoy models fetch` and `convoy data fetch`: one download, shown while it goes on.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <string>
+
+#include "convoy/apps/front/command.h"
+#include "convoy/hub/fetch.h"
+
+namespace convoy::apps {
+
+struct FetchFlags {
+  std::string revision = "main";
+  config::NameList include;
+  config::NameList exclude;
+  std::string cache_dir;
+  int64_t jobs = 4;
+  bool verify = false;
+  bool dry_run = false;
+
+  template <class Visitor>
+  void fields(Visitor& visit) {
+    visit("revision", revision, "branch, tag or commit");
+    visit("include", include,
+          "only files that match, such as '*.json' or 'data/'; may be given more than once; "
+          "without it, what Convoy reads");
+    visit("exclude", exclude, "not files that match; may be given more than once");
+    visit("cache_dir", cache_dir, "hub cache; empty = HF_HUB_CACHE, or the usual place");
+    visit("jobs", jobs, "files fetched at once").at_least(1).at_most(32);
+    visit("verify", verify, "hash files that are there already, and fetch again what is spoilt");
+    visit("dry_run", dry_run, "say what would be fetched, and how much of it");
+  }
+};
+
+struct FetchWish {
+  hub::RepositoryName repository;
+  std::function<bool(const std::string& path)> is_read =
+      {};           // what is taken where nothing is included
+  std::string use;  // a command that uses it, shown at the end
+  // Looks at what is there now: whether it can be used. Says what is in the way. May be empty.
+  std::function<bool(const std::filesystem::path& folder, const Log& log)> look = {};
+};
+
+// Exit code: 0, or 75 where a signal ended it; what was fetched is kept. Throws as hub::fetch().
+int fetch_from_hub(const Context& context, const FetchFlags& flags, const FetchWish& wish);
+
+}  // namespace convoy::apps

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `convoy init`: four questions, and a configuration that trains.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "convoy/apps/front/command.h"
+#include "convoy/apps/front/starter_config.h"
+#include "convoy/base/error.h"
+#include "convoy/base/files.h"
+#include "convoy/settings/resolve_train.h"
+
+namespace convoy::apps {
+namespace {
+
+struct InitFlags {
+  std::string model;
+  std::string data;
+  std::string hardware;
+  std::string mode;
+  std::string output = "train.yaml";
+  bool force = false;
+
+  template <class Visitor>
+  void fields(Visitor& visit) {
+    visit("model", model, "model folder in Hugging Face layout, or a hub id");
+    visit("data", data, "training rows: a file, a folder or pattern, a data set of the hub cache");
+    visit(
+        "hardware", hardware,
+        "auto = what is here, or a machine of `convoy config presets`: rtx4090x2, a100x2, h100x2, "
+        "h200x4, single-gpu, cpu");
+    visit("mode", mode, "what trains: lora, qlora, full");
+    visit("output", output, "the file to write");
+    visit("force", force, "write over a file that is there");
+  }
+};
+
+void check_mode(const std::string& mode) {
+  settings::TrainSettings settings;
+  settings::resolve_train(settings, {.overrides = {"tuning.mode=" + mode}});
+}
+
+void check_hardware(const std::string& hardware) { machine_of(hardware); }
+
+// A model may come later, from the hub, and rows may lie on another machine.
+void accept_anything(const std::string&) {}
+
+struct Question {
+  const char* flag;
+  std::string InitFlags::*answer;
+  const char* text;
+  const char* usual;  // taken for an empty answer; empty = there is none
+  void (*check)(const std::string& answer) = accept_anything;  // throws ConfigError
+};
+
+constexpr Question kQuestions[] = {
+    {"--model", &InitFlags::model, "Model (folder or hub id)", ""},
+    {"--data", &InitFlags::data, "Training rows (file, folder or data set)", ""},
+    {"--hardware", &InitFlags::hardware, "Hardware (auto, cpu, single-gpu, rtx4090x2, ...)", "auto",
+     check_hardware},
+    {"--mode", &InitFlags::mode, "What trains (lora, qlora, full)", "lora", check_mode},
+};
+
+std::string ask(const Question& question) {
+  for (;;) {
+    std::cerr << question.text
+              << (*question.usual == 0 ? ": " : fmt::format(" [{}]: ", question.usual))
+              << std::flush;
+    std::string answer;
+    if (!std::getline(std::cin, answer))
+      throw ConfigError(fmt::format("no answer: {} is wanted", question.flag + 2),
+                        {.key = question.flag + 2});
+    if (answer.empty()) answer = question.usual;
+    if (answer.empty()) continue;
+    try {
+      question.check(answer);
+      return answer;
+    } catch (const ConfigError& error) {
+      std::cerr << error.what() << '\n';
+    }
+  }
+}
+
+void answer_all(InitFlags& flags) {
+  const bool terminal = ::isatty(STDIN_FILENO) == 1;
+  std::string missing;
+  for (const Question& question : kQuestions) {
+    std::string& answer = flags.*question.answer;
+    if (!answer.empty()) continue;
+    if (terminal)
+      answer = ask(question);
+    else if (*question.usual != 0)
+      answer = question.usual;
+    else
+      missing += fmt::format("{}{}", missing.empty() ? "" : " and ", question.flag);
+  }
+  if (!missing.empty())
+    throw ConfigError(
+        fmt::format("there is no terminal to ask questions on, and {} {} not given", missing,
+                    missing.find(" and ") == std::string::npos ? "is" : "are"),
+        {.hint = "convoy init --model FOLDER --data ROWS.jsonl --hardware auto --mode lora"});
+}
+
+int run_init(Context& context, const std::vector<std::string>& arguments) {
+  InitFlags flags;
+  if (const auto words = context.parse(flags, arguments); !words.empty())
+    throw ConfigError(fmt::format("init takes flags only, found `{}`", words.front()),
+                      {.hint = "convoy init --help"});
+  std::error_code ignored;
+  if (!flags.force && std::filesystem::exists(flags.output, ignored))
+    throw ConfigError(fmt::format("{} is there already", flags.output),
+                      {.file = flags.output, .hint = "--force, or another --output"});
+  answer_all(flags);
+  check_mode(flags.mode);
+  const StarterAnswers answers{flags.model, flags.data, flags.hardware, flags.mode};
+  std::vector<std::string> notes;
+  const StarterFacts facts = look_at(answers, notes);
+  const std::string text = starter_config(answers, facts);
+  for (const std::string& note : notes) context.log().warning(note);
+  write_file_atomic(flags.output, text);
+  settings::TrainSettings settings;
+  settings::resolve_train(settings, {.file = flags.output}, settings::Wanted::TrainInputs);
+  const std::string command = fmt::format("convoy train {}{}", flags.output,
+                                          facts.machine.devices > 1 ? " --nproc auto" : "");
+  if (context.common.json)
+    fmt::print("{}\n", nlohmann::json{{"file", flags.output},
+                                      {"command", command},
+                                      {"schema", facts.schema},
+                                      {"notes", notes}}
+                           .dump());
+  else
+    fmt::print("{}\n", flags.output);
+  context.log().info(
+      fmt::format("next{}: {}", notes.empty() ? "" : ", with all in place", command));
+  return 0;
+}
+
+}  // namespace
+
+Command init_command() {
+  return {
+      .name = "init",
+      .summary = "asks four questions and writes a configuration that trains",
+      .usage = "convoy init [--model M] [--data D] [--hardware H] [--mode M] [--output FILE]",
+      .examples =
+          "convoy init\n"
+          "convoy init --model examples/tally-3m --data examples/sums/train.jsonl --hardware cpu "
+          "--mode lora --output sums.yaml",
+      .flag_table = config::flag_table_of<InitFlags>,
+      .run = run_init};
+}
+
+}  // namespace convoy::apps

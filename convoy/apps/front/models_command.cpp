@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `convoy models`: which models there are, and one of them from the hub.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <array>
+#include <filesystem>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "convoy/apps/front/command.h"
+#include "convoy/apps/front/hub_fetch.h"
+#include "convoy/apps/front/worker_program.h"
+#include "convoy/base/error.h"
+#include "convoy/base/suggest.h"
+#include "convoy/families/family.h"
+#include "convoy/hub/file_choice.h"
+#include "convoy/settings/model_check_flags.h"
+
+namespace convoy::apps {
+namespace {
+
+// Warns of what training would say of the configuration.
+bool can_be_used(const std::filesystem::path& folder, const Log& log) {
+  if (!std::filesystem::exists(folder / "config.json")) return false;
+  try {
+    families::read_decoder_spec(io::ModelFolder::open(folder.string()));
+    return true;
+  } catch (const DataError& error) {
+    log.warning("it is there, but can not be used: " + error.sentence());
+    return false;
+  }
+}
+
+int fetch_model(Context& context, const std::vector<std::string>& arguments) {
+  FetchFlags flags;
+  const std::vector<std::string> words = context.parse(flags, arguments);
+  if (words.size() != 1)
+    throw ConfigError(fmt::format("wanted one hub id, found {}", words.size()),
+                      {.hint = "convoy models fetch ORG/NAME"});
+  return fetch_from_hub(context, flags,
+                        {.repository = {.id = words[0], .kind = io::HubRepository::Model},
+                         .is_read = hub::is_model_file,
+                         .use = fmt::format("convoy generate --model {} --prompt ...", words[0]),
+                         .look = can_be_used});
+}
+
+struct ListFlags {
+  template <class Visitor>
+  void fields(Visitor&) {}
+};
+
+constexpr std::array kRefused = {
+    "mixtures of experts, state-space and encoder models: they are named by their model_type",
+    "pickled weights (.bin, .pth): converted once with save_pretrained(safe_serialization=True)",
+    "a model's own Python code (auto_map, trust_remote_code): never run",
+    "yarn, dynamic and longrope rotations, soft caps, partial rotation: named by their key",
+    "vision and audio parts: of nested checkpoints the language model alone is read"};
+
+int list_models(Context& context, const std::vector<std::string>& arguments) {
+  ListFlags flags;
+  const std::vector<std::string> words = context.parse(flags, arguments);
+  if (!words.empty())
+    throw ConfigError(
+        fmt::format("models list takes no model; `convoy models check {}` does", words.front()));
+  if (context.common.json) {
+    nlohmann::ordered_json list = nlohmann::ordered_json::array();
+    for (const families::Family& family : families::all_families())
+      list.push_back({{"model_type", family.model_type},
+                      {"architecture", family.architecture},
+                      {"models", family.models},
+                      {"nested", family.layout == families::TextModel::Nested}});
+    std::cout << nlohmann::ordered_json{{"families", list}, {"refused", kRefused}}.dump(1) << "\n";
+    return 0;
+  }
+  fmt::print("{:<12} {:<20} {}\n", "model_type", "transformers' class", "models");
+  for (const families::Family& family : families::all_families())
+    fmt::print("{:<12} {:<20} {}\n", family.model_type, family.architecture, family.models);
+  fmt::print(
+      "\nSafetensors in one file or sharded, config.json of transformers 4 and 5. Refused:\n");
+  for (const char* refused : kRefused) fmt::print("  - {}\n", refused);
+  fmt::print(
+      "\n`convoy models check FOLDER` looks at one, `convoy models fetch ORG/NAME` gets one.\n");
+  return 0;
+}
+
+int check_model(Context& context, const std::vector<std::string>& arguments) {
+  settings::ModelCheckFlags flags;
+  context.parse(flags, arguments);  // so that a wrong flag is told before the worker starts
+  become_worker(context, "check-model", arguments);
+}
+
+int run_models(Context& context, const std::vector<std::string>& arguments) {
+  using Run = int (*)(Context&, const std::vector<std::string>&);
+  const std::vector<std::pair<std::string, Run>> actions = {
+      {"list", list_models}, {"check", check_model}, {"fetch", fetch_model}};
+  const bool is_named = !arguments.empty() && !arguments.front().starts_with('-');
+  const std::string wanted = is_named ? arguments.front() : "list";
+  const std::vector<std::string> rest(arguments.begin() + (is_named ? 1 : 0), arguments.end());
+  std::vector<std::string> known;
+  for (const auto& [name, run] : actions) {
+    if (name == wanted) return run(context, rest);
+    known.push_back(name);
+  }
+  throw ConfigError(fmt::format("unknown action `{}`{}", wanted, did_you_mean(wanted, known)),
+                    {.key = wanted, .hint = fmt::format("{}", fmt::join(known, ", "))});
+}
+
+}  // namespace
+
+Command models_command() {
+  return {.name = "models",
+          .summary = "which models can be used; looks at one; fetches one from the hub",
+          .usage = "convoy models [list] | check MODEL | fetch ORG/NAME",
+          .examples =
+              "convoy models\n"
+              "convoy models check examples/tally-3m\n"
+              "convoy models fetch Qwen/Qwen2.5-0.5B-Instruct",
+          .flag_table = nullptr,
+          .run = run_models,
+          .actions = {{.name = "list",
+                       .summary = "families of models, and what is refused",
+                       .usage = "convoy models [list]",
+                       .flag_table = config::flag_table_of<ListFlags>},
+                      {.name = "check",
+                       .summary = "what a model folder is and holds, and what would refuse it",
+                       .usage = "convoy models check FOLDER|ORG/NAME [flags]",
+                       .flag_table = config::flag_table_of<settings::ModelCheckFlags>},
+                      {.name = "fetch",
+                       .summary = "a model of the Hugging Face hub into the local hub cache",
+                       .usage = "convoy models fetch ORG/NAME [flags]",
+                       .flag_table = config::flag_table_of<FetchFlags>}}};
+}
+
+}  // namespace convoy::apps

@@ -1,0 +1,409 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `convoy monitor`: watches GPUs and host, into a file, onto stdout or onto the terminal. One thread looks and writes; the
+// other has the terminal, the signals and the end.
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/ioctl.h>
+#include <sys/resource.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <mutex>
+#include <thread>
+
+#include "convoy/apps/front/command.h"
+#include "convoy/apps/front/visible_gpus.h"
+#include "convoy/base/descriptor.h"
+#include "convoy/base/error.h"
+#include "convoy/base/quiet_thread.h"
+#include "convoy/base/trimmed.h"
+#include "convoy/config/resolve.h"
+#include "convoy/launch/signals.h"
+#include "convoy/monitor/looks.h"
+#include "convoy/monitor/recorder.h"
+#include "convoy/monitor/screen.h"
+#include "convoy/monitor/summary.h"
+#include "convoy/telemetry/run_folder.h"
+
+namespace convoy::apps {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+struct MonitorFlags {
+  double interval = 1;
+  double duration = 0;
+  int64_t count = 0;
+  std::string output;
+  std::string format = "csv";
+  std::string schema = "v1";
+  bool dmon = false;
+  bool all = false;
+
+  template <class Visitor>
+  void fields(Visitor& visit) {
+    visit("interval", interval, "seconds between looks").above(0).at_most(86'400);
+    visit("duration", duration, "seconds to watch; 0 = until Ctrl-C").at_least(0);
+    visit("count", count, "looks; 0 = no bound").at_least(0);
+    visit("output", output,
+          "file to add to; empty = stdout, or with --schema seed gpu_usage.csv. FILE.meta.json "
+          "says what "
+          "is not there and why")
+        .alias("o");
+    visit("format", format, "of the rows; prom is Prometheus text, the last look alone")
+        .one_of({"csv", "jsonl", "prom"});
+    visit("schema", schema, "columns of the CSV; seed = those of the multi-GPU guide's script")
+        .one_of({"v1", "seed"});
+    visit("dmon", dmon, "rolling lines, as nvidia-smi dmon");
+    visit("all", all, kAllGpusHelp);
+  }
+};
+
+double seconds_between(Clock::time_point begin, Clock::time_point end) {
+  return std::chrono::duration<double>(end - begin).count();
+}
+
+double cpu_seconds() {
+  rusage usage{};
+  ::getrusage(RUSAGE_SELF, &usage);
+  const auto seconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
+  };
+  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+}
+
+// Looks at the devices on a thread of its own, so that a slow driver does not freeze the terminal.
+class Watch {
+ public:
+  Watch(monitor::DeviceReader& reader, const monitor::DeviceSources& sources,
+        monitor::Recorder* recorder, const MonitorFlags& flags)
+      : reader_(reader),
+        recorder_(recorder),
+        looks_(reader, sources, recorder),
+        interval_s_(flags.interval),
+        most_looks_(flags.count) {
+    news_ = Descriptor(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
+    CONVOY_CHECK(news_.open(), IoError, "the system gives no event descriptor");
+  }
+  ~Watch() { stop(); }
+
+  // Looks once in the caller's thread. Seconds that it took.
+  double first_look() {
+    cpu_begin_ = cpu_seconds();
+    look();
+    return looks_.cost().longest_tick_ms / 1000;
+  }
+
+  void set_interval(double seconds) { interval_s_ = seconds; }
+  void start() {
+    thread_ = quiet_thread([this] { run(); });
+  }
+
+  void stop() {
+    {
+      const std::lock_guard lock(mutex_);
+      stopping_ = true;
+    }
+    wake_.notify_all();
+    if (thread_.joinable()) thread_.join();
+  }
+
+  // Readable when there is a look that take() has not given yet, or an error.
+  int descriptor() const { return news_.get(); }
+
+  // The looks since the last call. Throws what the thread ended with.
+  std::vector<monitor::Sample> take() {
+    uint64_t ignored = 0;
+    [[maybe_unused]] const auto read = ::read(news_.get(), &ignored, sizeof(ignored));
+    const std::lock_guard lock(mutex_);
+    if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
+    return std::exchange(news_samples_, {});
+  }
+
+  // All looks that were asked for are made, and take() has given them.
+  bool is_complete() {
+    const std::lock_guard lock(mutex_);
+    return complete_ && news_samples_.empty();
+  }
+
+  // After stop().
+  const monitor::Summary& summary() const { return looks_.summary(); }
+  monitor::SamplerCost cost() const {
+    monitor::SamplerCost cost = looks_.cost();
+    cost.cpu_seconds = cpu_seconds() - cpu_begin_;
+    return cost;
+  }
+
+ private:
+  void look() {
+    monitor::Sample sample = looks_.take();
+    const int64_t ticks = looks_.cost().ticks;
+    // Rates need two looks: from then on the reader knows which metrics stay blank.
+    if (recorder_ != nullptr && ticks == 2) recorder_->write_meta(reader_, nullptr);
+    {
+      const std::lock_guard lock(mutex_);
+      news_samples_.push_back(std::move(sample));
+      complete_ = ticks == most_looks_;
+    }
+    tell();
+  }
+
+  void tell() const {
+    const uint64_t one = 1;
+    [[maybe_unused]] const auto written = ::write(news_.get(), &one, sizeof(one));
+  }
+
+  void run() {
+    try {
+      const auto interval =
+          std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(interval_s_));
+      Clock::time_point next = looks_.begin();
+      std::unique_lock lock(mutex_);
+      while (!complete_) {
+        // Looks that a slow driver made late are left out, not made up for.
+        while (next <= Clock::now()) next += interval;
+        if (wake_.wait_until(lock, next, [this] { return stopping_; })) return;
+        lock.unlock();
+        look();
+        lock.lock();
+      }
+    } catch (...) {
+      {
+        const std::lock_guard lock(mutex_);
+        error_ = std::current_exception();
+      }
+      tell();
+    }
+  }
+
+  monitor::DeviceReader& reader_;
+  monitor::Recorder* recorder_;
+  monitor::Looks looks_;
+  double interval_s_;
+  int64_t most_looks_;  // 0 = no bound
+  Descriptor news_;
+  std::thread thread_;
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  bool stopping_ = false;
+  bool complete_ = false;
+  std::exception_ptr error_;
+  std::vector<monitor::Sample> news_samples_;
+  double cpu_begin_ = 0;
+};
+
+// The terminal while it belongs to the view: keys come one by one, and the old text comes back at the end.
+class TerminalMode {
+ public:
+  TerminalMode() {
+    has_keys_ = ::tcgetattr(STDIN_FILENO, &before_) == 0;
+    if (has_keys_) {
+      termios mode = before_;
+      mode.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO);
+      mode.c_cc[VMIN] = 0;
+      mode.c_cc[VTIME] = 0;
+      ::tcsetattr(STDIN_FILENO, TCSANOW, &mode);
+    }
+    write("\x1b[?1049h\x1b[?25l");
+  }
+  ~TerminalMode() {
+    write("\x1b[?25h\x1b[?1049l");
+    if (has_keys_) ::tcsetattr(STDIN_FILENO, TCSANOW, &before_);
+  }
+  TerminalMode(const TerminalMode&) = delete;
+  TerminalMode& operator=(const TerminalMode&) = delete;
+
+  bool has_keys() const { return has_keys_; }
+
+  static monitor::ScreenSize size() {
+    winsize found{};
+    if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &found) != 0 || found.ws_col == 0) return {};
+    return {.columns = found.ws_col, .rows = found.ws_row};
+  }
+
+  static void draw(const std::vector<std::string>& lines) {
+    std::string text = "\x1b[H";
+    for (size_t at = 0; at < lines.size(); ++at)
+      text += lines[at] + "\x1b[K" + (at + 1 < lines.size() ? "\r\n" : "");
+    write(text + "\x1b[J");
+  }
+
+ private:
+  static void write(const std::string& text) {
+    std::fwrite(text.data(), 1, text.size(), stdout);
+    std::fflush(stdout);
+  }
+
+  termios before_{};
+  bool has_keys_ = false;
+};
+
+// Shows the looks until the time is over, a signal comes, or a key ends it.
+class MonitorRun {
+ public:
+  MonitorRun(const Context& context, const MonitorFlags& flags, Watch& watch)
+      : context_(context),
+        flags_(flags),
+        watch_(watch),
+        signals_(launch::default_stop_signals()),
+        end_(flags.duration > 0 ? Clock::now() + std::chrono::duration_cast<Clock::duration>(
+                                                     std::chrono::duration<double>(flags.duration))
+                                : Clock::time_point::max()) {}
+
+  void lines() {
+    while (wait(-1)) show_lines(watch_.take());
+    show_lines(watch_.take());
+  }
+
+  void screen(const std::string& title) {
+    const TerminalMode terminal;
+    monitor::Screen screen(title);
+    const bool color = context_.use_color(STDOUT_FILENO);
+    bool paused = false;
+    monitor::ScreenSize size = TerminalMode::size();
+    do {
+      const std::vector<monitor::Sample> samples = watch_.take();
+      if (!paused)
+        for (const monitor::Sample& sample : samples) screen.add(sample);
+      size = TerminalMode::size();
+      TerminalMode::draw(screen.lines(size, color, paused));
+      char key = 0;
+      while (terminal.has_keys() && ::read(STDIN_FILENO, &key, 1) == 1) {
+        if (key == 'q' || key == 'Q') return;
+        if (key == 'p' || key == 'P') paused = !paused;
+      }
+    } while (wait(terminal.has_keys() ? STDIN_FILENO : -1));
+  }
+
+ private:
+  // Until there is something to show, a key, another size of the terminal; false: it is over.
+  bool wait(int keys) {
+    const monitor::ScreenSize size = TerminalMode::size();
+    for (;;) {
+      const double left =
+          end_ == Clock::time_point::max() ? 1 : seconds_between(Clock::now(), end_);
+      if (left <= 0 || signals_.asked_to_stop() || watch_.is_complete()) return false;
+      std::array<pollfd, 3> watched = {{{signals_.descriptor(), POLLIN, 0},
+                                        {watch_.descriptor(), POLLIN, 0},
+                                        {keys, POLLIN, 0}}};
+      constexpr double kLongest = 0.25;  // the size of a terminal is asked for
+      const int ms = static_cast<int>(std::min(left, keys < 0 ? 1.0 : kLongest) * 1000) + 1;
+      if (::poll(watched.data(), watched.size(), ms) > 0 && watched[0].revents == 0) return true;
+      const monitor::ScreenSize now = TerminalMode::size();
+      if (keys >= 0 && (now.columns != size.columns || now.rows != size.rows)) return true;
+    }
+  }
+
+  void show_lines(const std::vector<monitor::Sample>& samples) {
+    constexpr int kHeadingEvery = 20;
+    for (const monitor::Sample& sample : samples) {
+      if (!flags_.dmon) continue;
+      if (shown_++ % kHeadingEvery == 0) fmt::print("{}", monitor::dmon_heading());
+      fmt::print("{}", monitor::dmon_rows(sample));
+      if (std::fflush(stdout) != 0)
+        throw IoError("stdout could not be written", {.hint = "is the pipe closed?"});
+    }
+  }
+
+  const Context& context_;
+  const MonitorFlags& flags_;
+  Watch& watch_;
+  launch::SignalStream signals_;
+  Clock::time_point end_;
+  int shown_ = 0;
+};
+
+bool has_screen() {
+  const char* const terminal = std::getenv("TERM");
+  return ::isatty(STDOUT_FILENO) == 1 && terminal != nullptr &&
+         std::string_view(terminal) != "dumb";
+}
+
+std::string value_or_empty(const std::map<std::string, std::string>& environment,
+                           const char* name) {
+  const auto found = environment.find(name);
+  return found == environment.end() ? "" : found->second;
+}
+
+int run_monitor(Context& context, const std::vector<std::string>& arguments) {
+  MonitorFlags flags;
+  const std::vector<std::string> rest = context.parse(flags, arguments);
+  CONVOY_CHECK(rest.empty(), ConfigError, "monitor takes flags only, found `{}`", rest[0]);
+  CONVOY_CHECK(flags.schema == "v1" || flags.format == "csv", ConfigError,
+               "--schema seed is a CSV, found --format {}", flags.format);
+  if (flags.schema == "seed" && flags.output.empty()) flags.output = "gpu_usage.csv";
+  const auto environment = config::process_environment();
+  const monitor::DeviceSources sources = monitor::device_sources(environment);
+  const VisibleGpus visible = visible_gpus(sources, environment, flags.all);
+  monitor::DeviceReader reader(sources, visible.uuids);
+
+  const bool rows_on_stdout = flags.output.empty() && !flags.dmon;
+  const bool screen = !flags.dmon && has_screen() && !context.common.json;
+  monitor::RecorderOptions options{
+      .output = flags.output,
+      .format = flags.format,
+      .schema = flags.schema,
+      .interval_s = flags.interval,
+      .identity = {.run_id = value_or_empty(environment, "TORCHELASTIC_RUN_ID"),
+                   .host = telemetry::host_name(),
+                   .rank = value_or_empty(environment, "RANK")}};
+  std::optional<monitor::Recorder> recorder;
+  const bool rows_are_shown = rows_on_stdout && !screen && !context.common.json;
+  if (!flags.output.empty() || rows_are_shown) recorder.emplace(options, context.log());
+
+  Watch watch(reader, sources, recorder ? &*recorder : nullptr, flags);
+  const double look_s = watch.first_look();
+  // A tick that is not twice as long as a look would measure the watching.
+  if (flags.interval < 2 * look_s) {
+    watch.set_interval(2 * look_s);
+    context.log().warning(
+        fmt::format("a look takes {:.0f} ms here, so there is one every {:.0f} ms", 1000 * look_s,
+                    2000 * look_s));
+  }
+  if (!reader.problem().empty())
+    context.log().info(fmt::format("no GPU is watched: {}", reader.problem()));
+  if (!flags.output.empty())
+    context.log().info(fmt::format("writing {} every {:g} s", flags.output, flags.interval));
+  MonitorRun run(context, flags, watch);
+  watch.start();
+  if (screen)
+    run.screen(
+        fmt::format("convoy monitor  {}  every {:g} s", options.identity.host, flags.interval));
+  else
+    run.lines();
+  watch.stop();
+  const monitor::SamplerCost cost = watch.cost();
+  if (recorder) recorder->write_meta(reader, watch.summary().json(cost));
+  if (context.common.json)
+    fmt::print("{}\n", watch.summary().json(cost).dump(2));
+  else
+    context.log().info(trimmed(watch.summary().text(cost), "\n"));
+  return 0;
+}
+
+}  // namespace
+
+Command monitor_command() {
+  return {.name = "monitor",
+          .summary = "watches GPUs and host: a live view, CSV, JSON lines, Prometheus text",
+          .usage =
+              "convoy monitor [--interval S] [--duration S] [--count N] [--output F] [--format "
+              "csv|jsonl|prom] "
+              "[--schema v1|seed] [--dmon]",
+          .examples =
+              "convoy monitor\n"
+              "convoy monitor --interval 5 --output gpu_usage_multi.csv\n"
+              "convoy monitor --dmon --duration 60",
+          .flag_table = config::flag_table_of<MonitorFlags>,
+          .run = run_monitor};
+}
+
+}  // namespace convoy::apps

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/apps/front/peer_launch.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstdlib>
+#include <string_view>
+
+#include "convoy/base/error.h"
+
+namespace convoy::apps {
+namespace {
+
+bool is_library_variable(std::string_view word) {
+  // NCCL_TIMEOUT is a setting of the run, parallel.timeout_s.
+  if (word.find('=') == std::string_view::npos || word.starts_with("NCCL_TIMEOUT=")) return false;
+  constexpr std::array<std::string_view, 4> kNames = {"NCCL_", "GLOO_",
+                                                      "CUDA_VISIBLE_DEVICES=", "OMP_NUM_THREADS="};
+  return std::any_of(kNames.begin(), kNames.end(),
+                     [word](std::string_view name) { return word.starts_with(name); });
+}
+
+int64_t number_of(const settings::LaunchWish& wish, std::string_view flag) {
+  int64_t number = 0;
+  const std::string& text = wish.value;
+  const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (status != std::errc() || end != text.data() + text.size())
+    throw ConfigError(
+        fmt::format("{}: wanted a number for --{}, found \"{}\"", wish.origin, flag, text));
+  return number;
+}
+
+void say(const Log& log, std::string_view flag, const settings::LaunchWish& wish) {
+  log.info(fmt::format("--{} {}: {}", flag, wish.value, wish.origin));
+}
+
+void take(const settings::LaunchWish& wish, std::string& flag_value, const std::string& unset,
+          std::string_view flag, const Log& log) {
+  if (wish.value.empty() || flag_value != unset) return;
+  flag_value = wish.value;
+  say(log, flag, wish);
+}
+
+void take(const settings::LaunchWish& wish, int64_t& flag_value, int64_t unset,
+          std::string_view flag, const Log& log) {
+  if (wish.value.empty() || flag_value != unset) return;
+  flag_value = number_of(wish, flag);
+  say(log, flag, wish);
+}
+
+}  // namespace
+
+void export_library_variables(std::vector<std::string>& words, const Log& log) {
+  for (const std::string& word : words) {
+    if (!is_library_variable(word)) continue;
+    const size_t equals = word.find('=');
+    ::setenv(word.substr(0, equals).c_str(), word.substr(equals + 1).c_str(), 1);
+    log.info(fmt::format("command line: {} goes to the ranks' environment", word));
+  }
+  std::erase_if(words, is_library_variable);
+}
+
+void take_wishes(const settings::LaunchWishes& wishes, launch::MemberFlags& members,
+                 launch::DeviceFlags& devices, const Log& log) {
+  const launch::MemberFlags unset;
+  take(wishes.devices, devices.devices, launch::DeviceFlags().devices, "devices", log);
+  take(wishes.ranks_of_node, members.nproc_per_node, unset.nproc_per_node, "nproc-per-node", log);
+  take(wishes.nodes, members.nnodes, unset.nnodes, "nnodes", log);
+  take(wishes.node_rank, members.node_rank, unset.node_rank, "node-rank", log);
+  if (!members.rdzv_endpoint.empty()) return;
+  take(wishes.master_addr, members.master_addr, unset.master_addr, "master-addr", log);
+  take(wishes.master_port, members.master_port, unset.master_port, "master-port", log);
+}
+
+int64_t ranks_of_job(const launch::JobSetup& setup) {
+  if (setup.adopted()) return setup.place.world_size;
+  return setup.several_nodes() ? 0 : setup.num_local_ranks;
+}
+
+}  // namespace convoy::apps

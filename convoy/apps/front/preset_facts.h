@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the presets are for: their first comment lines, and for those of a machine what a run of them
+// takes of its memory.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "convoy/settings/train_settings.h"
+#include "convoy/sizing/known_models.h"
+
+namespace convoy::apps {
+
+struct PresetFacts {
+  std::string name;
+  std::string summary = {};  // the first comment line
+  // Of presets with a line "# machine: NAME"; else none.
+  const sizing::Machine* machine = nullptr;
+  settings::TrainSettings settings = {};
+  sizing::MemoryPlan memory = {};  // of one device
+
+  bool fits() const { return memory.total_bytes() <= machine->device_bytes; }
+};
+
+// Of all presets of this build, by name.
+std::vector<PresetFacts> preset_facts();
+
+// What a run of these settings is estimated from. `batch_size: auto` counts as one row.
+sizing::EstimateRequest estimate_request(const settings::TrainSettings& settings,
+                                         const sizing::Machine& machine);
+
+// The table that `convoy config presets` prints.
+std::string machine_presets_text(const std::vector<PresetFacts>& presets);
+
+}  // namespace convoy::apps

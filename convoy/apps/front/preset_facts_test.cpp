@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Presets of machines fit into them, and `convoy init` writes what trains.
+#include "convoy/apps/front/preset_facts.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+
+#include "convoy/base/files.h"
+#include "convoy/settings/resolve_train.h"
+#include "convoy/telemetry/progress.h"
+#include "files/run_script.h"
+#include "files/temporary_folder.h"
+
+namespace convoy::apps {
+namespace {
+
+using convoy::testing::run_script;
+using convoy::testing::ScriptEnd;
+using convoy::testing::TemporaryFolder;
+
+std::string convoy_program() { return fmt::format("'{}/convoy'", std::getenv("CONVOY_BIN_DIR")); }
+
+TEST(PresetsOfMachines, AllFitAndThereIsOneForEach) {
+  std::map<std::string, int> of_machine;
+  for (const PresetFacts& preset : preset_facts()) {
+    if (preset.machine == nullptr) continue;
+    ++of_machine[preset.machine->name];
+    EXPECT_TRUE(preset.fits()) << preset.name << ": " << preset.memory.text();
+    EXPECT_GT(preset.memory.total_bytes(), preset.machine->device_bytes / 20) << preset.name;
+    EXPECT_FALSE(preset.settings.model.name.empty()) << preset.name;
+  }
+  for (const sizing::Machine& machine : sizing::known_machines())
+    EXPECT_GE(of_machine[machine.name], 1) << machine.name;
+}
+
+TEST(PresetsOfMachines, PrintTheEstimateOfTheFormula) {
+  const TemporaryFolder folder;
+  const ScriptEnd list = run_script(folder.path(), convoy_program() + " config presets --json");
+  ASSERT_EQ(list.code, 0) << list.out;
+  const nlohmann::json json = nlohmann::json::parse(list.out);
+  const ScriptEnd table = run_script(folder.path(), convoy_program() + " config presets");
+  for (const PresetFacts& preset : preset_facts()) {
+    ASSERT_TRUE(json.contains(preset.name)) << preset.name;
+    EXPECT_EQ(json[preset.name]["summary"], preset.summary);
+    if (preset.machine == nullptr) continue;
+    const auto model = sizing::known_model(preset.settings.model.name);
+    const sizing::MemoryPlan plan =
+        sizing::estimate_memory(*model, estimate_request(preset.settings, *preset.machine));
+    EXPECT_EQ(json[preset.name]["memory"]["total_bytes"], plan.total_bytes());
+    EXPECT_NE(table.out.find(telemetry::bytes_text(plan.total_bytes()) + " of " +
+                             telemetry::bytes_text(preset.machine->device_bytes)),
+              std::string::npos)
+        << table.out;
+  }
+}
+
+class Init : public ::testing::Test {
+ protected:
+  Init() {
+    const std::filesystem::path source = std::getenv("CONVOY_SOURCE_DIR");
+    std::filesystem::create_directory_symlink(source / "examples", folder_ / "examples");
+  }
+  ScriptEnd init(const std::string& flags) const {
+    return run_script(folder_.path(), convoy_program() + " init " + flags + " </dev/null");
+  }
+  settings::TrainSettings written(const std::string& file) const {
+    settings::TrainSettings settings;
+    settings::resolve_train(settings, {.file = folder_ / file});
+    return settings;
+  }
+  TemporaryFolder folder_;
+};
+
+constexpr const char* kSums = "--model examples/tally-3m --data examples/sums/train.jsonl";
+
+TEST_F(Init, WritesWhatTrains) {
+  const ScriptEnd made = init(fmt::format("{} --hardware cpu --mode lora --output a.yaml", kSums));
+  ASSERT_EQ(made.code, 0) << made.out;
+  const settings::TrainSettings settings = written("a.yaml");
+  EXPECT_TRUE(settings.train.batch_size.is_auto());
+  EXPECT_EQ(settings.data.schema, "loose") << "by the keys of its rows";
+  EXPECT_EQ(settings.model.max_seq_len, 256) << "no row is longer";
+  EXPECT_EQ(settings.tuning.mode, "lora");
+  EXPECT_NE(read_file(folder_ / "a.yaml").find("# "), std::string::npos) << "with its reasons";
+  const ScriptEnd trained =
+      run_script(folder_.path(),
+                 fmt::format("OMP_NUM_THREADS=1 {} train a.yaml --output-dir run train.steps=2 "
+                             "data.cache_dir=none train.eval_strategy=no train.final_eval=false",
+                             convoy_program()));
+  EXPECT_EQ(trained.code, 0) << trained.out;
+}
+
+TEST_F(Init, AsksNobodyWhereThereIsNoTerminal) {
+  const ScriptEnd end = init("--model examples/tally-3m");
+  EXPECT_EQ(end.code, 2);
+  EXPECT_NE(end.out.find("--data"), std::string::npos) << end.out;
+  EXPECT_EQ(end.out.find("--model is not"), std::string::npos) << end.out;
+}
+
+TEST_F(Init, WritesOverNothingUnasked) {
+  ASSERT_EQ(init(kSums).code, 0);
+  const ScriptEnd again = init(kSums);
+  EXPECT_EQ(again.code, 2);
+  EXPECT_NE(again.out.find("--force"), std::string::npos) << again.out;
+  EXPECT_EQ(init(std::string(kSums) + " --mode full --force").code, 0);
+  EXPECT_EQ(written("train.yaml").tuning.mode, "full");
+}
+
+TEST_F(Init, RefusesWhatNobodyKnows) {
+  const ScriptEnd hardware = init(std::string(kSums) + " --hardware h100x3");
+  EXPECT_EQ(hardware.code, 2);
+  EXPECT_NE(hardware.out.find("h100x2"), std::string::npos) << hardware.out;
+  const ScriptEnd mode = init(std::string(kSums) + " --mode adapter");
+  EXPECT_EQ(mode.code, 2);
+  EXPECT_NE(mode.out.find("tuning.mode"), std::string::npos) << mode.out;
+  std::error_code ignored;
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "train.yaml", ignored));
+}
+
+TEST_F(Init, WritesForAModelThatIsNotHere) {
+  const ScriptEnd end =
+      init("--model Qwen/Qwen2.5-7B-Instruct --data rows.jsonl --hardware rtx4090x2 --mode lora");
+  ASSERT_EQ(end.code, 0) << end.out;
+  EXPECT_NE(end.out.find("rows.jsonl"), std::string::npos) << "it is said: " << end.out;
+  EXPECT_NE(end.out.find("--nproc auto"), std::string::npos) << end.out;
+  EXPECT_EQ(written("train.yaml").model.name, "Qwen/Qwen2.5-7B-Instruct");
+}
+
+}  // namespace
+}  // namespace convoy::apps

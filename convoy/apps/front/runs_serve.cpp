@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+#include <signal.h>
+
+#include <filesystem>
+#include <thread>
+
+#include "convoy/apps/front/runs_actions.h"
+#include "convoy/base/error.h"
+#include "convoy/page/page_server.h"
+
+namespace convoy::apps {
+
+int serve_runs(const Context& context, const RunsFlags& flags,
+               const std::vector<std::string>& words) {
+  CONVOY_CHECK(words.empty(), ConfigError,
+               "runs serve shows all runs of a folder, found `{}`; --dir names another folder",
+               words.front());
+  // Blocked before any thread starts, so that only sigwait() takes them.
+  sigset_t ends;
+  sigemptyset(&ends);
+  sigaddset(&ends, SIGINT);
+  sigaddset(&ends, SIGTERM);
+  pthread_sigmask(SIG_BLOCK, &ends, nullptr);
+  page::PageServer server({.runs = std::filesystem::absolute(flags.dir).lexically_normal(),
+                           .host = flags.host,
+                           .port = static_cast<int>(flags.port),
+                           .token = flags.token ? page::new_token() : ""});
+  if (!std::filesystem::is_directory(flags.dir))
+    context.log().warning(fmt::format("there is no folder {} yet", flags.dir));
+  if (flags.host != "127.0.0.1" && flags.host != "localhost" && flags.host != "::1")
+    context.log().warning(
+        fmt::format("whoever reaches {} and knows the token reads the runs; from another machine, "
+                    "`ssh -L {}:127.0.0.1:{}` is safer",
+                    flags.host, server.port(), server.port()));
+  fmt::print("{}\n", server.url());
+  std::fflush(stdout);
+  std::thread serving([&server] { server.run(); });
+  int signal = 0;
+  sigwait(&ends, &signal);
+  server.stop();
+  serving.join();
+  return 0;
+}
+
+}  // namespace convoy::apps

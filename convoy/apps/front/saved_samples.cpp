@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/apps/front/saved_samples.h"
+
+#include <filesystem>
+#include <iostream>
+
+#include "convoy/base/error.h"
+#include "convoy/base/files.h"
+#include "convoy/evaluate/figures_text.h"
+#include "convoy/evaluate/html_report.h"
+#include "convoy/evaluate/sample_files.h"
+#include "convoy/evaluate/scored_samples.h"
+#include "convoy/settings/metric_settings.h"
+
+namespace convoy::apps {
+namespace {
+
+struct Flags {
+  settings::EvalFlags eval;
+  settings::MetricFlags metric;
+  settings::SamplingFlags sampling;
+  settings::EngineFlags engine;
+  settings::ModelFlags model;
+};
+
+void refuse(Flags& flags, const std::vector<std::string>& positionals) {
+  const std::string where = "with --samples, which needs no model";
+  config::refuse_without_effect(
+      flags.eval, {"data", "split", "limit", "generate", "template_kwargs", "bad_rows"}, where);
+  config::refuse_without_effect(flags.sampling,
+                                {"max_new_tokens", "temperature", "top_p", "top_k", "min_p",
+                                 "repetition_penalty", "n", "seed", "greedy", "stop", "logprobs"},
+                                where);
+  config::refuse_without_effect(flags.model, {"model", "adapter", "revision", "dtype"}, where);
+  config::refuse_without_effect(
+      flags.engine,
+      {"batch_size", "kv_blocks", "prefill_chunk", "deterministic", "weights", "kv_dtype"}, where);
+  if (!positionals.empty())
+    throw ConfigError(fmt::format("`{}` has no effect {}", positionals[0], where),
+                      {.key = positionals[0], .hint = "leave it out"});
+}
+
+}  // namespace
+
+int evaluate_saved_samples(Context& context, const std::vector<std::string>& arguments) {
+  Flags flags;
+  const std::vector<std::string> positionals =
+      config::parse_flags({config::list_fields(flags.eval), config::list_fields(flags.metric),
+                           config::list_fields(flags.sampling), config::list_fields(flags.engine),
+                           config::list_fields(flags.model), config::list_fields(context.common)},
+                          arguments);
+  refuse(flags, positionals);
+  const evaluate::TextMetrics metrics(flags.metric.metrics, flags.metric.json_schema);
+  const std::string report_metric =
+      evaluate::metric_of_report(flags.metric.report_metric, metrics.names());
+  const std::vector<evaluate::Sample> samples = evaluate::read_samples(flags.eval.samples);
+  const evaluate::ScoredSamples scored = evaluate::score_samples(metrics, samples);
+  if (!flags.eval.output_dir.empty())
+    write_file_atomic(std::filesystem::path(flags.eval.output_dir) / "metrics.json",
+                      scored.figures.dump(2) + "\n");
+  if (!flags.metric.report.empty())
+    write_file_atomic(flags.metric.report,
+                      evaluate::html_report({.title = flags.eval.samples,
+                                             .metric = report_metric,
+                                             .rows = static_cast<size_t>(flags.metric.report_rows)},
+                                            samples, scored));
+  std::cout << (context.common.json ? scored.figures.dump() + "\n"
+                                    : evaluate::figures_text(scored.figures))
+            << std::flush;
+  return 0;
+}
+
+}  // namespace convoy::apps

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `convoy eval --samples`: what saved predictions are worth. No model, no ranks.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "convoy/apps/front/command.h"
+
+namespace convoy::apps {
+
+// `arguments`: of `convoy eval`, without those of ranks and devices. Returns the exit code. Throws
+// DataError, ConfigError.
+int evaluate_saved_samples(Context& context, const std::vector<std::string>& arguments);
+
+}  // namespace convoy::apps

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/apps/front/starter_config.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "convoy/base/counted.h"
+#include "convoy/base/error.h"
+#include "convoy/base/suggest.h"
+#include "convoy/base/usable_memory.h"
+#include "convoy/config/resolve.h"
+#include "convoy/data/dataset.h"
+#include "convoy/data/encode_sample.h"
+#include "convoy/data/schema.h"
+#include "convoy/families/family.h"
+#include "convoy/io/model_folder.h"
+#include "convoy/monitor/devices.h"
+#include "convoy/telemetry/progress.h"
+#include "convoy/text/chat_template.h"
+#include "convoy/text/tokenizer.h"
+
+namespace convoy::apps {
+namespace {
+
+constexpr int64_t kRowsLookedAt = 200;
+constexpr int64_t kUsualRowTokens = 512;
+constexpr int64_t kLeastRowTokens = 128;
+
+sizing::Machine this_machine() {
+  const monitor::GpuList here =
+      monitor::list_gpus(monitor::device_sources(config::process_environment()));
+  if (here.gpus.empty())
+    return {.name = "cpu",
+            .words = "the CPUs of this host",
+            .hardware = sizing::Hardware::Cpu,
+            .device_bytes = usable_memory_bytes()};
+  int64_t least = here.gpus.front().device.memory_bytes;
+  for (const monitor::Gpu& gpu : here.gpus) least = std::min(least, gpu.device.memory_bytes);
+  return {.name = "gpu",
+          .words = fmt::format("{}x {}", here.gpus.size(), here.gpus.front().device.name),
+          .devices = static_cast<int>(here.gpus.size()),
+          .device_bytes = least};
+}
+
+// Where the folder is here: what the rows look like to the model.
+class RowsOfModel {
+ public:
+  explicit RowsOfModel(const io::ModelFolder& folder)
+      : tokenizer_(text::Tokenizer::load(folder.path())),
+        chat_template_(text::ChatTemplate::load(folder.path(), "")),
+        encoder_(tokenizer_, chat_template_ ? &*chat_template_ : nullptr, data::Supervision()) {}
+
+  int64_t tokens(const data::Sample& sample) const {
+    return static_cast<int64_t>(encoder_.encode(sample).ids.size());
+  }
+
+ private:
+  text::Tokenizer tokenizer_;
+  std::optional<text::ChatTemplate> chat_template_;
+  data::SampleEncoder encoder_;
+};
+
+void look_at_rows(const std::string& name, const RowsOfModel* model, StarterFacts& facts) {
+  const data::SchemaConfig config;
+  const auto rows = data::open_dataset(data::find_dataset({.name = name}));
+  while (facts.looked_at_rows < kRowsLookedAt) {
+    const auto row = rows->next();
+    if (!row) break;
+    const data::Schema schema = data::detect_schema(*row, config);
+    if (facts.looked_at_rows++ == 0) {
+      facts.schema = data::schema_name(schema);
+      facts.plain_text = schema == data::Schema::Text;
+    }
+    if (model == nullptr) continue;
+    facts.longest_row_tokens = std::max(
+        facts.longest_row_tokens, model->tokens(data::convert_row(*row, schema, config).sample));
+  }
+  if (facts.looked_at_rows == 0) throw DataError("there are no rows", {.file = name});
+}
+
+int64_t row_tokens(const StarterFacts& facts) {
+  int64_t tokens = kUsualRowTokens;
+  if (facts.longest_row_tokens > 0) {
+    tokens = kLeastRowTokens;
+    // Rows that were not looked at may be a little longer.
+    while (tokens * 10 < facts.longest_row_tokens * 11 && tokens < 8192) tokens *= 2;
+  }
+  // Of a model that is known by name alone they are not told.
+  const bool is_bounded = facts.model && facts.model->max_positions > 0;
+  return is_bounded ? std::min(tokens, facts.model->max_positions) : tokens;
+}
+
+sizing::EstimateRequest request_of(const StarterAnswers& answers, const StarterFacts& facts,
+                                   int64_t tokens) {
+  return {.mode = answers.mode,
+          .dtype = facts.machine.hardware == sizing::Hardware::Cpu ? "fp32" : "bf16",
+          .strategy = facts.machine.devices > 1 ? "ddp" : "none",
+          .ranks = facts.machine.devices,
+          .row_tokens = tokens,
+          .accumulates = true,
+          .hardware = facts.machine.hardware};
+}
+
+// What of the settings depends on memory.
+struct MemoryChoices {
+  bool bf16 = true;
+  bool recompute = true;
+  std::string sentence = {};
+};
+
+MemoryChoices choose(const StarterAnswers& answers, const StarterFacts& facts, int64_t tokens) {
+  MemoryChoices choices;
+  if (!facts.model || facts.machine.device_bytes == 0) return choices;
+  sizing::EstimateRequest request = request_of(answers, facts, tokens);
+  const auto total = [&] { return sizing::estimate_memory(*facts.model, request).total_bytes(); };
+  const int64_t roomy = facts.machine.device_bytes / 2;
+  if (facts.machine.hardware == sizing::Hardware::Cpu) {
+    choices.bf16 = total() > roomy;
+    if (choices.bf16) request.dtype = "bf16";
+  }
+  choices.recompute = total() > roomy;
+  request.recompute_blocks = choices.recompute;
+  if (total() > facts.machine.device_bytes && facts.machine.devices > 1) request.strategy = "zero3";
+  choices.sentence = fmt::format(
+      "one row a micro-batch takes about {} of {} under {}", telemetry::bytes_text(total()),
+      telemetry::bytes_text(facts.machine.device_bytes), request.strategy);
+  if (total() > facts.machine.device_bytes)
+    choices.sentence += ": it does not fit; take a smaller model, or a mode that takes less";
+  return choices;
+}
+
+std::string quoted(const std::string& text) { return nlohmann::json(text).dump(); }
+
+}  // namespace
+
+sizing::Machine machine_of(const std::string& hardware) {
+  if (hardware == "auto") return this_machine();
+  if (const sizing::Machine* const known = sizing::known_machine(hardware)) return *known;
+  std::vector<std::string> names = {"auto"};
+  for (const sizing::Machine& machine : sizing::known_machines()) names.push_back(machine.name);
+  throw ConfigError(fmt::format("the hardware must be one of {}, found `{}`{}",
+                                fmt::join(names, ", "), hardware, did_you_mean(hardware, names)),
+                    {.key = "hardware"});
+}
+
+StarterFacts look_at(const StarterAnswers& answers, std::vector<std::string>& notes) {
+  StarterFacts facts{.machine = machine_of(answers.hardware)};
+  std::optional<io::ModelFolder> folder;
+  try {
+    folder = io::ModelFolder::open(answers.model);
+  } catch (const DataError& error) {
+    notes.push_back(fmt::format("model: {}", error.what()));
+    facts.model = sizing::known_model(answers.model);
+  }
+  std::optional<RowsOfModel> model;
+  if (folder) {
+    facts.model = families::read_decoder_spec(*folder);
+    model.emplace(*folder);
+  }
+  try {
+    data::find_dataset({.name = answers.data});
+  } catch (const DataError& error) {
+    if (answers.hardware == "auto") throw;  // the rows of a run on this machine
+    notes.push_back(fmt::format("data: {}", error.sentence()));
+    return facts;
+  }
+  look_at_rows(answers.data, model ? &*model : nullptr, facts);
+  return facts;
+}
+
+std::string starter_config(const StarterAnswers& answers, const StarterFacts& facts) {
+  const int64_t tokens = row_tokens(facts);
+  const MemoryChoices choices = choose(answers, facts, tokens);
+  const bool full = answers.mode == "full";
+  std::string text = fmt::format("# {} of {} on {}, for {}\n", full ? "All weights" : answers.mode,
+                                 answers.model, answers.data, facts.machine.words);
+  if (!choices.sentence.empty()) text += fmt::format("# By formula, {}.\n", choices.sentence);
+  text += fmt::format("task: {}\n\nmodel:\n  name: {}\n", facts.plain_text ? "pretrain" : "sft",
+                      quoted(answers.model));
+  text += fmt::format(
+      "  max_seq_len: {}  # {}\n\n", tokens,
+      facts.longest_row_tokens > 0
+          ? fmt::format("the longest of the first {} has {}", counted(facts.looked_at_rows, "row"),
+                        counted(facts.longest_row_tokens, "token"))
+          : "longer rows are cut (data.truncation)");
+  text += fmt::format("tuning:\n  mode: {}\n", answers.mode);
+  if (!full)
+    text +=
+        "  lora: {r: 32, alpha: 64, dropout: 0.05, target_modules: auto}  # all projections of "
+        "blocks\n";
+  text += fmt::format(
+      "\ntrain:\n"
+      "  epochs: 3\n"
+      "  learning_rate: {}\n"
+      "  lr_scheduler_type: cosine\n"
+      "  warmup_ratio: 0.06\n"
+      "  batch_size: auto  # the most rows that fit into memory, measured at the start\n"
+      "  grad_accum: auto  # steps of about target_tokens_per_device_step tokens\n"
+      "  target_tokens_per_device_step: 4096  # small steps for small data; 16384 for large\n"
+      "  packing: {}  # whole rows side by side in blocks of max_seq_len\n"
+      "  bf16: {}\n"
+      "  gradient_checkpointing: {}  # true: less memory, a third more time\n"
+      "  eval_steps: 0  # evaluate and save at the end of each epoch\n"
+      "  save_steps: 0\n",
+      full ? "1e-5" : "2e-4", facts.plain_text, choices.bf16, choices.recompute);
+  text += fmt::format(
+      "\ndata:\n  train_path: {}\n"
+      "{}"
+      "  split: {{train_ratio: 0.9, val_ratio: 0.1, test_ratio: 0.0}}  # or name val_path\n"
+      "\nparallel:\n  strategy: auto  # ddp, or zero1 to zero3 where memory asks for it\n",
+      quoted(answers.data),
+      facts.schema.empty()
+          ? ""
+          : fmt::format("  schema: {}  # by the keys of the first row\n", facts.schema));
+  return text;
+}
+
+}  // namespace convoy::apps

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `convoy models check` inside the worker.
+#include <fmt/format.h>
+
+#include <iostream>
+
+#include "convoy/apps/worker/worker_command.h"
+#include "convoy/base/error.h"
+#include "convoy/recipes/model_check.h"
+
+namespace convoy::apps {
+
+int check_model_command(const Arguments& arguments) {
+  CommonFlags worker;
+  settings::ModelCheckFlags flags;
+  const Arguments words =
+      config::parse_flags({config::list_fields(flags), config::list_fields(worker)}, arguments);
+  if (words.size() != 1)
+    throw ConfigError(fmt::format("wanted one model, found {}", words.size()),
+                      {.hint = "convoy models check FOLDER, or a hub id of the local cache"});
+  const recipes::ModelCheck check = recipes::check_model(words[0], flags);
+  if (worker.json)
+    std::cout << check.facts.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
+  else
+    std::cout << recipes::model_check_text(check);
+  return static_cast<int>(check.refusals.empty() ? ExitCode::Done : ExitCode::BadInput);
+}
+
+}  // namespace convoy::apps

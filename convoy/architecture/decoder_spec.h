@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Everything that tells one decoder-only transformer from another, as plain data. families/ makes
+// it from config.json; nn/decoder runs it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace convoy::architecture {
+
+enum class RopeKind { Default, Linear, Llama3 };
+
+struct RopeSpec {
+  RopeKind kind = RopeKind::Default;
+  double theta = 10000.0;
+  double factor = 1.0;  // Linear, Llama3
+  // Llama3 only: wavelengths between original/high and original/low are blended.
+  double low_freq_factor = 1.0;
+  double high_freq_factor = 4.0;
+  int64_t original_max_positions = 8192;
+  bool operator==(const RopeSpec&) const = default;
+};
+
+enum class NormOrder {
+  CastThenScale,           // Llama, Qwen: normalise in fp32, cast to the input dtype, then times w
+  ScaleByOnePlusThenCast,  // Gemma: normalise in fp32, times (1 + w) in fp32, then cast
+};
+
+enum class Activation { Silu, GeluTanh };
+
+inline constexpr int64_t kNoRope = -1;
+
+struct LayerSpec {
+  int64_t rope = 0;  // index into DecoderSpec::ropes, or kNoRope: queries and keys are not rotated
+  int64_t sliding_window =
+      0;  // 0: full attention; else a query sees this many keys, itself among them
+};
+
+struct DecoderSpec {
+  std::string family;
+  int64_t vocab_size = 0;  // padded rows included
+  int64_t hidden_size = 0;
+  int64_t num_heads = 0;
+  int64_t num_kv_heads = 0;
+  int64_t head_dim = 0;
+  int64_t ffn_size = 0;
+  int64_t max_positions = 0;
+
+  double norm_epsilon = 1e-6;
+  NormOrder norm_order = NormOrder::CastThenScale;
+  bool query_key_norm = false;  // RMSNorm over head_dim of queries and keys, before the rotation
+  bool post_norms =
+      false;  // Gemma: attention and feed-forward outputs are normalised before they are added
+
+  bool qkv_bias = false;
+  bool attention_output_bias = false;
+  bool ffn_bias = false;
+  Activation activation = Activation::Silu;
+
+  double embedding_scale = 1.0;  // cast to the weight dtype before it multiplies
+  double attention_scale = 1.0;
+  bool tied_head = false;
+
+  std::vector<RopeSpec> ropes;
+  std::vector<LayerSpec> layers;
+  int64_t num_layers() const { return static_cast<int64_t>(layers.size()); }
+};
+
+struct ParameterDeclaration {
+  std::string name;  // Hugging Face's
+  std::vector<int64_t> shape;
+  bool operator==(const ParameterDeclaration&) const = default;
+};
+
+// Every parameter of a decoder, in the order in which nn::Decoder asks for them; a tied head is not
+// listed.
+std::vector<ParameterDeclaration> declare_parameters(const DecoderSpec& spec);
+
+}  // namespace convoy::architecture

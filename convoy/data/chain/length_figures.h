@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Exact figures of how long many things are, and their histogram.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace convoy::data {
+
+// One thread. Memory grows with the number of different lengths, not of things.
+class LengthFigures {
+ public:
+  void add(int64_t length) { add(length, 1); }
+  void add(int64_t length, int64_t times);
+
+  int64_t count() const { return count_; }
+  int64_t total() const { return total_; }
+  double mean() const;
+  int64_t smallest() const;  // 0 of nothing
+  int64_t largest() const;
+  // The smallest length that at least this share of all does not exceed (nearest rank).
+  int64_t percentile(double percent) const;
+  int64_t count_above(int64_t length) const;
+
+  struct Bin {
+    int64_t low = 0;
+    int64_t high = 0;  // inclusive
+    int64_t count = 0;
+  };
+  // At most `most_bins` of equal width, a round number, from 0 or the smallest on.
+  std::vector<Bin> histogram(int64_t most_bins) const;
+
+ private:
+  std::map<int64_t, int64_t> counts_;  // by length
+  int64_t count_ = 0;
+  int64_t total_ = 0;
+};
+
+// Bars of text, one line for each bin; lines end in '\n'.
+std::string histogram_text(const LengthFigures& figures, int64_t columns);
+// `mark`: a line at this length, such as the longest row that training takes; 0 = none.
+std::string histogram_svg(const LengthFigures& figures, const std::string& title,
+                          const std::string& x_label, int64_t mark);
+
+}  // namespace convoy::data

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/data/chain/row_check.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "convoy/data/chain/row_shape.h"
+#include "convoy/data/row_formats.h"
+
+namespace convoy::data {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct Checked {
+  std::optional<RowFault> fault = {};
+  int64_t index = 0;
+  ErrorPlace place = {};
+  Schema schema = Schema::Messages;
+  bool is_long = false;
+};
+
+RowFault fault_of(int64_t index, const DataError& error, int64_t column = 0) {
+  const ErrorPlace& place = error.place();
+  return {.index = index,
+          .file = place.file,
+          .line = place.line,
+          .column = column,
+          .reason = error.what(),
+          .hint = place.hint};
+}
+
+int64_t count_supervised(const EncodedRow& row) {
+  return std::count_if(row.supervised.begin(), row.supervised.end(),
+                       [](uint8_t flag) { return flag != 0; });
+}
+
+void check_tokens(const RowCheck& check, const Sample& sample, Checked& checked) {
+  const EncodedRow row = check.encoder->encode(sample);
+  checked.is_long = check.max_tokens > 0 && std::ssize(row.ids) > check.max_tokens;
+  if (count_supervised(row) == 0)
+    throw DataError(fmt::format("row {}: none of its {} tokens is supervised", sample.index + 1,
+                                row.ids.size()),
+                    {.file = sample.file, .line = sample.line});
+}
+
+Checked checked_row(const RowCheck& check, ReadRow read) {
+  Checked checked{.index = read.index};
+  try {
+    if (read.error) throw DataError(*read.error);
+    const Row row = parse_row(std::move(read.raw));
+    checked.place = {.file = row.file, .line = row.line};
+    checked.schema = detect_schema(row, check.schema);
+    const ConvertedRow converted = convert_row(row, checked.schema, check.schema);
+    if (check.encoder != nullptr) check_tokens(check, converted.sample, checked);
+  } catch (const JsonRowError& error) {
+    checked.fault = fault_of(read.index, error, static_cast<int64_t>(error.byte()));
+  } catch (const DataError& error) {
+    checked.fault = fault_of(read.index, error);
+  }
+  return checked;
+}
+
+int64_t characters_of(std::string_view text) {
+  return std::count_if(text.begin(), text.end(),
+                       [](char byte) { return (static_cast<uint8_t>(byte) & 0xC0) != 0x80; });
+}
+
+struct Measured {
+  Schema schema = Schema::Messages;
+  int64_t turns = 0;
+  int64_t characters = 0;
+  int64_t tokens = 0;
+  int64_t supervised = 0;
+  bool own_bos = false;
+};
+
+void measure_messages(const Json& messages, Measured& measured) {
+  if (!messages.is_array()) return;
+  for (const Json& message : messages) {
+    ++measured.turns;
+    measured.characters += characters_of(content_text(message));
+  }
+}
+
+Measured measured_row(const Row& row, const SchemaConfig& config, const SampleEncoder* encoder) {
+  Measured measured{.schema = detect_schema(row, config)};
+  const Sample sample = convert_row(row, measured.schema, config).sample;
+  measure_messages(sample.messages, measured);
+  measure_messages(sample.completion_messages, measured);
+  measured.characters +=
+      characters_of(sample.prompt) + characters_of(sample.completion) + characters_of(sample.text);
+  if (encoder == nullptr) return measured;
+  const EncodedRow encoded = encoder->encode(sample);
+  measured.tokens = std::ssize(encoded.ids);
+  measured.supervised = count_supervised(encoded);
+  measured.own_bos = encoded.own_bos;
+  return measured;
+}
+
+}  // namespace
+
+RowCheckReport check_rows(const Dataset& dataset, const RowCheck& check,
+                          const std::function<void(const RowFault&)>& take) {
+  RowCheckReport report;
+  std::optional<Schema> schema;
+  for_each_read_row<Checked>(
+      dataset, [&](ReadRow read) { return checked_row(check, std::move(read)); },
+      [&](Checked checked) {
+        ++report.rows;
+        if (!checked.fault && schema && *schema != checked.schema)
+          checked.fault = {
+              .index = checked.index,
+              .file = checked.place.file,
+              .line = checked.place.line,
+              .reason =
+                  fmt::format("row {} has the schema {}, the rows before it have {}",
+                              checked.index + 1, schema_name(checked.schema), schema_name(*schema)),
+              .hint = "split the file by schema, or force one with --schema"};
+        if (checked.fault) {
+          ++report.faults;
+          take(*checked.fault);
+          return;
+        }
+        if (!schema) schema = checked.schema;
+        report.rows_cut += checked.is_long;
+      });
+  if (schema) report.schema = schema_name(*schema);
+  return report;
+}
+
+RowFigures measure_rows(const RowPass& pass, const SchemaConfig& schema,
+                        const SampleEncoder* encoder) {
+  RowFigures figures;
+  figures.pass = for_each_row<Measured>(
+      pass, [&](const Row& row) { return measured_row(row, schema, encoder); },
+      [&](const Measured& row) {
+        ++figures.rows_by_schema[std::string(schema_name(row.schema))];
+        figures.turns.add(row.turns);
+        figures.characters.add(row.characters);
+        if (encoder == nullptr) return;
+        figures.tokens.add(row.tokens);
+        figures.supervised.add(row.supervised);
+        figures.own_bos += row.own_bos;
+      });
+  return figures;
+}
+
+}  // namespace convoy::data

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which tokens of a row carry loss. The words are axolotl's (roles_to_train, train_on_eos).
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "convoy/settings/train_settings.h"
+
+namespace convoy::data {
+
+enum class Supervise {
+  Auto,  // chat: turns of the roles; prompt/completion: the completion; text: everything
+  Assistant,
+  Last,  // only the last such turn
+  All,   // every token but the first
+};
+
+// Of chat rows: which of the special tokens that close turns are learnt.
+enum class LearntEnds {
+  Turn,  // those of learnt turns
+  All,   // those of other turns, too
+  Last,  // the conversation's last
+  None,
+};
+
+struct Supervision {
+  Supervise supervise = Supervise::Auto;
+  std::vector<std::string> roles = {"assistant"};  // not empty
+  LearntEnds ends = LearntEnds::Turn;
+
+  // By the words of data.supervise, data.roles_to_train and data.train_on_eos. Throws ConfigError, also for words that
+  // contradict each other.
+  static Supervision named(const std::string& supervise,
+                           const std::vector<std::string>& roles = {"assistant"},
+                           const std::string& ends = "turn");
+  static Supervision from(const settings::DataSettings& data);
+
+  bool learns(const std::string& role) const;
+};
+
+}  // namespace convoy::data

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The Porter stemmer of NLTK in its NLTK_EXTENSIONS mode, which rouge_score stems with.
+#pragma once
+
+#include <string>
+
+namespace convoy::evaluate {
+
+// `word`: small ASCII letters and digits. "flying" -> "fli", "dies" -> "die".
+std::string porter_stem(std::string word);
+
+}  // namespace convoy::evaluate

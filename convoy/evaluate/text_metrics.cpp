@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/evaluate/text_metrics.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "convoy/answers/equivalence.h"
+#include "convoy/base/error.h"
+#include "convoy/base/suggest.h"
+#include "convoy/evaluate/rouge.h"
+#include "convoy/evaluate/sari.h"
+#include "convoy/evaluate/squad.h"
+#include "convoy/evaluate/text_match.h"
+
+namespace convoy::evaluate {
+namespace {
+
+// The texts of a row as the words of a ROUGE, made when first asked for.
+class RowWords {
+ public:
+  RowWords(const Sample& sample, RougeWords kind) : sample_(sample), kind_(kind) {}
+
+  const std::vector<int32_t>& pred() {
+    if (!has_words_) make_words();
+    return pred_;
+  }
+  const std::vector<std::vector<int32_t>>& refs() {
+    if (!has_words_) make_words();
+    return refs_;
+  }
+  std::vector<std::vector<int32_t>> lines(const std::string& text) {
+    std::vector<std::vector<int32_t>> lines;
+    for (const std::string_view line : lines_of(text)) lines.push_back(numbers_of(line));
+    return lines;
+  }
+
+ private:
+  std::vector<int32_t> numbers_of(std::string_view text) {
+    return numbers_.of(rouge_words(text, kind_));
+  }
+  void make_words() {
+    has_words_ = true;
+    pred_ = numbers_of(sample_.pred);
+    for (const std::string& ref : sample_.refs) refs_.push_back(numbers_of(ref));
+  }
+
+  const Sample& sample_;
+  RougeWords kind_;
+  WordNumbers numbers_;
+  bool has_words_ = false;
+  std::vector<int32_t> pred_;
+  std::vector<std::vector<int32_t>> refs_;
+};
+
+struct Row {
+  Row(const Sample& of, const JsonSchema* with)
+      : sample(of),
+        schema(with),
+        words{RowWords(of, RougeWords::Plain), RowWords(of, RougeWords::Stemmed),
+              RowWords(of, RougeWords::Unicode)} {}
+
+  const Sample& sample;
+  const JsonSchema* schema;  // or null
+  std::array<RowWords, 3> words;
+};
+
+RowWords& words_of(Row& row, RougeWords kind) { return row.words[static_cast<size_t>(kind)]; }
+
+template <class Score>
+double best_of(const Row& row, Score score) {
+  double best = 0;
+  for (const std::string& ref : row.sample.refs)
+    best = std::max(best, static_cast<double>(score(row.sample.pred, ref)));
+  return best;
+}
+
+template <size_t n, RougeWords kind>
+double rouge_n_of(Row& row) {
+  RowWords& words = words_of(row, kind);
+  double best = 0;
+  for (const auto& ref : words.refs()) best = std::max(best, rouge_n(ref, words.pred(), n));
+  return best;
+}
+
+template <RougeWords kind>
+double rouge_l_of(Row& row) {
+  RowWords& words = words_of(row, kind);
+  double best = 0;
+  for (const auto& ref : words.refs()) best = std::max(best, rouge_l(ref, words.pred()));
+  return best;
+}
+
+template <RougeWords kind>
+double rouge_l_sum_of(Row& row) {
+  RowWords& words = words_of(row, kind);
+  const auto pred = words.lines(row.sample.pred);
+  double best = 0;
+  for (const std::string& ref : row.sample.refs)
+    best = std::max(best, rouge_l_sum(words.lines(ref), pred));
+  return best;
+}
+
+constexpr double kNothing = std::numeric_limits<double>::quiet_NaN();
+
+bool is_blank(const std::string& text) {
+  return text.find_first_not_of(" \t\r\n") == std::string::npos;
+}
+
+// evaluate's SARI gives a prediction without words most of its points, for all that it deleted and did not add.
+double sari_of(Row& row) {
+  if (!row.sample.input) return kNothing;
+  const std::vector<std::string>& refs = row.sample.refs;
+  if (is_blank(row.sample.pred) && std::none_of(refs.begin(), refs.end(), is_blank)) return 0;
+  return 100 * sari(*row.sample.input, row.sample.pred, row.sample.refs);
+}
+
+double schema_compliance_of(Row& row) {
+  if (row.schema == nullptr) return kNothing;
+  return row.schema->accepts_text(row.sample.pred) ? 1 : 0;
+}
+
+// Prose is not read as a formula.
+bool is_same_answer(std::string_view pred, const std::string& ref) {
+  return marks_answer(ref) ? answers::check_answer(ref, pred) == answers::Verdict::Yes
+                           : exact_match(pred, ref);
+}
+
+struct Metric {
+  MetricFacts facts;
+  double (*score)(Row& row);
+  bool needs_answers = false;  // of the references, marked as such
+};
+
+constexpr auto kPlain = RougeWords::Plain;
+constexpr auto kStemmed = RougeWords::Stemmed;
+
+// The one list of metrics.
+constexpr std::array<Metric, 16> kMetrics = {{
+    {{"rouge1", "ROUGE-1 of rouge_score, not stemmed"}, rouge_n_of<1, kPlain>},
+    {{"rouge1_stem", "ROUGE-1 of rouge_score, stemmed"}, rouge_n_of<1, kStemmed>},
+    {{"rouge2", "ROUGE-2, not stemmed"}, rouge_n_of<2, kPlain>},
+    {{"rouge2_stem", "ROUGE-2, stemmed"}, rouge_n_of<2, kStemmed>},
+    {{"rougeL", "ROUGE-L, not stemmed"}, rouge_l_of<kPlain>},
+    {{"rougeL_stem", "ROUGE-L, stemmed"}, rouge_l_of<kStemmed>},
+    {{"rougeLsum", "ROUGE-Lsum over lines, not stemmed"}, rouge_l_sum_of<kPlain>},
+    {{"rougeLsum_stem", "ROUGE-Lsum over lines, stemmed"}, rouge_l_sum_of<kStemmed>},
+    {{"rougeL_unicode", "ROUGE-L over the words of all scripts"}, rouge_l_of<RougeWords::Unicode>},
+    {{"sari", "SARI of evaluate, 0 to 100: the input is the source", 100}, sari_of},
+    {{"exact_match", "equal but for white space around"},
+     [](Row& row) { return best_of(row, exact_match); }},
+    {{"exact_match_squad", "equal but for case, punctuation and articles"},
+     [](Row& row) { return best_of(row, squad_match); }},
+    {{"token_f1", "F1 over the words of SQuAD"}, [](Row& row) { return best_of(row, squad_f1); }},
+    {{"numeric_match", "the final number is the same"},
+     [](Row& row) { return best_of(row, numeric_match); },
+     true},
+    {{"answer_match", "the answer means the same, in whatever form"},
+     [](Row& row) { return best_of(row, is_same_answer); },
+     true},
+    {{"schema_compliance", "the prediction is JSON that the schema accepts"}, schema_compliance_of},
+}};
+
+constexpr std::array<MetricFacts, kMetrics.size()> kFacts = [] {
+  std::array<MetricFacts, kMetrics.size()> facts;
+  for (size_t at = 0; at < facts.size(); ++at) facts[at] = kMetrics[at].facts;
+  return facts;
+}();
+
+size_t number_of(std::string_view name) {
+  const auto found = std::find_if(kFacts.begin(), kFacts.end(),
+                                  [&](const MetricFacts& facts) { return facts.name == name; });
+  return static_cast<size_t>(found - kFacts.begin());
+}
+
+void check_names(const std::vector<std::string>& names) {
+  for (const std::string& name : names) {
+    if (number_of(name) < kFacts.size()) continue;
+    std::vector<std::string> known;
+    for (const MetricFacts& facts : kFacts) known.emplace_back(facts.name);
+    throw ConfigError(
+        fmt::format("`{}` is no metric; wanted some of {}", name, fmt::join(known, ", ")),
+        {.key = "metrics", .hint = did_you_mean(name, known)});
+  }
+}
+
+}  // namespace
+
+std::span<const MetricFacts> text_metrics() { return kFacts; }
+
+bool marks_answer(const std::string& reference) {
+  return reference.find("####") != std::string::npos ||
+         reference.find("\\boxed") != std::string::npos;
+}
+
+double most_of_metric(std::string_view name) {
+  const size_t number = number_of(name);
+  return number < kFacts.size() ? kFacts[number].most : 1;
+}
+
+TextMetrics::TextMetrics(std::vector<std::string> names, const std::string& schema_file)
+    : names_(std::move(names)) {
+  check_names(names_);
+  if (names_.empty())
+    for (const MetricFacts& facts : kFacts) names_.emplace_back(facts.name);
+  for (const std::string& name : names_) numbers_.push_back(number_of(name));
+  if (!schema_file.empty()) schema_ = JsonSchema::load(schema_file);
+}
+
+RowScores TextMetrics::score(const Sample& sample) const {
+  CONVOY_INVARIANT(!sample.refs.empty(), "a sample has no reference");
+  Row row(sample, schema_ ? &*schema_ : nullptr);
+  RowScores scores{
+      .values = {},
+      .names_answer = std::any_of(sample.refs.begin(), sample.refs.end(), marks_answer)};
+  for (const size_t number : numbers_) scores.values.push_back(kMetrics[number].score(row));
+  return scores;
+}
+
+MetricMeans::MetricMeans(const TextMetrics& metrics)
+    : metrics_(metrics), sums_(metrics.names().size()) {}
+
+void MetricMeans::add(const RowScores& scores) {
+  for (size_t metric = 0; metric < sums_.size(); ++metric)
+    sums_[metric] += scores.values.at(metric);
+  has_answers_ = has_answers_ || scores.names_answer;
+  ++count_;
+}
+
+std::optional<double> MetricMeans::mean(size_t metric) const {
+  if (count_ == 0 || std::isnan(sums_.at(metric))) return std::nullopt;
+  if (kMetrics[metrics_.numbers_[metric]].needs_answers && !has_answers_) return std::nullopt;
+  return sums_[metric] / static_cast<double>(count_);
+}
+
+nlohmann::json MetricMeans::json() const {
+  nlohmann::json figures = {{"count", count_}};
+  for (size_t metric = 0; metric < sums_.size(); ++metric) {
+    const std::optional<double> value = mean(metric);
+    figures[metrics_.names()[metric]] = value ? nlohmann::json(*value) : nlohmann::json();
+  }
+  return figures;
+}
+
+}  // namespace convoy::evaluate

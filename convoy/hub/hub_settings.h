@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which hub, as whom: the environment that huggingface_hub reads, read in this one place.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace convoy::hub {
+
+struct HubSettings {
+  std::string endpoint = "https://huggingface.co";  // HF_ENDPOINT, without a slash at the end
+  std::string token = {};                           // empty: as nobody
+  std::string token_source = {};                    // "HF_TOKEN", or the file it is from
+  bool is_offline = false;                          // HF_HUB_OFFLINE or TRANSFORMERS_OFFLINE
+  int64_t stall_seconds = 30;                       // HF_HUB_DOWNLOAD_TIMEOUT
+  std::string certificates = {};  // REQUESTS_CA_BUNDLE, CURL_CA_BUNDLE or SSL_CERT_FILE
+};
+
+// The token: HF_TOKEN, HUGGING_FACE_HUB_TOKEN, the file HF_TOKEN_PATH, the file $HF_HOME/token;
+// none under HF_HUB_DISABLE_IMPLICIT_TOKEN. Throws ConfigError for values that are wrong.
+HubSettings read_hub_settings();
+
+}  // namespace convoy::hub

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The numbers that codes of bitsandbytes stand for.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <array>
+
+namespace convoy::kernels {
+
+using NibbleTable = std::array<float, 16>;
+
+// Quantiles of the normal distribution (arXiv 2305.14314), ascending.
+const NibbleTable& nf4_table();
+// By bit pattern: a sign, two bits of exponent, one of mantissa; beside the largest number.
+const NibbleTable& fp4_table();
+
+// fp32 [256], ascending: seven decades, the finer the larger (arXiv 1511.04561).
+enum class DynamicMap { Signed, Unsigned };
+at::Tensor dynamic_map(DynamicMap kind);
+
+}  // namespace convoy::kernels

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The peak memory of a training step as a line over its tokens, through what was measured.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace convoy::sizing {
+
+struct MeasuredPeak {
+  int64_t tokens = 0;
+  int64_t bytes = 0;
+};
+
+class PeakLine {
+ public:
+  // `bytes_per_token`: by formula, until there are two points.
+  explicit PeakLine(double bytes_per_token) : formula_(bytes_per_token) {}
+
+  // The last one is where the line goes on from.
+  void add(MeasuredPeak peak) { peaks_.push_back(peak); }
+  const std::vector<MeasuredPeak>& peaks() const { return peaks_; }
+
+  // From the largest that was measured on. The slope comes from there and from the largest of at
+  // most half its tokens: nearer ones would show noise.
+  int64_t predict(int64_t tokens) const;
+  // How far the line may be trusted: four times what was measured, or, with one point, 1024.
+  int64_t reach_tokens() const;
+  // The most tokens, within that, whose peak stays within `allowed_bytes` by the line, or by the
+  // formula where it is steeper: below some size the peak does not grow, and a line says little.
+  int64_t tokens_within(int64_t allowed_bytes) const;
+  // The same where each token more may cost a seventh more than that, and with one point half more.
+  int64_t safe_tokens(int64_t allowed_bytes) const;
+  // By how much the points lie off the line through the first and the last, as a share of the
+  // last's bytes.
+  double curvature() const;
+
+ private:
+  double slope() const;
+  int64_t tokens_at(double bytes_per_token, int64_t allowed_bytes) const;
+
+  double formula_;
+  std::vector<MeasuredPeak> peaks_;
+};
+
+}  // namespace convoy::sizing

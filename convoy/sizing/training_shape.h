@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the memory of a training depends on of its model: counts, no values. recipes/ makes it from a
+// model that is there, decoder_shape.h from a config.json.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace convoy::sizing {
+
+// The parameters of a unit that have one type and are all trained or all frozen: what travels as
+// one (parallel/sharded).
+struct ParameterPart {
+  int64_t elements = 0;
+  int64_t bytes = 0;
+  bool trained = false;
+  bool beside_frozen = false;  // trained, in a unit that has frozen ones too
+
+  bool operator==(const ParameterPart&) const = default;
+};
+
+// What is used together: the embedding, a block, the head.
+struct UnitShape {
+  std::vector<ParameterPart> parts = {};
+  int64_t packed_bytes = 0;  // copies of its frozen weights in the order of the CPU's products
+
+  bool operator==(const UnitShape&) const = default;
+};
+
+struct TrainingShape {
+  std::vector<UnitShape> units = {};
+  int64_t layers = 0;
+  int64_t hidden = 0;
+  int64_t vocab = 0;
+  // Elements per token and block: from forward to backward, and more while backward is in it.
+  int64_t kept = 0;
+  int64_t at_work = 0;
+  int64_t element_bytes = 4;  // of activations
+  int64_t head_elements = 0;
+  bool trains_head = false;
+  // The largest weight in the type of the products, where weights of few bits are unfolded for each.
+  int64_t unfolded_bytes = 0;
+  bool on_cpu = true;
+
+  bool operator==(const TrainingShape&) const = default;
+};
+
+}  // namespace convoy::sizing

@@ -1,0 +1,102 @@
+#!/usr/bin/env bash
+# The page of runs in Chromium: browser_test.sh SOURCE_FOLDER PROGRAM_FOLDER [SCREENSHOT_FOLDER]
+# Without a Chromium and without a package of that name the test is skipped (Ubuntu has it as a snap only).
+set -euo pipefail
+source=$1 programs=$2 pictures=${3:-}
+cd "$source"
+source tools/setup.sh
+if ! command -v chromium >/dev/null; then
+  apt-cache show chromium >/dev/null 2>&1 || { echo "no Chromium for this system"; exit 77; }
+  setup_apt chromium
+fi
+work=$(mktemp -d)
+server= holder=
+trap 'kill $server $holder 2>/dev/null; wait 2>/dev/null; rm -rf "$work"' EXIT
+
+chromium_with() {
+  HOME=$work timeout 90 chromium --headless=new --no-sandbox --disable-gpu --disable-dev-shm-usage "$@"
+}
+if ! chromium_with --user-data-dir="$work/probe" --dump-dom about:blank >"$work/probe.html" 2>"$work/probe.log" ||
+  ! grep -q '<body>' "$work/probe.html"; then
+  tail -n 5 "$work/probe.log"
+  echo "Chromium does not run on this system"
+  exit 77
+fi
+
+python3 tests/page/make_runs.py "$work/runs" 500 >"$work/ready" &
+holder=$!
+until grep -qs ready "$work/ready"; do
+  kill -0 "$holder"
+  sleep 0.1
+done
+
+start_server() {
+  "$programs/convoy" runs serve --dir "$work/runs" --port 0 >"$work/url" 2>"$work/server.log" &
+  server=$!
+  for _ in $(seq 100); do [ -s "$work/url" ] && return; sleep 0.1; done
+  cat "$work/server.log" >&2
+  return 1
+}
+start_server
+url=$(cat "$work/url")
+
+# browser NAME WINDOW FLAGS... : the document after the program ran, in $work/NAME.html
+browser() {
+  local name=$1 window=$2
+  shift 2
+  # A virtual clock jumps over the waits between polls.
+  chromium_with --user-data-dir="$work/profile-$name" --window-size="$window" --virtual-time-budget=6000 --enable-logging=stderr \
+    "$@" --dump-dom "$url" >"$work/$name.html" 2>"$work/$name.log"
+  if [ -n "$pictures" ]; then
+    mkdir -p "$pictures"
+    chromium_with --user-data-dir="$work/picture-$name" --window-size="$window" --virtual-time-budget=6000 \
+      "$@" --screenshot="$pictures/$name.png" "$url" >/dev/null 2>&1
+  fi
+  if grep -E 'CONSOLE.*(Uncaught|Error|Refused to)' "$work/$name.log"; then
+    echo "FAILED: the page's program has errors in $name"
+    exit 1
+  fi
+}
+expect() { # NAME PATTERN WHAT
+  grep -qE "$2" "$work/$1.html" || { echo "FAILED: $1 does not show $3 ($2)"; tail -c 3000 "$work/$1.html"; exit 1; }
+}
+
+browser wide 1400,1000
+expect wide 'data-ready="true"' 'the runs'
+expect wide '504 runs' 'the number of runs'
+expect wide 'data-run="long"' 'the run of a million steps'
+expect wide 'class="state failed"' 'a failed run'
+expect wide 'class="state finished"' 'a finished run'
+expect wide 'class="state running"' 'a running run'
+expect wide '<figure data-chart="loss">.*<path class="curve"' 'the loss curve'
+
+expect wide 'devices: busy, %' 'the GPUs of the run'
+expect wide 'host: CPUs busy' 'the host of the run'
+
+url="$(cat "$work/url")#long&old-007"
+browser compared 1400,1000
+expect compared 'Settings that differ' 'the comparison'
+expect compared '<td>train.learning_rate</td>' 'the setting that differs'
+
+url="$(cat "$work/url")#failed"
+browser phone 390,844
+expect phone 'class="failure">the device has no memory left' 'why the run failed'
+expect phone '<h2>Log</h2>' 'the log'
+expect phone 'traceback line' 'the log text'
+expect phone '<h2>Stamp</h2>' 'the stamp'
+browser dark 390,844 --force-dark-mode --enable-features=WebContentsForceDark
+expect dark 'data-ready="true"' 'the runs'
+
+# What the page costs with all these runs.
+token=$(sed 's/.*token=//' "$work/url")
+python3 - "$(sed 's/?.*//' "$work/url")" "$token" <<'PYTHON'
+import sys, time, urllib.request
+base, token = sys.argv[1:]
+for path in ("api/runs", "api/curves?run=long"):
+    began = time.time()
+    body = urllib.request.urlopen(urllib.request.Request(base + path, headers={"Cookie": "convoy_token=" + token})).read()
+    print(f"{path}: {len(body) / 1024:.0f} KiB in {1000 * (time.time() - began):.0f} ms")
+    assert len(body) < 2 << 20
+PYTHON
+awk '/VmHWM/ { print "memory of the server at most " int($2 / 1024) " MiB"; if ($2 > 200 * 1024) exit 1 }' "/proc/$server/status"
+echo ok

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `train.batch_size: auto`: it leaves no trace in the run, predicts its peak, and stays within a real
+// limit on memory.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "convoy/base/files.h"
+#include "files/run_script.h"
+#include "files/temporary_folder.h"
+#include "sharing/memory_group.h"
+
+namespace convoy::testing {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+constexpr int64_t kMiB = int64_t{1} << 20;
+
+struct TrainRun {
+  ScriptEnd end;
+  fs::path folder;
+
+  json metrics() const { return json::parse(read_file(folder / "metrics.json")); }
+  std::vector<double> losses() const {
+    std::vector<double> losses;
+    std::ifstream events(folder / "events.jsonl");
+    for (std::string line; std::getline(events, line);) {
+      const json event = json::parse(line);
+      if (event.value("event", "") == "step") losses.push_back(event.at("loss"));
+    }
+    return losses;
+  }
+};
+
+class AutoBatch : public ::testing::Test {
+ protected:
+  // On tally-3m and its sums, with a token cache of the test's own.
+  TrainRun train(const std::string& name, const std::string& arguments,
+                 const MemoryGroup* group = nullptr) const {
+    const fs::path source = std::getenv("CONVOY_SOURCE_DIR");
+    std::string command = fmt::format(
+        "env OMP_NUM_THREADS=1 '{}/convoy' train model.name={}/examples/tally-3m "
+        "model.max_seq_len=256 data.train_path={}/examples/sums/train.jsonl "
+        "data.cache_dir={}/cache "
+        "train.bf16=false train.eval_strategy=no train.final_eval=false tuning.lora.r=8 "
+        "logging.backend=none --output-dir {}/{} {}",
+        std::getenv("CONVOY_BIN_DIR"), source.string(), source.string(), folder_.path().string(),
+        folder_.path().string(), name, arguments);
+    if (group != nullptr) command = group->around(command);
+    return {run_script(folder_.path(), command), folder_ / name};
+  }
+
+  TemporaryFolder folder_;
+};
+
+int64_t file_hash(const fs::path& file) {
+  return static_cast<int64_t>(std::hash<std::string>{}(read_file(file)));
+}
+
+// Of the last checkpoint: weights, moments, and all else that goes on from there.
+std::map<std::string, int64_t> checkpoint_hashes(const fs::path& run) {
+  std::map<std::string, int64_t> hashes;
+  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(run / "checkpoints"))
+    if (entry.path().extension() == ".safetensors")
+      hashes[fs::relative(entry.path(), run).string()] = file_hash(entry.path());
+  return hashes;
+}
+
+class LeavesNoTrace : public AutoBatch, public ::testing::WithParamInterface<const char*> {};
+
+TEST_P(LeavesNoTrace, TheRunIsThatOfItsNumbers) {
+  const std::string common =
+      fmt::format("train.steps=3 train.save_steps=3 tuning.lora.dropout=0.1 {}", GetParam());
+  const TrainRun chosen = train("auto", common +
+                                            " train.batch_size=auto train.grad_accum=auto "
+                                            "train.target_tokens_per_device_step=1500");
+  ASSERT_EQ(chosen.end.code, 0) << chosen.end.out;
+  const json metrics = chosen.metrics();
+  const int64_t rows = metrics["per_device_train_batch_size"];
+  const int64_t accumulation = metrics["gradient_accumulation_steps"];
+  EXPECT_GT(rows, 1) << "there is room for more than a row";
+  const TrainRun written =
+      train("written",
+            fmt::format("{} train.batch_size={} train.grad_accum={}", common, rows, accumulation));
+  ASSERT_EQ(written.end.code, 0) << written.end.out;
+  EXPECT_EQ(chosen.losses().size(), 3U);
+  EXPECT_EQ(chosen.losses(), written.losses());
+  const auto hashes = checkpoint_hashes(chosen.folder);
+  EXPECT_GE(hashes.size(), 2U) << "weights and moments";
+  EXPECT_EQ(hashes, checkpoint_hashes(written.folder));
+}
+INSTANTIATE_TEST_SUITE_P(Strategies, LeavesNoTrace,
+                         ::testing::Values("--nproc 1", "--nproc 2",
+                                           "--nproc 1 parallel.strategy=dp parallel.replicas=2",
+                                           "--nproc 2 parallel.strategy=zero1 tuning.mode=full",
+                                           "--nproc 2 parallel.strategy=zero2 train.bf16=true",
+                                           "--nproc 2 parallel.strategy=zero3 tuning.mode=full "
+                                           "train.bf16=true train.packing=true"));
+
+struct Limited {
+  const char* name;
+  int64_t limit_mib;
+  const char* arguments;
+};
+
+class WithinALimit : public AutoBatch, public ::testing::WithParamInterface<Limited> {};
+
+// As many rows as fit, but no fifth less, and within a tenth of what was predicted.
+TEST_P(WithinALimit, FillsItAndNoMore) {
+  const MemoryGroup group(GetParam().limit_mib * kMiB);
+  if (!group.works()) GTEST_SKIP() << "this machine lets nobody limit memory";
+  const std::string common =
+      fmt::format("train.steps=2 train.save_strategy=no {}", GetParam().arguments);
+  const TrainRun chosen = train("auto", common + " train.batch_size=auto", &group);
+  ASSERT_EQ(chosen.end.code, 0) << chosen.end.out;
+  const json metrics = chosen.metrics();
+  EXPECT_EQ(metrics["auto_batch"]["bound"], "memory");
+  const double predicted = metrics["auto_batch"]["predicted_bytes"];
+  for (const double peak : metrics["rank_peak_memory_bytes"])
+    EXPECT_LT(std::abs(peak / predicted - 1), 0.1) << chosen.end.out;
+  const int64_t rows = metrics["per_device_train_batch_size"];
+  const TrainRun more =
+      train("more", fmt::format("{} train.batch_size={}", common, rows * 5 / 4 + 1), &group);
+  EXPECT_NE(more.end.code, 0) << rows
+                              << " rows are less than four fifths of what fits: " << chosen.end.out;
+}
+INSTANTIATE_TEST_SUITE_P(
+    Limits, WithinALimit,
+    ::testing::Values(Limited{"one", 380, "--nproc 1"}, Limited{"two", 700, "--nproc 2"},
+                      Limited{"packed", 420, "--nproc 1 train.packing=true"},
+                      Limited{"sharded", 700,
+                              "--nproc 2 parallel.strategy=zero3 tuning.mode=full"}),
+    [](const auto& one) { return std::string(one.param.name); });
+
+TEST_F(AutoBatch, AResumeKeepsWhatWasChosen) {
+  const std::string common =
+      "train.batch_size=auto train.grad_accum=auto train.target_tokens_per_device_step=1500 "
+      "train.save_steps=2";
+  const TrainRun first = train("run", common + " train.steps=2 --nproc 2");
+  ASSERT_EQ(first.end.code, 0) << first.end.out;
+  const json before = first.metrics();
+  const TrainRun second = train("run", common + " train.steps=4 --nproc 1");
+  ASSERT_EQ(second.end.code, 0) << second.end.out;
+  const json after = second.metrics();
+  EXPECT_EQ(after["per_device_train_batch_size"], before["per_device_train_batch_size"]);
+  EXPECT_EQ(after["global_batch_size"], before["global_batch_size"]) << "on half the ranks";
+  EXPECT_EQ(after["auto_batch"], before["auto_batch"]) << "the record of the choice stays";
+  EXPECT_EQ(second.end.out.find("measured; with mapped"), std::string::npos) << second.end.out;
+  EXPECT_NE(second.end.out.find("as the checkpoint has it"), std::string::npos);
+}
+
+TEST_F(AutoBatch, WhatCannotFitIsSaid) {
+  const MemoryGroup group(170 * kMiB);
+  if (!group.works()) GTEST_SKIP() << "this machine lets nobody limit memory";
+  const TrainRun run =
+      train("run",
+            "train.batch_size=auto train.steps=1 tuning.mode=full model.max_seq_len=1024 "
+            "data.schema=text data.text_field=question train.packing=true "
+            "task=pretrain",
+            &group);
+  EXPECT_EQ(run.end.code, 2) << run.end.out;
+  EXPECT_NE(run.end.out.find("a micro-batch of one row"), std::string::npos) << run.end.out;
+}
+
+}  // namespace
+}  // namespace convoy::testing
