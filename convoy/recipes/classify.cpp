@@ -86,7 +86,7 @@ class Classify {
         folder_(telemetry::RunFolder::attach(request.run_folder)),
         checkpoints_(folder_.checkpoints_folder(), settings_.train.save_total_limit),
         start_(request_, settings_, *meeting_, checkpoints_, log_),
-        trace_(flight_, settings_.logging.trace_steps) {}
+        trace_(flight_, settings::parse_step_range(settings_.logging.profile_steps)) {}
 
   ExitCode run();
 
@@ -262,7 +262,7 @@ void Classify::export_model() {
 }
 
 ExitCode Classify::finish(const train::LoopResult& result, const train::ClassifyTask& task) {
-  trace_.write(folder_, environment_.rank, log_);
+  trace_.write(folder_, environment_, log_);
   const bool stopped = result.end == train::LoopEnd::Stopped;
   if (training_log_) training_log_->close_progress();
   report_early_stop(log_, settings_.train, result);

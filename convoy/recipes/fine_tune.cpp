@@ -103,7 +103,7 @@ class FineTune {
         folder_(telemetry::RunFolder::attach(request.run_folder)),
         checkpoints_(folder_.checkpoints_folder(), settings_.train.save_total_limit),
         start_(request_, settings_, *meeting_, checkpoints_, log_),
-        trace_(flight_, settings_.logging.trace_steps) {
+        trace_(flight_, settings::parse_step_range(settings_.logging.profile_steps)) {
     if (wished_.chooses_batch()) settle_batch(wished_, 1, 1, settings_.train);
   }
 
@@ -500,7 +500,7 @@ nlohmann::json FineTune::memory_figures(bool has_trained) {
 ExitCode FineTune::finish(const train::LoopResult& result) {
   if (training_log_) training_log_->close_progress();
   nlohmann::json memory = memory_figures(result.progress.step > start_.progress().step);
-  trace_.write(folder_, environment_.rank, log_);
+  trace_.write(folder_, environment_, log_);
   const bool stopped = result.end == train::LoopEnd::Stopped;
   report_early_stop(log_, settings_.train, result);
   if (!stopped && (group_->rank() == 0 || !strategy_->values_are_whole())) {

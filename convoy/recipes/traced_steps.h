@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// logging.trace_steps of one rank's run.
+// logging.profile_steps of one rank's run.
 #pragma once
 
 #include "convoy/base/log.h"
+#include "convoy/comm/environment.h"
+#include "convoy/settings/step_range.h"
 #include "convoy/telemetry/flight_record_writer.h"
 #include "convoy/telemetry/run_folder.h"
 #include "convoy/telemetry/step_trace.h"
@@ -12,18 +14,19 @@ namespace convoy::recipes {
 
 class TracedSteps {
  public:
-  // Traces what `flight` is told, unless `num_steps` is 0. Both outlive the groups that write to it.
-  TracedSteps(telemetry::FlightWriter& flight, int64_t num_steps);
+  // Traces what `flight` is told in `steps`, unless those are none. Both outlive the groups that write to it.
+  TracedSteps(telemetry::FlightWriter& flight, const settings::StepRange& steps);
   ~TracedSteps();
   TracedSteps(const TracedSteps&) = delete;
   TracedSteps& operator=(const TracedSteps&) = delete;
 
   // Into the run folder of this rank's node. Throws IoError.
-  void write(const telemetry::RunFolder& folder, int rank, const Log& log) const;
+  void write(const telemetry::RunFolder& folder, const comm::RankEnvironment& place,
+             const Log& log) const;
 
  private:
   telemetry::FlightWriter& flight_;
-  const int64_t num_steps_;
+  const settings::StepRange steps_;
   telemetry::StepTrace trace_;
 };
 

@@ -13,6 +13,7 @@
 
 #include "convoy/base/error.h"
 #include "convoy/config/describe.h"
+#include "convoy/settings/step_range.h"
 #include "convoy/settings/template_kwargs.h"
 
 namespace convoy::settings {
@@ -217,6 +218,10 @@ void check_combinations(const TrainSettings& settings, const config::Resolved& r
         fmt::format("train.metric_for_best_model eval_accuracy is of task classify, found task {}",
                     settings.task),
         resolved.place("train.metric_for_best_model", "eval_loss")));
+  if (all_readable(resolved, {"logging.profile_steps"}))
+    if (const auto problem = step_range_problem(settings.logging.profile_steps))
+      errors.add(ConfigError("logging.profile_steps: " + *problem,
+                             resolved.place("logging.profile_steps", "10:15")));
   check_batch(settings, resolved, errors);
   check_schedule(settings.train.schedule, resolved, errors);
   check_optimizer(settings.train, resolved, errors);

@@ -435,7 +435,7 @@ struct DataSettings {
 struct LoggingSettings {
   NameList backend{{"tensorboard"}};
   int64_t log_interval = 1;
-  int64_t trace_steps = 0;
+  std::string profile_steps;
 
   template <class Visitor>
   void fields(Visitor& visit) {
@@ -443,9 +443,10 @@ struct LoggingSettings {
         .alias("report_to")
         .alias_at_root("train.report_to");
     visit("log_interval", log_interval, "steps between events in events.jsonl").at_least(1);
-    visit("trace_steps", trace_steps,
-          "steps, after the first two, of which each rank writes a trace; 0 = none")
-        .at_least(0);
+    visit("profile_steps", profile_steps,
+          "steps that each rank traces for `convoy profile report`: 10:15 both counted, or a number "
+          "of steps after the first two; empty = none")
+        .alias("trace_steps");
   }
 };
 

@@ -6,6 +6,8 @@
 #include <chrono>
 #include <nlohmann/json.hpp>
 
+#include "convoy/telemetry/run_folder.h"
+
 namespace convoy::telemetry {
 namespace {
 
@@ -20,6 +22,24 @@ int64_t now_ns() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(
              std::chrono::steady_clock::now().time_since_epoch())
       .count();
+}
+
+// From the host's monotonic clock to nanoseconds since 1970.
+int64_t wall_offset_ns() {
+  const int64_t wall = std::chrono::duration_cast<std::chrono::nanoseconds>(
+                           std::chrono::system_clock::now().time_since_epoch())
+                           .count();
+  return wall - now_ns();
+}
+
+// What it takes to note one phase, on this machine as it is now.
+double note_ns() {
+  constexpr int kNotes = 2000;
+  StepTrace scratch(1, 1);
+  scratch.set_step(0);
+  const int64_t begin = now_ns();
+  for (int note = 0; note < kNotes; ++note) scratch.set_phase("forward");
+  return static_cast<double>(now_ns() - begin) / kNotes;
 }
 
 double microseconds(int64_t ns) { return static_cast<double>(ns) / 1e3; }
@@ -41,6 +61,14 @@ ordered_json name_of(const char* what, int rank, int track, const std::string& n
 
 }  // namespace
 
+bool StepTrace::has_room() {
+  if (num_events() >= kMostEvents) {
+    full_ = true;
+    active_ = false;
+  }
+  return active_;
+}
+
 // Of the phase that runs, if one does.
 void StepTrace::end_phase() {
   if (!phases_.empty() && phases_.back().end_ns == 0) phases_.back().end_ns = now_ns();
@@ -49,11 +77,9 @@ void StepTrace::end_phase() {
 void StepTrace::set_step(int64_t completed_steps) {
   const std::lock_guard lock(mutex_);
   if (first_ < 0) first_ = completed_steps + kUntracedSteps;
-  if (active_) {
-    end_phase();
-    steps_.back().end_ns = now_ns();
-  }
-  active_ = completed_steps >= first_ && completed_steps < first_ + num_steps_;
+  if (active_ || full_) end_phase();
+  if (active_) steps_.back().end_ns = now_ns();
+  active_ = !full_ && completed_steps >= first_ && completed_steps < first_ + num_steps_;
   if (active_)
     steps_.push_back({.name = fmt::format("step {}", completed_steps + 1), .begin_ns = now_ns()});
 }
@@ -62,13 +88,16 @@ void StepTrace::set_phase(std::string_view word) {
   if (!active_) return;
   const std::lock_guard lock(mutex_);
   end_phase();
-  phases_.push_back({.name = std::string(word), .begin_ns = now_ns()});
+  if (has_room()) phases_.push_back({.name = std::string(word), .begin_ns = now_ns()});
 }
 
 void StepTrace::enter(uint64_t number, const Collective& collective) {
   if (!active_) return;
   const std::lock_guard lock(mutex_);
+  if (!has_room()) return;
   exchanges_[number] = {.name = fmt::format("{} {}", collective.group, collective.operation),
+                        .group = std::string(collective.group),
+                        .sequence = collective.sequence,
                         .bytes = collective.bytes,
                         .entered_ns = now_ns()};
 }
@@ -98,8 +127,9 @@ bool StepTrace::empty() const {
   return steps_.empty() || steps_.front().end_ns == 0;
 }
 
-std::string StepTrace::chrome_json(int rank) const {
+std::string StepTrace::chrome_json(const TracedRank& owner) const {
   const std::lock_guard lock(mutex_);
+  const int rank = owner.rank;
   ordered_json events = {
       name_of("process_name", rank, kStepTrack, fmt::format("rank {}", rank)),
       name_of("thread_name", rank, kStepTrack, "steps"),
@@ -121,15 +151,34 @@ std::string StepTrace::chrome_json(int rank) const {
                          {"pid", rank},
                          {"tid", kPhaseTrack},
                          {"id", number},
-                         {"args", {{"bytes", exchange.bytes}}}};
+                         {"args",
+                          {{"bytes", exchange.bytes},
+                           {"group", exchange.group},
+                           {"sequence", exchange.sequence}}}};
     events.push_back(edge);
     edge["ph"] = "e";
     edge["ts"] = microseconds(exchange.arrived_ns);
     events.push_back(edge);
+    if (exchange.waited_ns == 0) continue;
     events.push_back(
         slice(exchange.name, "wait", rank, kWaitTrack, exchange.waited_ns, exchange.left_ns));
+    events.back()["args"] = {{"id", number}};
   }
-  return ordered_json{{"displayTimeUnit", "ms"}, {"traceEvents", std::move(events)}}.dump() + "\n";
+  // A collective is noted as it is entered, waited for, arrives and is left.
+  const size_t notes = phases_.size() + 2 * steps_.size() + 4 * exchanges_.size();
+  return ordered_json{{"displayTimeUnit", "ms"},
+                      {"distributedInfo", {{"rank", rank}, {"world_size", owner.world_size}}},
+                      {"baseTimeNanoseconds", wall_offset_ns()},
+                      {"convoy",
+                       {{"schema", "convoy.trace/1"},
+                        {"host", host_name()},
+                        {"num_threads", owner.num_threads},
+                        {"is_full", full_.load()},
+                        {"num_notes", notes},
+                        {"note_ns", note_ns()}}},
+                      {"traceEvents", std::move(events)}}
+             .dump() +
+         "\n";
 }
 
 }  // namespace convoy::telemetry

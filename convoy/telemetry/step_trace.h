@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Some steps of one rank as slices of time: phases of the step, collectives from their start to
-// their end, and the waits for them. Shown by Perfetto (ui.perfetto.dev) and chrome://tracing.
-// Thread-safe. Costs nothing outside the traced steps.
+// their end, and the waits for them. Shown by Perfetto (ui.perfetto.dev) and chrome://tracing, summed up by
+// `convoy profile report`. Thread-safe. Costs nothing outside the traced steps, and says what it costs within.
 #pragma once
 
 #include <atomic>
@@ -17,11 +17,19 @@
 
 namespace convoy::telemetry {
 
+// Whose trace it is.
+struct TracedRank {
+  int rank = 0;
+  int world_size = 1;
+  int num_threads = 0;  // that it computes with; 0 = not known
+};
+
 class StepTrace {
  public:
-  // Traces `num_steps` steps after the first two of a process: those are not like the others, memory
-  // is still taken and ddp's buckets are not laid out.
-  explicit StepTrace(int64_t num_steps) : num_steps_(num_steps) {}
+  // Traces `num_steps` steps from `first_step` on, numbered from 1; 0 = after the first two of a process: those are not
+  // like the others, memory is still taken and ddp's buckets are not laid out.
+  explicit StepTrace(int64_t num_steps, int64_t first_step = 0)
+      : num_steps_(num_steps), first_(first_step - 1) {}
   StepTrace(const StepTrace&) = delete;
   StepTrace& operator=(const StepTrace&) = delete;
 
@@ -36,10 +44,13 @@ class StepTrace {
   void done(uint64_t number);
 
   bool empty() const;  // no step has ended yet
+  // It holds kMostEvents and has left out later ones.
+  bool is_full() const { return full_; }
+  static constexpr size_t kMostEvents = 1'000'000;
   // Chrome's trace format: slices of `phases` and `waits`, and collectives as asynchronous events
   // with their bytes. Times are microseconds of the host's monotonic clock, so that the traces of
-  // all ranks of a host can be shown together.
-  std::string chrome_json(int rank) const;
+  // all ranks of a host can be shown together; `baseTimeNanoseconds` leads from them to the time since 1970.
+  std::string chrome_json(const TracedRank& owner) const;
 
  private:
   struct Slice {
@@ -49,6 +60,8 @@ class StepTrace {
   };
   struct Exchange {
     std::string name;
+    std::string group;
+    int64_t sequence = 0;
     int64_t bytes = 0;
     int64_t entered_ns = 0;
     int64_t waited_ns = 0;  // 0: not, so far
@@ -57,12 +70,15 @@ class StepTrace {
   };
 
   void end_phase();
+  size_t num_events() const { return phases_.size() + steps_.size() + exchanges_.size(); }
+  bool has_room();
 
   const int64_t num_steps_;
   std::atomic<bool> active_ = false;
+  std::atomic<bool> full_ = false;
   std::atomic<uint64_t> next_number_ = 1;
   mutable std::mutex mutex_;
-  int64_t first_ = -1;  // completed steps at which the trace starts
+  int64_t first_;  // completed steps at which the trace starts; -1 until the run says where it does
   std::vector<Slice> phases_;
   std::vector<Slice> steps_;
   std::map<uint64_t, Exchange> exchanges_;

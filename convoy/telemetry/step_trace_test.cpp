@@ -15,7 +15,7 @@ using nlohmann::json;
 
 std::vector<json> events(const StepTrace& trace, const std::string& kind) {
   std::vector<json> found;
-  const json text = json::parse(trace.chrome_json(3));
+  const json text = json::parse(trace.chrome_json({.rank = 3}));
   for (const json& event : text.at("traceEvents"))
     if (event.value("cat", "") == kind) found.push_back(event);
   return found;

@@ -8,59 +8,19 @@
 
 #include <array>
 #include <atomic>
-#include <bit>
 #include <chrono>
 #include <climits>
 #include <cstdlib>
 #include <system_error>
 
 #include "convoy/base/hash.h"
+#include "convoy/base/protobuf_fields.h"
 #include "convoy/base/wall_clock.h"
 
 namespace convoy::telemetry {
 namespace {
 
 namespace fs = std::filesystem;
-
-static_assert(std::endian::native == std::endian::little, "records are little endian");
-
-template <class Number>
-void put_fixed(std::string& out, Number value) {
-  const auto bytes = std::bit_cast<std::array<char, sizeof(Number)>>(value);
-  out.append(bytes.data(), bytes.size());
-}
-
-void put_varint(std::string& out, uint64_t value) {
-  for (; value >= 0x80; value >>= 7) out.push_back(static_cast<char>((value & 0x7f) | 0x80));
-  out.push_back(static_cast<char>(value));
-}
-
-enum WireType : uint64_t { kVarint = 0, kFixed64 = 1, kBytes = 2, kFixed32 = 5 };
-
-void put_key(std::string& out, uint64_t field, WireType type) {
-  put_varint(out, field << 3 | type);
-}
-
-void put_integer(std::string& out, uint64_t field, int64_t value) {
-  put_key(out, field, kVarint);
-  put_varint(out, static_cast<uint64_t>(value));
-}
-
-void put_double(std::string& out, uint64_t field, double value) {
-  put_key(out, field, kFixed64);
-  put_fixed(out, value);
-}
-
-void put_float(std::string& out, uint64_t field, float value) {
-  put_key(out, field, kFixed32);
-  put_fixed(out, value);
-}
-
-void put_bytes(std::string& out, uint64_t field, std::string_view bytes) {
-  put_key(out, field, kBytes);
-  put_varint(out, bytes.size());
-  out.append(bytes);
-}
 
 // SummaryMetadata{plugin_data=1{plugin_name=1}, data_class=4}.
 std::string plugin_metadata(std::string_view plugin, int64_t data_class) {
@@ -130,10 +90,10 @@ uint32_t masked_crc32c(std::string_view bytes) {
 
 std::string event_record(std::string_view payload) {
   std::string record;
-  put_fixed(record, static_cast<uint64_t>(payload.size()));
-  put_fixed(record, masked_crc32c(record));
+  put_fixed64(record, payload.size());
+  put_fixed32(record, masked_crc32c(record));
   record.append(payload);
-  put_fixed(record, masked_crc32c(payload));
+  put_fixed32(record, masked_crc32c(payload));
   return record;
 }
 

@@ -91,5 +91,6 @@ Command topo_command();
 Command monitor_command();
 Command memory_check_command();
 Command doctor_command();
+Command profile_command();
 
 }  // namespace convoy::apps

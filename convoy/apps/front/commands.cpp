@@ -11,8 +11,8 @@ const std::vector<Command>& commands() {
       merge_command(),        quantize_command(), models_command(),       data_command(),
       tokens_command(),       config_command(),   runs_command(),         gpu_info_command(),
       topo_command(),         monitor_command(),  memory_check_command(), doctor_command(),
-      bench_command(),        sweep_command(),    store_command(),        help_command(),
-      sweep_worker_command(),
+      profile_command(),      bench_command(),    sweep_command(),        store_command(),
+      help_command(),         sweep_worker_command(),
   };
   return list;
 }

@@ -45,6 +45,7 @@ struct TrainFlags : launch::DeviceFlags {
   bool tensorboard = false;
   int64_t tensorboard_port = 6006;
   double device_interval = 5;
+  std::string profile_steps;
   bool dry_run = false;
   config::NameList force_stamp;
 
@@ -65,6 +66,9 @@ struct TrainFlags : launch::DeviceFlags {
           "seconds between looks at GPUs and host, into devices.csv of the run folder; 0 = off")
         .at_least(0)
         .at_most(86'400);
+    visit("profile_steps", profile_steps,
+          "trace these steps, as logging.profile_steps: 10:15, both counted; then `convoy profile "
+          "report RUN`");
     visit("dry_run", dry_run, "check everything, print the plan and stop");
     visit("force_stamp", force_stamp,
           "let this field of the checkpoint's stamp differ; may be given more than once");
@@ -85,6 +89,8 @@ std::vector<std::string> with_flags(std::vector<std::string> arguments, const Tr
                                     const settings::HarFlags& har) {
   for (std::string& word : har.settings()) arguments.push_back(std::move(word));
   if (!flags.deepspeed.empty()) arguments.push_back("train.deepspeed=" + flags.deepspeed);
+  if (!flags.profile_steps.empty())
+    arguments.push_back("logging.profile_steps=" + flags.profile_steps);
   if (!flags.accelerate_config.empty())
     arguments.push_back("accelerate=" + flags.accelerate_config);
   fs::path folder = flags.output_dir;

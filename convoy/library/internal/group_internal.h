@@ -7,11 +7,14 @@
 
 #include "convoy/comm/group.h"
 #include "convoy/library/process_group.h"
+#include "convoy/telemetry/flight_record_writer.h"
 
 namespace convoy {
 
 struct ProcessGroup::Internal {
-  std::unique_ptr<comm::Group> group;
+  // Under `convoy launch`: seen from outside, as a rank that trains is.
+  telemetry::FlightWriter flight = telemetry::FlightWriter::attach();
+  std::unique_ptr<comm::Group> group;  // writes to `flight`
   int local_rank = 0;
   at::Device device = at::kCPU;
 };

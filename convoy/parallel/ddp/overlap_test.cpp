@@ -62,7 +62,7 @@ RANK_BODY(Overlap) {
   ddp.prepare({{.name = "layers", .trained = layers.parameters}});
   run_steps(ddp, flight, layers, 6);
 
-  const json text = json::parse(trace.chrome_json(group->rank()));
+  const json text = json::parse(trace.chrome_json({.rank = group->rank()}));
   std::vector<json> steps, backwards;
   std::map<uint64_t, std::pair<double, double>> reductions;  // begin and end by number
   for (const json& event : text.at("traceEvents")) {

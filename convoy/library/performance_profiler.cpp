@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/library/performance_profiler.h"
+
+#include <ATen/Parallel.h>
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "convoy/base/error.h"
+#include "convoy/base/files.h"
+#include "convoy/library/internal/group_internal.h"
+#include "convoy/profile/profiled_run.h"
+#include "convoy/telemetry/step_trace.h"
+
+namespace convoy {
+
+struct PerformanceProfiler::State {
+  std::shared_ptr<ProcessGroup> group;
+  std::filesystem::path folder;
+  telemetry::StepTrace trace;
+  int64_t completed_steps = 0;
+
+  telemetry::FlightWriter& flight() { return group->internal().flight; }
+};
+
+PerformanceProfiler::PerformanceProfiler(std::shared_ptr<ProcessGroup> group,
+                                         std::filesystem::path folder, const ProfiledSteps& steps) {
+  CONVOY_CHECK(steps.first >= 1 && steps.count >= 1, ConfigError,
+               "a profile wants at least one step from step 1 on, found {} from {} on", steps.count,
+               steps.first);
+  state_.reset(new State{.group = library::required(std::move(group)),
+                         .folder = std::move(folder),
+                         .trace = telemetry::StepTrace(steps.count, steps.first)});
+  CONVOY_CHECK(!state_->flight().traces(), ConfigError,
+               "this group has a profiler already: end its life first");
+  state_->flight().trace_to(&state_->trace);
+  state_->flight().set_step(0);
+}
+
+PerformanceProfiler::~PerformanceProfiler() { state_->flight().trace_to(nullptr); }
+
+void PerformanceProfiler::phase(std::string_view name) { state_->flight().set_phase(name); }
+
+void PerformanceProfiler::step() { state_->flight().set_step(++state_->completed_steps); }
+
+std::string PerformanceProfiler::finish() {
+  ProcessGroup& group = *state_->group;
+  state_->flight().trace_to(nullptr);
+  const std::vector<std::string> traces = group.all_gather_bytes(
+      state_->trace.empty() ? ""
+                            : state_->trace.chrome_json({.rank = group.rank(),
+                                                         .world_size = group.size(),
+                                                         .num_threads = at::get_num_threads()}));
+  for (size_t rank = 0; rank < traces.size(); ++rank)
+    CONVOY_CHECK(!traces[rank].empty(), ConfigError,
+                 "rank {} has done no step that was to be traced: it has done {} of them", rank,
+                 state_->completed_steps);
+  if (!group.is_leader()) return "";
+  std::filesystem::create_directories(state_->folder / "traces");
+  for (size_t rank = 0; rank < traces.size(); ++rank)
+    write_file_atomic(state_->folder / "traces" / fmt::format("rank-{}.json", rank), traces[rank]);
+  const profile::ProfiledRun run = profile::read_profiled_run(state_->folder);
+  profile::write_perfetto_trace(state_->folder);
+  return profile::report_text(run);
+}
+
+}  // namespace convoy

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Where the time of a program's steps goes: computing, waiting for collectives, data, the rest.
+//
+//   convoy::PerformanceProfiler profiler(group, "profile");
+//   for (...) {
+//     profiler.phase("data");
+//     ...
+//     profiler.phase("forward");
+//     ...
+//     profiler.step();
+//   }
+//   std::fputs(profiler.finish().c_str(), stdout);
+//
+// `convoy profile report profile` prints the same again, and beside a run on one rank where its
+// efficiency went: `convoy profile report profile profile-of-one`.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "convoy/library/process_group.h"
+
+namespace convoy {
+
+struct ProfiledSteps {
+  int64_t first = 3;  // numbered from 1; the first steps of a program are not like the others
+  int64_t count = 10;
+};
+
+// One per group. Driven by the thread that drives the group. Costs nothing outside the traced steps,
+// and within them what finish() says (under 1 us a phase or collective).
+class PerformanceProfiler {
+ public:
+  // The group's collectives are traced from here on. `folder` is for finish().
+  PerformanceProfiler(std::shared_ptr<ProcessGroup> group, std::filesystem::path folder,
+                      const ProfiledSteps& steps = {});
+  ~PerformanceProfiler();
+  PerformanceProfiler(const PerformanceProfiler&) = delete;
+  PerformanceProfiler& operator=(const PerformanceProfiler&) = delete;
+
+  // What happens from here on until the next phase or the end of the step. Any word; time in "data"
+  // counts as waiting for data, in "evaluate" and "save" as such, in all others as computing. On a
+  // GPU it is the time of the host, which submits work.
+  void phase(std::string_view name);
+  // A step is done.
+  void step();
+
+  // Collective. Rank 0 writes traces/rank-N.json of all ranks into its folder, and
+  // traces/run.perfetto-trace, which ui.perfetto.dev opens. Returns the report on rank 0, an empty
+  // text elsewhere. Throws when no traced step was done on every rank, or the folder cannot be
+  // written. Call it once, after the last step.
+  std::string finish();
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace convoy

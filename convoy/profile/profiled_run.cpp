@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/profile/profiled_run.h"
+
+#include <algorithm>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "convoy/base/files.h"
+#include "convoy/base/json_member.h"
+#include "convoy/profile/perfetto_trace.h"
+#include "convoy/telemetry/event_log.h"
+#include "convoy/telemetry/run_history.h"
+
+namespace convoy::profile {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+// Tokens or samples a second over the traced steps, of the steps that were logged.
+void read_speed(const fs::path& events, ProfiledRun& run) {
+  if (!fs::exists(events)) return;
+  double units = 0, seconds = 0;
+  for (const auto& event : telemetry::read_events(events)) {
+    if (member_or(event, "event", std::string()) != "step") continue;
+    const int64_t step = member_or(event, "step", int64_t{0});
+    if (step < run.breakdown.first_step || step > run.breakdown.last_step) continue;
+    run.unit = event.contains("tokens") ? "tokens" : "samples";
+    units += static_cast<double>(
+        member_or(event, run.unit == "tokens" ? "tokens" : "rows", int64_t{0}));
+    seconds += member_or(event, "seconds", 0.0);
+  }
+  if (seconds > 0) run.units_per_second = units / seconds;
+}
+
+bool computes_on_gpus(const fs::path& run_folder) {
+  const json identity = telemetry::read_run_record(run_folder / "run.json");
+  if (!identity.is_object() || !identity.contains("devices")) return false;
+  const json& devices = identity["devices"];
+  return devices.is_array() && std::any_of(devices.begin(), devices.end(), [](const json& device) {
+           return device.is_string() && device.get<std::string>().starts_with("cuda");
+         });
+}
+
+Span whole_time(const std::vector<RankTrace>& traces) {
+  Span time{.begin_ns = std::numeric_limits<int64_t>::max(), .end_ns = 0};
+  for (const RankTrace& trace : traces)
+    for (const NamedSpan& step : trace.steps) {
+      time.begin_ns = std::min(time.begin_ns, step.span.begin_ns);
+      time.end_ns = std::max(time.end_ns, step.span.end_ns);
+    }
+  return time;
+}
+
+}  // namespace
+
+ProfiledRun read_profiled_run(const fs::path& run_folder) {
+  std::vector<RankTrace> traces = read_rank_traces(run_folder);
+  align_clocks(traces);
+  ProfiledRun run{.name = run_folder.string(), .breakdown = break_down(traces)};
+  read_speed(run_folder / "events.jsonl", run);
+  run.has_device = computes_on_gpus(run_folder);
+  return run;
+}
+
+fs::path write_perfetto_trace(const fs::path& run_folder, fs::path file) {
+  std::vector<RankTrace> traces = read_rank_traces(run_folder);
+  align_clocks(traces);
+  if (file.empty()) file = run_folder / "traces" / "run.perfetto-trace";
+  write_file_atomic(file, perfetto_trace(traces, read_device_counters(run_folder, traces[0].host,
+                                                                      whole_time(traces))));
+  return file;
+}
+
+}  // namespace convoy::profile

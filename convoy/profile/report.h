@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A breakdown in words and figures: a table for people, what to do about the largest loss, JSON for programs.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "convoy/profile/breakdown.h"
+
+namespace convoy::profile {
+
+struct ProfiledRun {
+  std::string name;  // of its folder
+  Breakdown breakdown;
+  double units_per_second = 0;         // over the traced steps, all ranks together; 0 = not known
+  std::string unit = "tokens";         // or samples
+  bool has_device = false;             // ranks compute on GPUs: phases are when the host submits
+};
+
+std::string report_text(const ProfiledRun& run);
+nlohmann::ordered_json report_json(const ProfiledRun& run);  // schema convoy.profile/1
+
+// One rank beside several of the same training, and where the efficiency of those goes.
+std::string comparison_text(const ProfiledRun& single, const ProfiledRun& many);
+nlohmann::ordered_json comparison_json(const ProfiledRun& single, const ProfiledRun& many);
+
+// What costs most and what helps, one sentence or two each; empty when nothing stands out.
+std::vector<std::string> findings(const Breakdown& breakdown);
+
+}  // namespace convoy::profile

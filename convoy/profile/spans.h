@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Sets of moments, as spans of nanoseconds that neither overlap nor touch, in order.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace convoy::profile {
+
+struct Span {
+  int64_t begin_ns = 0;
+  int64_t end_ns = 0;
+  int64_t length_ns() const { return end_ns - begin_ns; }
+  bool operator==(const Span&) const = default;
+};
+
+using Spans = std::vector<Span>;
+
+// Of spans in any order, which may overlap or be empty.
+Spans union_of(Spans spans);
+// What lies in both.
+Spans intersection(const Spans& left, const Spans& right);
+// What lies in `whole` and not in `part`.
+Spans difference(const Spans& whole, const Spans& part);
+int64_t length_ns(const Spans& spans);
+
+}  // namespace convoy::profile

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/telemetry/device_rows.h"
+
+#include <charconv>
+#include <cmath>
+#include <cstdio>
+#include <ctime>
+
+namespace convoy::telemetry {
+namespace {
+
+// RFC 4180, without line breaks inside a cell.
+std::vector<std::string> cells_of(const std::string& line) {
+  std::vector<std::string> cells(1);
+  bool quoted = false;
+  for (size_t at = 0; at < line.size(); ++at) {
+    const char letter = line[at];
+    if (letter == '"' && quoted && at + 1 < line.size() && line[at + 1] == '"') {
+      cells.back() += line[++at];
+    } else if (letter == '"') {
+      quoted = !quoted;
+    } else if (letter == ',' && !quoted) {
+      cells.emplace_back();
+    } else if (letter != '\r') {
+      cells.back() += letter;
+    }
+  }
+  return cells;
+}
+
+// "2026-01-31T12:00:00.000Z".
+std::optional<int64_t> wall_ns_of(const std::string& text) {
+  std::tm time{};
+  double seconds = 0;
+  if (std::sscanf(text.c_str(), "%d-%d-%dT%d:%d:%lfZ", &time.tm_year, &time.tm_mon, &time.tm_mday,
+                  &time.tm_hour, &time.tm_min, &seconds) != 6)
+    return std::nullopt;
+  time.tm_year -= 1900;
+  time.tm_mon -= 1;
+  return static_cast<int64_t>(::timegm(&time)) * 1'000'000'000 + std::llround(seconds * 1e9);
+}
+
+std::optional<double> number_of(const std::string& cell) {
+  double value = 0;
+  const char* const end = cell.data() + cell.size();
+  if (cell.empty() || std::from_chars(cell.data(), end, value).ptr != end) return std::nullopt;
+  return value;
+}
+
+}  // namespace
+
+std::optional<DeviceRow> DeviceRowReader::read(const std::string& line) {
+  const std::vector<std::string> cells = cells_of(line);
+  if (columns_.empty() || cells[0] == "timestamp") {
+    columns_ = cells;
+    return std::nullopt;
+  }
+  if (cells.size() != columns_.size()) return std::nullopt;
+  const std::optional<int64_t> time = wall_ns_of(cells[0]);
+  if (!time) return std::nullopt;
+  DeviceRow row{.wall_ns = *time};
+  for (size_t column = 1; column < cells.size(); ++column) {
+    if (columns_[column] == "device")
+      row.device = cells[column];
+    else if (const std::optional<double> value = number_of(cells[column]))
+      row.values.emplace_back(columns_[column], *value);
+  }
+  return row;
+}
+
+}  // namespace convoy::telemetry

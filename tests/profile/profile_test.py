@@ -1,0 +1,129 @@
+#!/usr/bin/env python3
+"""`convoy profile` on real trainings: profile_test.py SOURCE_FOLDER PROGRAM_FOLDER
+
+Perfetto's trace processor reads the traces; what it adds up in SQL is what the report says. PERFETTO_UI: see trace_processor.mjs."""
+
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+from perfetto.trace_processor import TraceProcessor, TraceProcessorConfig
+
+SOURCE, PROGRAMS = map(pathlib.Path, sys.argv[1:3])
+CONFIG = "examples/sums/lora.yaml"
+
+
+def convoy(*words, cwd, status=0):
+    ended = subprocess.run([PROGRAMS / "convoy", *map(str, words)], cwd=cwd, capture_output=True, text=True, timeout=300)
+    assert ended.returncode == status, f"{words}: {ended.returncode}\n{ended.stdout}\n{ended.stderr}"
+    return ended
+
+
+def opened(trace):
+    return TraceProcessor(trace=str(trace), config=TraceProcessorConfig(bin_path=str(SOURCE / "tests/profile/trace_processor.mjs")))
+
+
+def rows(processor, sql):
+    return [vars(row) for row in processor.query(sql)]
+
+
+SLICES = """
+  select slice.name as name, slice.category as category, slice.ts as ts, slice.dur as dur, process.name as process, track.name as track
+  from slice join process_track as track on slice.track_id = track.id join process using (upid)
+"""
+
+
+class Profile(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.work = tempfile.TemporaryDirectory()
+        cls.folder = pathlib.Path(cls.work.name)
+        (cls.folder / "examples").symlink_to(SOURCE / "examples")
+        cls.ended = convoy("profile", CONFIG, "tuning.mode=full", "parallel.bucket_mb=1", "--nproc", 2, "--steps", "3:6",
+                           "--output-dir", "looked-at", cwd=cls.folder)
+        cls.many = cls.folder / "looked-at/ranks"
+        cls.report = json.loads(convoy("profile", "report", cls.many, "--json", cwd=cls.folder).stdout)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.work.cleanup()
+
+    def test_says_where_the_time_goes_of_many_ranks_and_one(self):
+        text = self.ended.stdout
+        for words in ["looked-at/ranks: steps 3 to 6 of 2 ranks", "  computing", "    backward", "  waiting for collectives",
+                      "  waiting for data", "  the host's own work", "world all_reduce", "tracing took", "1 rank", "2 ranks, mean",
+                      "tokens/s", "times the work of one"]:
+            self.assertIn(words, text)
+        for trial in ["ranks", "one-rank"]:
+            self.assertFalse((self.folder / "looked-at" / trial / "model").exists(), "a trial's weights are nobody's")
+            self.assertTrue((self.folder / "looked-at" / trial / "traces/run.perfetto-trace").exists())
+
+    def test_perfetto_finds_the_slices_of_every_rank(self):
+        with opened(self.many / "traces/run.perfetto-trace") as processor:
+            slices = rows(processor, SLICES)
+            faults = rows(processor, "select name, value from stats where severity in ('error', 'data_loss') and value > 0")
+            counters = rows(processor, """select counter_track.name as name, unit, count(*) as looks, min(value) as least
+                                          from counter join counter_track on counter.track_id = counter_track.id group by 1, 2""")
+        self.assertEqual(faults, [])
+        processes = {row["process"] for row in slices}
+        self.assertEqual(len(processes), 2)
+        for rank, process in enumerate(sorted(processes)):
+            self.assertTrue(process.startswith(f"rank {rank} ("), process)
+            own = [row for row in slices if row["process"] == process]
+            steps = [row for row in own if row["track"] == "steps"]
+            self.assertEqual([row["name"] for row in steps], [f"step {number}" for number in range(3, 7)])
+            phases = {row["name"] for row in own if row["track"] == "phases"}
+            self.assertLessEqual({"data", "forward", "backward", "reduce", "optimize"}, phases)
+            begin, end = steps[0]["ts"], steps[-1]["ts"] + steps[-1]["dur"]
+            backward = [row for row in own if row["name"] == "backward"]
+            reductions = [row for row in own if row["category"] == "collective" and row["name"] == "world all_reduce"]
+            self.assertGreater(len(reductions), 4 * 6)
+            hidden = [row for row in reductions if any(phase["ts"] < row["ts"] < phase["ts"] + phase["dur"] for phase in backward)]
+            self.assertGreater(len(hidden), len(reductions) / 2)
+            for row in own:
+                self.assertGreater(row["dur"], -1, f"{row} never ends")
+                self.assertTrue(begin <= row["ts"] <= end, row)
+        self.assertIn("host_cpu_pct", {row["name"] for row in counters})
+
+    def test_the_report_is_what_sql_adds_up(self):
+        with opened(self.many / "traces/run.perfetto-trace") as processor:
+            slices = rows(processor, SLICES)
+        for rank in self.report["ranks"]:
+            own = [row for row in slices if row["process"] == f"rank {rank['rank']} ({rank['host']})"]
+            total = lambda **wanted: sum(row["dur"] for row in own if all(row[key] == value for key, value in wanted.items())) / 4e6
+            self.assertAlmostEqual(rank["step_ms"], total(track="steps"), places=3)
+            self.assertAlmostEqual(rank["communication_exposed_ms"], total(category="wait"), places=3)
+            self.assertAlmostEqual(rank["data_ms"], total(name="data"), places=3)
+            phases = total(category="phase")
+            self.assertAlmostEqual(rank["host_ms"], rank["step_ms"] - phases, places=3)
+            kinds = ["compute_ms", "communication_exposed_ms", "data_ms", "evaluation_ms", "host_ms"]
+            self.assertAlmostEqual(sum(rank[kind] for kind in kinds), rank["step_ms"], places=6)
+            self.assertLess(rank["tracing_ms"], 0.01 * rank["step_ms"])
+
+    def test_a_rank_s_own_trace_opens_too(self):
+        with opened(self.many / "traces/rank-1.json") as processor:
+            names = {row["name"] for row in rows(processor, "select distinct name from slice")}
+        self.assertLessEqual({"step 3", "forward", "world all_reduce"}, names)
+
+    def test_a_training_traces_what_it_is_told(self):
+        convoy("train", CONFIG, "train.steps=4", "--profile-steps", "2:3", "--output-dir", "run", cwd=self.folder)
+        ended = convoy("profile", "report", "run", "--output", "timeline.pftrace", cwd=self.folder)
+        self.assertIn("steps 2 to 3 of 1 rank\n", ended.stdout)
+        with opened(self.folder / "timeline.pftrace") as processor:
+            steps = rows(processor, "select name from slice where category = 'step'")
+        self.assertEqual([row["name"] for row in steps], ["step 2", "step 3"])
+
+    def test_what_cannot_be_traced_is_said(self):
+        ended = convoy("train", CONFIG, "train.steps=2", "--profile-steps", "9:3", "--output-dir", "no", cwd=self.folder, status=2)
+        self.assertIn('logging.profile_steps: wanted two steps like 10:15, or a number of steps, found "9:3"', ended.stderr)
+        ended = convoy("train", CONFIG, "train.steps=2", "--profile-steps", "5:9", "--output-dir", "short", cwd=self.folder)
+        self.assertIn("no step was traced: steps 5 to 9 are not of this run", ended.stderr)
+        ended = convoy("profile", "report", "short", cwd=self.folder, status=2)
+        self.assertIn("holds no traces", ended.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1], verbosity=2)
