@@ -8,6 +8,7 @@
 
 #include "convoy/base/error.h"
 #include "convoy/base/files.h"
+#include "convoy/device/device_clock.h"
 #include "convoy/library/internal/group_internal.h"
 #include "convoy/profile/profiled_run.h"
 #include "convoy/telemetry/step_trace.h"
@@ -17,6 +18,7 @@ namespace convoy {
 struct PerformanceProfiler::State {
   std::shared_ptr<ProcessGroup> group;
   std::filesystem::path folder;
+  std::unique_ptr<TraceClock> clock;  // of the group's device; null: the host's
   telemetry::StepTrace trace;
   int64_t completed_steps = 0;
 
@@ -28,9 +30,13 @@ PerformanceProfiler::PerformanceProfiler(std::shared_ptr<ProcessGroup> group,
   CONVOY_CHECK(steps.first >= 1 && steps.count >= 1, ConfigError,
                "a profile wants at least one step from step 1 on, found {} from {} on", steps.count,
                steps.first);
-  state_.reset(new State{.group = library::required(std::move(group)),
+  library::required(group);
+  std::unique_ptr<TraceClock> clock = device::make_device_clock(group->device());
+  TraceClock* const of_device = clock.get();
+  state_.reset(new State{.group = std::move(group),
                          .folder = std::move(folder),
-                         .trace = telemetry::StepTrace(steps.count, steps.first)});
+                         .clock = std::move(clock),
+                         .trace = telemetry::StepTrace(steps.count, steps.first, of_device)});
   CONVOY_CHECK(!state_->flight().traces(), ConfigError,
                "this group has a profiler already: end its life first");
   state_->flight().trace_to(&state_->trace);

@@ -44,7 +44,7 @@ class PerformanceProfiler {
 
   // What happens from here on until the next phase or the end of the step. Any word; time in "data"
   // counts as waiting for data, in "evaluate" and "save" as such, in all others as computing. On a
-  // GPU it is the time of the host, which submits work.
+  // GPU a phase is when the GPU is at its work, not when the host submits it.
   void phase(std::string_view name);
   // A step is done.
   void step();

@@ -111,7 +111,7 @@ std::shared_ptr<ProcessGroup> init(const InitOptions& options) {
     internal->device = device::place_rank(c10::DeviceTypeName(options.device, /*lower_case=*/true),
                                           environment.local_rank)
                            .device;
-  internal->group = 
+  internal->group =
       comm::join_group(environment, options.timeout, &internal->flight, internal->device);
   return std::make_shared<ProcessGroup>(std::move(internal));
 }

@@ -121,8 +121,8 @@ void count_awaited(const std::vector<RankTrace>& traces, const std::map<int, Spa
     for (const TracedCollective& collective : trace.collectives) {
       const LastEntry& last = entries.at(key_of(collective));
       if (last.rank == trace.rank) continue;
-      const Spans waited = intersection(union_of({waited_for_others(collective, last)}),
-                                        steps.at(trace.rank));
+      const Spans waited =
+          intersection(union_of({waited_for_others(collective, last)}), steps.at(trace.rank));
       awaited_ms[last.rank] += milliseconds(length_ns(waited));
     }
   for (RankBreakdown& rank : breakdown.ranks)
@@ -133,7 +133,7 @@ void count_awaited(const std::vector<RankTrace>& traces, const std::map<int, Spa
 struct CollectiveSums {
   int64_t count = 0;
   double bytes = 0;
-  double moved_bytes = 0;    // of those whose last entry is known
+  double moved_bytes = 0;  // of those whose last entry is known
   double moving_seconds = 0;
   double flight_ms = 0;
   double exposed_ms = 0;
@@ -204,7 +204,8 @@ Breakdown break_down(const std::vector<RankTrace>& traces) {
   Breakdown breakdown{.world_size = traces.front().world_size,
                       .num_threads = traces.front().num_threads,
                       .first_step = *numbers.begin(),
-                      .last_step = *numbers.rbegin()};
+                      .last_step = *numbers.rbegin(),
+                      .has_device_clock = traces.front().has_device_clock};
   const LastEntries entries = last_entries(traces);
   std::map<int, Spans> steps;
   std::map<std::string, CollectiveSums> sums;
@@ -219,8 +220,8 @@ Breakdown break_down(const std::vector<RankTrace>& traces) {
     steps.emplace(trace.rank, std::move(own));
   }
   count_awaited(traces, steps, entries, breakdown);
-  breakdown.collectives = totals_of(sums, static_cast<double>(traces.size()) *
-                                               static_cast<double>(num_steps));
+  breakdown.collectives =
+      totals_of(sums, static_cast<double>(traces.size()) * static_cast<double>(num_steps));
   return breakdown;
 }
 

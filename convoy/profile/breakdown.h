@@ -26,10 +26,11 @@ struct RankBreakdown {
   double evaluation_ms = 0;
   double host_ms = 0;
   double waiting_ms = 0;
-  double hidden_ms = 0;  // communication while it computes
+  double hidden_ms = 0;   // communication while it computes
   double awaited_ms = 0;  // by the other ranks in the mean, because this one came last
   double tracing_ms = 0;  // what taking the notes took
-  std::vector<std::pair<std::string, double>> compute_phases_ms = {};  // "forward", in order of appearance
+  std::vector<std::pair<std::string, double>> compute_phases_ms =
+      {};  // "forward", in order of appearance
   bool operator==(const RankBreakdown&) const = default;
 };
 
@@ -51,6 +52,7 @@ struct Breakdown {
   int64_t last_step = 0;
   std::vector<RankBreakdown> ranks = {};           // those whose traces are there
   std::vector<CollectiveTotals> collectives = {};  // the most exposed first
+  bool has_device_clock = false;                   // see RankTrace
   bool is_full = false;
   bool has_all_ranks() const { return static_cast<int>(ranks.size()) == world_size; }
   RankBreakdown mean() const;  // over ranks; rank -1

@@ -89,16 +89,18 @@ TEST(Breakdown, ARankThatHoldsTheOthersUpIsNamed) {
 }
 
 TEST(Breakdown, TheLostShareOfManyRanksIsDealtOut) {
-  ProfiledRun single{.name = "one", .breakdown = break_down({trace_of(0, 0)}),
-                           .units_per_second = 1000};
-  ProfiledRun many{.name = "two", .breakdown = break_down({trace_of(0, 0), trace_of(1, 0)}),
+  ProfiledRun single{
+      .name = "one", .breakdown = break_down({trace_of(0, 0)}), .units_per_second = 1000};
+  ProfiledRun many{.name = "two",
+                   .breakdown = break_down({trace_of(0, 0), trace_of(1, 0)}),
                    .units_per_second = 1500};
   single.breakdown.world_size = 1;
   many.breakdown.ranks[0].step_ms = many.breakdown.ranks[1].step_ms = 400.0 / 3;
   many.breakdown.ranks[0].exposed_ms += 100.0 / 3;
   many.breakdown.ranks[1].exposed_ms += 100.0 / 3;
   const std::string text = comparison_text(single, many);
-  EXPECT_NE(text.find("2 ranks do 1.50 times the work of one: 75 % of 2"), std::string::npos) << text;
+  EXPECT_NE(text.find("2 ranks do 1.50 times the work of one: 75 % of 2"), std::string::npos)
+      << text;
   EXPECT_NE(text.find("bytes of collectives         100 %"), std::string::npos) << text;
   EXPECT_DOUBLE_EQ(comparison_json(single, many)["efficiency"].get<double>(), 0.75);
   // On CPUs one rank has what two share.
@@ -113,9 +115,11 @@ TEST(RankTrace, ClocksOfOtherHostsAreAlignedByWhatIsShared) {
   near.since_1970_ns = 1000 * kMs;
   far.since_1970_ns = 1000 * kMs;
   // Its clocks run 7 s ahead: of day by 3 s, the monotonic one by 4 s.
-  for (NamedSpan& step : far.steps) step.span = {step.span.begin_ns + 4000 * kMs, step.span.end_ns + 4000 * kMs};
+  for (NamedSpan& step : far.steps)
+    step.span = {step.span.begin_ns + 4000 * kMs, step.span.end_ns + 4000 * kMs};
   for (TracedCollective& collective : far.collectives) {
-    collective.flight = {collective.flight.begin_ns + 4000 * kMs, collective.flight.end_ns + 4000 * kMs};
+    collective.flight = {collective.flight.begin_ns + 4000 * kMs,
+                         collective.flight.end_ns + 4000 * kMs};
     collective.wait = {collective.wait.begin_ns + 4000 * kMs, collective.wait.end_ns + 4000 * kMs};
   }
   far.since_1970_ns += 3000 * kMs;

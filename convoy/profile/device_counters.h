@@ -14,9 +14,9 @@
 namespace convoy::profile {
 
 struct DeviceCounter {
-  std::string device;  // "gpu0 of node1"
-  std::string name;    // "gpu_util_pct"
-  std::string unit;    // "%"
+  std::string device;                                   // "gpu0 of node1"
+  std::string name;                                     // "gpu_util_pct"
+  std::string unit;                                     // "%"
   std::vector<std::pair<int64_t, double>> values = {};  // nanoseconds since 1970, in order
 };
 

@@ -25,42 +25,45 @@ struct Fact {
 
 class Writer {
  public:
-  // TrackDescriptor{uuid=1, name=2, process=3{pid=1, process_name=6}, child_ordering=11, sibling_order_rank=12}.
-  uint64_t add_process(const std::string& name, int64_t pid) {
-    std::string process;
-    put_integer(process, 1, pid);
-    put_bytes(process, 6, name);
+  // TrackDescriptor{uuid=1, name=2, child_ordering=11, sibling_order_rank=12}. Not a process: those show their tracks by name, folded.
+  uint64_t add_group(const std::string& name, int64_t place) {
     std::string track = new_track(name);
-    put_bytes(track, 3, process);
     put_integer(track, 11, kExplicitOrder);
-    put_integer(track, 12, pid);
+    put_integer(track, 12, place);
     put_descriptor(track);
     return num_tracks_;
   }
 
   // parent_uuid=5.
-  uint64_t add_track(const std::string& name, uint64_t process, int64_t place) {
+  uint64_t add_track(const std::string& name, uint64_t group, int64_t place) {
     std::string track = new_track(name);
-    put_integer(track, 5, static_cast<int64_t>(process));
+    put_integer(track, 5, static_cast<int64_t>(group));
     put_integer(track, 12, place);
     put_descriptor(track);
     return num_tracks_;
   }
 
   // counter=8{unit_name=6}.
-  uint64_t add_counter(const std::string& name, const std::string& unit, uint64_t process) {
+  uint64_t add_counter(const std::string& name, const std::string& unit, uint64_t group) {
     std::string counter;
     put_bytes(counter, 6, unit);
     std::string track = new_track(name);
-    put_integer(track, 5, static_cast<int64_t>(process));
+    put_integer(track, 5, static_cast<int64_t>(group));
     put_bytes(track, 8, counter);
     put_descriptor(track);
     return num_tracks_;
   }
 
-  // TrackEvent{debug_annotations=4{name=10, int_value=4}, type=9, track_uuid=11, categories=22, name=23}.
   void add_slice(uint64_t track, std::string_view category, std::string_view name, const Span& span,
                  std::initializer_list<Fact> facts = {}) {
+    begin_slice(track, category, name, span.begin_ns, facts);
+    end_slice(track, span.end_ns);
+  }
+
+  // A slice that begins before the one around it has ended lies within that. TrackEvent{debug_annotations=4{name=10, int_value=4}, type=9,
+  // track_uuid=11, categories=22, name=23}.
+  void begin_slice(uint64_t track, std::string_view category, std::string_view name,
+                   int64_t time_ns, std::initializer_list<Fact> facts = {}) {
     std::string begin;
     for (const Fact& fact : facts) {
       std::string annotation;
@@ -70,9 +73,9 @@ class Writer {
     }
     put_bytes(begin, 22, category);
     put_bytes(begin, 23, name);
-    put_event(track, kSliceBegin, span.begin_ns, std::move(begin));
-    put_event(track, kSliceEnd, span.end_ns, {});
+    put_event(track, kSliceBegin, time_ns, std::move(begin));
   }
+  void end_slice(uint64_t track, int64_t time_ns) { put_event(track, kSliceEnd, time_ns, {}); }
 
   // double_counter_value=44.
   void add_value(uint64_t track, int64_t time_ns, double value) {
@@ -115,23 +118,28 @@ class Writer {
   uint64_t num_tracks_ = 0;
 };
 
-void add_spans(Writer& writer, uint64_t track, std::string_view category,
-               const std::vector<NamedSpan>& spans) {
-  for (const NamedSpan& span : spans) writer.add_slice(track, category, span.name, span.span);
+// Steps, and their phases within them.
+void add_steps(Writer& writer, uint64_t track, const RankTrace& trace) {
+  size_t at = 0;
+  for (const NamedSpan& step : trace.steps) {
+    writer.begin_slice(track, "step", step.name, step.span.begin_ns);
+    for (; at < trace.phases.size() && trace.phases[at].span.end_ns <= step.span.end_ns; ++at)
+      writer.add_slice(track, "phase", trace.phases[at].name, trace.phases[at].span);
+    writer.end_slice(track, step.span.end_ns);
+  }
 }
 
-// Slices of a track nest or follow each other, collectives do neither: each goes to the first track that is free when it begins.
-void add_collectives(Writer& writer, const RankTrace& trace, uint64_t process, int64_t place) {
+// Slices of a track nest or follow each other, collectives do neither: each goes to the first track that is free when it begins. Tracks of
+// one name are shown as one.
+void add_collectives(Writer& writer, const RankTrace& trace, uint64_t group, int64_t place) {
   std::vector<std::pair<uint64_t, int64_t>> lanes;  // track, and when it is free
   for (const TracedCollective& collective : trace.collectives) {
     auto lane = std::find_if(lanes.begin(), lanes.end(), [&collective](const auto& candidate) {
       return candidate.second <= collective.flight.begin_ns;
     });
     if (lane == lanes.end()) {
-      const uint64_t track = writer.add_track(
-          fmt::format("collectives {}", lanes.size() + 1), process,
-          place + static_cast<int64_t>(lanes.size()));
-      lane = lanes.insert(lanes.end(), {track, 0});
+      lane =
+          lanes.insert(lanes.end(), {writer.add_track("collectives under way", group, place), 0});
     }
     lane->second = collective.flight.end_ns;
     writer.add_slice(lane->first, "collective", collective.name, collective.flight,
@@ -140,16 +148,14 @@ void add_collectives(Writer& writer, const RankTrace& trace, uint64_t process, i
 }
 
 void add_rank(Writer& writer, const RankTrace& trace) {
-  // Perfetto takes 0 for the idle process.
-  const uint64_t process =
-      writer.add_process(fmt::format("rank {} ({})", trace.rank, trace.host), trace.rank + 1);
-  add_spans(writer, writer.add_track("steps", process, 0), "step", trace.steps);
-  add_spans(writer, writer.add_track("phases", process, 1), "phase", trace.phases);
-  const uint64_t waits = writer.add_track("waits", process, 2);
+  const uint64_t group =
+      writer.add_group(fmt::format("rank {} ({})", trace.rank, trace.host), trace.rank);
+  add_steps(writer, group, trace);
+  const uint64_t waits = writer.add_track("waits for collectives", group, 0);
   for (const TracedCollective& collective : trace.collectives)
     if (collective.wait.length_ns() > 0)
       writer.add_slice(waits, "wait", collective.name, collective.wait);
-  add_collectives(writer, trace, process, 3);
+  add_collectives(writer, trace, group, 1);
 }
 
 }  // namespace
@@ -159,13 +165,12 @@ std::string perfetto_trace(const std::vector<RankTrace>& traces,
   Writer writer;
   for (const RankTrace& trace : traces) add_rank(writer, trace);
   std::string device;
-  uint64_t process = 0;
-  int64_t pid = 1'000'000;  // beyond any rank
+  uint64_t group = 0;
+  int64_t place = traces.empty() ? 0 : traces.back().rank;
   for (const DeviceCounter& counter : counters) {
-    if (counter.device != device || process == 0)
-      process = writer.add_process(counter.device, ++pid);
+    if (counter.device != device || group == 0) group = writer.add_group(counter.device, ++place);
     device = counter.device;
-    const uint64_t track = writer.add_counter(counter.name, counter.unit, process);
+    const uint64_t track = writer.add_counter(counter.name, counter.unit, group);
     for (const auto& [time_ns, value] : counter.values) writer.add_value(track, time_ns, value);
   }
   return writer.take();

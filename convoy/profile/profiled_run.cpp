@@ -9,13 +9,11 @@
 #include "convoy/base/json_member.h"
 #include "convoy/profile/perfetto_trace.h"
 #include "convoy/telemetry/event_log.h"
-#include "convoy/telemetry/run_history.h"
 
 namespace convoy::profile {
 namespace {
 
 namespace fs = std::filesystem;
-using nlohmann::json;
 
 // Tokens or samples a second over the traced steps, of the steps that were logged.
 void read_speed(const fs::path& events, ProfiledRun& run) {
@@ -26,20 +24,11 @@ void read_speed(const fs::path& events, ProfiledRun& run) {
     const int64_t step = member_or(event, "step", int64_t{0});
     if (step < run.breakdown.first_step || step > run.breakdown.last_step) continue;
     run.unit = event.contains("tokens") ? "tokens" : "samples";
-    units += static_cast<double>(
-        member_or(event, run.unit == "tokens" ? "tokens" : "rows", int64_t{0}));
+    units +=
+        static_cast<double>(member_or(event, run.unit == "tokens" ? "tokens" : "rows", int64_t{0}));
     seconds += member_or(event, "seconds", 0.0);
   }
   if (seconds > 0) run.units_per_second = units / seconds;
-}
-
-bool computes_on_gpus(const fs::path& run_folder) {
-  const json identity = telemetry::read_run_record(run_folder / "run.json");
-  if (!identity.is_object() || !identity.contains("devices")) return false;
-  const json& devices = identity["devices"];
-  return devices.is_array() && std::any_of(devices.begin(), devices.end(), [](const json& device) {
-           return device.is_string() && device.get<std::string>().starts_with("cuda");
-         });
 }
 
 Span whole_time(const std::vector<RankTrace>& traces) {
@@ -59,7 +48,6 @@ ProfiledRun read_profiled_run(const fs::path& run_folder) {
   align_clocks(traces);
   ProfiledRun run{.name = run_folder.string(), .breakdown = break_down(traces)};
   read_speed(run_folder / "events.jsonl", run);
-  run.has_device = computes_on_gpus(run_folder);
   return run;
 }
 

@@ -54,6 +54,7 @@ RankTrace read(const json& text) {
   const json& own = text.at("convoy");
   trace.host = own.at("host").get<std::string>();
   trace.num_threads = own.at("num_threads").get<int>();
+  trace.has_device_clock = own.at("clock") == "device";
   trace.is_full = own.at("is_full").get<bool>();
   trace.num_notes = own.at("num_notes").get<int64_t>();
   trace.note_ns = own.at("note_ns").get<double>();
@@ -83,7 +84,8 @@ using Ends = std::map<std::pair<std::string, int64_t>, int64_t>;
 Ends ends_of(const RankTrace& trace) {
   Ends ends;
   for (const TracedCollective& collective : trace.collectives)
-    if (collective.name.find("broadcast") == std::string::npos)  // its root need not wait for others
+    if (collective.name.find("broadcast") ==
+        std::string::npos)  // its root need not wait for others
       ends[{collective.group, collective.sequence}] = collective.flight.end_ns;
   return ends;
 }
@@ -143,9 +145,8 @@ std::vector<RankTrace> read_rank_traces(const fs::path& run_folder) {
                "{} holds no traces: train with --profile-steps 10:15, or look at a training with "
                "`convoy profile CONFIG`",
                run_folder.string());
-  std::sort(
-      traces.begin(), traces.end(),
-      [](const RankTrace& left, const RankTrace& right) { return left.rank < right.rank; });
+  std::sort(traces.begin(), traces.end(),
+            [](const RankTrace& left, const RankTrace& right) { return left.rank < right.rank; });
   return traces;
 }
 

@@ -33,9 +33,10 @@ struct RankTrace {
   int num_threads = 0;  // 0 = not known
   std::string host = {};
   int64_t since_1970_ns = 0;  // adds to the times below, which are of the host's monotonic clock
-  bool is_full = false;       // later steps were left out
-  int64_t num_notes = 0;      // taken while tracing
-  double note_ns = 0;         // what one took
+  bool has_device_clock = false;      // times are when a GPU is at the work; else when the host is
+  bool is_full = false;               // later steps were left out
+  int64_t num_notes = 0;              // taken while tracing
+  double note_ns = 0;                 // what one took
   std::vector<NamedSpan> steps = {};  // in order; they touch
   std::vector<NamedSpan> phases = {};
   std::vector<TracedCollective> collectives = {};  // in the order of their entry

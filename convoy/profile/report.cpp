@@ -97,38 +97,39 @@ std::string table_text(const std::vector<Column>& columns) {
 }
 
 std::string collectives_text(const std::vector<CollectiveTotals>& collectives) {
-  std::string text =
-      fmt::format("\n{:<28}{:>8}{:>12}{:>14}{:>12}{:>14}\n", "collectives", "a step", "MiB a step",
-                  "under way", "waited for", "rate");
+  std::string text = fmt::format("\n{:<28}{:>8}{:>12}{:>14}{:>12}{:>14}\n", "collectives", "a step",
+                                 "MiB a step", "under way", "waited for", "rate");
   for (const CollectiveTotals& totals : collectives)
-    text += fmt::format("{:<28}{:>8.1f}{:>12.2f}{:>14}{:>12}{:>14}\n", "  " + totals.name,
-                        totals.per_step, totals.bytes_per_step / (1 << 20),
-                        ms_text(totals.flight_ms), ms_text(totals.exposed_ms),
-                        totals.bytes_per_second > 0
-                            ? fmt::format("{:.3g} GB/s", totals.bytes_per_second / 1e9)
-                            : "-");
+    text += fmt::format(
+        "{:<28}{:>8.1f}{:>12.2f}{:>14}{:>12}{:>14}\n", "  " + totals.name, totals.per_step,
+        totals.bytes_per_step / (1 << 20), ms_text(totals.flight_ms), ms_text(totals.exposed_ms),
+        totals.bytes_per_second > 0 ? fmt::format("{:.3g} GB/s", totals.bytes_per_second / 1e9)
+                                    : "-");
   return text;
 }
 
 std::string heading_of(const ProfiledRun& run) {
   const Breakdown& breakdown = run.breakdown;
-  std::string text = fmt::format(
-      "{}: steps {} to {} of {}\n", run.name, breakdown.first_step, breakdown.last_step,
-      counted(breakdown.world_size, "rank"));
+  std::string text = fmt::format("{}: steps {} to {} of {}\n", run.name, breakdown.first_step,
+                                 breakdown.last_step, counted(breakdown.world_size, "rank"));
   if (!breakdown.has_all_ranks())
-    text += fmt::format("traces of {} of {} ranks are here: those of other hosts lie in their run folders\n",
-                        breakdown.ranks.size(), breakdown.world_size);
+    text += fmt::format(
+        "traces of {} of {} ranks are here: those of other hosts lie in their run folders\n",
+        breakdown.ranks.size(), breakdown.world_size);
   if (breakdown.is_full) text += "a trace was full: its later steps are left out\n";
-  if (run.has_device)
-    text += "phases are when the host submits work: a GPU computes later, until the host waits for it in `reduce`\n";
+  if (breakdown.has_device_clock)
+    text +=
+        "times are when the GPU was at that work; a wait is one in which it had nothing else to "
+        "do\n";
   return text;
 }
 
 std::string overlap_text(const RankBreakdown& mean) {
   const double communication = mean.hidden_ms + mean.exposed_ms;
   if (communication <= kShownMs) return "";
-  return fmt::format("communication is under way for {}; {:.0f} % of it is hidden behind other work\n",
-                     ms_text(communication), share(mean.hidden_ms, communication));
+  return fmt::format(
+      "communication is under way for {}; {:.0f} % of it is hidden behind other work\n",
+      ms_text(communication), share(mean.hidden_ms, communication));
 }
 
 ordered_json rank_json(const RankBreakdown& rank) {
@@ -153,7 +154,7 @@ ordered_json rank_json(const RankBreakdown& rank) {
 // as many as their threads are worth.
 double worth_of(const ProfiledRun& single, const ProfiledRun& many) {
   const int one = single.breakdown.num_threads, each = many.breakdown.num_threads;
-  if (many.has_device || one == 0 || each == 0) return many.breakdown.world_size;
+  if (many.breakdown.has_device_clock || one == 0 || each == 0) return many.breakdown.world_size;
   return static_cast<double>(each * many.breakdown.world_size) / one;
 }
 
@@ -168,16 +169,17 @@ std::vector<std::string> findings(const Breakdown& breakdown) {
     const auto last = std::max_element(
         breakdown.ranks.begin(), breakdown.ranks.end(),
         [](const auto& left, const auto& right) { return left.awaited_ms < right.awaited_ms; });
-    const bool one_rank = last->awaited_ms > 0.6 * mean.awaited_ms *
-                                                 static_cast<double>(breakdown.ranks.size());
+    const bool one_rank =
+        last->awaited_ms > 0.6 * mean.awaited_ms * static_cast<double>(breakdown.ranks.size());
     found.push_back(
         one_rank && breakdown.ranks.size() > 1
             ? fmt::format("rank {} on {} comes last: the others wait {} a step for it; look at its "
                           "device and host (convoy doctor --during RUN)",
                           last->rank, last->host, ms_text(last->awaited_ms))
-            : fmt::format("ranks wait {} a step for each other: their micro-batches differ, or other "
-                          "programs take their processors (data.balance_tokens, --threads)",
-                          ms_text(mean.waiting_ms)));
+            : fmt::format(
+                  "ranks wait {} a step for each other: their micro-batches differ, or other "
+                  "programs take their processors (data.balance_tokens, --threads)",
+                  ms_text(mean.waiting_ms)));
   }
   if (percent(mean.exposed_ms - mean.waiting_ms) > kWorthSaying)
     found.push_back(fmt::format(
@@ -185,17 +187,20 @@ std::vector<std::string> findings(const Breakdown& breakdown) {
         "less often, parallel.gradient_dtype=bf16 halves those of ddp",
         percent(mean.exposed_ms - mean.waiting_ms)));
   if (percent(mean.data_ms) > kWorthSaying)
-    found.push_back(fmt::format("{:.0f} % of a step waits for data: batches are made slower than "
-                                "they are learnt; look at the disk and at data.cache_dir",
-                                percent(mean.data_ms)));
+    found.push_back(
+        fmt::format("{:.0f} % of a step waits for data: batches are made slower than "
+                    "they are learnt; look at the disk and at data.cache_dir",
+                    percent(mean.data_ms)));
   if (percent(mean.evaluation_ms) > kWorthSaying)
-    found.push_back(fmt::format("{:.0f} % of the time evaluates and saves: train.eval_steps and "
-                                "train.save_steps say how often",
-                                percent(mean.evaluation_ms)));
+    found.push_back(
+        fmt::format("{:.0f} % of the time evaluates and saves: train.eval_steps and "
+                    "train.save_steps say how often",
+                    percent(mean.evaluation_ms)));
   if (percent(mean.host_ms) > kWorthSaying)
-    found.push_back(fmt::format("{:.0f} % of a step is the host's own work between phases: larger "
-                                "micro-batches (train.batch_size) make it less",
-                                percent(mean.host_ms)));
+    found.push_back(
+        fmt::format("{:.0f} % of a step is the host's own work between phases: larger "
+                    "micro-batches (train.batch_size) make it less",
+                    percent(mean.host_ms)));
   return found;
 }
 
@@ -219,14 +224,14 @@ ordered_json report_json(const ProfiledRun& run) {
   for (const RankBreakdown& rank : breakdown.ranks) ranks.push_back(rank_json(rank));
   ordered_json collectives = ordered_json::array();
   for (const CollectiveTotals& totals : breakdown.collectives)
-    collectives.push_back({{"name", totals.name},
-                           {"per_step", totals.per_step},
-                           {"bytes_per_step", totals.bytes_per_step},
-                           {"under_way_ms", totals.flight_ms},
-                           {"exposed_ms", totals.exposed_ms},
-                           {"bytes_per_second", totals.bytes_per_second > 0
-                                                    ? ordered_json(totals.bytes_per_second)
-                                                    : ordered_json()}});
+    collectives.push_back(
+        {{"name", totals.name},
+         {"per_step", totals.per_step},
+         {"bytes_per_step", totals.bytes_per_step},
+         {"under_way_ms", totals.flight_ms},
+         {"exposed_ms", totals.exposed_ms},
+         {"bytes_per_second",
+          totals.bytes_per_second > 0 ? ordered_json(totals.bytes_per_second) : ordered_json()}});
   ordered_json mean = rank_json(breakdown.mean());
   mean.erase("rank");
   mean.erase("host");
@@ -246,19 +251,20 @@ ordered_json report_json(const ProfiledRun& run) {
 std::string comparison_text(const ProfiledRun& single, const ProfiledRun& many) {
   const std::string heading = counted(many.breakdown.world_size, "rank");
   const double worth = worth_of(single, many);
-  std::string text = table_text({{"1 rank", single.breakdown.mean()},
-                                 {heading + ", mean", many.breakdown.mean()}});
+  std::string text = table_text(
+      {{"1 rank", single.breakdown.mean()}, {heading + ", mean", many.breakdown.mean()}});
   if (single.units_per_second <= 0 || many.units_per_second <= 0) return text;
   const double speedup = many.units_per_second / single.units_per_second;
   text += fmt::format("{:<28}{:>20.0f}{:>20.0f}\n", single.unit + "/s", single.units_per_second,
                       many.units_per_second);
-  text += fmt::format("\n{} do {:.2f} times the work of one: {:.0f} % of {:.3g}{}\n", heading,
-                      speedup, share(speedup, worth), worth,
-                      worth == many.breakdown.world_size
-                          ? ""
-                          : fmt::format(", since one rank computes with {} threads and each of {} with {}",
-                                        single.breakdown.num_threads, many.breakdown.world_size,
-                                        many.breakdown.num_threads));
+  text += fmt::format(
+      "\n{} do {:.2f} times the work of one: {:.0f} % of {:.3g}{}\n", heading, speedup,
+      share(speedup, worth), worth,
+      worth == many.breakdown.world_size
+          ? ""
+          : fmt::format(", since one rank computes with {} threads and each of {} with {}",
+                        single.breakdown.num_threads, many.breakdown.world_size,
+                        many.breakdown.num_threads));
   // A rank's time for a token, by where it goes: the difference is what the missing share went to.
   const RankBreakdown one = single.breakdown.mean(), each = many.breakdown.mean();
   const double seconds_one = 1 / single.units_per_second;
@@ -288,8 +294,7 @@ ordered_json comparison_json(const ProfiledRun& single, const ProfiledRun& many)
   const double speedup = known ? many.units_per_second / single.units_per_second : 0;
   return {{"schema", "convoy.profile_comparison/1"},
           {"speedup", known ? ordered_json(speedup) : ordered_json()},
-          {"efficiency",
-           known ? ordered_json(speedup / worth_of(single, many)) : ordered_json()},
+          {"efficiency", known ? ordered_json(speedup / worth_of(single, many)) : ordered_json()},
           {"single", report_json(single)},
           {"many", report_json(many)}};
 }

@@ -14,9 +14,8 @@ namespace convoy::profile {
 struct ProfiledRun {
   std::string name;  // of its folder
   Breakdown breakdown;
-  double units_per_second = 0;         // over the traced steps, all ranks together; 0 = not known
-  std::string unit = "tokens";         // or samples
-  bool has_device = false;             // ranks compute on GPUs: phases are when the host submits
+  double units_per_second = 0;  // over the traced steps, all ranks together; 0 = not known
+  std::string unit = "tokens";  // or samples
 };
 
 std::string report_text(const ProfiledRun& run);

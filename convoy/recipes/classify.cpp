@@ -86,7 +86,8 @@ class Classify {
         folder_(telemetry::RunFolder::attach(request.run_folder)),
         checkpoints_(folder_.checkpoints_folder(), settings_.train.save_total_limit),
         start_(request_, settings_, *meeting_, checkpoints_, log_),
-        trace_(flight_, settings::parse_step_range(settings_.logging.profile_steps)) {}
+        trace_(flight_, settings::parse_step_range(settings_.logging.profile_steps),
+               placement_.device) {}
 
   ExitCode run();
 

@@ -103,7 +103,8 @@ class FineTune {
         folder_(telemetry::RunFolder::attach(request.run_folder)),
         checkpoints_(folder_.checkpoints_folder(), settings_.train.save_total_limit),
         start_(request_, settings_, *meeting_, checkpoints_, log_),
-        trace_(flight_, settings::parse_step_range(settings_.logging.profile_steps)) {
+        trace_(flight_, settings::parse_step_range(settings_.logging.profile_steps),
+               placement_.device) {
     if (wished_.chooses_batch()) settle_batch(wished_, 1, 1, settings_.train);
   }
 

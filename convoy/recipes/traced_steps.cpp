@@ -7,11 +7,16 @@
 #include <filesystem>
 
 #include "convoy/base/files.h"
+#include "convoy/device/device_clock.h"
 
 namespace convoy::recipes {
 
-TracedSteps::TracedSteps(telemetry::FlightWriter& flight, const settings::StepRange& steps)
-    : flight_(flight), steps_(steps), trace_(steps.num_steps, steps.first) {
+TracedSteps::TracedSteps(telemetry::FlightWriter& flight, const settings::StepRange& steps,
+                         at::Device device)
+    : flight_(flight),
+      steps_(steps),
+      clock_(device::make_device_clock(device)),
+      trace_(steps.num_steps, steps.first, clock_.get()) {
   if (!steps.empty()) flight_.trace_to(&trace_);
 }
 
@@ -28,14 +33,15 @@ void TracedSteps::write(const telemetry::RunFolder& folder, const comm::RankEnvi
     return;
   }
   if (trace_.is_full())
-    log.warning(fmt::format("the trace is full with {} events: later ones are left out; trace "
-                            "fewer steps (logging.profile_steps)",
-                            telemetry::StepTrace::kMostEvents));
+    log.warning(
+        fmt::format("the trace is full with {} events: later ones are left out; trace "
+                    "fewer steps (logging.profile_steps)",
+                    telemetry::StepTrace::kMostEvents));
   const std::filesystem::path file = folder.trace_file(place.rank);
   std::filesystem::create_directories(file.parent_path());
   write_file_atomic(file, trace_.chrome_json({.rank = place.rank,
-                                             .world_size = place.world,
-                                             .num_threads = at::get_num_threads()}));
+                                              .world_size = place.world,
+                                              .num_threads = at::get_num_threads()}));
   log.info(fmt::format("traces written to {}: convoy profile report {}",
                        file.parent_path().string(), folder.path().string()));
 }

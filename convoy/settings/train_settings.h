@@ -443,9 +443,10 @@ struct LoggingSettings {
         .alias("report_to")
         .alias_at_root("train.report_to");
     visit("log_interval", log_interval, "steps between events in events.jsonl").at_least(1);
-    visit("profile_steps", profile_steps,
-          "steps that each rank traces for `convoy profile report`: 10:15 both counted, or a number "
-          "of steps after the first two; empty = none")
+    visit(
+        "profile_steps", profile_steps,
+        "steps that each rank traces for `convoy profile report`: 10:15 both counted, or a number "
+        "of steps after the first two; empty = none")
         .alias("trace_steps");
   }
 };

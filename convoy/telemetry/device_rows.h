@@ -14,7 +14,8 @@ namespace convoy::telemetry {
 struct DeviceRow {
   int64_t wall_ns = 0;      // since 1970
   std::string device = {};  // "gpu0", "host"
-  std::vector<std::pair<std::string, double>> values = {};  // by column; what is not known is not there
+  std::vector<std::pair<std::string, double>> values =
+      {};  // by column; what is not known is not there
 };
 
 class DeviceRowReader {

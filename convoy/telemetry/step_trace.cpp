@@ -32,16 +32,6 @@ int64_t wall_offset_ns() {
   return wall - now_ns();
 }
 
-// What it takes to note one phase, on this machine as it is now.
-double note_ns() {
-  constexpr int kNotes = 2000;
-  StepTrace scratch(1, 1);
-  scratch.set_step(0);
-  const int64_t begin = now_ns();
-  for (int note = 0; note < kNotes; ++note) scratch.set_phase("forward");
-  return static_cast<double>(now_ns() - begin) / kNotes;
-}
-
 double microseconds(int64_t ns) { return static_cast<double>(ns) / 1e3; }
 
 ordered_json slice(const std::string& name, const char* category, int rank, int track,
@@ -61,6 +51,22 @@ ordered_json name_of(const char* what, int rank, int track, const std::string& n
 
 }  // namespace
 
+int64_t StepTrace::now() const { return clock_ != nullptr ? clock_->note() : now_ns(); }
+
+int64_t StepTrace::host_ns(int64_t moment) const {
+  return clock_ != nullptr ? clock_->host_ns(moment) : moment;
+}
+
+// What it takes to note one phase, on this machine as it is now.
+double StepTrace::note_ns() const {
+  constexpr int kNotes = 200;
+  StepTrace scratch(1, 1, clock_);
+  scratch.set_step(0);
+  const int64_t begin = now_ns();
+  for (int note = 0; note < kNotes; ++note) scratch.set_phase("forward");
+  return static_cast<double>(now_ns() - begin) / kNotes;
+}
+
 bool StepTrace::has_room() {
   if (num_events() >= kMostEvents) {
     full_ = true;
@@ -69,26 +75,29 @@ bool StepTrace::has_room() {
   return active_;
 }
 
-// Of the phase that runs, if one does.
-void StepTrace::end_phase() {
-  if (!phases_.empty() && phases_.back().end_ns == 0) phases_.back().end_ns = now_ns();
+// The phase that runs, if one does.
+void StepTrace::end_phase(int64_t moment) {
+  if (!phases_.empty() && phases_.back().end == 0) phases_.back().end = moment;
 }
 
 void StepTrace::set_step(int64_t completed_steps) {
   const std::lock_guard lock(mutex_);
   if (first_ < 0) first_ = completed_steps + kUntracedSteps;
-  if (active_ || full_) end_phase();
-  if (active_) steps_.back().end_ns = now_ns();
-  active_ = !full_ && completed_steps >= first_ && completed_steps < first_ + num_steps_;
-  if (active_)
-    steps_.push_back({.name = fmt::format("step {}", completed_steps + 1), .begin_ns = now_ns()});
+  const bool starts = !full_ && completed_steps >= first_ && completed_steps < first_ + num_steps_;
+  const int64_t moment = active_ || full_ || starts ? now() : 0;
+  if (active_ || full_) end_phase(moment);
+  if (active_) steps_.back().end = moment;
+  active_ = starts;
+  if (starts)
+    steps_.push_back({.name = fmt::format("step {}", completed_steps + 1), .begin = moment});
 }
 
 void StepTrace::set_phase(std::string_view word) {
   if (!active_) return;
   const std::lock_guard lock(mutex_);
-  end_phase();
-  if (has_room()) phases_.push_back({.name = std::string(word), .begin_ns = now_ns()});
+  const int64_t moment = now();
+  end_phase(moment);
+  if (has_room()) phases_.push_back({.name = std::string(word), .begin = moment});
 }
 
 void StepTrace::enter(uint64_t number, const Collective& collective) {
@@ -99,32 +108,32 @@ void StepTrace::enter(uint64_t number, const Collective& collective) {
                         .group = std::string(collective.group),
                         .sequence = collective.sequence,
                         .bytes = collective.bytes,
-                        .entered_ns = now_ns()};
+                        .entered = now()};
 }
 
 void StepTrace::wait(uint64_t number) {
   const std::lock_guard lock(mutex_);
   if (const auto found = exchanges_.find(number); found != exchanges_.end())
-    found->second.waited_ns = now_ns();
+    found->second.waited = now();
 }
 
 void StepTrace::arrived(uint64_t number) {
   const std::lock_guard lock(mutex_);
   if (const auto found = exchanges_.find(number); found != exchanges_.end())
-    found->second.arrived_ns = now_ns();
+    found->second.arrived = now();
 }
 
 void StepTrace::done(uint64_t number) {
   const std::lock_guard lock(mutex_);
   const auto found = exchanges_.find(number);
   if (found == exchanges_.end()) return;
-  found->second.left_ns = now_ns();
-  if (found->second.arrived_ns == 0) found->second.arrived_ns = found->second.left_ns;
+  found->second.left = now();
+  if (found->second.arrived == 0) found->second.arrived = found->second.left;
 }
 
 bool StepTrace::empty() const {
   const std::lock_guard lock(mutex_);
-  return steps_.empty() || steps_.front().end_ns == 0;
+  return steps_.empty() || steps_.front().end == 0;
 }
 
 std::string StepTrace::chrome_json(const TracedRank& owner) const {
@@ -137,35 +146,36 @@ std::string StepTrace::chrome_json(const TracedRank& owner) const {
       name_of("thread_name", rank, kWaitTrack, "waits"),
   };
   for (const Slice& step : steps_)
-    if (step.end_ns > 0)
-      events.push_back(slice(step.name, "step", rank, kStepTrack, step.begin_ns, step.end_ns));
+    if (step.end > 0)
+      events.push_back(
+          slice(step.name, "step", rank, kStepTrack, host_ns(step.begin), host_ns(step.end)));
   for (const Slice& phase : phases_)
-    if (phase.end_ns > 0)
-      events.push_back(slice(phase.name, "phase", rank, kPhaseTrack, phase.begin_ns, phase.end_ns));
+    if (phase.end > 0)
+      events.push_back(
+          slice(phase.name, "phase", rank, kPhaseTrack, host_ns(phase.begin), host_ns(phase.end)));
   for (const auto& [number, exchange] : exchanges_) {
-    if (exchange.left_ns == 0) continue;  // failed
-    ordered_json edge = {{"name", exchange.name},
-                         {"cat", "collective"},
-                         {"ph", "b"},
-                         {"ts", microseconds(exchange.entered_ns)},
-                         {"pid", rank},
-                         {"tid", kPhaseTrack},
-                         {"id", number},
-                         {"args",
-                          {{"bytes", exchange.bytes},
-                           {"group", exchange.group},
-                           {"sequence", exchange.sequence}}}};
+    if (exchange.left == 0) continue;  // failed
+    ordered_json edge = {
+        {"name", exchange.name},
+        {"cat", "collective"},
+        {"ph", "b"},
+        {"ts", microseconds(host_ns(exchange.entered))},
+        {"pid", rank},
+        {"tid", kPhaseTrack},
+        {"id", number},
+        {"args",
+         {{"bytes", exchange.bytes}, {"group", exchange.group}, {"sequence", exchange.sequence}}}};
     events.push_back(edge);
     edge["ph"] = "e";
-    edge["ts"] = microseconds(exchange.arrived_ns);
+    edge["ts"] = microseconds(host_ns(exchange.arrived));
     events.push_back(edge);
-    if (exchange.waited_ns == 0) continue;
-    events.push_back(
-        slice(exchange.name, "wait", rank, kWaitTrack, exchange.waited_ns, exchange.left_ns));
+    if (exchange.waited == 0) continue;
+    events.push_back(slice(exchange.name, "wait", rank, kWaitTrack, host_ns(exchange.waited),
+                           host_ns(exchange.left)));
     events.back()["args"] = {{"id", number}};
   }
   // A collective is noted as it is entered, waited for, arrives and is left.
-  const size_t notes = phases_.size() + 2 * steps_.size() + 4 * exchanges_.size();
+  const size_t notes = phases_.size() + steps_.size() + 4 * exchanges_.size();
   return ordered_json{{"displayTimeUnit", "ms"},
                       {"distributedInfo", {{"rank", rank}, {"world_size", owner.world_size}}},
                       {"baseTimeNanoseconds", wall_offset_ns()},
@@ -173,6 +183,7 @@ std::string StepTrace::chrome_json(const TracedRank& owner) const {
                        {{"schema", "convoy.trace/1"},
                         {"host", host_name()},
                         {"num_threads", owner.num_threads},
+                        {"clock", clock_ != nullptr ? "device" : "host"},
                         {"is_full", full_.load()},
                         {"num_notes", notes},
                         {"note_ns", note_ns()}}},

@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "convoy/base/trace_clock.h"
 #include "convoy/telemetry/flight_record.h"
 
 namespace convoy::telemetry {
@@ -27,9 +28,10 @@ struct TracedRank {
 class StepTrace {
  public:
   // Traces `num_steps` steps from `first_step` on, numbered from 1; 0 = after the first two of a process: those are not
-  // like the others, memory is still taken and ddp's buckets are not laid out.
-  explicit StepTrace(int64_t num_steps, int64_t first_step = 0)
-      : num_steps_(num_steps), first_(first_step - 1) {}
+  // like the others, memory is still taken and ddp's buckets are not laid out. `clock`, of the device that computes, outlives this; null =
+  // of the host. By a device's clock, phases and waits are when the device is at that work: a wait begins when it has nothing else to do.
+  explicit StepTrace(int64_t num_steps, int64_t first_step = 0, TraceClock* clock = nullptr)
+      : num_steps_(num_steps), clock_(clock), first_(first_step - 1) {}
   StepTrace(const StepTrace&) = delete;
   StepTrace& operator=(const StepTrace&) = delete;
 
@@ -53,27 +55,32 @@ class StepTrace {
   std::string chrome_json(const TracedRank& owner) const;
 
  private:
+  // Moments are nanoseconds of the host, or notes of the clock; 0: not, so far.
   struct Slice {
     std::string name;
-    int64_t begin_ns = 0;
-    int64_t end_ns = 0;
+    int64_t begin = 0;
+    int64_t end = 0;
   };
   struct Exchange {
     std::string name;
     std::string group;
     int64_t sequence = 0;
     int64_t bytes = 0;
-    int64_t entered_ns = 0;
-    int64_t waited_ns = 0;  // 0: not, so far
-    int64_t arrived_ns = 0;
-    int64_t left_ns = 0;
+    int64_t entered = 0;
+    int64_t waited = 0;
+    int64_t arrived = 0;
+    int64_t left = 0;
   };
 
-  void end_phase();
+  int64_t now() const;
+  int64_t host_ns(int64_t moment) const;
+  double note_ns() const;
+  void end_phase(int64_t moment);
   size_t num_events() const { return phases_.size() + steps_.size() + exchanges_.size(); }
   bool has_room();
 
   const int64_t num_steps_;
+  TraceClock* const clock_;
   std::atomic<bool> active_ = false;
   std::atomic<bool> full_ = false;
   std::atomic<uint64_t> next_number_ = 1;

@@ -6,10 +6,15 @@
 
 #include <gtest/gtest.h>
 
+#include <thread>
+
 #include "convoy/comm/group.h"
 #include "convoy/comm/nccl/nccl_group.h"
+#include "convoy/device/device_clock.h"
 #include "convoy/optim/adamw.h"
 #include "convoy/parallel/strategy.h"
+#include "convoy/profile/rank_trace.h"
+#include "convoy/telemetry/step_trace.h"
 #include "simulated_device/machine.h"
 #include "simulated_device/simulated_device.h"
 
@@ -114,6 +119,7 @@ class OneRank {
 
   at::Device device() const { return simulated::device(environment_.rank); }
   comm::Group& group() { return *group_; }
+  telemetry::FlightWriter& flight() { return flight_; }
   int rank() const { return environment_.rank; }
 
  private:
@@ -141,6 +147,40 @@ RANK_BODY(Collectives) {
   one.group().all_reduce_sum(on_host);
   EXPECT_EQ(on_host.item<int64_t>(), 1);
   EXPECT_EQ(one.group().all_gather_bytes(one.rank() == 0 ? "a" : "bcd")[1], "bcd");
+}
+
+// Moments of a trace are those of the device: a collective is done when its stream has got there, before its rank waits for it.
+RANK_BODY(TracedByTheDevice) {
+  OneRank one;
+  const std::unique_ptr<TraceClock> clock = device::make_device_clock(one.device());
+  telemetry::StepTrace trace(1, 1, clock.get());
+  one.flight().trace_to(&trace);
+  one.flight().set_step(0);
+  one.flight().set_phase("backward");
+  const at::Tensor sum = at::full({3}, 1.0, one.device());
+  const auto work = one.group().start_all_reduce_sum(sum);
+  std::this_thread::sleep_for(30ms);
+  one.flight().set_phase("reduce");
+  work->wait();
+  one.flight().set_phase("optimize");
+  sum.mul_(2.0);
+  one.flight().set_step(1);
+  const profile::RankTrace found =
+      profile::parse_rank_trace(trace.chrome_json({.rank = one.rank(), .world_size = 2}), "trace");
+  one.flight().trace_to(nullptr);
+  EXPECT_TRUE(found.has_device_clock);
+  ASSERT_EQ(found.steps.size(), 1U);
+  ASSERT_EQ(found.phases.size(), 3U);
+  ASSERT_EQ(found.collectives.size(), 2U);  // the stand-in for NCCL sends by a group of the host
+  const profile::TracedCollective& collective = found.collectives[0];
+  EXPECT_EQ(collective.name, "devices all_reduce");
+  EXPECT_GT(collective.flight.begin_ns, found.phases[0].span.begin_ns);
+  EXPECT_LT(collective.flight.end_ns, collective.wait.begin_ns);
+  EXPECT_GE(collective.wait.begin_ns, found.phases[1].span.begin_ns);
+  EXPECT_LE(collective.wait.end_ns, found.phases[1].span.end_ns);
+  EXPECT_GE(found.phases[0].span.length_ns(), 30'000'000);
+  EXPECT_EQ(found.phases[2].span.end_ns, found.steps[0].span.end_ns);
+  EXPECT_TRUE(simulated::take_findings().empty());
 }
 
 // A collective that is not waited for has no order against what uses its tensor next.
@@ -286,6 +326,10 @@ TEST(RanksOnDevices, SumAndSendWhatTheDevicesHold) {
 TEST(RanksOnDevices, AForgottenWaitIsFound) {
   testing::expect_all_well(testing::start_ranks(2, "ForgottenWait"));
 }
+TEST(RanksOnDevices, AreTracedByTheClockOfTheDevice) {
+  testing::expect_all_well(testing::start_ranks(2, "TracedByTheDevice"));
+}
+
 TEST(RanksOnDevices, ALostPeerIsNamedWithTheCollective) {
   testing::expect_all_well(testing::start_ranks(2, "LostPeer"));
 }

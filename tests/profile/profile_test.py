@@ -30,9 +30,11 @@ def rows(processor, sql):
     return [vars(row) for row in processor.query(sql)]
 
 
+# The track of a rank, or the one above it.
 SLICES = """
-  select slice.name as name, slice.category as category, slice.ts as ts, slice.dur as dur, process.name as process, track.name as track
-  from slice join process_track as track on slice.track_id = track.id join process using (upid)
+  select slice.name as name, slice.category as category, slice.ts as ts, slice.dur as dur, slice.depth as depth,
+         coalesce(above.name, track.name) as rank
+  from slice join track on slice.track_id = track.id left join track as above on track.parent_id = above.id
 """
 
 
@@ -68,14 +70,14 @@ class Profile(unittest.TestCase):
             counters = rows(processor, """select counter_track.name as name, unit, count(*) as looks, min(value) as least
                                           from counter join counter_track on counter.track_id = counter_track.id group by 1, 2""")
         self.assertEqual(faults, [])
-        processes = {row["process"] for row in slices}
-        self.assertEqual(len(processes), 2)
-        for rank, process in enumerate(sorted(processes)):
-            self.assertTrue(process.startswith(f"rank {rank} ("), process)
-            own = [row for row in slices if row["process"] == process]
-            steps = [row for row in own if row["track"] == "steps"]
+        ranks = {row["rank"] for row in slices}
+        self.assertEqual(len(ranks), 2)
+        for number, rank in enumerate(sorted(ranks)):
+            self.assertTrue(rank.startswith(f"rank {number} ("), rank)
+            own = [row for row in slices if row["rank"] == rank]
+            steps = [row for row in own if row["category"] == "step"]
             self.assertEqual([row["name"] for row in steps], [f"step {number}" for number in range(3, 7)])
-            phases = {row["name"] for row in own if row["track"] == "phases"}
+            phases = {row["name"] for row in own if row["category"] == "phase" and row["depth"] == 1}
             self.assertLessEqual({"data", "forward", "backward", "reduce", "optimize"}, phases)
             begin, end = steps[0]["ts"], steps[-1]["ts"] + steps[-1]["dur"]
             backward = [row for row in own if row["name"] == "backward"]
@@ -92,9 +94,9 @@ class Profile(unittest.TestCase):
         with opened(self.many / "traces/run.perfetto-trace") as processor:
             slices = rows(processor, SLICES)
         for rank in self.report["ranks"]:
-            own = [row for row in slices if row["process"] == f"rank {rank['rank']} ({rank['host']})"]
+            own = [row for row in slices if row["rank"] == f"rank {rank['rank']} ({rank['host']})"]
             total = lambda **wanted: sum(row["dur"] for row in own if all(row[key] == value for key, value in wanted.items())) / 4e6
-            self.assertAlmostEqual(rank["step_ms"], total(track="steps"), places=3)
+            self.assertAlmostEqual(rank["step_ms"], total(category="step"), places=3)
             self.assertAlmostEqual(rank["communication_exposed_ms"], total(category="wait"), places=3)
             self.assertAlmostEqual(rank["data_ms"], total(name="data"), places=3)
             phases = total(category="phase")

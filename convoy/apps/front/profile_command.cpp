@@ -53,8 +53,8 @@ void print_json(const nlohmann::ordered_json& record) {
 }
 
 void say_trace(const Context& context, const fs::path& file) {
-  context.log().info(fmt::format("timeline of all ranks: {} (open it in ui.perfetto.dev)",
-                                 file.string()));
+  context.log().info(
+      fmt::format("timeline of all ranks: {} (open it in ui.perfetto.dev)", file.string()));
 }
 
 // Any folder with traces, also one that no training wrote.
@@ -74,9 +74,10 @@ void print_comparison(const Context& context, const profile::ProfiledRun& single
 int report(Context& context, const std::vector<std::string>& arguments) {
   ReportFlags flags;
   const std::vector<std::string> words = context.parse(flags, arguments);
-  CONVOY_CHECK(words.size() == 1 || words.size() == 2, ConfigError,
-               "profile report wants a run, and may want one of one rank to put beside it, found {}",
-               words.size());
+  CONVOY_CHECK(
+      words.size() == 1 || words.size() == 2, ConfigError,
+      "profile report wants a run, and may want one of one rank to put beside it, found {}",
+      words.size());
   const fs::path folder = traced_folder(words[0], flags.dir);
   const profile::ProfiledRun run = profile::read_profiled_run(folder);
   if (words.size() == 2) {
@@ -105,14 +106,10 @@ struct Trial {
 std::vector<std::string> trial_settings(const settings::StepRange& steps, const std::string& text) {
   constexpr int64_t kUntracedSteps = 2;
   const int64_t last = steps.first > 0 ? steps.last() : steps.num_steps + kUntracedSteps;
-  return {"logging.profile_steps=" + text,
-          fmt::format("train.steps={}", last),
-          "train.eval_strategy=no",
-          "train.final_eval=false",
-          "train.save_strategy=no",
-          "train.load_best_model_at_end=false",
-          "train.early_stopping_patience=0",
-          "train.resume_from_checkpoint=never"};
+  return {"logging.profile_steps=" + text,   fmt::format("train.steps={}", last),
+          "train.eval_strategy=no",          "train.final_eval=false",
+          "train.save_strategy=no",          "train.load_best_model_at_end=false",
+          "train.early_stopping_patience=0", "train.resume_from_checkpoint=never"};
 }
 
 // The weights that a trial has trained are nobody's model.
@@ -136,10 +133,10 @@ struct Invocation {
 
 Invocation read_command_line(Context& context, const std::vector<std::string>& arguments) {
   Invocation found;
-  found.rest = parse_launcher_flags(
-      {config::list_fields(found.flags), config::list_fields(found.members),
-       config::list_fields(context.common)},
-      arguments, config::Positionals::Anywhere);
+  found.rest =
+      parse_launcher_flags({config::list_fields(found.flags), config::list_fields(found.members),
+                            config::list_fields(context.common)},
+                           arguments, config::Positionals::Anywhere);
   CONVOY_CHECK(!found.rest.empty(), ConfigError,
                "profile wants the configuration of a training, or `report` and a run");
   CONVOY_CHECK(found.members.nnodes.empty() || found.members.nnodes == "1", ConfigError,
@@ -212,19 +209,22 @@ std::string flag_tables() {
 }  // namespace
 
 Command profile_command() {
-  return {.name = "profile",
-          .summary = "says where the time of training steps goes: computing, collectives, data, host",
-          .usage = "convoy profile CONFIG.yaml [key=value ...] [--nproc N] [--steps 5:14]\n"
-                   "convoy profile report RUN   (of a training with --profile-steps 10:15)",
-          .examples = "convoy profile run.yaml --nproc 2\n"
-                      "convoy profile run.yaml --nproc 4 --steps 20:29 --no-compare\n"
-                      "convoy profile report last",
-          .flag_table = flag_tables,
-          .run = run_profile,
-          .actions = {{.name = "report",
-                       .summary = "where the time of the steps went that a training has traced",
-                       .usage = "convoy profile report RUN [RUN-OF-ONE-RANK] [--output F]",
-                       .flag_table = config::flag_table_of<ReportFlags>}}};
+  return {
+      .name = "profile",
+      .summary = "says where the time of training steps goes: computing, collectives, data, host",
+      .usage =
+          "convoy profile CONFIG.yaml [key=value ...] [--nproc N] [--steps 5:14]\n"
+          "convoy profile report RUN   (of a training with --profile-steps 10:15)",
+      .examples =
+          "convoy profile run.yaml --nproc 2\n"
+          "convoy profile run.yaml --nproc 4 --steps 20:29 --no-compare\n"
+          "convoy profile report last",
+      .flag_table = flag_tables,
+      .run = run_profile,
+      .actions = {{.name = "report",
+                   .summary = "where the time of the steps went that a training has traced",
+                   .usage = "convoy profile report RUN [RUN-OF-ONE-RANK] [--output F]",
+                   .flag_table = config::flag_table_of<ReportFlags>}}};
 }
 
 }  // namespace convoy::apps

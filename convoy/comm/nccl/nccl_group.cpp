@@ -119,6 +119,12 @@ std::unique_ptr<NcclGroup::DeviceWork> NcclGroup::start(const Passage& passage,
     auto work = std::make_unique<DeviceWork>(*this, passage, std::move(tensors));
     check(call(stream_.native_handle()));
     work->done().record(stream_);
+    if (passage.is_traced()) {  // by the clock of the device: when it gets there
+      const c10::impl::VirtualGuardImpl guard(device_.type());
+      const c10::Stream current = guard.exchangeStream(stream_);
+      passage.arrived();
+      guard.exchangeStream(current);
+    }
     return work;
   });
 }
