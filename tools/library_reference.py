@@ -9,7 +9,7 @@ import re
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 HEADERS = ["process_group", "distributed_data_parallel", "sharing", "fully_sharded_data_parallel", "unit", "zero_optimizer",
-           "data_parallel", "distributed_sampler", "checkpoint_folder"]
+           "data_parallel", "distributed_sampler", "checkpoint_folder", "performance_profiler"]
 
 
 def without_comment_marks(lines):
