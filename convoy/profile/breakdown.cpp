@@ -154,6 +154,7 @@ void sum_collectives(const RankTrace& trace, const Spans& steps, const LastEntri
       sum.moving_seconds += static_cast<double>(collective.flight.end_ns - last.time_ns) / 1e9;
     }
     times[collective.name].first.push_back(collective.flight);
+    times[collective.name].first.push_back(collective.wait);  // its rank may wake up late
     times[collective.name].second.push_back(collective.wait);
   }
   for (auto& [name, spans] : times) {
@@ -192,6 +193,21 @@ std::set<int64_t> shared_steps(const std::vector<RankTrace>& traces) {
   return shared;
 }
 
+void measure_steps(const std::vector<RankTrace>& traces, Breakdown& breakdown) {
+  std::map<int64_t, double> lengths_ms;
+  for (const RankTrace& trace : traces)
+    for (const NamedSpan& step : trace.steps)
+      lengths_ms[number_of(step)] +=
+          milliseconds(step.span.length_ns()) / static_cast<double>(traces.size());
+  std::vector<double> sorted;
+  for (const auto& [number, ms] : lengths_ms)
+    if (number >= breakdown.first_step && number <= breakdown.last_step) sorted.push_back(ms);
+  std::sort(sorted.begin(), sorted.end());
+  breakdown.shortest_ms = sorted.front();
+  breakdown.median_ms = sorted[sorted.size() / 2];
+  breakdown.longest_ms = sorted.back();
+}
+
 }  // namespace
 
 Breakdown break_down(const std::vector<RankTrace>& traces) {
@@ -219,6 +235,7 @@ Breakdown break_down(const std::vector<RankTrace>& traces) {
     sum_collectives(trace, own, entries, traces.size(), sums);
     steps.emplace(trace.rank, std::move(own));
   }
+  measure_steps(traces, breakdown);
   count_awaited(traces, steps, entries, breakdown);
   breakdown.collectives =
       totals_of(sums, static_cast<double>(traces.size()) * static_cast<double>(num_steps));

@@ -39,7 +39,8 @@ struct CollectiveTotals {
   std::string name;  // "world all_reduce"
   double per_step = 0;
   double bytes_per_step = 0;  // of a rank
-  double flight_ms = 0;       // of a step, while one at least is under way, in the mean of ranks
+  double flight_ms =
+      0;  // of a step, while one at least is under way or waited for, in the mean of ranks
   double exposed_ms = 0;
   // Of one from the moment that the last rank has entered it; 0 = not known.
   double bytes_per_second = 0;
@@ -50,6 +51,10 @@ struct Breakdown {
   int num_threads = 0;  // of rank 0; 0 = not known
   int64_t first_step = 0;
   int64_t last_step = 0;
+  // Of the steps, each the mean of its ranks.
+  double shortest_ms = 0;
+  double median_ms = 0;
+  double longest_ms = 0;
   std::vector<RankBreakdown> ranks = {};           // those whose traces are there
   std::vector<CollectiveTotals> collectives = {};  // the most exposed first
   bool has_device_clock = false;                   // see RankTrace

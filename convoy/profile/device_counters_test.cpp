@@ -55,9 +55,8 @@ TEST_F(DeviceCounters, OfOtherHostsLieWithTheirLogs) {
       read_device_counters(folder_ / ".", "node0", from_noon(0, 9));
   ASSERT_EQ(found.size(), 2U);
   EXPECT_EQ(found[1].device, "gpu0 of node1");
-  EXPECT_EQ(found[1].values,
-            (std::vector<std::pair<int64_t, double>>{{kNoon + kSecond / 2, 300},
-                                                     {kNoon + 5 * kSecond / 4, 310}}));
+  EXPECT_EQ(found[1].values, (std::vector<std::pair<int64_t, double>>{
+                                 {kNoon + kSecond / 2, 300}, {kNoon + 5 * kSecond / 4, 310}}));
 }
 
 TEST_F(DeviceCounters, OfARunThatWatchedNothingAreNone) {

@@ -15,10 +15,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Tokens or samples a second over the traced steps, of the steps that were logged.
+// Tokens or samples of a step, of those that were logged, for the time that traced steps took with all that lies between them.
 void read_speed(const fs::path& events, ProfiledRun& run) {
   if (!fs::exists(events)) return;
-  double units = 0, seconds = 0;
+  double units = 0, logged = 0;
   for (const auto& event : telemetry::read_events(events)) {
     if (member_or(event, "event", std::string()) != "step") continue;
     const int64_t step = member_or(event, "step", int64_t{0});
@@ -26,9 +26,9 @@ void read_speed(const fs::path& events, ProfiledRun& run) {
     run.unit = event.contains("tokens") ? "tokens" : "samples";
     units +=
         static_cast<double>(member_or(event, run.unit == "tokens" ? "tokens" : "rows", int64_t{0}));
-    seconds += member_or(event, "seconds", 0.0);
+    ++logged;
   }
-  if (seconds > 0) run.units_per_second = units / seconds;
+  if (logged > 0) run.units_per_second = units / logged / run.breakdown.mean().step_ms * 1e3;
 }
 
 Span whole_time(const std::vector<RankTrace>& traces) {

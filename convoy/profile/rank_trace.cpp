@@ -8,6 +8,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <stdexcept>
 #include <utility>
 
 #include "convoy/base/error.h"
@@ -22,7 +23,19 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-int64_t nanoseconds(double microseconds) { return std::llround(microseconds * 1e3); }
+int64_t nanoseconds(double microseconds) {
+  constexpr double kMost = 1e15;  // 30 years
+  if (!(std::abs(microseconds) < kMost))
+    throw std::domain_error("a time in it is beyond any clock");
+  return std::llround(microseconds * 1e3);
+}
+
+int small(const json& number) {
+  const auto value = number.get<int64_t>();
+  if (value < 0 || value > 1'000'000)
+    throw std::domain_error(fmt::format("no job has {} ranks or threads", value));
+  return static_cast<int>(value);
+}
 
 Span span_of(const json& event) {
   const int64_t begin = nanoseconds(event.at("ts").get<double>());
@@ -46,14 +59,28 @@ void add_collective(const json& event, RankTrace& trace, std::map<int64_t, size_
                                .wait = {}});
 }
 
+void check(const RankTrace& trace) {
+  const auto is_wrong = [](const Span& span) { return span.begin_ns < 0 || span.length_ns() < 0; };
+  const auto named_wrong = [&is_wrong](const NamedSpan& span) { return is_wrong(span.span); };
+  if (trace.rank >= trace.world_size)
+    throw std::domain_error(fmt::format("it is of rank {} of {}", trace.rank, trace.world_size));
+  if (std::any_of(trace.steps.begin(), trace.steps.end(), named_wrong) ||
+      std::any_of(trace.phases.begin(), trace.phases.end(), named_wrong) ||
+      std::any_of(trace.collectives.begin(), trace.collectives.end(),
+                  [&is_wrong](const TracedCollective& collective) {
+                    return is_wrong(collective.flight) || is_wrong(collective.wait);
+                  }))
+    throw std::domain_error("something in it ends before it begins");
+}
+
 RankTrace read(const json& text) {
   RankTrace trace;
-  trace.rank = text.at("distributedInfo").at("rank").get<int>();
-  trace.world_size = text.at("distributedInfo").at("world_size").get<int>();
+  trace.rank = small(text.at("distributedInfo").at("rank"));
+  trace.world_size = small(text.at("distributedInfo").at("world_size"));
   trace.since_1970_ns = text.at("baseTimeNanoseconds").get<int64_t>();
   const json& own = text.at("convoy");
   trace.host = own.at("host").get<std::string>();
-  trace.num_threads = own.at("num_threads").get<int>();
+  trace.num_threads = small(own.at("num_threads"));
   trace.has_device_clock = own.at("clock") == "device";
   trace.is_full = own.at("is_full").get<bool>();
   trace.num_notes = own.at("num_notes").get<int64_t>();
@@ -75,6 +102,7 @@ RankTrace read(const json& text) {
                    [](const TracedCollective& left, const TracedCollective& right) {
                      return left.flight.begin_ns < right.flight.begin_ns;
                    });
+  check(trace);
   return trace;
 }
 
@@ -130,6 +158,8 @@ RankTrace parse_rank_trace(std::string_view text, const std::string& source) {
     throw refuse(json_reason(error.what()));
   } catch (const std::out_of_range&) {
     throw refuse("a collective ends or is waited for that never began");
+  } catch (const std::domain_error& error) {
+    throw refuse(error.what());
   }
 }
 
@@ -138,8 +168,15 @@ std::vector<RankTrace> read_rank_traces(const fs::path& run_folder) {
   std::error_code failure;
   for (const auto& entry : fs::directory_iterator(run_folder / "traces", failure)) {
     const std::string name = entry.path().filename().string();
-    if (name.starts_with("rank-") && name.ends_with(".json"))
-      traces.push_back(parse_rank_trace(read_file(entry.path()), entry.path().string()));
+    if (!name.starts_with("rank-") || !name.ends_with(".json")) continue;
+    traces.push_back(parse_rank_trace(read_file(entry.path()), entry.path().string()));
+    const RankTrace& trace = traces.back();
+    CONVOY_CHECK(name == fmt::format("rank-{}.json", trace.rank), DataError,
+                 "{} is the trace of rank {}", entry.path().string(), trace.rank);
+    CONVOY_CHECK(trace.world_size == traces.front().world_size, DataError,
+                 "{} is of a run of {} ranks, {} of one of {}: remove those of the other run",
+                 entry.path().string(), trace.world_size,
+                 fmt::format("rank-{}.json", traces.front().rank), traces.front().world_size);
   }
   CONVOY_CHECK(!traces.empty(), ConfigError,
                "{} holds no traces: train with --profile-steps 10:15, or look at a training with "

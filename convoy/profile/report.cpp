@@ -4,10 +4,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <nlohmann/json.hpp>
 
 #include "convoy/base/counted.h"
+#include "convoy/base/error.h"
 
 namespace convoy::profile {
 namespace {
@@ -33,7 +35,7 @@ double phase_ms(const RankBreakdown& rank, const std::string& name) {
   return 0;
 }
 
-std::vector<Line> lines_of(const RankBreakdown& mean) {
+std::vector<Line> lines_of(const RankBreakdown& mean, bool knows_later_ranks) {
   using R = RankBreakdown;
   std::vector<Line> lines = {{"a step", [](const R& r) { return r.step_ms; }},
                              {"  computing", [](const R& r) { return r.compute_ms; }}};
@@ -41,7 +43,7 @@ std::vector<Line> lines_of(const RankBreakdown& mean) {
     if (ms > kShownMs)
       lines.push_back({"    " + name, [name = name](const R& r) { return phase_ms(r, name); }});
   lines.push_back({"  waiting for collectives", [](const R& r) { return r.exposed_ms; }});
-  if (mean.exposed_ms > kShownMs) {
+  if (mean.exposed_ms > kShownMs && knows_later_ranks) {
     lines.push_back({"    for a later rank", [](const R& r) { return r.waiting_ms; }});
     lines.push_back(
         {"    for their bytes", [](const R& r) { return r.exposed_ms - r.waiting_ms; }});
@@ -77,51 +79,80 @@ std::vector<Column> columns_of(const Breakdown& breakdown) {
   return columns;
 }
 
-std::string table_text(const std::vector<Column>& columns) {
-  const std::vector<Line> lines = lines_of(columns.front().rank);
-  std::string text = fmt::format("{:<28}", "");
+// Shares stand beside the first column alone: the table of two ranks fits into 80 columns.
+std::string table_text(const std::vector<Column>& columns, bool knows_later_ranks) {
+  constexpr int kLabel = 28;
+  std::string text = fmt::format("{:<{}}", "", kLabel);
+  const auto width = [](const Column& column) {
+    return std::max<size_t>(13, column.heading.size() + 2);
+  };
   for (const Column& column : columns)
-    text += fmt::format("{:>{}}", column.heading, std::max<size_t>(20, column.heading.size() + 2));
+    text += fmt::format("{:>{}}{}", column.heading, width(column),
+                        &column == &columns.front() ? "      " : "");
+  text.erase(text.find_last_not_of(' ') + 1);
   text += '\n';
-  for (const Line& line : lines) {
-    text += fmt::format("{:<28}", line.label);
+  for (const Line& line : lines_of(columns.front().rank, knows_later_ranks)) {
+    text += fmt::format("{:<{}}", line.label, kLabel);
     for (const Column& column : columns) {
       const double ms = line.ms(column.rank);
-      text += fmt::format("{:>{}}",
-                          fmt::format("{} {:>4.0f} %", ms_text(ms), share(ms, column.rank.step_ms)),
-                          std::max<size_t>(20, column.heading.size() + 2));
+      text += fmt::format("{:>{}}", ms_text(ms), width(column));
+      if (&column == &columns.front())
+        text += fmt::format("{:>4.0f} %", share(ms, column.rank.step_ms));
     }
     text += '\n';
   }
   return text;
 }
 
+std::string rate_text(double bytes_per_second) {
+  if (bytes_per_second < 1e5) return "-";  // figures and barriers: no bytes to speak of
+  if (bytes_per_second < 1e8) return fmt::format("{:.1f} MB/s", bytes_per_second / 1e6);
+  return fmt::format("{:.2f} GB/s", bytes_per_second / 1e9);
+}
+
 std::string collectives_text(const std::vector<CollectiveTotals>& collectives) {
-  std::string text = fmt::format("\n{:<28}{:>8}{:>12}{:>14}{:>12}{:>14}\n", "collectives", "a step",
-                                 "MiB a step", "under way", "waited for", "rate");
+  std::string text = fmt::format("\n{:<28}{:>7}{:>7}{:>12}{:>12}{:>12}\n", "collectives of a step",
+                                 "times", "MiB", "under way", "waited for", "bytes at");
   for (const CollectiveTotals& totals : collectives)
-    text += fmt::format(
-        "{:<28}{:>8.1f}{:>12.2f}{:>14}{:>12}{:>14}\n", "  " + totals.name, totals.per_step,
-        totals.bytes_per_step / (1 << 20), ms_text(totals.flight_ms), ms_text(totals.exposed_ms),
-        totals.bytes_per_second > 0 ? fmt::format("{:.3g} GB/s", totals.bytes_per_second / 1e9)
-                                    : "-");
+    text +=
+        fmt::format("{:<28}{:>7.1f}{:>7.2f}{:>12}{:>12}{:>12}\n", "  " + totals.name,
+                    totals.per_step, totals.bytes_per_step / (1 << 20), ms_text(totals.flight_ms),
+                    ms_text(totals.exposed_ms), rate_text(totals.bytes_per_second));
   return text;
+}
+
+std::string missing_text(const Breakdown& breakdown) {
+  if (breakdown.has_all_ranks()) return "";
+  return fmt::format(
+      "of {} ranks {} traces are here: other hosts have theirs in the traces folder of their run "
+      "folder\n",
+      breakdown.world_size, breakdown.ranks.size());
 }
 
 std::string heading_of(const ProfiledRun& run) {
   const Breakdown& breakdown = run.breakdown;
-  std::string text = fmt::format("{}: steps {} to {} of {}\n", run.name, breakdown.first_step,
-                                 breakdown.last_step, counted(breakdown.world_size, "rank"));
-  if (!breakdown.has_all_ranks())
-    text += fmt::format(
-        "traces of {} of {} ranks are here: those of other hosts lie in their run folders\n",
-        breakdown.ranks.size(), breakdown.world_size);
+  std::string text = breakdown.first_step == breakdown.last_step
+                         ? fmt::format("{}: step {} of {}\n", run.name, breakdown.first_step,
+                                       counted(breakdown.world_size, "rank"))
+                         : fmt::format("{}: steps {} to {} of {}\n", run.name, breakdown.first_step,
+                                       breakdown.last_step, counted(breakdown.world_size, "rank"));
+  text += missing_text(breakdown);
   if (breakdown.is_full) text += "a trace was full: its later steps are left out\n";
   if (breakdown.has_device_clock)
-    text +=
-        "times are when the GPU was at that work; a wait is one in which it had nothing else to "
-        "do\n";
+    text += "times are when the GPU was at that work; in a wait it had nothing else to do\n";
   return text;
+}
+
+// Steps that differ much were disturbed, or not like each other: no mean speaks for them.
+std::string spread_text(const Breakdown& breakdown) {
+  if (breakdown.first_step == breakdown.last_step) return "";
+  const double mean_ms = breakdown.mean().step_ms;
+  constexpr double kMuch = 1.15;
+  return fmt::format("steps took {} to {}, in the middle {}{}\n", ms_text(breakdown.shortest_ms),
+                     ms_text(breakdown.longest_ms), ms_text(breakdown.median_ms),
+                     mean_ms > kMuch * breakdown.median_ms
+                         ? ": a few were held up, and the mean with them; look at more steps"
+                         : "");
 }
 
 std::string overlap_text(const RankBreakdown& mean) {
@@ -143,6 +174,7 @@ ordered_json rank_json(const RankBreakdown& rank) {
           {"communication_exposed_ms", rank.exposed_ms},
           {"communication_hidden_ms", rank.hidden_ms},
           {"waiting_for_later_rank_ms", rank.waiting_ms},
+          {"waiting_for_bytes_ms", rank.exposed_ms - rank.waiting_ms},
           {"data_ms", rank.data_ms},
           {"evaluation_ms", rank.evaluation_ms},
           {"host_ms", rank.host_ms},
@@ -158,63 +190,120 @@ double worth_of(const ProfiledRun& single, const ProfiledRun& many) {
   return static_cast<double>(each * many.breakdown.world_size) / one;
 }
 
+bool is_scaling(const ProfiledRun& first, const ProfiledRun& second) {
+  return first.breakdown.world_size == 1 && second.breakdown.world_size > 1;
+}
+
+void require_one_unit(const ProfiledRun& first, const ProfiledRun& second) {
+  CONVOY_CHECK(first.unit == second.unit, ConfigError,
+               "{} counts {} and {} {}: two kinds of training are not compared", first.name,
+               first.unit, second.name, second.unit);
+}
+
+// Whether one rank is behind most of it.
+std::string later_rank_finding(const Breakdown& breakdown, const RankBreakdown& mean) {
+  const auto last = std::max_element(
+      breakdown.ranks.begin(), breakdown.ranks.end(),
+      [](const auto& left, const auto& right) { return left.awaited_ms < right.awaited_ms; });
+  const double all_ms = mean.awaited_ms * static_cast<double>(breakdown.ranks.size());
+  return last->awaited_ms > 0.75 * all_ms
+             ? fmt::format(
+                   "rank {} on {} comes last: the others wait {} a step for it; look at its "
+                   "device and host (convoy doctor --during RUN)",
+                   last->rank, last->host, ms_text(last->awaited_ms))
+             : fmt::format(
+                   "ranks wait {} a step for each other: their micro-batches differ "
+                   "(data.balance_tokens), or they have more threads than processors",
+                   ms_text(mean.waiting_ms));
+}
+
+// What the second run lacks of the ideal, dealt to where its time for a token is longer than the first one's.
+std::string scaling_text(const ProfiledRun& single, const ProfiledRun& many) {
+  const double worth = worth_of(single, many);
+  const double speedup = many.units_per_second / single.units_per_second;
+  const int ranks = many.breakdown.world_size;
+  std::string text =
+      worth == ranks
+          ? fmt::format("{} ranks could do {} times the work of one: they do {:.0f} % of that\n",
+                        ranks, ranks, share(speedup, worth))
+          : fmt::format(
+                "one rank computed with {} threads, {} ranks with {} each: they could do {:.3g} "
+                "times its work, and do {:.0f} % of that\n",
+                single.breakdown.num_threads, ranks, many.breakdown.num_threads, worth,
+                share(speedup, worth));
+  constexpr double kImpossible = 115;
+  if (share(speedup, worth) > kImpossible)
+    text += "that is more than there is: something held up the training of one rank; do it again\n";
+  const RankBreakdown one = single.breakdown.mean(), each = many.breakdown.mean();
+  const double seconds_one = 1 / single.units_per_second;
+  const double seconds_each = worth / many.units_per_second;
+  const double per_ms_one = seconds_one / one.step_ms;
+  const double per_ms_each = seconds_each / each.step_ms;
+  const double lost = seconds_each - seconds_one;
+  if (lost <= 0.005 * seconds_one) return text;
+  text += "of what is missing goes to\n";
+  for (const Line& line :
+       {Line{"computing slower", [](const RankBreakdown& r) { return r.compute_ms; }},
+        Line{"a later rank", [](const RankBreakdown& r) { return r.waiting_ms; }},
+        Line{"bytes of collectives",
+             [](const RankBreakdown& r) { return r.exposed_ms - r.waiting_ms; }},
+        Line{"data", [](const RankBreakdown& r) { return r.data_ms; }},
+        Line{"evaluating and saving", [](const RankBreakdown& r) { return r.evaluation_ms; }},
+        Line{"the host's own work", [](const RankBreakdown& r) { return r.host_ms; }}}) {
+    const double more = per_ms_each * line.ms(each) - per_ms_one * line.ms(one);
+    if (std::abs(share(more, lost)) >= 0.5)
+      text += fmt::format("  {:<26}{:>6.0f} %\n", line.label, share(more, lost));
+  }
+  return text;
+}
+
 }  // namespace
 
 std::vector<std::string> findings(const Breakdown& breakdown) {
   const RankBreakdown mean = breakdown.mean();
-  std::vector<std::string> found;
+  const double bytes_ms = mean.exposed_ms - mean.waiting_ms;
   const auto percent = [&mean](double ms) { return share(ms, mean.step_ms); };
-  constexpr double kWorthSaying = 5;
-  if (percent(mean.waiting_ms) > kWorthSaying) {
-    const auto last = std::max_element(
-        breakdown.ranks.begin(), breakdown.ranks.end(),
-        [](const auto& left, const auto& right) { return left.awaited_ms < right.awaited_ms; });
-    const bool one_rank =
-        last->awaited_ms > 0.6 * mean.awaited_ms * static_cast<double>(breakdown.ranks.size());
-    found.push_back(
-        one_rank && breakdown.ranks.size() > 1
-            ? fmt::format("rank {} on {} comes last: the others wait {} a step for it; look at its "
-                          "device and host (convoy doctor --during RUN)",
-                          last->rank, last->host, ms_text(last->awaited_ms))
-            : fmt::format(
-                  "ranks wait {} a step for each other: their micro-batches differ, or other "
-                  "programs take their processors (data.balance_tokens, --threads)",
-                  ms_text(mean.waiting_ms)));
+  std::vector<std::pair<double, std::string>> found;  // by what it costs
+  const auto add = [&found](double ms, std::string sentence) {
+    found.emplace_back(ms, std::move(sentence));
+  };
+  if (breakdown.has_all_ranks()) {
+    add(mean.waiting_ms, later_rank_finding(breakdown, mean));
+    add(bytes_ms, fmt::format("{:.0f} % of a step waits for bytes: with more accumulation "
+                              "(train.grad_accum) they are exchanged less often",
+                              percent(bytes_ms)));
   }
-  if (percent(mean.exposed_ms - mean.waiting_ms) > kWorthSaying)
-    found.push_back(fmt::format(
-        "{:.0f} % of a step waits for bytes: more accumulation (train.grad_accum) exchanges them "
-        "less often, parallel.gradient_dtype=bf16 halves those of ddp",
-        percent(mean.exposed_ms - mean.waiting_ms)));
-  if (percent(mean.data_ms) > kWorthSaying)
-    found.push_back(
-        fmt::format("{:.0f} % of a step waits for data: batches are made slower than "
-                    "they are learnt; look at the disk and at data.cache_dir",
-                    percent(mean.data_ms)));
-  if (percent(mean.evaluation_ms) > kWorthSaying)
-    found.push_back(
-        fmt::format("{:.0f} % of the time evaluates and saves: train.eval_steps and "
-                    "train.save_steps say how often",
-                    percent(mean.evaluation_ms)));
-  if (percent(mean.host_ms) > kWorthSaying)
-    found.push_back(
-        fmt::format("{:.0f} % of a step is the host's own work between phases: larger "
-                    "micro-batches (train.batch_size) make it less",
-                    percent(mean.host_ms)));
-  return found;
+  add(mean.data_ms, fmt::format("{:.0f} % of a step waits for data: batches are made slower than "
+                                "they are learnt; look at the disk and at data.cache_dir",
+                                percent(mean.data_ms)));
+  add(mean.evaluation_ms, fmt::format("{:.0f} % of the time evaluates and saves: train.eval_steps "
+                                      "and train.save_steps say how often",
+                                      percent(mean.evaluation_ms)));
+  add(mean.host_ms, fmt::format("{:.0f} % of a step is the host's own work between phases: larger "
+                                "micro-batches (train.batch_size) make it less",
+                                percent(mean.host_ms)));
+  std::stable_sort(found.begin(), found.end(),
+                   [](const auto& left, const auto& right) { return left.first > right.first; });
+  constexpr double kWorthSaying = 5;  // percent
+  std::vector<std::string> sentences;
+  for (auto& [ms, sentence] : found)
+    if (percent(ms) > kWorthSaying) sentences.push_back(std::move(sentence));
+  return sentences;
 }
 
 std::string report_text(const ProfiledRun& run) {
-  const RankBreakdown mean = run.breakdown.mean();
-  std::string text = heading_of(run) + '\n' + table_text(columns_of(run.breakdown));
-  if (!run.breakdown.collectives.empty())
-    text += collectives_text(run.breakdown.collectives) + overlap_text(mean);
-  text += '\n';
+  const Breakdown& breakdown = run.breakdown;
+  const RankBreakdown mean = breakdown.mean();
+  std::string text =
+      heading_of(run) + '\n' + table_text(columns_of(breakdown), breakdown.has_all_ranks());
+  if (!breakdown.collectives.empty())
+    text += collectives_text(breakdown.collectives) + overlap_text(mean);
+  text += '\n' + spread_text(breakdown);
   if (run.units_per_second > 0)
     text += fmt::format("{:.0f} {}/s over these steps\n", run.units_per_second, run.unit);
-  text += fmt::format("tracing took {} of a step ({:.2g} %)\n", ms_text(mean.tracing_ms),
+  text += fmt::format("tracing took about {:.0f} us of a step ({:.2g} %)\n", 1e3 * mean.tracing_ms,
                       share(mean.tracing_ms, mean.step_ms));
-  for (const std::string& finding : findings(run.breakdown)) text += "- " + finding + '\n';
+  for (const std::string& finding : findings(breakdown)) text += "- " + finding + '\n';
   return text;
 }
 
@@ -238,8 +327,14 @@ ordered_json report_json(const ProfiledRun& run) {
   return {{"schema", "convoy.profile/1"},
           {"run", run.name},
           {"world_size", breakdown.world_size},
+          {"traces", breakdown.ranks.size()},
+          {"clock", breakdown.has_device_clock ? "device" : "host"},
           {"first_step", breakdown.first_step},
           {"last_step", breakdown.last_step},
+          {"step_ms",
+           {{"shortest", breakdown.shortest_ms},
+            {"median", breakdown.median_ms},
+            {"longest", breakdown.longest_ms}}},
           {run.unit + "_per_second",
            run.units_per_second > 0 ? ordered_json(run.units_per_second) : ordered_json()},
           {"mean", mean},
@@ -248,55 +343,39 @@ ordered_json report_json(const ProfiledRun& run) {
           {"findings", findings(breakdown)}};
 }
 
-std::string comparison_text(const ProfiledRun& single, const ProfiledRun& many) {
-  const std::string heading = counted(many.breakdown.world_size, "rank");
-  const double worth = worth_of(single, many);
-  std::string text = table_text(
-      {{"1 rank", single.breakdown.mean()}, {heading + ", mean", many.breakdown.mean()}});
-  if (single.units_per_second <= 0 || many.units_per_second <= 0) return text;
-  const double speedup = many.units_per_second / single.units_per_second;
-  text += fmt::format("{:<28}{:>20.0f}{:>20.0f}\n", single.unit + "/s", single.units_per_second,
-                      many.units_per_second);
-  text += fmt::format(
-      "\n{} do {:.2f} times the work of one: {:.0f} % of {:.3g}{}\n", heading, speedup,
-      share(speedup, worth), worth,
-      worth == many.breakdown.world_size
-          ? ""
-          : fmt::format(", since one rank computes with {} threads and each of {} with {}",
-                        single.breakdown.num_threads, many.breakdown.world_size,
-                        many.breakdown.num_threads));
-  // A rank's time for a token, by where it goes: the difference is what the missing share went to.
-  const RankBreakdown one = single.breakdown.mean(), each = many.breakdown.mean();
-  const double seconds_one = 1 / single.units_per_second;
-  const double seconds_each = worth / many.units_per_second;
-  const double per_ms_one = seconds_one / one.step_ms;
-  const double per_ms_each = seconds_each / each.step_ms;
-  const double lost = seconds_each - seconds_one;
-  if (lost <= 0) return text;
-  text += "of the rest went to\n";
-  for (const Line& line :
-       {Line{"computing slower", [](const RankBreakdown& r) { return r.compute_ms; }},
-        Line{"a later rank", [](const RankBreakdown& r) { return r.waiting_ms; }},
-        Line{"bytes of collectives",
-             [](const RankBreakdown& r) { return r.exposed_ms - r.waiting_ms; }},
-        Line{"data", [](const RankBreakdown& r) { return r.data_ms; }},
-        Line{"evaluating and saving", [](const RankBreakdown& r) { return r.evaluation_ms; }},
-        Line{"the host's own work", [](const RankBreakdown& r) { return r.host_ms; }}}) {
-    const double more = per_ms_each * line.ms(each) - per_ms_one * line.ms(one);
-    if (std::abs(share(more, lost)) >= 0.5)
-      text += fmt::format("  {:<26}{:>6.0f} %\n", line.label, share(more, lost));
-  }
-  return text;
+std::string comparison_text(const ProfiledRun& first, const ProfiledRun& second) {
+  require_one_unit(first, second);
+  const bool scales = is_scaling(first, second);
+  const std::string ranks = counted(second.breakdown.world_size, "rank");
+  std::string text =
+      table_text({{scales ? "1 rank" : "first", first.breakdown.mean()},
+                  {scales ? ranks + ", mean" : "second", second.breakdown.mean()}},
+                 first.breakdown.has_all_ranks() && second.breakdown.has_all_ranks());
+  for (const ProfiledRun* run : {&first, &second})
+    if (const std::string spread = spread_text(run->breakdown); !spread.empty())
+      text += fmt::format("{}: {}",
+                          scales && run == &first ? "1 rank"
+                          : scales                ? ranks
+                                                  : run->name,
+                          spread);
+  if (first.units_per_second <= 0 || second.units_per_second <= 0) return text;
+  text += fmt::format("{:.0f} {}/s beside {:.0f}: {:.2f} times as many\n", second.units_per_second,
+                      second.unit, first.units_per_second,
+                      second.units_per_second / first.units_per_second);
+  return scales ? text + scaling_text(first, second) : text;
 }
 
-ordered_json comparison_json(const ProfiledRun& single, const ProfiledRun& many) {
-  const bool known = single.units_per_second > 0 && many.units_per_second > 0;
-  const double speedup = known ? many.units_per_second / single.units_per_second : 0;
-  return {{"schema", "convoy.profile_comparison/1"},
-          {"speedup", known ? ordered_json(speedup) : ordered_json()},
-          {"efficiency", known ? ordered_json(speedup / worth_of(single, many)) : ordered_json()},
-          {"single", report_json(single)},
-          {"many", report_json(many)}};
+ordered_json comparison_json(const ProfiledRun& first, const ProfiledRun& second) {
+  require_one_unit(first, second);
+  const bool known = first.units_per_second > 0 && second.units_per_second > 0;
+  const double speedup = known ? second.units_per_second / first.units_per_second : 0;
+  ordered_json record = {{"schema", "convoy.profile_comparison/1"},
+                         {"speedup", known ? ordered_json(speedup) : ordered_json()}};
+  if (is_scaling(first, second))
+    record["efficiency"] = known ? ordered_json(speedup / worth_of(first, second)) : ordered_json();
+  record["first"] = report_json(first);
+  record["second"] = report_json(second);
+  return record;
 }
 
 }  // namespace convoy::profile

@@ -21,9 +21,11 @@ struct ProfiledRun {
 std::string report_text(const ProfiledRun& run);
 nlohmann::ordered_json report_json(const ProfiledRun& run);  // schema convoy.profile/1
 
-// One rank beside several of the same training, and where the efficiency of those goes.
-std::string comparison_text(const ProfiledRun& single, const ProfiledRun& many);
-nlohmann::ordered_json comparison_json(const ProfiledRun& single, const ProfiledRun& many);
+// Two runs side by side. When the first is of one rank and the second of several: how many times its work those do, and where the rest
+// goes. Throws ConfigError when one counts tokens and the other samples.
+std::string comparison_text(const ProfiledRun& first, const ProfiledRun& second);
+// Schema convoy.profile_comparison/1.
+nlohmann::ordered_json comparison_json(const ProfiledRun& first, const ProfiledRun& second);
 
 // What costs most and what helps, one sentence or two each; empty when nothing stands out.
 std::vector<std::string> findings(const Breakdown& breakdown);

@@ -87,7 +87,7 @@ class Classify {
         checkpoints_(folder_.checkpoints_folder(), settings_.train.save_total_limit),
         start_(request_, settings_, *meeting_, checkpoints_, log_),
         trace_(flight_, settings::parse_step_range(settings_.logging.profile_steps),
-               placement_.device) {}
+               {.folder = folder_, .rank = environment_, .device = placement_.device}, log_) {}
 
   ExitCode run();
 
@@ -263,11 +263,11 @@ void Classify::export_model() {
 }
 
 ExitCode Classify::finish(const train::LoopResult& result, const train::ClassifyTask& task) {
-  trace_.write(folder_, environment_, log_);
+  trace_.finish();
   const bool stopped = result.end == train::LoopEnd::Stopped;
   if (training_log_) training_log_->close_progress();
   report_early_stop(log_, settings_.train, result);
-  if (!stopped) {
+  if (!stopped && settings_.train.export_model) {
     flight_.set_phase("export");
     use_best(result.progress);
     ClassifyResults results{.history = task.history(),

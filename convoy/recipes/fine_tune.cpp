@@ -104,7 +104,7 @@ class FineTune {
         checkpoints_(folder_.checkpoints_folder(), settings_.train.save_total_limit),
         start_(request_, settings_, *meeting_, checkpoints_, log_),
         trace_(flight_, settings::parse_step_range(settings_.logging.profile_steps),
-               placement_.device) {
+               {.folder = folder_, .rank = environment_, .device = placement_.device}, log_) {
     if (wished_.chooses_batch()) settle_batch(wished_, 1, 1, settings_.train);
   }
 
@@ -501,10 +501,11 @@ nlohmann::json FineTune::memory_figures(bool has_trained) {
 ExitCode FineTune::finish(const train::LoopResult& result) {
   if (training_log_) training_log_->close_progress();
   nlohmann::json memory = memory_figures(result.progress.step > start_.progress().step);
-  trace_.write(folder_, environment_, log_);
+  trace_.finish();
   const bool stopped = result.end == train::LoopEnd::Stopped;
   report_early_stop(log_, settings_.train, result);
-  if (!stopped && (group_->rank() == 0 || !strategy_->values_are_whole())) {
+  const bool exports = settings_.train.export_model && !stopped;
+  if (exports && (group_->rank() == 0 || !strategy_->values_are_whole())) {
     flight_.set_phase("export");
     use_best(result.progress);
     export_result({.loaded = *base_,

@@ -6,44 +6,60 @@
 
 #include <filesystem>
 
+#include "convoy/base/error.h"
 #include "convoy/base/files.h"
 #include "convoy/device/device_clock.h"
 
 namespace convoy::recipes {
 
 TracedSteps::TracedSteps(telemetry::FlightWriter& flight, const settings::StepRange& steps,
-                         at::Device device)
+                         const TracedPlace& place, const Log& log)
     : flight_(flight),
       steps_(steps),
-      clock_(device::make_device_clock(device)),
+      place_(place),
+      log_(log),
+      clock_(device::make_device_clock(place.device)),
       trace_(steps.num_steps, steps.first, clock_.get()) {
-  if (!steps.empty()) flight_.trace_to(&trace_);
+  if (steps.empty()) return;
+  trace_.when_done([this] { write(); });
+  flight_.trace_to(&trace_);
 }
 
 TracedSteps::~TracedSteps() { flight_.trace_to(nullptr); }
 
-void TracedSteps::write(const telemetry::RunFolder& folder, const comm::RankEnvironment& place,
-                        const Log& log) const {
-  if (steps_.empty()) return;
-  if (trace_.empty()) {
-    log.warning(steps_.first == 0
-                    ? "no step was traced: a trace begins after two steps (logging.profile_steps)"
-                    : fmt::format("no step was traced: steps {} to {} are not of this run",
-                                  steps_.first, steps_.last()));
-    return;
+void TracedSteps::finish() {
+  if (steps_.empty() || is_written_) return;
+  if (!trace_.empty()) {
+    log_.warning(fmt::format("{} of {} steps were traced: the training ended before the others",
+                             trace_.num_steps(), steps_.num_steps));
+    write();
+  } else if (steps_.first == 0) {
+    log_.warning("no step was traced: a trace begins after two steps (logging.profile_steps)");
+  } else {
+    log_.warning(fmt::format("no step was traced: this training took none of steps {} to {}",
+                             steps_.first, steps_.last()));
   }
+}
+
+void TracedSteps::write() {
+  is_written_ = true;
   if (trace_.is_full())
-    log.warning(
+    log_.warning(
         fmt::format("the trace is full with {} events: later ones are left out; trace "
                     "fewer steps (logging.profile_steps)",
                     telemetry::StepTrace::kMostEvents));
-  const std::filesystem::path file = folder.trace_file(place.rank);
-  std::filesystem::create_directories(file.parent_path());
-  write_file_atomic(file, trace_.chrome_json({.rank = place.rank,
-                                              .world_size = place.world,
-                                              .num_threads = at::get_num_threads()}));
-  log.info(fmt::format("traces written to {}: convoy profile report {}",
-                       file.parent_path().string(), folder.path().string()));
+  const std::filesystem::path file = place_.folder.trace_file(place_.rank.rank);
+  try {
+    std::filesystem::create_directories(file.parent_path());
+    write_file_atomic(file, trace_.chrome_json({.rank = place_.rank.rank,
+                                                .world_size = place_.rank.world,
+                                                .num_threads = at::get_num_threads()}));
+    log_.info(fmt::format("steps traced: convoy profile report {}", place_.folder.path().string()));
+  } catch (const std::filesystem::filesystem_error& error) {
+    log_.warning(fmt::format("the trace is lost: {}", error.what()));
+  } catch (const IoError& error) {
+    log_.warning(fmt::format("the trace is lost: {}", error.sentence()));
+  }
 }
 
 }  // namespace convoy::recipes

@@ -221,7 +221,7 @@ void check_combinations(const TrainSettings& settings, const config::Resolved& r
   if (all_readable(resolved, {"logging.profile_steps"}))
     if (const auto problem = step_range_problem(settings.logging.profile_steps))
       errors.add(ConfigError("logging.profile_steps: " + *problem,
-                             resolved.place("logging.profile_steps", "10:15")));
+                             resolved.place("logging.profile_steps", "such as 10:15")));
   check_batch(settings, resolved, errors);
   check_schedule(settings.train.schedule, resolved, errors);
   check_optimizer(settings.train, resolved, errors);

@@ -221,6 +221,7 @@ struct TrainingSettings {
   std::string output_dir;
   std::string resume_from_checkpoint = "auto";
   bool final_eval = true;
+  bool export_model = true;
   GeneratingEvaluationSettings generating_evaluation;
 
   // Numbers: recipes/auto_batch settles what is auto before anyone asks. Else they throw.
@@ -341,6 +342,8 @@ struct TrainingSettings {
     visit("output_dir", output_dir, "run folder; empty = runs/<run_name>-<time>");
     visit("resume_from_checkpoint", resume_from_checkpoint, "auto, never, or a checkpoint folder");
     visit("final_eval", final_eval, "evaluate once more at the end").alias_at_root("final_eval");
+    visit("export_model", export_model,
+          "write the adapter or the model at the end; without, a classifier is not tested either");
     visit("generating_evaluation", generating_evaluation, "answers of evaluations").flat();
   }
 };

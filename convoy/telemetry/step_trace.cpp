@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <nlohmann/json.hpp>
 
@@ -81,7 +82,7 @@ void StepTrace::end_phase(int64_t moment) {
 }
 
 void StepTrace::set_step(int64_t completed_steps) {
-  const std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_);
   if (first_ < 0) first_ = completed_steps + kUntracedSteps;
   const bool starts = !full_ && completed_steps >= first_ && completed_steps < first_ + num_steps_;
   const int64_t moment = active_ || full_ || starts ? now() : 0;
@@ -90,6 +91,10 @@ void StepTrace::set_step(int64_t completed_steps) {
   active_ = starts;
   if (starts)
     steps_.push_back({.name = fmt::format("step {}", completed_steps + 1), .begin = moment});
+  if (!when_done_ || starts || steps_.empty()) return;
+  const std::function<void()> call = std::exchange(when_done_, nullptr);
+  lock.unlock();
+  call();
 }
 
 void StepTrace::set_phase(std::string_view word) {
@@ -131,10 +136,13 @@ void StepTrace::done(uint64_t number) {
   if (found->second.arrived == 0) found->second.arrived = found->second.left;
 }
 
-bool StepTrace::empty() const {
+int64_t StepTrace::num_steps() const {
   const std::lock_guard lock(mutex_);
-  return steps_.empty() || steps_.front().end == 0;
+  return std::count_if(steps_.begin(), steps_.end(),
+                       [](const Slice& step) { return step.end != 0; });
 }
+
+bool StepTrace::empty() const { return num_steps() == 0; }
 
 std::string StepTrace::chrome_json(const TracedRank& owner) const {
   const std::lock_guard lock(mutex_);

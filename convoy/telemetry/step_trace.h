@@ -7,10 +7,12 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "convoy/base/trace_clock.h"
@@ -45,7 +47,10 @@ class StepTrace {
   void arrived(uint64_t number);
   void done(uint64_t number);
 
-  bool empty() const;  // no step has ended yet
+  bool empty() const;         // no step has ended yet
+  int64_t num_steps() const;  // that have ended
+  // Called once, by the thread that ends the last of the steps. Set it before the first step.
+  void when_done(std::function<void()> call) { when_done_ = std::move(call); }
   // It holds kMostEvents and has left out later ones.
   bool is_full() const { return full_; }
   static constexpr size_t kMostEvents = 1'000'000;
@@ -79,6 +84,7 @@ class StepTrace {
   size_t num_events() const { return phases_.size() + steps_.size() + exchanges_.size(); }
   bool has_room();
 
+  std::function<void()> when_done_;
   const int64_t num_steps_;
   TraceClock* const clock_;
   std::atomic<bool> active_ = false;

@@ -8,6 +8,7 @@ import pathlib
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 from perfetto.trace_processor import TraceProcessor, TraceProcessorConfig
@@ -56,12 +57,25 @@ class Profile(unittest.TestCase):
     def test_says_where_the_time_goes_of_many_ranks_and_one(self):
         text = self.ended.stdout
         for words in ["looked-at/ranks: steps 3 to 6 of 2 ranks", "  computing", "    backward", "  waiting for collectives",
-                      "  waiting for data", "  the host's own work", "world all_reduce", "tracing took", "1 rank", "2 ranks, mean",
-                      "tokens/s", "times the work of one"]:
+                      "  waiting for data", "  the host's own work", "world all_reduce", "tracing took about", "steps took ", "1 rank", "2 ranks, mean",
+                      "tokens/s beside ", "could do "]:
             self.assertIn(words, text)
-        for trial in ["ranks", "one-rank"]:
-            self.assertFalse((self.folder / "looked-at" / trial / "model").exists(), "a trial's weights are nobody's")
-            self.assertTrue((self.folder / "looked-at" / trial / "traces/run.perfetto-trace").exists())
+        self.assertFalse((self.many / "model").exists(), "the weights of a few steps are nobody's")
+        self.assertTrue((self.many / "traces/run.perfetto-trace").exists())
+        self.assertEqual(convoy("profile", "report", "looked-at", cwd=self.folder).stdout, text)
+
+    def test_no_folder_of_others_is_touched(self):
+        (self.folder / "mine/ranks/adapter").mkdir(parents=True)
+        ended = convoy("profile", CONFIG, "--steps", 1, "--output-dir", "mine", cwd=self.folder, status=2)
+        self.assertIn("mine holds something else than a profile", ended.stderr)
+        self.assertTrue((self.folder / "mine/ranks/adapter").exists())
+
+    def test_replicas_are_compared_with_one(self):
+        ended = convoy("profile", CONFIG, "parallel.strategy=dp", "parallel.replicas=2", "--steps", 2, "--output-dir", "replicas",
+                       "--json", cwd=self.folder)
+        record = json.loads(ended.stdout)
+        self.assertEqual([record["first"]["world_size"], record["second"]["world_size"]], [1, 2])
+        self.assertGreater(record["speedup"], 0)
 
     def test_perfetto_finds_the_slices_of_every_rank(self):
         with opened(self.many / "traces/run.perfetto-trace") as processor:
@@ -113,18 +127,39 @@ class Profile(unittest.TestCase):
     def test_a_training_traces_what_it_is_told(self):
         convoy("train", CONFIG, "train.steps=4", "--profile-steps", "2:3", "--output-dir", "run", cwd=self.folder)
         ended = convoy("profile", "report", "run", "--output", "timeline.pftrace", cwd=self.folder)
-        self.assertIn("steps 2 to 3 of 1 rank\n", ended.stdout)
+        self.assertIn("run: steps 2 to 3 of 1 rank\n", ended.stdout)
         with opened(self.folder / "timeline.pftrace") as processor:
             steps = rows(processor, "select name from slice where category = 'step'")
         self.assertEqual([row["name"] for row in steps], ["step 2", "step 3"])
 
     def test_what_cannot_be_traced_is_said(self):
         ended = convoy("train", CONFIG, "train.steps=2", "--profile-steps", "9:3", "--output-dir", "no", cwd=self.folder, status=2)
-        self.assertIn('logging.profile_steps: wanted two steps like 10:15, or a number of steps, found "9:3"', ended.stderr)
+        self.assertIn('logging.profile_steps: the last step comes before the first, found "9:3"', ended.stderr)
         ended = convoy("train", CONFIG, "train.steps=2", "--profile-steps", "5:9", "--output-dir", "short", cwd=self.folder)
-        self.assertIn("no step was traced: steps 5 to 9 are not of this run", ended.stderr)
+        self.assertIn("no step was traced: this training took none of steps 5 to 9", ended.stderr)
         ended = convoy("profile", "report", "short", cwd=self.folder, status=2)
         self.assertIn("holds no traces", ended.stderr)
+        ended = convoy("train", CONFIG, "train.steps=3", "--profile-steps", "2:9", "--output-dir", "cut", cwd=self.folder)
+        self.assertIn("2 of 8 steps were traced", ended.stderr)
+
+    def test_traces_are_there_while_the_training_goes_on(self):
+        training = subprocess.Popen([PROGRAMS / "convoy", "train", CONFIG, "train.steps=100000", "--profile-steps", "3:4", "--output-dir", "live"],
+                                    cwd=self.folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        trace = self.folder / "live/traces/rank-0.json"
+        deadline = time.monotonic() + 60
+        while not trace.exists() and time.monotonic() < deadline:
+            time.sleep(0.1)
+        self.assertIsNone(training.poll())
+        ended = convoy("profile", "report", "live", cwd=self.folder)
+        self.assertIn("live: steps 3 to 4 of 1 rank", ended.stdout)
+        training.terminate()
+        self.assertEqual(training.wait(timeout=60), 75)
+
+    def test_traces_of_an_earlier_start_are_not_mixed_in(self):
+        for ranks in [2, 1]:
+            convoy("train", CONFIG, "train.steps=4", "--nproc", ranks, "--profile-steps", "2:3", "--output-dir", "twice", "--resume", "never",
+                   cwd=self.folder)
+        self.assertIn("twice: steps 2 to 3 of 1 rank\n", convoy("profile", "report", "twice", cwd=self.folder).stdout)
 
 
 if __name__ == "__main__":

@@ -3,17 +3,19 @@
 // `convoy profile CONFIG`: trains a few steps on many ranks and on one, and says where their time goes. `convoy profile report RUN`: the
 // same of steps that a training has traced.
 #include <fmt/format.h>
+#include <signal.h>
 
 #include <nlohmann/json.hpp>
 
 #include "convoy/apps/front/command.h"
 #include "convoy/apps/front/foreign_launchers.h"
 #include "convoy/base/error.h"
+#include "convoy/base/files.h"
 #include "convoy/base/wall_clock.h"
+#include "convoy/launch/job_setup.h"
 #include "convoy/launch/launch_flags.h"
 #include "convoy/profile/profiled_run.h"
 #include "convoy/settings/step_range.h"
-#include "convoy/telemetry/run_folder.h"
 #include "convoy/telemetry/run_history.h"
 
 namespace convoy::apps {
@@ -32,9 +34,14 @@ struct ProfileFlags : launch::DeviceFlags {
     visit("steps", steps,
           "steps to look at: 5:14 both counted, or a number of steps after the first two");
     visit("compare", compare, "train the same steps on one rank, too, and put both side by side");
-    visit("output_dir", output_dir, "folder of the runs; empty = runs/profile-<config>-<time>");
+    visit("output_dir", output_dir, "folder of both trainings; empty = profiles/<config>-<time>");
   }
 };
+
+// Where the trainings of `convoy profile` lie in its folder, and the file that says that the folder is one.
+constexpr const char* kRanks = "ranks";
+constexpr const char* kOneRank = "one-rank";
+constexpr const char* kMark = "profile.json";
 
 struct ReportFlags {
   std::string dir = "runs";
@@ -57,143 +64,172 @@ void say_trace(const Context& context, const fs::path& file) {
       fmt::format("timeline of all ranks: {} (open it in ui.perfetto.dev)", file.string()));
 }
 
-// Any folder with traces, also one that no training wrote.
+bool has_traces(const fs::path& folder) { return fs::is_directory(folder / "traces"); }
+
+// A run by its folder, its name or its traces; any folder with traces will do, also one that no training wrote.
 fs::path traced_folder(const std::string& word, const std::string& runs) {
-  return fs::is_directory(fs::path(word) / "traces") ? fs::path(word)
-                                                     : telemetry::resolve_run(word, runs);
+  const fs::path folder = word;
+  if (has_traces(folder)) return folder;
+  if (folder.filename() == "traces" && fs::is_directory(folder)) return folder.parent_path();
+  return telemetry::resolve_run(word, runs);
 }
 
-void print_comparison(const Context& context, const profile::ProfiledRun& single,
-                      const profile::ProfiledRun& many) {
+void print_comparison(const Context& context, const profile::ProfiledRun& first,
+                      const profile::ProfiledRun& second) {
   if (context.common.json)
-    print_json(profile::comparison_json(single, many));
+    print_json(profile::comparison_json(first, second));
   else
-    fmt::print("{}", profile::comparison_text(single, many));
+    fmt::print("{}", profile::comparison_text(first, second));
+}
+
+void print_report(const Context& context, const profile::ProfiledRun& run) {
+  if (context.common.json)
+    print_json(profile::report_json(run));
+  else
+    fmt::print("{}", profile::report_text(run));
+}
+
+// Of what `convoy profile` has left in `folder`.
+int report_profile(const Context& context, const fs::path& folder) {
+  const profile::ProfiledRun many = profile::read_profiled_run(folder / kRanks);
+  const bool compares = has_traces(folder / kOneRank);
+  if (!compares || !context.common.json) print_report(context, many);
+  say_trace(context, profile::write_perfetto_trace(folder / kRanks));
+  if (!compares) return 0;
+  if (!context.common.json) fmt::print("\n");
+  print_comparison(context, profile::read_profiled_run(folder / kOneRank), many);
+  return 0;
 }
 
 int report(Context& context, const std::vector<std::string>& arguments) {
   ReportFlags flags;
   const std::vector<std::string> words = context.parse(flags, arguments);
-  CONVOY_CHECK(
-      words.size() == 1 || words.size() == 2, ConfigError,
-      "profile report wants a run, and may want one of one rank to put beside it, found {}",
-      words.size());
-  const fs::path folder = traced_folder(words[0], flags.dir);
+  CONVOY_CHECK(words.size() == 1 || words.size() == 2, ConfigError,
+               "profile report wants a run, or two to put side by side, found {}", words.size());
+  if (words.size() == 1 && has_traces(fs::path(words[0]) / kRanks))
+    return report_profile(context, words[0]);
+  const fs::path folder = traced_folder(words.back(), flags.dir);
   const profile::ProfiledRun run = profile::read_profiled_run(folder);
-  if (words.size() == 2) {
-    const profile::ProfiledRun single =
-        profile::read_profiled_run(traced_folder(words[1], flags.dir));
-    CONVOY_CHECK(single.breakdown.world_size == 1, ConfigError,
-                 "the second run is to be of one rank, found {} in {}", single.breakdown.world_size,
-                 single.name);
-    print_comparison(context, single, run);
-  } else if (context.common.json) {
-    print_json(profile::report_json(run));
-  } else {
-    fmt::print("{}", profile::report_text(run));
-  }
+  if (words.size() == 1)
+    print_report(context, run);
+  else
+    print_comparison(context, profile::read_profiled_run(traced_folder(words[0], flags.dir)), run);
   say_trace(context, profile::write_perfetto_trace(folder, flags.output));
   return 0;
 }
 
-// Of one training of a few steps.
-struct Trial {
-  fs::path folder;
-  int exit_code = 0;
-};
-
-// What makes a training end after the last traced step with nothing but its traces.
-std::vector<std::string> trial_settings(const settings::StepRange& steps, const std::string& text) {
-  constexpr int64_t kUntracedSteps = 2;
-  const int64_t last = steps.first > 0 ? steps.last() : steps.num_steps + kUntracedSteps;
-  return {"logging.profile_steps=" + text,   fmt::format("train.steps={}", last),
-          "train.eval_strategy=no",          "train.final_eval=false",
-          "train.save_strategy=no",          "train.load_best_model_at_end=false",
-          "train.early_stopping_patience=0", "train.resume_from_checkpoint=never"};
-}
-
-// The weights that a trial has trained are nobody's model.
-void remove_weights(const fs::path& folder) {
-  for (const char* name : {"model", "adapter", "checkpoints"}) fs::remove_all(folder / name);
-}
-
-Trial run_trial(Context context, std::vector<std::string> words, const fs::path& folder) {
-  context.common.json = false;
-  words.insert(words.end(), {"--output-dir", folder.string(), "--device-interval", "0.5"});
-  const Trial trial{.folder = folder, .exit_code = train_command().run(context, words)};
-  remove_weights(folder);
-  return trial;
-}
-
 struct Invocation {
   ProfileFlags flags;
-  launch::MemberFlags members;
+  launch::HostRankFlags ranks;
   std::vector<std::string> rest;  // configuration and key=value pairs
 };
 
 Invocation read_command_line(Context& context, const std::vector<std::string>& arguments) {
   Invocation found;
   found.rest =
-      parse_launcher_flags({config::list_fields(found.flags), config::list_fields(found.members),
+      parse_launcher_flags({config::list_fields(found.flags), config::list_fields(found.ranks),
                             config::list_fields(context.common)},
                            arguments, config::Positionals::Anywhere);
   CONVOY_CHECK(!found.rest.empty(), ConfigError,
                "profile wants the configuration of a training, or `report` and a run");
-  CONVOY_CHECK(found.members.nnodes.empty() || found.members.nnodes == "1", ConfigError,
-               "profile starts trainings of one host, found --nnodes {}: on several, give each "
-               "`convoy train` --profile-steps, and `convoy profile report` rank 0's run folder",
-               found.members.nnodes);
+  if (const auto problem = settings::step_range_problem(found.flags.steps))
+    throw ConfigError("--steps: " + *problem, {.key = "--steps"});
   CONVOY_CHECK(!settings::parse_step_range(found.flags.steps).empty(), ConfigError,
                "--steps wants at least one step, found \"{}\"", found.flags.steps);
+  const launch::Environment environment = launch::process_environment();
+  CONVOY_CHECK(!environment.contains("RANK"), ConfigError,
+               "profile starts its own ranks and is one of a job here (RANK={}): run it without a "
+               "launcher, or give each `convoy train` --profile-steps",
+               environment.at("RANK"));
   return found;
 }
 
-std::vector<std::string> train_words(const Invocation& found, bool on_one_rank) {
+// What makes a training end after the last traced step with nothing but its traces.
+std::vector<std::string> trial_settings(const std::string& range) {
+  constexpr int64_t kUntracedSteps = 2;
+  const settings::StepRange steps = settings::parse_step_range(range);
+  const int64_t last = steps.first > 0 ? steps.last() : steps.num_steps + kUntracedSteps;
+  return {"logging.profile_steps=" + range,
+          fmt::format("train.steps={}", last),
+          "train.eval_strategy=no",
+          "train.final_eval=false",
+          "train.save_strategy=no",
+          "train.export_model=false",
+          "train.load_best_model_at_end=false",
+          "train.early_stopping_patience=0",
+          "train.resume_from_checkpoint=never"};
+}
+
+// Of a training that has run: whether its ranks are threads of one process.
+bool has_replicas(const fs::path& run) {
+  const nlohmann::json record = telemetry::read_run_record(run / "run.json");
+  return record.value(nlohmann::json::json_pointer("/config/parallel/strategy"), "") == "dp";
+}
+
+enum class Ranks { AsAsked, One, OneReplica };
+
+std::vector<std::string> train_words(const Invocation& found, Ranks wanted) {
   std::vector<std::string> words = found.rest;
+  for (std::string& word : trial_settings(found.flags.steps)) words.push_back(std::move(word));
+  launch::HostRankFlags ranks = found.ranks, defaults;
+  if (wanted != Ranks::AsAsked) ranks.nproc_per_node = "1";
+  if (wanted == Ranks::OneReplica) words.push_back("parallel.replicas=1");
   for (std::string& word :
-       trial_settings(settings::parse_step_range(found.flags.steps), found.flags.steps))
+       config::flags_that_differ(config::list_fields(ranks), config::list_fields(defaults)))
     words.push_back(std::move(word));
-  launch::MemberFlags members = found.members, defaults;
-  if (on_one_rank) members.nproc_per_node = "1";
-  for (std::string& word :
-       config::flags_that_differ(config::list_fields(members), config::list_fields(defaults)))
-    words.push_back(std::move(word));
-  words.insert(words.end(), {"--devices", found.flags.devices});
+  words.insert(words.end(), {"--devices", found.flags.devices, "--device-interval", "0.5"});
   return words;
 }
 
-fs::path output_folder(const Invocation& found) {
-  if (!found.flags.output_dir.empty()) return found.flags.output_dir;
-  std::string name = "run";
-  for (const std::string& word : found.rest)
-    if (word.find('=') == std::string::npos) name = fs::path(word).stem().string();
-  return fs::path("runs") /
-         fmt::format("profile-{}-{}", name, static_cast<int64_t>(wall_clock_seconds()));
+// A new folder, or one of an earlier profile, whose trainings are removed. Nothing else is ever removed.
+fs::path make_output_folder(const Invocation& found) {
+  fs::path folder = found.flags.output_dir;
+  if (folder.empty()) {
+    std::string name = "run";
+    for (const std::string& word : found.rest)
+      if (word.find('=') == std::string::npos) name = fs::path(word).stem().string().substr(0, 100);
+    const fs::path wanted = fs::path("profiles") /
+                            fmt::format("{}-{}", name, static_cast<int64_t>(wall_clock_seconds()));
+    fs::create_directories(wanted.parent_path());
+    folder = wanted;
+    for (int next = 2; !fs::create_directory(folder); ++next)
+      folder = wanted.string() + fmt::format("-{}", next);
+  }
+  CONVOY_CHECK(!fs::exists(folder) || fs::is_empty(folder) || fs::exists(folder / kMark),
+               ConfigError, "{} holds something else than a profile: name a new folder",
+               folder.string());
+  fs::create_directories(folder);
+  fs::remove_all(folder / kRanks);
+  fs::remove_all(folder / kOneRank);
+  write_file_atomic(folder / kMark, "{\"schema\": \"convoy.profile_folder/1\"}\n");
+  return folder;
 }
 
-void print_report(const Context& context, const profile::ProfiledRun& run) {
-  if (!context.common.json) fmt::print("{}", profile::report_text(run));
-  say_trace(context, profile::write_perfetto_trace(run.name));
+// True when it has done its steps; else `exit_code` is that of the training.
+bool run_trial(Context context, std::vector<std::string> words, const fs::path& folder,
+               int& exit_code) {
+  context.common.json = false;
+  words.insert(words.end(), {"--output-dir", folder.string()});
+  exit_code = train_command().run(context, words);
+  if (exit_code != static_cast<int>(ExitCode::Stopped)) return exit_code == 0;
+  // There is nothing that a scheduler could start again to go on.
+  constexpr int kEndedBySignal = 128 + SIGTERM;
+  exit_code = kEndedBySignal;
+  return false;
 }
 
 int profile(Context& context, const std::vector<std::string>& arguments) {
   const Invocation found = read_command_line(context, arguments);
-  const fs::path folder = output_folder(found);
-  const Trial many = run_trial(context, train_words(found, false), folder / "ranks");
-  if (many.exit_code != 0) return many.exit_code;
-  const profile::ProfiledRun run = profile::read_profiled_run(many.folder);
-  print_report(context, run);
-  if (!found.flags.compare || run.breakdown.world_size == 1) {
-    if (context.common.json) print_json(profile::report_json(run));
-    return 0;
-  }
-  const Trial one = run_trial(context, train_words(found, true), folder / "one-rank");
-  if (one.exit_code != 0) return one.exit_code;
-  const profile::ProfiledRun single = profile::read_profiled_run(one.folder);
-  profile::write_perfetto_trace(one.folder);
-  if (!context.common.json) fmt::print("\n");
-  print_comparison(context, single, run);
-  return 0;
+  const fs::path folder = make_output_folder(found);
+  int exit_code = 0;
+  if (!run_trial(context, train_words(found, Ranks::AsAsked), folder / kRanks, exit_code))
+    return exit_code;
+  const int world_size = profile::read_rank_traces(folder / kRanks).front().world_size;
+  const Ranks one = has_replicas(folder / kRanks) ? Ranks::OneReplica : Ranks::One;
+  if (found.flags.compare && world_size > 1 &&
+      !run_trial(context, train_words(found, one), folder / kOneRank, exit_code))
+    return exit_code;
+  return report_profile(context, folder);
 }
 
 int run_profile(Context& context, const std::vector<std::string>& arguments) {
@@ -203,7 +239,7 @@ int run_profile(Context& context, const std::vector<std::string>& arguments) {
 }
 
 std::string flag_tables() {
-  return config::flag_table_of<ProfileFlags>() + config::flag_table_of<launch::MemberFlags>();
+  return config::flag_table_of<ProfileFlags>() + config::flag_table_of<launch::HostRankFlags>();
 }
 
 }  // namespace
@@ -214,16 +250,17 @@ Command profile_command() {
       .summary = "says where the time of training steps goes: computing, collectives, data, host",
       .usage =
           "convoy profile CONFIG.yaml [key=value ...] [--nproc N] [--steps 5:14]\n"
-          "convoy profile report RUN   (of a training with --profile-steps 10:15)",
+          "convoy profile report RUN [RUN]   (of trainings with --profile-steps 10:15)",
       .examples =
           "convoy profile run.yaml --nproc 2\n"
           "convoy profile run.yaml --nproc 4 --steps 20:29 --no-compare\n"
-          "convoy profile report last",
+          "convoy profile report last\n"
+          "convoy profile report runs/before runs/after",
       .flag_table = flag_tables,
       .run = run_profile,
       .actions = {{.name = "report",
                    .summary = "where the time of the steps went that a training has traced",
-                   .usage = "convoy profile report RUN [RUN-OF-ONE-RANK] [--output F]",
+                   .usage = "convoy profile report RUN|PROFILE [RUN] [--output F]",
                    .flag_table = config::flag_table_of<ReportFlags>}}};
 }
 

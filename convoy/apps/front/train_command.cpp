@@ -367,6 +367,8 @@ int run_train(Context& context, const std::vector<std::string>& arguments) {
         fmt::format("{} lies on a file system without locks: nothing keeps a second run out of it",
                     folder.path().string()));
   context.log().info(fmt::format("run folder {}", folder.path().string()));
+  // Those of an earlier start would be taken for this one's.
+  if (!run.train.logging.profile_steps.empty()) fs::remove_all(folder.path() / "traces");
   parts.folder = folder.path();
   if (own) {
     parts.config = store_config(folder, *run.resolved, scratch);
