@@ -83,8 +83,7 @@ TEST(Breakdown, StepsThatOneRankLacksAreLeftOut) {
 TEST(Breakdown, ARankThatHoldsTheOthersUpIsNamed) {
   std::vector<RankTrace> traces = {trace_of(0, 0), trace_of(1, 0), trace_of(2, 28)};
   for (RankTrace& trace : traces) trace.world_size = 3;
-  const std::vector<std::string> found =
-      findings(break_down(traces));
+  const std::vector<std::string> found = findings(break_down(traces));
   EXPECT_TRUE(std::any_of(found.begin(), found.end(), [](const std::string& sentence) {
     return sentence.starts_with("rank 2 on a comes last: the others wait 8.00 ms");
   }));
