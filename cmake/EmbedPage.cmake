@@ -1,7 +1,12 @@
-# The page of `convoy runs serve` as a C++ source: ASSETS/page.html with page.css and page.js inside, written to CPP.
+# The page of `convoy runs serve` as a C++ source: ASSETS/page.html with page.css and the PROGRAMS inside, in their order, written
+# to CPP.
 file(READ ${ASSETS}/page.html _page)
 file(READ ${ASSETS}/page.css _style)
-file(READ ${ASSETS}/page.js _program)
+set(_program "")
+foreach(_part IN LISTS PROGRAMS)
+  file(READ ${ASSETS}/${_part} _text)
+  string(APPEND _program "${_text}\n")
+endforeach()
 string(REPLACE "/*STYLE*/" "${_style}" _page "${_page}")
 string(REPLACE "/*PROGRAM*/" "${_program}" _page "${_page}")
 file(WRITE ${CPP}.new "#include \"convoy/page/page_assets.h\"\n

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the GPUs and the host of a run did, from its devices.csv (monitor/sample.h writes it), over seconds.
+// What the GPUs of one host and the host itself did during a run, from its devices.csv (monitor/sample.h and
+// process/usage_csv.h write it), over seconds.
 #pragma once
 
 #include <cstdint>
@@ -20,10 +21,16 @@ class DeviceCurves {
 
   // By "gpu0/gpu_util_pct", "host/host_cpu_pct"; steps are seconds since the first look.
   const std::map<std::string, CurveSketch>& curves() const { return curves_; }
+  const std::string& host() const { return host_; }  // as the file names it; empty = it does not
+  double begin_seconds() const { return begin_seconds_; }  // since 1970; negative = no look yet
 
  private:
+  std::string device_of(const std::vector<std::string>& cells) const;
+  const std::string& cell(const std::vector<std::string>& cells, const char* column) const;
+
   std::vector<std::string> columns_;
-  double begin_seconds_ = -1;  // since 1970
+  std::string host_;
+  double begin_seconds_ = -1;
   std::map<std::string, CurveSketch> curves_;
 };
 

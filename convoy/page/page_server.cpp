@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convoy/page/page_server.h"
 
+#include <algorithm>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -8,7 +9,9 @@
 #include "convoy/base/error.h"
 #include "convoy/page/http_server.h"
 #include "convoy/page/page_assets.h"
+#include "convoy/page/result_files.h"
 #include "convoy/page/run_index.h"
+#include "convoy/page/sweep_index.h"
 
 namespace convoy::page {
 namespace {
@@ -58,6 +61,15 @@ HttpResponse as_json(const json& value) {
           .body = value.dump(-1, ' ', false, json::error_handler_t::replace)};
 }
 
+// A figure is drawn by whatever program wrote it: opened on its own it may run nothing and ask for nothing.
+HttpResponse as_file(const std::string& name, const std::optional<std::string>& bytes) {
+  if (!bytes) return {.status = 404, .body = "there is no such file\n"};
+  return {.type = std::string(type_of_result(name)),
+          .body = *bytes,
+          .headers = {{"Content-Security-Policy",
+                       "default-src 'none'; style-src 'unsafe-inline'; img-src data:; sandbox"}}};
+}
+
 }  // namespace
 
 std::string new_token() {
@@ -73,8 +85,10 @@ struct PageServer::Server {
   explicit Server(PageOptions chosen)
       : options(std::move(chosen)),
         index(options.runs),
+        sweeps(options.runs),
         http(options.host, options.port, [this](const HttpRequest& request) {
           HttpResponse response = answer(request);
+          // Where an answer has a policy of its own, a browser keeps to both.
           for (const auto& header : kHeaders) response.headers.emplace_back(header);
           return response;
         }) {}
@@ -84,16 +98,32 @@ struct PageServer::Server {
     const std::string& path = request.path;
     const std::string run = request.parameter("run");
     if (path == "/") return page(request);
-    if (path == "/api/runs")
-      return as_json({{"folder", options.runs.string()}, {"runs", index.list()}});
+    if (path == "/api/runs") return as_json({{"folder", options.runs.string()}, {"runs", list()}});
     if (path == "/api/curves") return as_json(index.curves(runs_of(request)));
     if (path == "/api/devices") return as_json(index.device_curves(run));
     if (path == "/api/run") return as_json(index.details(run));
     if (path == "/api/comparison") return as_json(index.comparison(runs_of(request)));
     if (path == "/api/samples") return as_json(index.samples(run, number_of(request, "step")));
-    if (path == "/api/log")
-      return {.body = index.log(run, static_cast<int>(number_of(request, "rank")))};
+    if (path == "/api/log") return {.body = index.log(run, request.parameter("file"))};
+    const std::string sweep = request.parameter("sweep");
+    if (path == "/api/sweep") return as_json(sweeps.details(sweep));
+    if (path == "/api/sweep/figure")
+      return as_file("figure.svg", sweeps.figure_svg(sweep, request.query.contains("log")));
+    if (path == "/api/sweep/file") {
+      const std::string file = request.parameter("file");
+      return as_file(file, sweeps.file(sweep, file));
+    }
     return {.status = 404, .body = "there is no such page\n"};
+  }
+
+  // Runs and sweeps, those that changed last first.
+  std::vector<json> list() {
+    std::vector<json> lines = index.list();
+    for (json& line : sweeps.list()) lines.push_back(std::move(line));
+    std::stable_sort(lines.begin(), lines.end(), [](const json& left, const json& right) {
+      return left["updated"].get<double>() > right["updated"].get<double>();
+    });
+    return lines;
   }
 
   HttpResponse page(const HttpRequest& request) const {
@@ -128,10 +158,11 @@ struct PageServer::Server {
       {"X-Frame-Options", "DENY"},
       {"Content-Security-Policy",
        "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; connect-src "
-       "'self'; img-src data:"}};
+       "'self'; img-src 'self' data:"}};
 
   PageOptions options;
   RunIndex index;
+  SweepIndex sweeps;
   HttpServer http;
 };
 

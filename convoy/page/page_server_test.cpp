@@ -15,6 +15,8 @@
 #include "convoy/base/error.h"
 #include "convoy/base/files.h"
 #include "convoy/page/http_server.h"
+#include "convoy/sweep/command/command_grid.h"
+#include "convoy/sweep/runner/sweep_store.h"
 
 namespace convoy::page {
 namespace {
@@ -73,6 +75,14 @@ class Page : public ::testing::Test {
           100 + step, step, 10.0 / step);
     events += ending;
     write_file_atomic(runs_ / name / "events.jsonl", events);
+  }
+
+  // Its name.
+  std::string write_sweep(const std::string& folder) {
+    fs::create_directories(runs_ / folder);
+    const sweep::SweepPlan plan = sweep::plan_command({}, {"true"});
+    sweep::store_plan(*jobs::open_store((runs_ / folder / "sweep.db").string()), plan);
+    return plan.name();
   }
 
   void serve(const std::string& token = "") {
@@ -147,7 +157,7 @@ TEST_F(Page, DevicesOverSeconds) {
                     "2026-02-01T00:00:04.500Z,5.0,h,gpu0,x,,400,\n"
                     "broken\n");
   serve();
-  const json devices = api("/api/devices?run=run");
+  const json devices = api("/api/devices?run=run")["h"];
   EXPECT_EQ(devices["gpu0/gpu_util_pct"], json::parse("[[0, 90.0, 90.0, 90.0]]"));
   EXPECT_EQ(devices["gpu0/power_w"][1][0], 5);
   EXPECT_EQ(devices["host/host_cpu_pct"][0][1], 12.0);
@@ -155,26 +165,88 @@ TEST_F(Page, DevicesOverSeconds) {
   EXPECT_EQ(api("/api/devices?run=none"), json::object());
 }
 
+// A second host began a minute later.
+TEST_F(Page, DevicesOfEveryHostOnOneClock) {
+  write_run("run", 1, kEnd);
+  write_file_atomic(runs_ / "run/devices.csv",
+                    "timestamp,elapsed_s,host,device,power_w\n"
+                    "2026-01-31T12:00:00.000Z,0.0,node0,gpu0,500\n");
+  write_file_atomic(runs_ / "run/logs/devices-node1.csv",
+                    "timestamp,elapsed_s,host,device,power_w\n"
+                    "2026-01-31T12:01:00.000Z,0.0,node1,gpu0,400\n");
+  serve();
+  const json devices = api("/api/devices?run=run");
+  ASSERT_EQ(devices.size(), 2U) << devices;
+  EXPECT_EQ(devices["node0"]["gpu0/power_w"], json::parse("[[0, 500.0, 500.0, 500.0]]"));
+  EXPECT_EQ(devices["node1"]["gpu0/power_w"], json::parse("[[60, 400.0, 400.0, 400.0]]"));
+}
+
+TEST_F(Page, RunsOfProcessAreRowsWithTheirEngines) {
+  write_run("rows", 0, "");
+  write_file_atomic(
+      runs_ / "rows/events.jsonl",
+      R"({"event":"start","time":100.0,"task":"process","total_steps":9})"
+      "\n"
+      R"({"event":"step","time":101.0,"step":4,"tokens_per_second":50,"rows_failed":1})"
+      "\n");
+  write_file_atomic(runs_ / "rows/devices.csv",
+                    "Timestamp,Elapsed,GPU_Index,GPU_Name,Temperature,Tokens_Per_Second,KV_Use\n"
+                    "2026-01-31 12:00:00,0.00,N/A,No GPU found,N/A,10.5,0.25\n"
+                    "2026-01-31 12:00:02,2.00,1,a GPU,50,20.5,0.5\n");
+  serve();
+  const json line = api("/api/runs")["runs"][0];
+  EXPECT_EQ(line["kind"], "process");
+  EXPECT_EQ(line["steps"], 4);
+  EXPECT_EQ(line["failed"], 1);
+  const json devices = api("/api/devices?run=rows")["node 0"];
+  EXPECT_EQ(devices["host/tokens_per_second"][1], json::parse("[2, 20.5, 20.5, 20.5]"));
+  EXPECT_EQ(devices["gpu1/temp_c"][0][1], 50.0);
+}
+
 TEST_F(Page, DetailsLogsAndSamples) {
   write_run("run", 1, kEnd);
   write_file_atomic(runs_ / "run/run.json",
                     R"({"config": {"train": {"lr": 1}}, "stamp": {"a": "b"}})");
   write_file_atomic(runs_ / "run/logs/rank-00.log", std::string(100'000, 'x') + "\nlast line\n");
+  write_file_atomic(runs_ / "run/logs/rank-10.log", "ten");
+  write_file_atomic(runs_ / "run/logs/rank-2.log", "two");
   write_file_atomic(runs_ / "run/samples/step-3.jsonl", "{\"answer\": \"4\"}\nnot json\n");
   write_run("other", 1, kEnd);
   write_file_atomic(runs_ / "other/run.json", R"({"config": {"train": {"lr": 2}}})");
   serve();
   const json details = api("/api/run?run=run");
   EXPECT_EQ(details["identity"]["stamp"]["a"], "b");
-  EXPECT_EQ(details["logs"], json::array({0}));
+  EXPECT_EQ(details["logs"], json::array({"rank-00.log", "rank-2.log", "rank-10.log"}));
   EXPECT_EQ(details["samples"], json::array({3}));
-  EXPECT_EQ(get("/api/log?run=run&rank=0").body, "last line\n");
+  EXPECT_EQ(get("/api/log?run=run&file=rank-00.log").body, "last line\n");
   EXPECT_EQ(api("/api/samples?run=run&step=3"), json::parse(R"([{"answer": "4"}])"));
   const json differ = api("/api/comparison?run=run&run=other")["settings"];
   ASSERT_EQ(differ.size(), 1U);
   EXPECT_EQ(differ[0]["values"], json::array({"1", "2"}));
   EXPECT_TRUE(api("/api/run?run=../../etc").is_null());
-  EXPECT_EQ(get("/api/log?run=../run&rank=0").body, "");
+  EXPECT_EQ(get("/api/log?run=../run&file=rank-00.log").body, "");
+  EXPECT_EQ(get("/api/log?run=run&file=../run.json").body, "");
+}
+
+TEST_F(Page, FiguresOfSweepsRunNoScripts) {
+  const std::string name = write_sweep("results");
+  write_file_atomic(runs_ / "results/figure.svg", "<svg><script>steal()</script></svg>");
+  write_run("run", 1, kEnd);
+  serve();
+  EXPECT_EQ(api("/api/runs")["runs"].size(), 2U);
+  EXPECT_EQ(api("/api/sweep?sweep=results/" + name)["num_cells"], 1);
+  for (const char* path :
+       {"/api/sweep/figure?sweep=results/", "/api/sweep/file?file=figure.svg&sweep=results/"}) {
+    const Answer answer = get(path + name);
+    EXPECT_EQ(answer.status, 200);
+    EXPECT_NE(answer.head.find("image/svg+xml"), std::string::npos);
+    EXPECT_NE(
+        answer.head.find("default-src 'none'; style-src 'unsafe-inline'; img-src data:; sandbox"),
+        std::string::npos)
+        << answer.head;
+  }
+  EXPECT_EQ(get("/api/sweep/file?file=../run/events.jsonl&sweep=results/" + name).status, 404);
+  EXPECT_EQ(get("/api/sweep/figure?sweep=none").status, 404);
 }
 
 TEST_F(Page, OnlyWhoKnowsTheTokenIsAnswered) {

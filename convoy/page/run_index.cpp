@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 #include <system_error>
+#include <tuple>
 
 #include "convoy/base/error.h"
 #include "convoy/telemetry/run_comparison.h"
@@ -35,6 +36,26 @@ std::vector<int64_t> numbers_of_files(const fs::path& folder, const std::string&
       numbers.insert(std::stoll(digits));
   }
   return {numbers.begin(), numbers.end()};
+}
+
+// Of ranks ("rank-00.log"), workers ("worker-0.log") and programs beside them, in the order of people: 2 before 10.
+std::vector<std::string> log_files(const fs::path& folder) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(folder, error))
+    if (entry.path().extension() == ".log" && entry.is_regular_file(error) &&
+        !entry.is_symlink(error))
+      names.push_back(entry.path().filename().string());
+  std::sort(names.begin(), names.end(), [](const std::string& left, const std::string& right) {
+    const auto key = [](const std::string& name) {
+      const size_t digits = std::min(name.find_first_of("0123456789"), name.size());
+      const size_t behind = std::min(name.find_first_not_of("0123456789", digits), name.size());
+      const std::string number = name.substr(digits, std::min<size_t>(behind - digits, 18));
+      return std::make_tuple(name.substr(0, digits), number.empty() ? 0 : std::stoll(number), name);
+    };
+    return key(left) < key(right);
+  });
+  return names;
 }
 
 std::string run_name(const fs::path& path, const fs::path& parent) {
@@ -71,14 +92,11 @@ WatchedRun* RunIndex::find(const std::string& name) {
   return found == runs_.end() ? nullptr : found->second.get();
 }
 
-json RunIndex::list() {
+std::vector<json> RunIndex::list() {
   const std::lock_guard lock(mutex_);
   refresh();
   std::vector<json> lines;
   for (const auto& [name, run] : runs_) lines.push_back(run->summary());
-  std::stable_sort(lines.begin(), lines.end(), [](const json& left, const json& right) {
-    return left["updated"].get<double>() > right["updated"].get<double>();
-  });
   return lines;
 }
 
@@ -92,7 +110,7 @@ json RunIndex::curves(const std::vector<std::string>& names) {
 
 json RunIndex::device_curves(const std::string& name) {
   const std::lock_guard lock(mutex_);
-  const WatchedRun* run = find(name);
+  WatchedRun* run = find(name);
   return run == nullptr ? json::object() : run->device_curves();
 }
 
@@ -104,7 +122,7 @@ json RunIndex::details(const std::string& name) {
           {"folder", run->folder().string()},
           {"identity", telemetry::read_run_record(run->folder() / "run.json")},
           {"metrics", telemetry::read_run_record(run->folder() / "metrics.json")},
-          {"logs", numbers_of_files(run->folder() / "logs", "rank-", ".log")},
+          {"logs", log_files(run->folder() / "logs")},
           {"samples", numbers_of_files(run->folder() / "samples", "step-", ".jsonl")}};
 }
 
@@ -124,24 +142,24 @@ json RunIndex::comparison(const std::vector<std::string>& names) {
           {"without_settings", found.without_settings}};
 }
 
-std::string RunIndex::log(const std::string& name, int rank) {
+std::string RunIndex::log(const std::string& name, const std::string& file_name) {
   const std::lock_guard lock(mutex_);
   const WatchedRun* run = find(name);
   if (run == nullptr) return {};
-  for (const std::string& form :
-       {fmt::format("rank-{:02}.log", rank), fmt::format("rank-{}.log", rank)}) {
-    std::ifstream file(run->folder() / "logs" / form, std::ios::binary | std::ios::ate);
-    if (!file) continue;
-    const std::streamoff size = file.tellg();
-    const std::streamoff from = std::max<std::streamoff>(0, size - kLogBytes);
-    file.seekg(from);
-    std::string text(static_cast<size_t>(size - from), '\0');
-    file.read(text.data(), size - from);
-    text.resize(static_cast<size_t>(file.gcount()));
-    if (from > 0) text.erase(0, text.find('\n') + 1);
-    return text;
-  }
-  return {};
+  const fs::path folder = run->folder() / "logs";
+  const std::vector<std::string> names = log_files(folder);
+  // Of what is there: a name from elsewhere opens no other file.
+  if (std::find(names.begin(), names.end(), file_name) == names.end()) return {};
+  std::ifstream file(folder / file_name, std::ios::binary | std::ios::ate);
+  if (!file) return {};
+  const std::streamoff size = file.tellg();
+  const std::streamoff from = std::max<std::streamoff>(0, size - kLogBytes);
+  file.seekg(from);
+  std::string text(static_cast<size_t>(size - from), '\0');
+  file.read(text.data(), size - from);
+  text.resize(static_cast<size_t>(file.gcount()));
+  if (from > 0) text.erase(0, text.find('\n') + 1);
+  return text;
 }
 
 json RunIndex::samples(const std::string& name, int64_t step) {

@@ -21,18 +21,18 @@ class RunIndex {
  public:
   explicit RunIndex(std::filesystem::path folder) : folder_(std::move(folder)) {}
 
-  // The line of every run, those that changed last first. Reads on at most once a second.
-  nlohmann::json list();
+  // A line of every run. Reads on at most once a second.
+  std::vector<nlohmann::json> list();
   // {run: curves}.
   nlohmann::json curves(const std::vector<std::string>& names);
-  // What its host's devices did, over seconds; empty without a devices.csv.
+  // What its hosts' devices did, over seconds: {host: curves}; empty without a devices.csv.
   nlohmann::json device_curves(const std::string& name);
-  // run.json, metrics.json, the ranks that have a log, and the steps that have samples.
+  // run.json, metrics.json, the names of logs, and the steps that have samples.
   nlohmann::json details(const std::string& name);
   // What the runs' settings and figures differ in (telemetry::compare_runs); at least two runs that are there.
   nlohmann::json comparison(const std::vector<std::string>& names);
-  // The last bytes of a rank's log, from the beginning of a line.
-  std::string log(const std::string& name, int rank);
+  // The last bytes of one of its logs, from the beginning of a line.
+  std::string log(const std::string& name, const std::string& file_name);
   // The first answers of an evaluation's samples, one JSON object each.
   nlohmann::json samples(const std::string& name, int64_t step);
 

@@ -22,31 +22,18 @@ std::string group_of(const json& event, const std::string& word) {
   return word == "step" ? "train" : member_or(event, "split", std::string("eval"));
 }
 
-json points_of(const std::map<std::string, CurveSketch>& curves) {
-  json all = json::object();
-  for (const auto& [tag, curve] : curves) {
-    json& points = all[tag] = json::array();
-    for (const CurveBucket& bucket : curve.buckets())
-      points.push_back(
-          bucket.points == 0
-              ? json::array({bucket.step, nullptr, nullptr, nullptr})
-              : json::array({bucket.step, bucket.sum / static_cast<double>(bucket.points),
-                             bucket.low, bucket.high}));
-  }
-  return all;
-}
-
 }  // namespace
 
 WatchedRun::WatchedRun(std::filesystem::path folder, std::string name)
     : folder_(std::move(folder)),
       name_(std::move(name)),
       events_(folder_ / "events.jsonl"),
-      device_lines_(folder_ / "devices.csv") {}
+      devices_(folder_) {}
 
 void WatchedRun::forget() {
   state_ = RunState::Empty;
   failure_.clear();
+  task_.clear();
   step_ = total_steps_ = 0;
   created_seconds_ = updated_seconds_ = 0;
   evaluated_ = false;
@@ -55,8 +42,6 @@ void WatchedRun::forget() {
 
 void WatchedRun::read_on() {
   events_.read([this] { forget(); }, [this](const std::string& line) { add_line(line); });
-  device_lines_.read([this] { devices_.forget(); },
-                     [this](const std::string& line) { devices_.add_line(line); });
 }
 
 void WatchedRun::add_line(const std::string& line) {
@@ -80,6 +65,7 @@ void WatchedRun::add_line(const std::string& line) {
 void WatchedRun::add_start(const json& event) {
   state_ = RunState::Running;
   failure_.clear();
+  task_ = member_or(event, "task", std::string());
   total_steps_ = member_or(event, "total_steps", int64_t{0});
   const int64_t resumed = member_or(event, "resume_step", int64_t{-1});
   for (auto& [tag, curve] : curves_) curve.cut_after(resumed);
@@ -120,13 +106,15 @@ json WatchedRun::summary() const {
     return found->second.last();
   };
   const RunState now = state();
-  json line = {{"name", name_},
+  json line = {{"kind", task_ == "process" ? "process" : "train"},
+               {"name", name_},
                {"state", telemetry::run_state_word(now)},
                {"steps", step_},
                {"total_steps", total_steps_},
                {"loss", last("train/loss")},
                {"eval_loss", evaluated_ ? json(best_evaluation_) : json(nullptr)},
                {"speed", last("train/tokens_per_second")},
+               {"failed", last("train/rows_failed")},
                {"created", created_seconds_},
                {"updated", updated_seconds_}};
   if (now == RunState::Failed)
@@ -134,8 +122,15 @@ json WatchedRun::summary() const {
   return line;
 }
 
-json WatchedRun::curves() const { return points_of(curves_); }
+json WatchedRun::curves() const {
+  json all = json::object();
+  for (const auto& [tag, curve] : curves_) all[tag] = points_of(curve);
+  return all;
+}
 
-json WatchedRun::device_curves() const { return points_of(devices_.curves()); }
+json WatchedRun::device_curves() {
+  devices_.read_on();
+  return devices_.curves();
+}
 
 }  // namespace convoy::page

@@ -10,8 +10,8 @@
 #include <string>
 
 #include "convoy/page/curve_sketch.h"
-#include "convoy/page/device_curves.h"
 #include "convoy/page/line_tail.h"
+#include "convoy/page/run_devices.h"
 #include "convoy/telemetry/run_history.h"
 
 namespace convoy::page {
@@ -21,19 +21,20 @@ class WatchedRun {
   // `name`: its path below the folder of the runs.
   WatchedRun(std::filesystem::path folder, std::string name);
 
-  // Reads what was added to events.jsonl and devices.csv; from the beginning when a file was replaced or shortened. Lines that
-  // are no events are left out: a page does not refuse a run for them.
+  // Reads what was added to events.jsonl; from the beginning when the file was replaced or shortened. Lines that are no
+  // events are left out: a page does not refuse a run for them.
   void read_on();
 
   const std::string& name() const { return name_; }
   const std::filesystem::path& folder() const { return folder_; }
   telemetry::RunState state() const;
-  // The line of the list: name, state, steps, total_steps, loss, eval_loss, speed, created, updated, failure.
+  // The line of the list: kind ("train" or "process", whose steps are rows), name, state, steps, total_steps, loss,
+  // eval_loss, speed, failed, created, updated, failure.
   nlohmann::json summary() const;
   // {tag: [[step, mean, low, high], ...]}, null for a gap's values. Tags: "train/loss", "eval/loss", "rank/0/loss".
   nlohmann::json curves() const;
-  // The same over seconds, by "gpu0/power_w".
-  nlohmann::json device_curves() const;
+  // RunDevices::curves(). Reads on: the other files are read for the list, too, these for whoever looks at them.
+  nlohmann::json device_curves();
 
  private:
   void forget();
@@ -44,10 +45,10 @@ class WatchedRun {
   std::filesystem::path folder_;
   std::string name_;
   LineTail events_;
-  LineTail device_lines_;
-  DeviceCurves devices_;
+  RunDevices devices_;
   telemetry::RunState state_ = telemetry::RunState::Empty;
   std::string failure_;
+  std::string task_;
   int64_t step_ = 0;
   int64_t total_steps_ = 0;
   double created_seconds_ = 0;

@@ -11,6 +11,7 @@
 #include "convoy/apps/front/build_facts.h"
 #include "convoy/apps/front/process_nodes.h"
 #include "convoy/apps/front/process_preview.h"
+#include "convoy/apps/front/process_progress.h"
 #include "convoy/apps/front/process_rows_check.h"
 #include "convoy/apps/front/process_rows_source.h"
 #include "convoy/apps/front/process_workers.h"
@@ -229,6 +230,8 @@ class Processing {
     if (events)
       events->append(telemetry::EventKind::Start,
                      {{"task", "process"}, {"total_steps", run.rows}, {"workers", workers_.count}});
+    std::optional<ProcessProgress> progress;
+    if (events) progress.emplace(*events, store, run);
     const process::RowCoordinatorOptions options{
         .worker_command = worker_command(folder),
         .workers = workers_.count,
@@ -238,7 +241,10 @@ class Processing {
         .label = "process",
         .color = telemetry::color_choice(context_.common.color),
         .log = log_,
-        .tell = [&](const std::map<size_t, process::WorkerSign>& signs) { usage.add(signs); }};
+        .tell = [&](const std::map<size_t, process::WorkerSign>& signs) {
+          usage.add(signs);
+          if (progress) progress->add(signs);
+        }};
     const process::WorkerTask task{
         .store = store_,
         .run = run,
@@ -248,11 +254,9 @@ class Processing {
         .max_tries = wanted.max_tries};
     try {
       process::RowCoordinatorReport report = process::run_rows(options, task);
-      if (events)
-        events->append(telemetry::EventKind::Step,
-                       {{"step", run.rows - store.counts(run.group).open},
-                        {"tokens_per_second", static_cast<double>(report.work.new_tokens) /
-                                                  std::max(1e-3, report.seconds)}});
+      if (progress)
+        progress->finish(static_cast<double>(report.work.new_tokens) /
+                         std::max(1e-3, report.seconds));
       if (events && report.stop_signal != 0)
         events->append(telemetry::EventKind::End, {{"status", "stopped"}});
       return report;

@@ -15,8 +15,7 @@
 #include "convoy/sweep/results/summary.h"
 #include "convoy/sweep/results/tidy_table.h"
 #include "convoy/sweep/results/wide_csv.h"
-#include "convoy/sweep/runner/sweep_store.h"
-#include "convoy/sweep/runner/workload_registry.h"
+#include "convoy/sweep/runner/read_sweep.h"
 
 namespace convoy::apps {
 namespace {
@@ -38,22 +37,11 @@ SweepReadFlags read_flags(Context& context, const std::vector<std::string>& argu
   return flags;
 }
 
-SweepResults read_one(jobs::JobStore& store, const sweep::SweepName& name) {
-  if (!name.problem.empty())
-    throw DataError(name.problem, {.file = store.name(),
-                                   .hint = "`convoy sweep show --list` names the other sweeps"});
-  // Of a function in a program of somebody's there is nothing to ask but the store.
-  const auto workload =
-      sweep::make_workload(name.workload.starts_with("function:") ? "run" : name.workload,
-                           sweep::mode_of_version(name.version));
-  return sweep::read_results(store, sweep::stored_sweep(store, name), *workload);
-}
-
 // Why the sweep can not be read: it is of another Convoy, or damaged. Empty = it can be.
 std::string read_if_possible(jobs::JobStore& store, const sweep::SweepName& name,
                              SweepResults& results) {
   try {
-    results = read_one(store, name);
+    results = sweep::read_sweep(store, name);
     return "";
   } catch (const ConfigError& error) {
     return error.sentence();
@@ -89,7 +77,7 @@ SweepResults read(const Context& context, jobs::JobStore& store, const SweepRead
           fmt::format("this is sweep {}@{}, which was run before", name.name, name.version));
     return results;
   }
-  return read_one(store, sweeps.back());
+  return sweep::read_sweep(store, sweeps.back());
 }
 
 // UTC; "-" for none.

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How far a run of `convoy process` is, as rows of its events.jsonl while it goes on: what `convoy runs` and the page show.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <map>
+
+#include "convoy/jobs/job_store.h"
+#include "convoy/process/ledger_plan.h"
+#include "convoy/process/row_worker_process.h"
+#include "convoy/telemetry/event_log.h"
+
+namespace convoy::apps {
+
+class ProcessProgress {
+ public:
+  // Both must outlive it. The store's rows are counted, those of other hosts too.
+  ProcessProgress(telemetry::EventLog& events, jobs::JobStore& store, const process::RowRun& run)
+      : events_(events), store_(store), run_(run) {}
+
+  // By worker, as the coordinator tells it. Writes a row when the last one is old enough.
+  void add(const std::map<size_t, process::WorkerSign>& signs);
+  // The last row, with the speed of the whole start.
+  void finish(double tokens_per_second);
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  void write(double tokens_per_second);
+
+  telemetry::EventLog& events_;
+  jobs::JobStore& store_;
+  process::RowRun run_;
+  Clock::time_point last_ = Clock::now();
+  Clock::time_point next_ = last_ + std::chrono::seconds(2);  // the first one soon
+  std::map<size_t, process::WorkerSign> before_;
+};
+
+}  // namespace convoy::apps

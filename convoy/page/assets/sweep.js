@@ -1,0 +1,53 @@
+// --- a sweep ---
+
+const asTable = (heading, {columns, rows}) => table(heading, columns, rows);
+
+function figureLink(sweep, name) {
+  return '/api/sweep/file?' + new URLSearchParams([['sweep', sweep], ['file', name]]);
+}
+
+// The picture of what is there now, and beside it those that the sweep wrote. Of one figure in two formats the SVG is shown.
+function drawSweepFigures(one) {
+  const {name, updated, steps} = one.summary;
+  const log = byId('log').checked ? [['log', '1']] : [];
+  const now = '/api/sweep/figure?' + new URLSearchParams([['sweep', name], ...log, ['at', updated + '.' + steps]]);
+  const drawn = [element('figure', {class: 'whole', 'data-chart': 'sweep'}, element('figcaption', {}, 'What is there now'),
+    element('img', {src: now, alt: 'median and quartiles over seeds, and each seed, of ' + name}))];
+  const stems = new Set(one.figures.filter(file => file.name.endsWith('.svg')).map(file => file.name.slice(0, -4)));
+  for (const file of one.figures.filter(each => each.name.endsWith('.svg') || !stems.has(each.name.slice(0, -4))))
+    drawn.push(element('figure', {'data-figure': file.name}, element('figcaption', {},
+      element('a', {href: figureLink(name, file.name), target: '_blank', rel: 'noopener'}, file.name), element('span', {class: 'at'}, age(file.changed))),
+    element('img', {src: figureLink(name, file.name), alt: file.name, loading: 'lazy'})));
+  byId('charts').replaceChildren(...drawn);
+}
+
+async function drawSweepTable(one) {
+  const place = byId('samples');
+  if (!one.tables || !one.tables.length) { place.replaceChildren(); return; }
+  const names = one.tables.map(file => file.name);
+  const body = element('div');
+  const show = async file => {
+    const [columns, ...rows] = rowsOfCsv(await (await ask('/api/sweep/file', [['sweep', one.summary.name], ['file', file]])).text());
+    body.replaceChildren(...table(file, (columns || []).map(String), rows));
+  };
+  place.replaceChildren(element('h2', {}, 'Written tables'), picker('written table', names, '', show), body);
+  await show(pickedOf('written table', names));
+}
+
+async function drawSweep(name) {
+  const one = await asJson('/api/sweep', [['sweep', name]]);
+  if (!one) return;
+  const {summary} = one;
+  byId('facts').replaceChildren(element('h2', {}, name), element('p', {}, element('span', {class: 'state ' + summary.state}, summary.state),
+    ` ${one.counts || ''}, in ${one.store}`), summary.failure ? element('p', {class: 'failure'}, summary.failure) : '');
+  byId('devices').replaceChildren();
+  byId('log-view').replaceChildren();
+  if (!one.cells) { for (const id of ['charts', 'tables', 'samples']) byId(id).replaceChildren(); return; }
+  drawSweepFigures(one);
+  const shownCells = one.cells.rows.length === one.num_cells ? 'Cells' : `The first ${one.cells.rows.length} of ${one.num_cells} cells`;
+  byId('tables').replaceChildren(...asTable('Failed cells', one.failures), ...asTable('Over seeds', one.over_seeds),
+    ...table('Axes', ['name', 'values'], Object.entries(one.axes).map(([axis, values]) => [axis, values.map(value => typeof value === 'string' ? value : JSON.stringify(value)).join(', ')])),
+    ...table('Settings', ['setting', 'value'], [['workload', one.workload], ['version', one.version], ...flat(one.settings, '', [])]),
+    ...asTable(shownCells, one.cells));
+  await drawSweepTable(one);
+}

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/sweep/runner/read_sweep.h"
+
+#include <algorithm>
+
+#include "convoy/base/error.h"
+#include "convoy/base/wall_clock.h"
+#include "convoy/launch/process_name.h"
+#include "convoy/sweep/runner/workload_registry.h"
+
+namespace convoy::sweep {
+
+SweepResults read_sweep(jobs::JobStore& store, const SweepName& name) {
+  if (!name.problem.empty())
+    throw DataError(name.problem, {.file = store.name(),
+                                   .hint = "`convoy sweep show --list` names the other sweeps"});
+  // Of a function in a program of somebody's there is nothing to ask but the store.
+  const auto workload =
+      make_workload(name.workload.starts_with("function:") ? "run" : name.workload,
+                    mode_of_version(name.version));
+  return read_results(store, stored_sweep(store, name), *workload);
+}
+
+bool is_at_work(jobs::JobStore& store, const StoredSweep& sweep) {
+  const int64_t now_ms = wall_clock_ns() / 1'000'000;
+  return std::any_of(sweep.groups.begin(), sweep.groups.end(), [&](const jobs::Group& group) {
+    const std::vector<jobs::Lease> leases = store.leases(group.number);
+    return std::any_of(leases.begin(), leases.end(), [&](const jobs::Lease& lease) {
+      return lease.expires_ms > now_ms && !launch::is_gone(lease.worker);
+    });
+  });
+}
+
+}  // namespace convoy::sweep

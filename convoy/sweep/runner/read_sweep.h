@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Sweeps of a store as whoever only looks at them reads them.
+#pragma once
+
+#include "convoy/jobs/job_store.h"
+#include "convoy/sweep/results/cell_result.h"
+#include "convoy/sweep/runner/sweep_store.h"
+
+namespace convoy::sweep {
+
+// Throws DataError for a damaged one, ConfigError for one of another Convoy's workload.
+SweepResults read_sweep(jobs::JobStore& store, const SweepName& name);
+
+// Whether some worker holds a part of it now. One of another host counts until its lease ends.
+bool is_at_work(jobs::JobStore& store, const StoredSweep& sweep);
+
+}  // namespace convoy::sweep
