@@ -8,21 +8,30 @@
 namespace convoy::page {
 namespace {
 
-constexpr size_t kBlockBytes = 1 << 20;
+// A hundredth of a second of parsing.
+constexpr size_t kBlockBytes = 256 << 10;
 
 }  // namespace
 
-void LineTail::read(const std::function<void()>& begin_again,
-                    const std::function<void(const std::string& line)>& take) {
+double LineTail::share_read() const {
+  return offset_bytes_ >= size_bytes_
+             ? 1
+             : static_cast<double>(offset_bytes_) / static_cast<double>(size_bytes_);
+}
+
+bool LineTail::read(const std::function<void()>& begin_again,
+                    const std::function<void(const std::string& line)>& take,
+                    std::chrono::steady_clock::time_point deadline) {
   struct stat status {};
-  if (::stat(path_.c_str(), &status) != 0) return;
+  if (::stat(path_.c_str(), &status) != 0) return true;
   if (status.st_ino != inode_ || status.st_size < offset_bytes_) {
     offset_bytes_ = 0;
     rest_.clear();
     begin_again();
   }
   inode_ = status.st_ino;
-  if (status.st_size == offset_bytes_) return;
+  size_bytes_ = status.st_size;
+  if (status.st_size == offset_bytes_) return true;
   std::ifstream file(path_, std::ios::binary);
   file.seekg(offset_bytes_);
   std::string block(kBlockBytes, '\0');
@@ -36,7 +45,9 @@ void LineTail::read(const std::function<void()>& begin_again,
       rest_.clear();
     }
     rest_.append(block, begin, count - begin);
+    if (std::chrono::steady_clock::now() > deadline) return offset_bytes_ >= size_bytes_;
   }
+  return true;
 }
 
 }  // namespace convoy::page

@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <thread>
@@ -146,6 +147,39 @@ TEST_F(Page, CurvesFollowTheFileAndAResume) {
   std::this_thread::sleep_for(std::chrono::milliseconds(1100));
   EXPECT_EQ(api("/api/curves?run=run")["run"]["train/loss"][3][0], 4);
   EXPECT_EQ(api("/api/runs")["runs"][0]["state"], "finished");
+}
+
+// A hundred megabytes: the others are there at once, and the long one comes in parts.
+TEST_F(Page, ALongRunKeepsNoOtherBack) {
+  write_run("short", 4, kEnd);
+  fs::create_directories(runs_ / "long");
+  {
+    std::ofstream events(runs_ / "long/events.jsonl");
+    events << R"({"event":"start","time":100.0,"total_steps":300000})"
+              "\n";
+    for (int step = 1; step <= 300'000; ++step)
+      events << R"({"event":"step","time":101.0,"step":)" << step << R"(,"loss":2,"note":")"
+             << std::string(300, 'x') << "\"}\n";
+    events << kEnd;
+  }
+  serve();
+  json runs = api("/api/runs")["runs"];
+  ASSERT_EQ(runs.size(), 2U);
+  const auto line_of = [&](const char* name) {
+    return *std::find_if(runs.begin(), runs.end(),
+                         [&](const json& run) { return run["name"] == name; });
+  };
+  EXPECT_EQ(line_of("short")["state"], "finished");
+  EXPECT_EQ(line_of("long")["state"], "reading");
+  double read = line_of("long")["read"];
+  EXPECT_LT(read, 1);
+  while (line_of("long").contains("read")) {
+    EXPECT_GE(line_of("long")["read"], read);
+    read = line_of("long")["read"];
+    runs = api("/api/runs")["runs"];
+  }
+  EXPECT_EQ(line_of("long")["state"], "finished");
+  EXPECT_EQ(line_of("long")["steps"], 300'000);
 }
 
 TEST_F(Page, DevicesOverSeconds) {

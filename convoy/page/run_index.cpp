@@ -19,6 +19,8 @@ using nlohmann::json;
 
 constexpr std::streamoff kLogBytes = 64 << 10;
 constexpr int64_t kShownSamples = 50;
+constexpr std::chrono::seconds kReadEvery{1};
+constexpr std::chrono::milliseconds kReadingTime{250};  // of one call
 
 // The number in "PREFIX<number>SUFFIX" of each file of the folder, in their order.
 std::vector<int64_t> numbers_of_files(const fs::path& folder, const std::string& prefix,
@@ -73,17 +75,19 @@ json lines_of(const std::vector<telemetry::ComparedValue>& lines) {
 
 void RunIndex::refresh() {
   const auto now = std::chrono::steady_clock::now();
-  if (refreshed_ != decltype(refreshed_){} && now - refreshed_ < std::chrono::seconds(1)) return;
+  if (refreshed_ != decltype(refreshed_){} && now - refreshed_ < kReadEvery) return;
   std::set<std::string> there;
   for (const fs::path& path : telemetry::find_runs(folder_)) {
     const std::string name = run_name(path, folder_);
     there.insert(name);
     auto& run = runs_[name];
     if (!run) run = std::make_unique<WatchedRun>(path, name);
-    run->read_on();
   }
   std::erase_if(runs_, [&](const auto& run) { return !there.contains(run.first); });
-  refreshed_ = std::chrono::steady_clock::now();
+  // A long one does not keep the others back: what it needs is read by the next calls.
+  bool all = true;
+  for (const auto& [name, run] : runs_) all = run->read_on(now + kReadingTime) && all;
+  refreshed_ = all ? std::chrono::steady_clock::now() : decltype(refreshed_){};
 }
 
 WatchedRun* RunIndex::find(const std::string& name) {

@@ -21,7 +21,8 @@ class RunIndex {
  public:
   explicit RunIndex(std::filesystem::path folder) : folder_(std::move(folder)) {}
 
-  // A line of every run. Reads on at most once a second.
+  // A line of every run. Reads on at most once a second, and a part of it at a time where there is much to read: those
+  // lines say so.
   std::vector<nlohmann::json> list();
   // {run: curves}.
   nlohmann::json curves(const std::vector<std::string>& names);
@@ -42,7 +43,8 @@ class RunIndex {
 
   std::filesystem::path folder_;
   std::mutex mutex_;
-  std::chrono::steady_clock::time_point refreshed_{};
+  std::chrono::steady_clock::time_point
+      refreshed_{};  // all was read; zero = not yet, or there is more
   std::map<std::string, std::unique_ptr<WatchedRun>> runs_;
 };
 

@@ -40,8 +40,9 @@ void WatchedRun::forget() {
   curves_.clear();
 }
 
-void WatchedRun::read_on() {
-  events_.read([this] { forget(); }, [this](const std::string& line) { add_line(line); });
+bool WatchedRun::read_on(std::chrono::steady_clock::time_point deadline) {
+  return events_.read([this] { forget(); }, [this](const std::string& line) { add_line(line); },
+                      deadline);
 }
 
 void WatchedRun::add_line(const std::string& line) {
@@ -117,8 +118,12 @@ json WatchedRun::summary() const {
                {"failed", last("train/rows_failed")},
                {"created", created_seconds_},
                {"updated", updated_seconds_}};
-  if (now == RunState::Failed)
+  if (const double share = events_.share_read(); share < 1) {
+    line["state"] = "reading";
+    line["read"] = share;
+  } else if (now == RunState::Failed) {
     line["failure"] = failure_.empty() ? telemetry::kEndedWithoutAWord : failure_;
+  }
   return line;
 }
 

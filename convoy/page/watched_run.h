@@ -3,6 +3,7 @@
 // One run as the page shows it: what its events say so far, read on as the file grows. Memory does not grow with the steps.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <map>
@@ -23,12 +24,14 @@ class WatchedRun {
 
   // Reads what was added to events.jsonl; from the beginning when the file was replaced or shortened. Lines that are no
   // events are left out: a page does not refuse a run for them.
-  void read_on();
+  // Stops soon after `deadline`; false: there is more to read.
+  bool read_on(std::chrono::steady_clock::time_point deadline);
 
   const std::string& name() const { return name_; }
   const std::filesystem::path& folder() const { return folder_; }
   telemetry::RunState state() const;
-  // The line of the list: kind ("train" or "process", whose steps are rows), name, state, steps, total_steps, loss,
+  // The line of the list: kind ("train" or "process", whose steps are rows), name, state ("reading" with `read`, the share
+  // that is, until all of it is known), steps, total_steps, loss,
   // eval_loss, speed, failed, created, updated, failure.
   nlohmann::json summary() const;
   // {tag: [[step, mean, low, high], ...]}, null for a gap's values. Tags: "train/loss", "eval/loss", "rank/0/loss".

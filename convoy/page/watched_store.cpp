@@ -17,9 +17,10 @@ using Clock = std::chrono::steady_clock;
 // Of the time, at most, goes into reading a store that changes all the time.
 constexpr int kReadEvery = 20;
 
+// Readers of SQLite make an empty log and take it away again: that is no change.
 std::pair<int64_t, int64_t> stamp_of(const std::string& path) {
   struct stat status {};
-  if (::stat(path.c_str(), &status) != 0) return {0, 0};
+  if (::stat(path.c_str(), &status) != 0 || status.st_size == 0) return {0, 0};
   return {status.st_size, status.st_mtim.tv_sec * 1'000'000'000 + status.st_mtim.tv_nsec};
 }
 

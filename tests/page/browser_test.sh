@@ -30,6 +30,12 @@ until grep -qs ready "$work/ready"; do
   sleep 0.1
 done
 
+# A sweep whose seed 2 fails, with a figure.
+(cd "$work/runs" && "$programs/convoy" sweep run --results-dir sweeps --grid rate=0.1,0.01 --num-seeds 3 --result loss -q -- \
+  sh -c 'echo "{{\"loss\": {rate}}}"; test {seed} -lt 2 || {{ echo out of luck >&2; exit 3; }}' >/dev/null 2>"$work/sweep.log") || [ $? -eq 15 ]
+"$programs/convoy" sweep plot --results-dir "$work/runs/sweeps" --output "$work/runs/sweeps/rates.svg" -q
+"$programs/convoy" sweep export --results-dir "$work/runs/sweeps" --output "$work/runs/sweeps/rates.csv" -q
+
 start_server() {
   "$programs/convoy" runs serve --dir "$work/runs" --port 0 >"$work/url" 2>"$work/server.log" &
   server=$!
@@ -63,15 +69,28 @@ expect() { # NAME PATTERN WHAT
 
 browser wide 1400,1000
 expect wide 'data-ready="true"' 'the runs'
-expect wide '504 runs' 'the number of runs'
+expect wide '504 runs, 1 sweep' 'the number of runs'
 expect wide 'data-run="long"' 'the run of a million steps'
 expect wide 'class="state failed"' 'a failed run'
 expect wide 'class="state finished"' 'a finished run'
 expect wide 'class="state running"' 'a running run'
-expect wide '<figure data-chart="loss">.*<path class="curve"' 'the loss curve'
 
-expect wide 'devices: busy, %' 'the GPUs of the run'
-expect wide 'host: CPUs busy' 'the host of the run'
+url="$(cat "$work/url")#running"
+browser hosts 1400,1000
+expect hosts '<figure data-chart="loss">.*<path class="curve"' 'the loss curve'
+expect hosts 'devices: busy, %' 'the GPUs of the run'
+expect hosts 'host: CPUs busy' 'the host of the run'
+expect hosts 'Devices of node1' 'the other host'
+expect hosts 'node1:gpu0' "the other host's GPU"
+expect hosts '1 answers, 1 with the same text as the reference' 'the sample'
+
+url="$(cat "$work/url")#$("$programs/convoy" sweep show --results-dir "$work/runs/sweeps" --list --json |
+  python3 -c 'import json, sys; print("sweeps%2F" + json.load(sys.stdin)[0]["name"])')"
+browser sweep 1400,1000
+expect sweep '6 cells: 4 values, 2 failed' 'what the sweep came to'
+expect sweep 'out of luck' 'why cells failed'
+expect sweep 'data-figure="rates.svg"' 'the figure that was written'
+expect sweep '<option value="rates.csv">' 'the table that was written'
 
 url="$(cat "$work/url")#long&old-007"
 browser compared 1400,1000
@@ -84,19 +103,34 @@ expect phone 'class="failure">the device has no memory left' 'why the run failed
 expect phone '<h2>Log</h2>' 'the log'
 expect phone 'traceback line' 'the log text'
 expect phone '<h2>Stamp</h2>' 'the stamp'
-browser dark 390,844 --force-dark-mode --enable-features=WebContentsForceDark
+browser dark 390,844 --blink-settings=preferredColorScheme=0
 expect dark 'data-ready="true"' 'the runs'
 
-# What the page costs with all these runs.
+timeout 120 python3 tests/page/keyboard.py "$(cat "$work/url")" ${pictures:+"$pictures"}
+
+# What the page costs with all these runs, by a server that has read nothing yet.
+kill "$server"
+wait "$server" || true
+start_server
 token=$(sed 's/.*token=//' "$work/url")
 python3 - "$(sed 's/?.*//' "$work/url")" "$token" <<'PYTHON'
-import sys, time, urllib.request
+import json, sys, time, urllib.request
 base, token = sys.argv[1:]
-for path in ("api/runs", "api/curves?run=long"):
+def load(path, what):
     began = time.time()
     body = urllib.request.urlopen(urllib.request.Request(base + path, headers={"Cookie": "convoy_token=" + token})).read()
-    print(f"{path}: {len(body) / 1024:.0f} KiB in {1000 * (time.time() - began):.0f} ms")
+    print(f"{what}: {len(body) / 1024:.0f} KiB in {1000 * (time.time() - began):.0f} ms")
     assert len(body) < 2 << 20
+    return body
+began = time.time()
+runs = json.loads(load("api/runs", "the list for the first time"))["runs"]
+while any(run["state"] == "reading" for run in runs):
+    runs = json.loads(urllib.request.urlopen(urllib.request.Request(base + "api/runs", headers={"Cookie": "convoy_token=" + token})).read())["runs"]
+print(f"all runs read after {time.time() - began:.1f} s")
+load("api/runs", "the list again")
+time.sleep(1.1)
+load("api/runs", "the list, all folders looked at again")
+load("api/curves?run=long", "curves of the long run")
 PYTHON
 awk '/VmHWM/ { print "memory of the server at most " int($2 / 1024) " MiB"; if ($2 > 200 * 1024) exit 1 }' "/proc/$server/status"
 echo ok

@@ -54,6 +54,10 @@ def main():
                 devices.write(f"2026-01-31T12:{look // 12:02}:{look % 12 * 5:02}.000Z,{look * 5},,h,,gpu{gpu},{90 + look % 7},{20000 + look},"
                               f"{500 + look % 9 * 10},\n")
             devices.write(f"2026-01-31T12:{look // 12:02}:{look % 12 * 5:02}.000Z,{look * 5},,h,,host,,,,{30 + look % 5}\n")
+    with open(folder / "running/logs/devices-node1.csv", "w") as devices:
+        devices.write("timestamp,elapsed_s,run_id,host,rank,device,gpu_util_pct\n")
+        for look in range(60):
+            devices.write(f"2026-01-31T12:{look // 12:02}:{look % 12 * 5:02}.500Z,{look * 5},,node1,,gpu0,{50 + look % 7}\n")
     lock = open(folder / "running/.lock", "w")
     fcntl.lockf(lock, fcntl.LOCK_EX)
     print("ready", flush=True)

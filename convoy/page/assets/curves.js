@@ -97,8 +97,10 @@ function chart(title, series, unit = 'step') {
     caption.lastChild.textContent = `${unit} ${Math.round(at)}: ${values.slice(0, 8).join(', ')}`;
   });
   paper.addEventListener('pointerleave', () => { cursor.setAttribute('visibility', 'hidden'); caption.lastChild.textContent = ''; });
-  const legend = element('div', {class: 'legend'}, ...drawn.slice(0, 16).map(one => {
-    const line = element('i'); line.style.background = one.color;
+  // The name of a single curve is in the title, or in the facts above.
+  const legend = element('div', {class: 'legend'}, ...(drawn.length === 1 && !drawn[0].named ? [] : drawn.slice(0, 16)).map(one => {
+    const line = element('i', one.dashed ? {class: 'dashed'} : {});
+    line.style.borderTopColor = one.color;
     return element('span', {}, line, one.label);
   }));
   box.append(paper, legend);

@@ -27,15 +27,16 @@ function figure(value, digits = 4) {
 function age(seconds) {
   const passed = Math.max(0, Date.now() / 1000 - seconds);
   if (!seconds) return '';
-  if (passed < 90) return Math.round(passed) + ' s ago';
-  if (passed < 5400) return Math.round(passed / 60) + ' min ago';
-  return passed < 129600 ? Math.round(passed / 3600) + ' h ago' : Math.round(passed / 86400) + ' days ago';
+  // The blanks do not break.
+  if (passed < 90) return Math.round(passed) + ' s ago';
+  if (passed < 5400) return Math.round(passed / 60) + ' min ago';
+  return passed < 129600 ? Math.round(passed / 3600) + ' h ago' : Math.round(passed / 86400) + ' days ago';
 }
 
-// [path, text] of every value inside.
+// [path, value] of every value inside; lists as text.
 function flat(value, path, into) {
   if (value !== null && typeof value === 'object' && !Array.isArray(value))
     for (const [key, inner] of Object.entries(value)) flat(inner, path ? path + '.' + key : key, into);
-  else into.push([path, typeof value === 'string' ? value : JSON.stringify(value)]);
+  else into.push([path, ['string', 'number'].includes(typeof value) ? value : JSON.stringify(value)]);
   return into;
 }

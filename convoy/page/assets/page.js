@@ -5,6 +5,13 @@ const state = {runs: [], text: '', shown: [], curves: {}, seen: {}, at: 0, touch
 
 const colorOf = name => COLORS[Math.max(0, state.shown.indexOf(name)) % COLORS.length];
 const runOf = name => state.runs.find(run => run.name === name);
+// What tells the shown runs apart: their names behind the folder that all have.
+function shortName(name) {
+  const parts = state.shown.map(each => each.split('/'));
+  let shared = 0;
+  while (parts.every(words => shared < words.length - 1 && words[shared] === parts[0][shared])) shared++;
+  return name.split('/').slice(shared).join('/');
+}
 const isSweep = name => (runOf(name) || {}).kind === 'sweep';
 const visibleRuns = () => {
   const words = byId('filter').value.toLowerCase().split(/\s+/).filter(Boolean);
@@ -17,6 +24,7 @@ const UNITS = {train: 'step', process: 'row', sweep: 'cell'};
 const doneOf = run => run.total_steps ? `${run.steps}/${run.total_steps}` : String(run.steps);
 
 function figuresOf(run) {
+  if (run.state === 'reading') return `${Math.round(100 * run.read)} % of it is read`;
   if (run.kind === 'train') return `step ${doneOf(run)}  loss ${figure(run.loss)}  eval ${figure(run.eval_loss)}`;
   return `${UNITS[run.kind]}s ${doneOf(run)}` + (run.kind === 'process' && run.speed ? `  ${figure(run.speed, 0)} tokens/s` : '');
 }
@@ -36,13 +44,19 @@ function itemOf(run, index) {
   return item;
 }
 
+function countsOf(runs) {
+  const sweeps = runs.filter(run => run.kind === 'sweep').length;
+  const counted = (count, what) => `${count} ${what}${count === 1 ? '' : 's'}`;
+  return counted(runs.length - sweeps, 'run') + (sweeps ? ', ' + counted(sweeps, 'sweep') : '');
+}
+
 function drawList() {
   const list = byId('runs');
   const runs = visibleRuns();
   const focused = document.activeElement && document.activeElement.dataset ? document.activeElement.dataset.run : null;
   state.at = Math.max(0, Math.min(state.at, runs.length - 1));
   list.replaceChildren(...runs.map(itemOf));
-  byId('count').textContent = runs.length === state.runs.length ? `${runs.length} runs` : `${runs.length} of ${state.runs.length} runs`;
+  byId('count').textContent = (runs.length === state.runs.length ? '' : `${runs.length} of `) + countsOf(state.runs);
   if (focused) { const item = list.querySelector(`[data-run="${CSS.escape(focused)}"]`); if (item) item.focus({preventScroll: true}); }
 }
 
@@ -66,26 +80,32 @@ function chartOf(tag) {
   const rank = words.match(/^rank\/\d+\/(.*)$/);
   return rank ? 'ranks: ' + rank[1] : words;
 }
+// Counts and times that say little about how a run goes: behind a fold.
+const MINOR = /(^|\/|: )(generated rows|supervised tokens|(generate )?seconds)$/;
 const ORDER = ['loss', 'tokens per second', 'samples per second', 'learning rate', 'grad norm'];
 
 function drawCharts() {
   const charts = new Map();
   for (const name of state.shown)
-    for (const [tag, points] of Object.entries(state.curves[name] || {})) {
+    for (const [tag, points] of Object.entries(state.curves[name] || {}).sort(([left], [right]) => left.startsWith('eval/') - right.startsWith('eval/'))) {
       const title = chartOf(tag);
       if (!charts.has(title)) charts.set(title, []);
       const series = charts.get(title);
       const scale = tag.endsWith('_bytes') ? 2 ** -30 : 1;
       const rank = (tag.match(/^rank\/(\d+)\//) || [])[1];
       const alone = state.shown.length === 1;
-      const label = [alone && (rank !== undefined || title === 'loss') ? '' : name, rank !== undefined ? 'rank ' + rank : '',
+      const label = [alone && (rank !== undefined || title === 'loss') ? '' : shortName(name), rank !== undefined ? 'rank ' + rank : '',
         title === 'loss' ? tag.split('/')[0] : ''].filter(Boolean).join(' ');
       const color = alone ? COLORS[series.length % COLORS.length] : colorOf(name);
-      series.push({label, color, points: scale === 1 ? points : points.map(([step, ...values]) => [step, ...values.map(value => value === null ? null : value * scale)]), smooth: !tag.startsWith('eval/') && tag !== 'train/learning_rate', dashed: tag.startsWith('eval/') || (rank > 0 && !alone)});
+      series.push({label, color, points: scale === 1 ? points : points.map(([step, ...values]) => [step, ...values.map(value => value === null ? null : value * scale)]), smooth: !tag.startsWith('eval/') && tag !== 'train/learning_rate' && !tag.endsWith('_bytes'), dashed: tag.startsWith('eval/') || (rank > 0 && !alone)});
     }
-  const place = title => { const at = ORDER.indexOf(title); return at < 0 ? ORDER.length + (title.startsWith('ranks') ? 1 : 0) : at; };
-  const titles = [...charts.keys()].sort((left, right) => place(left) - place(right) || left.localeCompare(right));
-  byId('charts').replaceChildren(...titles.map(title => chart(title, charts.get(title))));
+  const placeOf = title => { const at = ORDER.indexOf(title); return at < 0 ? ORDER.length + (title.startsWith('ranks') ? 1 : 0) : at; };
+  const titles = [...charts.keys()].sort((left, right) => placeOf(left) - placeOf(right) || left.localeCompare(right));
+  const drawn = minor => titles.filter(title => MINOR.test(title) === minor).map(title => chart(title, charts.get(title)));
+  const rest = drawn(true);
+  byId('charts').replaceChildren(...drawn(false));
+  byId('more-charts').replaceChildren(...rest);
+  byId('more').hidden = !rest.length;
 }
 
 const DEVICE_CHARTS = {gpu_util_pct: 'devices: busy, %', sm_active_pct: 'devices: multiprocessors active, %', mem_used_mib: 'devices: memory, MiB',
@@ -99,7 +119,7 @@ function devicePanel(host, curves, named) {
     const tags = Object.keys(curves).filter(tag => tag.endsWith('/' + column));
     const series = tags.map((tag, index) => {
       const device = tag.slice(0, -column.length - 1);
-      return {label: named ? (device === 'host' ? host : `${host}:${device}`) : device, color: COLORS[index % COLORS.length], points: curves[tag], smooth: false};
+      return {label: named ? (device === 'host' ? host : `${host}:${device}`) : device, color: COLORS[index % COLORS.length], points: curves[tag], smooth: false, named};
     });
     return series.length ? chart(title, series, 'second') : '';
   });
@@ -115,6 +135,17 @@ async function drawDevices() {
 
 // --- what stands beside the curves ---
 
+function comparisonOf(several) {
+  const runs = state.shown.map(runOf).filter(Boolean), names = runs.map(run => shortName(run.name));
+  const line = (name, value) => [name, ...runs.map(run => value(run) ?? null)];
+  const came = table('Where they came to', ['figure', ...names], [line('state', run => run.state), line('steps', doneOf), line('loss', run => run.loss),
+    line('best evaluation loss', run => run.eval_loss), line('tokens per second', run => run.speed && Math.round(run.speed))]);
+  if (several.settings.length)
+    return [...table('Settings that differ', ['setting', ...names], several.settings.map(each => [each.name, ...each.values])), ...came];
+  const none = several.without_settings;
+  return [element('p', {}, none.length ? 'Settings are not compared: ' + none.join(', ') + ' recorded none.' : 'The settings are the same.'), ...came];
+}
+
 async function drawFacts() {
   const one = state.shown.length === 1 ? await asJson('/api/run', [['run', state.shown[0]]]) : null;
   const several = state.shown.length > 1 ? await asJson('/api/comparison', state.shown.map(name => ['run', name])) : null;
@@ -129,14 +160,21 @@ async function drawFacts() {
       ...table('Stamp', ['what a resumed run shares', 'value'], flat(identity.stamp || {}, '', [])),
       ...table('Settings', ['setting', 'value', 'from'], flat(identity.config || {}, '', []).map(([key, value]) => [key, value, (identity.origins || {})[key] || 'default'])));
   }
-  if (several)
-    tables.push(...(several.settings.length
-      ? table('Settings that differ', ['setting', ...several.runs], several.settings.map(line => [line.name, ...line.values.map(value => value || '–')]))
-      : [element('p', {}, several.without_settings.length ? 'Settings are not compared: ' + several.without_settings.join(', ') + ' recorded none.' : 'The settings are the same.')]));
+  if (several) facts.push(...comparisonOf(several));
   byId('facts').replaceChildren(...facts);
   byId('tables').replaceChildren(...tables);
   await drawSamples(one);
   await drawLog(one);
+}
+
+// Where the parts are that there are, for a run whose page is long.
+function drawPlaces() {
+  const parts = [['charts', 'curves'], ['devices', 'devices'], ['samples', 'samples'], ['log-view', 'log'], ['tables', 'tables']].filter(([id]) => byId(id).childElementCount);
+  byId('places').replaceChildren(...parts.map(([id, name]) => {
+    const button = element('button', {type: 'button'}, name);
+    button.addEventListener('click', () => { byId(id).scrollIntoView({block: 'start'}); byId(id).focus({preventScroll: true}); });
+    return button;
+  }));
 }
 
 // A choice stays while the page renews what is around it.
@@ -148,18 +186,43 @@ function picker(label, values, name, show) {
   return choice;
 }
 
+const ROLES = {input: 'question', prompt: 'question', pred: 'answer', prediction: 'answer', answer: 'answer', ref: 'reference', reference: 'reference'};
+
+// One answered row: a text beside the next, the end of a long one in sight. Where there is a reference, whether the answer is the same text.
+function sampleOf(row) {
+  const texts = Object.entries(row).map(([key, value]) => {
+    const body = element('pre', {tabindex: '0'}, typeof value === 'string' ? value : JSON.stringify(value, null, 1));
+    return element('div', {class: ROLES[key] || ''}, element('h3', {}, ROLES[key] || key), body);
+  });
+  return element('li', {class: 'sample' + (isSame(row) === false ? ' differs' : '')}, ...texts);
+}
+
+// true, false, or undefined where there is nothing to compare.
+function isSame(row) {
+  const of = role => Object.entries(row).filter(([key, value]) => ROLES[key] === role && typeof value === 'string').map(([, value]) => value.trim())[0];
+  const [answer, reference] = [of('answer'), of('reference')];
+  return answer === undefined || reference === undefined ? undefined : answer === reference;
+}
+
 async function drawSamples(run) {
   const place = byId('samples');
   if (!run || !run.samples.length) { place.replaceChildren(); return; }
   const steps = run.samples.slice().reverse();
-  const body = element('div');
+  const body = element('ul', {class: 'samples'});
+  const count = element('span', {class: 'at'});
+  const only = element('input', {type: 'checkbox'});
+  only.checked = Boolean(state.picked.differing);
   const show = async step => {
     const rows = await asJson('/api/samples', [['run', run.summary.name], ['step', step]]);
-    const keys = [...new Set(rows.flatMap(row => Object.keys(row)))].slice(0, 8);
-    body.replaceChildren(...table(`Answers at step ${step}`, keys, rows.map(row => keys.map(key =>
-      typeof row[key] === 'string' ? row[key] : row[key] === undefined ? '–' : JSON.stringify(row[key])))));
+    const differing = rows.filter(row => isSame(row) === false);
+    count.textContent = rows.some(row => isSame(row) !== undefined)
+      ? `${rows.length} answers, ${rows.length - differing.length} with the same text as the reference` : `${rows.length} answers`;
+    body.replaceChildren(...(only.checked ? differing : rows).map(sampleOf));
+    for (const text of body.querySelectorAll('.question pre')) text.scrollTop = text.scrollHeight;
   };
-  place.replaceChildren(element('h2', {}, 'Samples'), picker('step of the samples', steps, 'step', show), body);
+  only.addEventListener('change', () => { state.picked.differing = only.checked; show(pickedOf('step of the samples', steps)).catch(fail); });
+  place.replaceChildren(element('h2', {}, 'Samples'), element('p', {class: 'choices'}, picker('step of the samples', steps, 'step', show),
+    element('label', {}, only, 'only those that differ'), count), body);
   await show(pickedOf('step of the samples', steps));
 }
 
@@ -180,10 +243,14 @@ async function drawLog(run) {
 function fail(error) { console.error(error); byId('notice').textContent = error.message + (error instanceof TypeError ? ': does `convoy runs serve` still run?' : ''); }
 
 async function drawShown() {
-  if (state.shown.length === 1 && isSweep(state.shown[0])) { await drawSweep(state.shown[0]); return; }
-  drawCharts();
-  await drawDevices();
-  await drawFacts();
+  if (state.shown.length === 1 && isSweep(state.shown[0])) {
+    await drawSweep(state.shown[0]);
+  } else {
+    drawCharts();
+    await drawDevices();
+    await drawFacts();
+  }
+  drawPlaces();
 }
 
 async function update(whole) {
@@ -200,17 +267,18 @@ async function update(whole) {
     state.shown = state.shown.filter(runOf);
     drawList();
   }
-  const lookOf = name => { const run = runOf(name); return [run.updated, run.steps, run.state].join(); };
+  // A run that is still being read is drawn now and then, not at every step of the reading.
+  const lookOf = name => { const run = runOf(name); return run.state === 'reading' ? Math.floor(run.read * 10) : [run.updated, run.steps, run.state].join(); };
   const changed = state.shown.filter(name => state.seen[name] !== lookOf(name));
   if (changed.length && !isSweep(changed[0])) Object.assign(state.curves, await asJson('/api/curves', changed.map(name => ['run', name])));
   for (const name of changed) state.seen[name] = lookOf(name);
   if (changed.length || whole) await drawShown();
-  document.body.dataset.ready = 'true';
+  if (!state.runs.some(run => run.state === 'reading')) document.body.dataset.ready = 'true';
 }
 
 async function poll() {
   if (!document.hidden) await update(false).catch(fail);
-  setTimeout(poll, POLL_MS);
+  setTimeout(poll, state.runs.some(run => run.state === 'reading') ? 50 : POLL_MS);
 }
 
 byId('filter').addEventListener('input', drawList);

@@ -11,7 +11,7 @@ function drawSweepFigures(one) {
   const {name, updated, steps} = one.summary;
   const log = byId('log').checked ? [['log', '1']] : [];
   const now = '/api/sweep/figure?' + new URLSearchParams([['sweep', name], ...log, ['at', updated + '.' + steps]]);
-  const drawn = [element('figure', {class: 'whole', 'data-chart': 'sweep'}, element('figcaption', {}, 'What is there now'),
+  const drawn = [element('figure', {class: 'whole', 'data-chart': 'sweep'}, element('figcaption', {}, 'Results so far'),
     element('img', {src: now, alt: 'median and quartiles over seeds, and each seed, of ' + name}))];
   const stems = new Set(one.figures.filter(file => file.name.endsWith('.svg')).map(file => file.name.slice(0, -4)));
   for (const file of one.figures.filter(each => each.name.endsWith('.svg') || !stems.has(each.name.slice(0, -4))))
@@ -21,17 +21,17 @@ function drawSweepFigures(one) {
   byId('charts').replaceChildren(...drawn);
 }
 
-async function drawSweepTable(one) {
-  const place = byId('samples');
-  if (!one.tables || !one.tables.length) { place.replaceChildren(); return; }
+// One of the files at a time.
+async function writtenTables(one) {
+  if (!one.tables.length) return [];
   const names = one.tables.map(file => file.name);
   const body = element('div');
   const show = async file => {
     const [columns, ...rows] = rowsOfCsv(await (await ask('/api/sweep/file', [['sweep', one.summary.name], ['file', file]])).text());
     body.replaceChildren(...table(file, (columns || []).map(String), rows));
   };
-  place.replaceChildren(element('h2', {}, 'Written tables'), picker('written table', names, '', show), body);
   await show(pickedOf('written table', names));
+  return [element('h2', {}, 'Written tables'), picker('written table', names, '', show), body];
 }
 
 async function drawSweep(name) {
@@ -41,13 +41,13 @@ async function drawSweep(name) {
   byId('facts').replaceChildren(element('h2', {}, name), element('p', {}, element('span', {class: 'state ' + summary.state}, summary.state),
     ` ${one.counts || ''}, in ${one.store}`), summary.failure ? element('p', {class: 'failure'}, summary.failure) : '');
   byId('devices').replaceChildren();
-  byId('log-view').replaceChildren();
-  if (!one.cells) { for (const id of ['charts', 'tables', 'samples']) byId(id).replaceChildren(); return; }
+  byId('more').hidden = true;
+  for (const id of ['log-view', 'samples']) byId(id).replaceChildren();
+  if (!one.cells) { for (const id of ['charts', 'tables']) byId(id).replaceChildren(); return; }
   drawSweepFigures(one);
   const shownCells = one.cells.rows.length === one.num_cells ? 'Cells' : `The first ${one.cells.rows.length} of ${one.num_cells} cells`;
   byId('tables').replaceChildren(...asTable('Failed cells', one.failures), ...asTable('Over seeds', one.over_seeds),
     ...table('Axes', ['name', 'values'], Object.entries(one.axes).map(([axis, values]) => [axis, values.map(value => typeof value === 'string' ? value : JSON.stringify(value)).join(', ')])),
     ...table('Settings', ['setting', 'value'], [['workload', one.workload], ['version', one.version], ...flat(one.settings, '', [])]),
-    ...asTable(shownCells, one.cells));
-  await drawSweepTable(one);
+    ...asTable(shownCells, one.cells), ...await writtenTables(one));
 }

@@ -28,16 +28,19 @@ function cellOf(value) {
   return element('details', {}, element('summary', {}, first.slice(0, 80) + ' …'), element('pre', {}, text));
 }
 
-function rowOf(row) {
-  return element('tr', {}, ...row.map(value => element('td', typeof value === 'number' ? {class: 'number'} : {}, cellOf(value))));
-}
+const WIDE_COLUMNS = 5;
 
 // `rows`: values; a click on a column's name sorts by it, another one the other way round.
 function table(heading, columns, rows) {
   if (!rows.length) return [];
   const body = element('tbody');
+  const kinds = columns.map((_, column) => {
+    const known = rows.map(row => row[column]).filter(value => value !== null && value !== undefined && value !== '');
+    return known.length && known.every(value => typeof value === 'number') ? 'number' : '';
+  });
+  const rowOf = row => element('tr', {}, ...row.map((value, column) => element('td', kinds[column] ? {class: kinds[column]} : {}, cellOf(value))));
   const names = columns.map((name, column) => {
-    const head = element('th', {scope: 'col'}, element('button', {type: 'button'}, name));
+    const head = element('th', {scope: 'col', class: kinds[column]}, element('button', {type: 'button'}, name));
     head.firstChild.addEventListener('click', () => {
       const now = sorted[heading];
       sorted[heading] = now && now.column === column ? (now.down ? null : {column, down: true}) : {column, down: false};
@@ -55,7 +58,7 @@ function table(heading, columns, rows) {
   };
   fill();
   return [element('h2', {}, heading), element('div', {class: 'scroll', tabindex: '0', role: 'region', 'aria-label': heading},
-    element('table', {}, element('thead', {}, element('tr', {}, ...names)), body))];
+    element('table', columns.length > WIDE_COLUMNS ? {class: 'wide'} : {}, element('thead', {}, element('tr', {}, ...names)), body))];
 }
 
 // RFC 4180. Cells that are numbers become numbers.
