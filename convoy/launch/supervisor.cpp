@@ -198,7 +198,7 @@ LaunchReport run_with_others(const JobPlan& plan) {
       return stopped_while_waiting(*signal);
     }
     report = run_attempt(plan_of(plan, turn.assignment), signals, link);
-    if (report.failed()) plan.log.warning(failure_sentence(report));
+    if (report.failed() && plan.tells_failures) plan.log.warning(failure_sentence(report));
     link.report_attempt_end(end_of(plan, report));
     if (report.stop_signal != 0 && leaves_when_stopped(plan)) {
       link.leave();

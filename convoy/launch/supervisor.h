@@ -28,8 +28,9 @@ struct JobPlan {
       restarts;  // of a job on this node alone; the coordinator holds those of several nodes
   std::optional<JoinPlan> join;                          // several nodes
   std::shared_ptr<rendezvous::Coordinator> coordinator;  // on the node that hosts it
-  bool own_program = false;  // the ranks are convoy-workers: they report progress, and on several
-                             // nodes they get the job's key-value store
+  bool own_program = false;    // the ranks are convoy-workers: they report progress, and on several
+                               // nodes they get the job's key-value store
+  bool tells_failures = true;  // of several nodes: a failed attempt is warned of at once
   Log log;
 };
 

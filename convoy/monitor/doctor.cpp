@@ -67,6 +67,35 @@ void judge_gpu(const DeviceReading& reading, std::vector<Finding>& findings) {
   }
 }
 
+void judge_peers(const PeerAccess& peers, std::vector<Finding>& findings) {
+  if (peers.pairs == 0) return;
+  const std::string pairs = counted(peers.pairs, "pair") + " of GPUs";
+  if (peers.known == 0) {
+    findings.push_back({Mark::Note, "peer-access",
+                        "the driver does not tell whether GPUs read each other's memory"});
+    return;
+  }
+  if (peers.refused.empty()) {
+    findings.push_back({Mark::Fine, "peer-access",
+                        peers.pairs == 1 ? "the two GPUs read each other's memory"
+                                         : fmt::format("{} read each other's memory", pairs)});
+    return;
+  }
+  constexpr size_t kNamed = 4;
+  const auto named = std::min(kNamed, peers.refused.size());
+  findings.push_back(
+      {Mark::Warning, "peer-access",
+       fmt::format("{} of {} can not read each other's memory, so what they exchange goes through "
+                   "the host's: {}{}",
+                   peers.refused.size(), pairs,
+                   fmt::join(peers.refused.begin(),
+                             peers.refused.begin() + static_cast<std::ptrdiff_t>(named), ", "),
+                   named < peers.refused.size() ? ", ..." : ""),
+       "in a virtual machine switch ACS off or pass the GPUs through together; else expect slower "
+       "collectives",
+       ExitCode::Device});
+}
+
 }  // namespace
 
 std::vector<Finding> judge_devices(const DeviceFacts& facts) {
@@ -122,11 +151,7 @@ std::vector<Finding> judge_devices(const DeviceFacts& facts) {
                        device.name, device.compute_major, device.compute_minor),
            "leave it out with --gpu-ids", ExitCode::Device});
   for (const DeviceReading& reading : facts.readings) judge_gpu(reading, findings);
-  for (const std::string& note : facts.topology_notes)
-    findings.push_back({Mark::Warning, "peer-access", note,
-                        "in a virtual machine switch ACS off or pass the GPUs through together; "
-                        "else expect slower collectives",
-                        ExitCode::Device});
+  judge_peers(facts.peers, findings);
   if (!amd) {
     const auto gap = std::find_if(facts.gaps.begin(), facts.gaps.end(), [](const MetricGap& each) {
       return each.metric == facts_of(Metric::SmActive).name;

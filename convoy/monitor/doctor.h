@@ -14,6 +14,7 @@
 #include "convoy/monitor/device_reader.h"
 #include "convoy/monitor/host.h"
 #include "convoy/monitor/memory_check.h"
+#include "convoy/monitor/topology.h"
 
 namespace convoy::monitor {
 
@@ -73,7 +74,7 @@ struct DeviceFacts {
   std::vector<Device> devices = {};
   std::vector<DeviceReading> readings = {};
   std::vector<MetricGap> gaps = {};
-  std::vector<std::string> topology_notes = {};
+  PeerAccess peers = {};
   std::vector<std::string> selection_notes = {};  // of CUDA_VISIBLE_DEVICES
   int num_hidden = 0;
 };

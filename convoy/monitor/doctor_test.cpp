@@ -42,7 +42,7 @@ std::vector<Finding> devices_of(const std::string& name, int looks = 1) {
                     .devices = reader.devices()};
   for (int look = 0; look < looks; ++look) facts.readings = reader.read();
   facts.gaps = reader.gaps();
-  facts.topology_notes = read_topology(machine.sources()).notes;
+  facts.peers = read_topology(machine.sources()).peers;
   return judge_devices(facts);
 }
 
@@ -101,6 +101,20 @@ TEST(DoctorOfDevices, OldAndHotGpus) {
   EXPECT_EQ(mark_of(findings, "temperature"), Mark::Warning);
   EXPECT_EQ(mark_of(findings, "ecc"), Mark::Warning);
   EXPECT_EQ(find(findings, "throttle")->text, "gpu0 is slowed now: hw_thermal");
+}
+
+TEST(DoctorOfDevices, PeerAccessByPairs) {
+  const auto all = devices_of("a100x4");
+  EXPECT_EQ(mark_of(all, "peer-access"), Mark::Fine);
+  EXPECT_EQ(find(all, "peer-access")->text, "6 pairs of GPUs read each other's memory");
+  DeviceFacts facts{.devices = {{.gpu = 0}, {.gpu = 1}}};
+  EXPECT_EQ(find(judge_devices(facts), "peer-access"), nullptr) << "one GPU has no peer";
+  facts.peers = {.pairs = 6};
+  EXPECT_EQ(mark_of(judge_devices(facts), "peer-access"), Mark::Note);
+  facts.peers = {.pairs = 6, .known = 6, .refused = {"GPU0-GPU1", "GPU0-GPU2"}};
+  const auto findings = judge_devices(facts);
+  EXPECT_EQ(mark_of(findings, "peer-access"), Mark::Warning);
+  EXPECT_NE(find(findings, "peer-access")->text.find("2 of 6 pairs"), std::string::npos);
 }
 
 TEST(DoctorOfHosts, Limits) {

@@ -159,12 +159,18 @@ Topology read_topology(const DeviceSources& sources,
       topology.links[row][column] = word;
     }
   for (size_t row = 0; row < gpus.size(); ++row)
-    for (size_t column = row + 1; column < gpus.size(); ++column)
-      if (links[row][column].p2p_known && !links[row][column].p2p_ok)
-        topology.notes.push_back(
-            fmt::format("{} and {} can not read each other's memory: what they exchange goes "
-                        "through the host's",
-                        topology.nodes[row].label, topology.nodes[column].label));
+    for (size_t column = row + 1; column < gpus.size(); ++column) {
+      ++topology.peers.pairs;
+      if (!links[row][column].p2p_known) continue;
+      ++topology.peers.known;
+      if (links[row][column].p2p_ok) continue;
+      const std::string &one = topology.nodes[row].label, &other = topology.nodes[column].label;
+      topology.peers.refused.push_back(one + "-" + other);
+      topology.notes.push_back(
+          fmt::format("{} and {} can not read each other's memory: what they exchange goes "
+                      "through the host's",
+                      one, other));
+    }
   return topology;
 }
 

@@ -21,10 +21,18 @@ struct TopologyNode {
   bool gpu = true;
 };
 
+// Whether GPUs read each other's memory without going through the host's, by pairs.
+struct PeerAccess {
+  int pairs = 0;
+  int known = 0;                          // that the driver tells of
+  std::vector<std::string> refused = {};  // "GPU0-GPU1"
+};
+
 struct Topology {
   std::vector<TopologyNode> nodes;              // GPUs, then network cards
   std::vector<std::vector<std::string>> links;  // "X", "NV18", "PIX", ...; "?" = not known
   std::vector<std::string> notes;               // "GPU0 can not read GPU1's memory directly"
+  PeerAccess peers;
   std::string why_no_gpu;
 };
 

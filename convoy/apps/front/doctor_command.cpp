@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "convoy/apps/front/command.h"
+#include "convoy/apps/front/doctor_ranks.h"
 #include "convoy/apps/front/libtorch_folder.h"
 #include "convoy/apps/front/visible_gpus.h"
 #include "convoy/base/error.h"
@@ -31,6 +32,7 @@ struct DoctorFlags {
   std::string disk = ".";
   int64_t port = 29'500;
   bool all = false;
+  bool ranks = true;
   bool strict = false;
 
   template <class Visitor>
@@ -40,6 +42,10 @@ struct DoctorFlags {
     visit("disk", disk, "folder whose disk is tried: 64 MiB are written there and leave no file");
     visit("port", port, "port of the rendezvous of several hosts").at_least(1).at_most(65'535);
     visit("all", all, kAllGpusHelp);
+    visit("ranks", ranks,
+          "let ranks sum numbers: two of this host, or one of each of --nnodes hosts, on all of "
+          "which the "
+          "command is run");
     visit("strict", strict, "warnings fail too");
   }
 };
@@ -48,8 +54,8 @@ void add(std::vector<Finding>& all, std::vector<Finding> more) {
   for (Finding& finding : more) all.push_back(std::move(finding));
 }
 
-std::vector<Finding> judge_libtorch(const fs::path& program, bool has_nvidia_gpus) {
-  const LibtorchFolder found = find_libtorch(program);
+std::vector<Finding> judge_libtorch(const LibtorchFolder& found, const fs::path& program,
+                                    bool has_nvidia_gpus) {
   if (found.folder.empty())
     return {{Mark::Blocking, "libtorch",
              fmt::format("no LibTorch 2.11; looked at {} and the installed Pythons",
@@ -95,8 +101,7 @@ monitor::DeviceFacts device_facts(const monitor::DeviceSources& sources,
   facts.gaps = reader.gaps();
   if (facts.devices.empty() && visible.num_hidden > 0)
     facts.problem = fmt::format("{} hides all", visible.hidden_by);
-  if (!facts.devices.empty())
-    facts.topology_notes = monitor::read_topology(sources, visible.uuids).notes;
+  if (!facts.devices.empty()) facts.peers = monitor::read_topology(sources, visible.uuids).peers;
   if (visible.uuids)
     facts.selection_notes = launch::select_devices(monitor::list_gpus_of_any_vendor(sources).gpus,
                                                    launch::selection_request(environment, ""))
@@ -104,9 +109,22 @@ monitor::DeviceFacts device_facts(const monitor::DeviceSources& sources,
   return facts;
 }
 
+// That ranks can compute on.
+int num_usable_gpus(const Context& context, const monitor::DeviceFacts& devices) {
+  const auto whole = std::count_if(devices.devices.begin(), devices.devices.end(),
+                                   [](const monitor::Device& device) {
+                                     return device.vendor == monitor::Vendor::Nvidia && !device.mig;
+                                   });
+  return whole > 0 && why_no_cuda(context.program).empty() ? static_cast<int>(whole) : 0;
+}
+
 int run_doctor(Context& context, const std::vector<std::string>& arguments) {
   DoctorFlags flags;
-  const std::vector<std::string> rest = context.parse(flags, arguments);
+  launch::MemberFlags members;
+  const std::vector<std::string> rest =
+      config::parse_flags({config::list_fields(flags), config::list_fields(members),
+                           config::list_fields(context.common)},
+                          arguments);
   CONVOY_CHECK(rest.empty(), ConfigError,
                "doctor takes flags only, found `{}`; --during looks at a run", rest[0]);
   const Environment environment = config::process_environment();
@@ -131,13 +149,19 @@ int run_doctor(Context& context, const std::vector<std::string>& arguments) {
   const bool has_nvidia =
       !devices.devices.empty() && devices.devices[0].vendor == monitor::Vendor::Nvidia;
   add(findings, monitor::judge_devices(devices));
-  add(findings, judge_libtorch(context.program, has_nvidia));
+  const LibtorchFolder libtorch = find_libtorch(context.program);
+  add(findings, judge_libtorch(libtorch, context.program, has_nvidia));
   add(findings, monitor::judge_host(host, monitor::HostReader(sources).read()));
   add(findings, monitor::judge_limits(monitor::read_limits(sources)));
   add(findings, monitor::judge_shared_memory(monitor::read_shared_memory()));
   add(findings, monitor::judge_disk(monitor::read_disk(fs::weakly_canonical(flags.disk))));
   if (flags.during.empty())
     add(findings, monitor::judge_port(monitor::read_port(static_cast<int>(flags.port))));
+  if (flags.during.empty() && flags.ranks)
+    add(findings, try_ranks(context, {.members = members,
+                                      .num_gpus = num_usable_gpus(context, devices),
+                                      .has_gpus = !devices.devices.empty(),
+                                      .has_libtorch = !libtorch.folder.empty()}));
   add(findings, monitor::judge_clock(monitor::read_clock()));
   add(findings, judge_tensorboard(environment));
   fmt::print("{}", context.common.json
@@ -146,17 +170,24 @@ int run_doctor(Context& context, const std::vector<std::string>& arguments) {
   return monitor::exit_code_of(findings, flags.strict);
 }
 
+std::string flag_tables() {
+  return config::flag_table_of<DoctorFlags>() + config::flag_table_of<launch::MemberFlags>();
+}
+
 }  // namespace
 
 Command doctor_command() {
   return {.name = "doctor",
           .summary = "finds what keeps jobs from starting or makes them slow, and says what to do",
-          .usage = "convoy doctor [--during RUN] [--strict] [--json]",
+          .usage =
+              "convoy doctor [--during RUN] [--strict] [--json]\n"
+              "convoy doctor --nnodes N --node-rank R --master-addr HOST   (on every node)",
           .examples =
               "convoy doctor\n"
               "convoy doctor --strict --json\n"
-              "convoy doctor --during last",
-          .flag_table = config::flag_table_of<DoctorFlags>,
+              "convoy doctor --during last\n"
+              "convoy doctor --nnodes 2 --node-rank 0 --master-addr 10.0.0.1",
+          .flag_table = flag_tables,
           .run = run_doctor};
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `convoy models check` inside the worker.
+// `convoy models check` and the ranks of `convoy doctor` inside the worker.
 #include <fmt/format.h>
 
 #include <iostream>
@@ -8,6 +8,7 @@
 #include "convoy/apps/worker/worker_command.h"
 #include "convoy/base/error.h"
 #include "convoy/recipes/model_check.h"
+#include "convoy/recipes/ranks_check.h"
 
 namespace convoy::apps {
 
@@ -25,6 +26,14 @@ int check_model_command(const Arguments& arguments) {
   else
     std::cout << recipes::model_check_text(check);
   return static_cast<int>(check.refusals.empty() ? ExitCode::Done : ExitCode::BadInput);
+}
+
+int check_ranks_command(const Arguments& arguments) {
+  CommonFlags worker;
+  recipes::RanksCheckFlags flags;
+  config::parse_flags({config::list_fields(flags), config::list_fields(worker)}, arguments);
+  recipes::check_ranks(flags);
+  return 0;
 }
 
 }  // namespace convoy::apps

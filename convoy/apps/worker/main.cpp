@@ -31,7 +31,8 @@ int dispatch(const Arguments& arguments) {
       {"bench", bench_command},
       {"process", process_command},
       {"quantize", quantize_command},
-      {"check-model", check_model_command}};
+      {"check-model", check_model_command},
+      {"check-ranks", check_ranks_command}};
   const std::string name = arguments.empty() ? "" : arguments[0];
   const auto command = commands.find(name);
   if (command != commands.end()) return command->second({arguments.begin() + 1, arguments.end()});

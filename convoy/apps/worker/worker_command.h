@@ -23,5 +23,6 @@ int quantize_command(const Arguments& arguments);
 int bench_command(const Arguments& arguments);
 int process_command(const Arguments& arguments);
 int check_model_command(const Arguments& arguments);
+int check_ranks_command(const Arguments& arguments);
 
 }  // namespace convoy::apps

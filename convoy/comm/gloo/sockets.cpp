@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "convoy/rendezvous/endpoint.h"
+
 namespace convoy::comm {
 namespace {
 
@@ -66,6 +68,16 @@ void shut_down(const SocketSet& sockets) {
     struct stat info {};
     if (fstat(descriptor, &info) == 0 && info.st_ino == inode) ::shutdown(descriptor, SHUT_RDWR);
   }
+}
+
+std::string local_address(const SocketSet& sockets) {
+  std::string address;
+  for (const auto& [descriptor, inode] : sockets) {
+    const std::string one = rendezvous::local_endpoint(descriptor).host;
+    if (!address.empty() && one != address) return "";
+    address = one;
+  }
+  return address;
 }
 
 }  // namespace convoy::comm

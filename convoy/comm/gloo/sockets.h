@@ -7,6 +7,7 @@
 #include <sys/types.h>
 
 #include <map>
+#include <string>
 
 namespace convoy::comm {
 
@@ -24,5 +25,8 @@ bool any_closed(const SocketSet& sockets);
 
 // Shuts down each socket that is still the one it was; both ends see the end of the stream. The descriptors stay open.
 void shut_down(const SocketSet& sockets);
+
+// The numeric address of this end of them; empty where they have none in common.
+std::string local_address(const SocketSet& sockets);
 
 }  // namespace convoy::comm

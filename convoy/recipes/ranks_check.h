@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Whether the ranks of a job reach each other, and what an all-reduce between them costs: the part of `convoy doctor` that
+// needs LibTorch.
+#pragma once
+
+#include <string>
+
+namespace convoy::recipes {
+
+struct RanksCheckFlags {
+  std::string output_folder;
+  std::string devices = "cpu";
+  double limit = 20;
+
+  template <class Visitor>
+  void fields(Visitor& visit) {
+    visit("output_folder", output_folder, "folder for the figures of each rank, rank-R.json");
+    visit("devices", devices, "cpu or cuda: Gloo or NCCL");
+    visit("limit", limit, "seconds to reach the others, and for each collective").at_least(1);
+  }
+};
+
+// Collective. Blocks. Throws CommError, DeviceError, IoError.
+void check_ranks(const RanksCheckFlags& flags);
+
+}  // namespace convoy::recipes
