@@ -77,9 +77,9 @@ Cause cause_of(const RanksFacts& facts) {
                                    : facts.advice};
   const std::set<std::string> names = interface_names(network);
   if (!network.wanted_interface.empty() && !names.contains(network.wanted_interface))
-    return {fmt::format("GLOO_SOCKET_IFNAME={} is no interface of this host",
-                        network.wanted_interface),
-            "name one of " + joined(names)};
+    return {
+        fmt::format("GLOO_SOCKET_IFNAME={} is no interface of this host", network.wanted_interface),
+        "name one of " + joined(names)};
   if (network.master_addresses.empty() && !network.is_master)
     return {fmt::format("{}, where the nodes meet, is not known here", network.master),
             "name node 0 by its address"};
@@ -132,9 +132,10 @@ Finding judge_figures(const RanksFacts& facts) {
     finding.fix = facts.nodes == 1
                       ? "look for other jobs that hold the CPUs: `ps -eo pid,pcpu,args "
                         "--sort=-pcpu | head`"
-                      : fmt::format("is {} the fastest network between the hosts? "
-                                    "GLOO_SOCKET_IFNAME names another",
-                                    interface.empty() ? "this" : interface);
+                      : fmt::format(
+                            "is {} the fastest network between the hosts? "
+                            "GLOO_SOCKET_IFNAME names another",
+                            interface.empty() ? "this" : interface);
     finding.code = ExitCode::PeerLost;
   } else if (facts.latency_s > kSlowLatency) {
     finding.mark = Mark::Note;

@@ -17,9 +17,9 @@ namespace convoy::monitor {
 struct NetworkFacts {
   std::map<std::string, std::string> interfaces = {};  // by numeric address
   std::string wanted_interface = {};                   // GLOO_SOCKET_IFNAME
-  std::string master = {};                             // node 0, as the flags name it; empty = one host
-  std::vector<std::string> master_addresses = {};      // that the name resolves to here
-  bool is_master = false;                              // this node is node 0
+  std::string master = {};                         // node 0, as the flags name it; empty = one host
+  std::vector<std::string> master_addresses = {};  // that the name resolves to here
+  bool is_master = false;                          // this node is node 0
 
   // Another host was named, and the name leads back here: nobody will be met.
   bool leads_back() const;
@@ -33,13 +33,13 @@ struct RankPlace {
 };
 
 struct RanksFacts {
-  std::string check = "gloo";     // or "nccl"
-  std::string not_checked = {};   // why it was not tried; empty = it was
-  std::string failure = {};       // a sentence; empty = it went well
-  std::string advice = {};        // of that failure, where it has some of its own
-  bool met = true;                // the nodes found each other
-  bool elsewhere = false;         // what failed is on another node
-  bool timed_out = false;         // it did not end within limit_s
+  std::string check = "gloo";    // or "nccl"
+  std::string not_checked = {};  // why it was not tried; empty = it was
+  std::string failure = {};      // a sentence; empty = it went well
+  std::string advice = {};       // of that failure, where it has some of its own
+  bool met = true;               // the nodes found each other
+  bool elsewhere = false;        // what failed is on another node
+  bool timed_out = false;        // it did not end within limit_s
   double limit_s = 0;
   int nodes = 1;
   std::vector<RankPlace> ranks = {};

@@ -92,16 +92,14 @@ void check_ranks(const RanksCheckFlags& flags) {
   const std::string address =
       comm::local_address(comm::new_sockets(before, comm::connected_sockets()));
   group->barrier();
-  const nlohmann::json own = {{"host", telemetry::host_name()},
-                              {"address", address},
-                              {"clock_s", wall_clock_seconds()}};
+  const nlohmann::json own = {
+      {"host", telemetry::host_name()}, {"address", address}, {"clock_s", wall_clock_seconds()}};
   nlohmann::json ranks = nlohmann::json::array();
   for (const std::string& one : group->all_gather_bytes(own.dump()))
     ranks.push_back(nlohmann::json::parse(one));
   const double latency = latency_seconds(*group, placement.device);
   const double speed = bytes_per_second(*group, placement.device);
-  const nlohmann::json found = {
-      {"ranks", ranks}, {"latency_s", latency}, {"bytes_per_s", speed}};
+  const nlohmann::json found = {{"ranks", ranks}, {"latency_s", latency}, {"bytes_per_s", speed}};
   write_file_atomic(
       std::filesystem::path(flags.output_folder) / fmt::format("rank-{}.json", environment.rank),
       found.dump() + "\n");

@@ -24,8 +24,8 @@ namespace {
 using monitor::Finding;
 using monitor::RanksFacts;
 
-constexpr int kMeetingSeconds = 60;     // for other nodes to come
-constexpr int kRanksSeconds = 40;  // for ranks to start and to end
+constexpr int kMeetingSeconds = 60;  // for other nodes to come
+constexpr int kRanksSeconds = 40;    // for ranks to start and to end
 // For one collective. Gloo tries five times so long to connect; NCCL takes seconds to begin.
 constexpr int kGlooSeconds = 5;
 constexpr int kNcclSeconds = 20;
@@ -37,7 +37,8 @@ class TimeLimit {
   explicit TimeLimit(double seconds)
       : before_(std::signal(SIGTERM, [](int) {})), thread_(quiet_thread([this, seconds] {
           std::unique_lock lock(mutex_);
-          if (wake_.wait_for(lock, std::chrono::duration<double>(seconds), [this] { return over_; }))
+          if (wake_.wait_for(lock, std::chrono::duration<double>(seconds),
+                             [this] { return over_; }))
             return;
           expired_ = true;
           ::kill(::getpid(), SIGTERM);
@@ -80,8 +81,7 @@ launch::SetupRequest request_of(const Context& context, const RanksToTry& wanted
   launch::SetupRequest request = worker_request(context, flags);
   request.members = wanted.members;
   const bool several = has_several_nodes(wanted.members);
-  if (request.members.nproc_per_node.empty())
-    request.members.nproc_per_node = several ? "1" : "2";
+  if (request.members.nproc_per_node.empty()) request.members.nproc_per_node = several ? "1" : "2";
   // Ranks of this host alone: a job system or launcher around says nothing about them.
   if (!several) request.members.env_source = "none";
   if (several && request.members.rdzv_conf.empty())
@@ -110,8 +110,8 @@ class RanksTrial {
     const launch::JobSetup setup = launch::set_up_job(request, launch::process_environment());
     facts_.nodes = setup.nodes.most;
     facts_.limit_s = kRanksSeconds + (setup.several_nodes() ? kMeetingSeconds : 0);
-    facts_.network = monitor::read_network(setup.several_nodes() ? setup.endpoint.host : "",
-                                           interface_wanted());
+    facts_.network =
+        monitor::read_network(setup.several_nodes() ? setup.endpoint.host : "", interface_wanted());
     facts_.network.is_master = setup.wanted_node_rank == 0 || setup.hosts_endpoint;
     if (facts_.network.leads_back()) {
       facts_.failure = "this node would wait for itself";
@@ -187,12 +187,22 @@ std::string why_no_nccl(const RanksToTry& wanted) {
   return "";
 }
 
+std::string why_no_ranks(const Context& context, const RanksToTry& wanted) {
+  if (!wanted.has_libtorch) return "no LibTorch";
+  try {
+    worker_program(context);
+    return "";
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+}
+
 }  // namespace
 
 std::vector<Finding> try_ranks(const Context& context, const RanksToTry& wanted) {
   RanksFacts gloo, nccl{.check = "nccl", .not_checked = why_no_nccl(wanted)};
-  if (!wanted.has_libtorch) {
-    gloo.not_checked = nccl.not_checked = "no LibTorch";
+  if (const std::string why = why_no_ranks(context, wanted); !why.empty()) {
+    gloo.not_checked = nccl.not_checked = why;
   } else {
     gloo = RanksTrial(context, wanted, "cpu").run();
     const bool failed = !gloo.failure.empty() || gloo.timed_out;
