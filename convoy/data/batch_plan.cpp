@@ -140,6 +140,14 @@ int64_t BatchPlan::total_tokens(StepPosition position) const {
   return count;
 }
 
+std::vector<int64_t> BatchPlan::row_tokens(StepPosition position) const {
+  std::vector<int64_t> tokens;
+  for (const int64_t unit : deal_.global_batch(position))
+    for (const int64_t row : rows_of(position.epoch, unit))
+      tokens.push_back(dataset_.length_tokens(row));
+  return tokens;
+}
+
 int64_t BatchPlan::num_rows(StepPosition position) const {
   int64_t count = 0;
   for (const int64_t unit : deal_.global_batch(position))

@@ -50,6 +50,7 @@ class BatchPlan {
   int64_t supervised_tokens(StepPosition position) const;
   int64_t total_tokens(StepPosition position) const;
   int64_t num_rows(StepPosition position) const;
+  std::vector<int64_t> row_tokens(StepPosition position) const;  // of each row of the global batch
 
   // The micro-batch that has most tokens of those that any rank runs in steps [first, end), counted
   // from the start of the run.

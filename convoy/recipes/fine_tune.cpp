@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <numeric>
 #include <optional>
 
 #include "convoy/base/files.h"
@@ -29,6 +30,7 @@
 #include "convoy/recipes/optimizer_settings.h"
 #include "convoy/recipes/run_report.h"
 #include "convoy/recipes/run_start.h"
+#include "convoy/recipes/step_flops.h"
 #include "convoy/recipes/traced_steps.h"
 #include "convoy/recipes/train_stamp.h"
 #include "convoy/telemetry/flight_record_writer.h"
@@ -115,6 +117,8 @@ class FineTune {
   void load_base();
   void encode_data();
   std::unique_ptr<train::Task> make_task() const;
+  double measured_peak();
+  void tell_speed() const;
   void choose_parameters();
   bool may_share_values() const;
   void choose_sharing();
@@ -129,7 +133,7 @@ class FineTune {
   void prepare_state();
   void prepare_steps();
   void restore_values();
-  void open_log();
+  void open_log(double peak_flops);
   checkpoint::NamedFiles files_alongside() const;
   void use_best(const checkpoint::Progress& progress);
   std::string kind_of_device() const {
@@ -157,6 +161,7 @@ class FineTune {
   Questions questions_;  // of evaluations with answers
   std::vector<nn::NamedTensor> parameters_;
   std::string parameter_group_;
+  train::StepFlops step_flops_;
   std::unique_ptr<comm::Group> group_;
   std::unique_ptr<parallel::Strategy> strategy_;
   sizing::MemoryPlan memory_plan_;
@@ -212,14 +217,38 @@ void FineTune::encode_data() {
 }
 
 std::unique_ptr<train::Task> FineTune::make_task() const {
-  if (!settings_.train.generating_evaluation.predict_with_generate)
-    return std::make_unique<train::LanguageTask>(*base_->model, *plan_, splits_.val,
+  std::unique_ptr<train::LanguageTask> task;
+  if (settings_.train.generating_evaluation.predict_with_generate)
+    task = std::make_unique<GeneratingTask>(
+        *base_, *plan_, splits_.val, questions_, settings_,
+        GeneratingOptions{.samples_folder = folder_.samples_folder(),
+                          .engines_on_host = environment_.local_world},
+        log_);
+  else
+    task = std::make_unique<train::LanguageTask>(*base_->model, *plan_, splits_.val,
                                                  settings_.train.rows_of_evaluation_batch());
-  return std::make_unique<GeneratingTask>(
-      *base_, *plan_, splits_.val, questions_, settings_,
-      GeneratingOptions{.samples_folder = folder_.samples_folder(),
-                        .engines_on_host = environment_.local_world},
-      log_);
+  task->count_flops(step_flops_);
+  return task;
+}
+
+// Collective. 0 where nobody has measured one of the hosts.
+double FineTune::measured_peak() {
+  const std::vector<double> peaks = comm::exchange(
+      *group_, known_peak_of_rank(kind_of_device(), dtype_, environment_.local_world));
+  const bool all_known =
+      std::all_of(peaks.begin(), peaks.end(), [](double peak) { return peak > 0; });
+  return all_known ? std::accumulate(peaks.begin(), peaks.end(), 0.0) : 0;
+}
+
+void FineTune::tell_speed() const {
+  const nlohmann::json figures = training_log_->final_figures();
+  if (!figures.contains("train_flops_per_second")) return;
+  const double per_second = figures["train_flops_per_second"];
+  log_.info(fmt::format(
+      "speed: {:.1f} GFLOP/s of the model, {}", per_second / 1e9,
+      figures.contains("train_mfu")
+          ? peak_share_text(figures["train_mfu"], figures["peak_flops_per_second"], dtype_)
+          : "of an unknown peak (convoy bench peak measures it once)"));
 }
 
 void FineTune::choose_parameters() {
@@ -428,7 +457,7 @@ void FineTune::restore_values() {
     restore_parameters(in_memory, resumed->group(parameter_group_));
 }
 
-void FineTune::open_log() {
+void FineTune::open_log(double peak_flops) {
   if (group_->rank() != 0) return;
   telemetry::TrainingLogOptions options = training_log_options(
       settings_, folder_.tensorboard_folder(), plan_->steps_per_epoch(), start_.progress(), log_);
@@ -445,6 +474,7 @@ void FineTune::open_log() {
          settings_.train.generating_evaluation.measured_metrics(options.best_name))
       options.told_figures.push_back(name);
   options.progress.color = request_.color;
+  options.peak_flops = peak_flops;
   training_log_.emplace(std::move(options), log_);
 }
 
@@ -517,6 +547,7 @@ ExitCode FineTune::finish(const train::LoopResult& result) {
   }
   if (group_->rank() == 0) {
     if (!stopped) checkpoints_.settle();
+    if (result.progress.step > start_.progress().step) tell_speed();
     training_log_->end(run_end(result.end));
     nlohmann::json figures =
         final_metrics(training_log_->final_figures(), settings_, *plan_, result.progress);
@@ -558,6 +589,7 @@ ExitCode FineTune::go() {
     questions_ = evaluation_questions(*base_, settings_, splits_.val, log_);
   flight_.set_phase("prepare");
   choose_parameters();
+  step_flops_ = step_flops_of(*base_->model, base_->lora ? &*base_->lora : nullptr);
   choose_sharing();
   start_.find();
   plan_steps();
@@ -580,7 +612,7 @@ ExitCode FineTune::go() {
     folder_.write_identity(run_identity(settings_, read_file(request_.settings.file),
                                         data_hashes(splits_), stamp_, hosts_, group_->size(),
                                         kind_of_device(), start_.progress()));
-  open_log();
+  open_log(measured_peak());
   const std::unique_ptr<train::Task> task = make_task();
   const train::LoopParts parts{.task = *task,
                                .parameters = parameters_,

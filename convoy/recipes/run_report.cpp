@@ -54,13 +54,9 @@ telemetry::TrainingLogOptions training_log_options(const settings::TrainSettings
                                                    int64_t steps_per_epoch,
                                                    const checkpoint::Progress& start,
                                                    const Log& log) {
-  const auto& backends = settings.logging.backend.names;
-  const telemetry::TelemetryEnvironment environment = telemetry::read_environment();
   telemetry::TrainingLogOptions options;
-  if (std::find(backends.begin(), backends.end(), "tensorboard") != backends.end())
-    options.tensorboard_folder = environment.tensorboard_folder.empty()
-                                     ? tensorboard_folder
-                                     : environment.tensorboard_folder;
+  options.tensorboard_folder =
+      telemetry::tensorboard_folder(settings.logging.backend.names, tensorboard_folder);
   options.total_steps = train::total_steps(settings.train, steps_per_epoch);
   options.total_epochs =
       static_cast<double>(options.total_steps) / static_cast<double>(steps_per_epoch);

@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cstdlib>
 
@@ -36,6 +37,13 @@ TelemetryEnvironment read_environment() {
   environment.columns = std::strtol(variable("COLUMNS").c_str(), nullptr, 10);
   environment.flight_descriptor = descriptor_number(variable(kFlightVariable));
   return environment;
+}
+
+std::filesystem::path tensorboard_folder(const std::vector<std::string>& backends,
+                                         const std::filesystem::path& of_run) {
+  if (std::find(backends.begin(), backends.end(), "tensorboard") == backends.end()) return {};
+  const TelemetryEnvironment environment = read_environment();
+  return environment.tensorboard_folder.empty() ? of_run : environment.tensorboard_folder;
 }
 
 ColorChoice color_choice(const std::string& word) {

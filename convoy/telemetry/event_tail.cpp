@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "convoy/base/json_member.h"
+#include "convoy/base/wall_clock.h"
 #include "convoy/telemetry/progress.h"
 
 namespace convoy::telemetry {
@@ -54,7 +55,15 @@ std::string step_text(const ordered_json& row) {
 
 }  // namespace
 
-EventTail::EventTail(std::filesystem::path path) : path_(std::move(path)) {}
+EventTail::EventTail(std::filesystem::path path, From from) : path_(std::move(path)) {
+  struct stat status {};
+  if (from == From::Beginning) return;
+  // Also when the file is replaced: what was written before this is not told then either.
+  last_seconds_ = wall_clock_seconds();
+  if (::stat(path_.c_str(), &status) != 0) return;
+  inode_ = status.st_ino;
+  offset_bytes_ = status.st_size;
+}
 
 std::vector<ordered_json> EventTail::new_rows() {
   std::vector<ordered_json> rows;
@@ -63,6 +72,7 @@ std::vector<ordered_json> EventTail::new_rows() {
   const bool replaced = inode_ != 0 && (status.st_ino != inode_ || status.st_size < offset_bytes_);
   if (replaced) offset_bytes_ = 0;
   inode_ = status.st_ino;
+  if (status.st_size == offset_bytes_) return rows;
   std::ifstream file(path_, std::ios::binary);
   file.seekg(offset_bytes_);
   const std::string text{std::istreambuf_iterator<char>(file), {}};

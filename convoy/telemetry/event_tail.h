@@ -15,7 +15,9 @@ namespace convoy::telemetry {
 
 class EventTail {
  public:
-  explicit EventTail(std::filesystem::path path);
+  // Rows that are to be told: all that the file has, or those that are written from now on.
+  enum class From { Beginning, Now };
+  explicit EventTail(std::filesystem::path path, From from = From::Beginning);
 
   // Whole rows added since the last call, as they stand in the file; a row still being written waits for the next call.
   // After the file was replaced only rows later than the last one seen. A missing file has no rows.

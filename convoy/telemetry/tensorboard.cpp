@@ -22,10 +22,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// SummaryMetadata{plugin_data=1{plugin_name=1}, data_class=4}.
-std::string plugin_metadata(std::string_view plugin, int64_t data_class) {
+// SummaryMetadata{plugin_data=1{plugin_name=1, content=2}, data_class=4}.
+std::string plugin_metadata(std::string_view plugin, int64_t data_class,
+                            std::string_view content = {}) {
   std::string plugin_data;
   put_bytes(plugin_data, 1, plugin);
+  if (!content.empty()) put_bytes(plugin_data, 2, content);
   std::string metadata;
   put_bytes(metadata, 1, plugin_data);
   put_integer(metadata, 4, data_class);
@@ -135,6 +137,26 @@ void EventWriter::add_scalar(const std::string& tag, int64_t step, double number
 void EventWriter::add_text(const std::string& tag, std::string_view markdown, int64_t step,
                            double wall_time) {
   write_event(step, wall_time, string_summary(tag, "text", markdown));
+}
+
+// Event.summary=5{value=1{tag=1, metadata=9, tensor=8{dtype=1 DT_FLOAT, shape=2{dim=2{size=1: 0}}}}}: what the plugin reads is in
+// the metadata; without a tensor readers drop the value.
+void EventWriter::add_plugin_data(const std::string& tag, std::string_view plugin,
+                                  std::string_view content, double wall_time) {
+  std::string shape;
+  put_bytes(shape, 2, {});
+  std::string tensor;
+  put_integer(tensor, 1, 1);
+  put_bytes(tensor, 2, shape);
+  std::string value;
+  put_bytes(value, 1, tag);
+  put_bytes(value, 8, tensor);
+  put_bytes(value, 9, plugin_metadata(plugin, kTensorClass, content));
+  std::string summary;
+  put_bytes(summary, 1, value);
+  std::string fields;
+  put_bytes(fields, 5, summary);
+  write_event(0, wall_time, fields);
 }
 
 void EventWriter::add_layout(const std::string& category, const std::vector<ScalarChart>& charts) {

@@ -40,6 +40,9 @@ class EventWriter {
   void add_scalar(const std::string& tag, int64_t step, double value, double wall_time = -1);
   void add_text(const std::string& tag, std::string_view markdown, int64_t step = 0,
                 double wall_time = -1);
+  // What a plugin keeps in the metadata of a tag.
+  void add_plugin_data(const std::string& tag, std::string_view plugin, std::string_view content,
+                       double wall_time = -1);
   void add_layout(const std::string& category, const std::vector<ScalarChart>& charts);
 
   const std::filesystem::path& path() const { return file_->path(); }

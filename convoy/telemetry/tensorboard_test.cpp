@@ -11,9 +11,12 @@
 #include <cstring>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
 #include <stdexcept>
 
 #include "convoy/base/files.h"
+#include "convoy/telemetry/hparams.h"
 #include "convoy/telemetry/test_folder.h"
 
 namespace convoy::telemetry {
@@ -197,6 +200,63 @@ TEST(TensorBoard, TheStockReaderShowsOneCurveOverAResume) {
   EXPECT_EQ(found["texts"]["args/text_summary"], "seed: 1");
   EXPECT_EQ(found["texts"]["custom_scalars__config__"],
             nlohmann::json::parse(R"(["loss by rank"])"));
+}
+
+// What tests/golden/telemetry/SCRIPT finds in a folder; nothing where there is no Python with TensorBoard.
+std::optional<nlohmann::json> read_by_tensorboard(const std::string& script,
+                                                  const fs::path& folder) {
+  const char* python = std::getenv("CONVOY_PEER_PYTHON");
+  const auto [status, text] = output_of(fmt::format(
+      "{} {}/tests/golden/telemetry/{} {} 2>/dev/null", python == nullptr ? "python3" : python,
+      std::getenv("CONVOY_SOURCE_DIR"), script, folder.string()));
+  if (status == 77 || status == 127) return std::nullopt;
+  EXPECT_EQ(status, 0) << text;
+  return nlohmann::json::parse(text);
+}
+
+TEST(TensorBoard, TheHparamsPageGroupsSessionsAndKnowsNumbers) {
+  const TestFolder folder;
+  {
+    EventWriter experiment(folder.path(), Log());
+    add_experiment(experiment, {.description = "d",
+                                .parameters = {{.name = "method", .values = {std::string("gd")}},
+                                               {.name = "rate", .values = {0.1, 0.01}},
+                                               {.name = "warm", .values = {true}},
+                                               {.name = "width", .kind = 1.0}},
+                                .metric_tags = {"value"}});
+  }
+  for (int seed = 0; seed < 2; ++seed) {
+    EventWriter run(folder.path() / "a" / fmt::format("seed-{}", seed), Log());
+    add_session(run, {.values = {{"method", std::string("gd")}, {"rate", 0.1}, {"warm", true}},
+                      .group = "rate=0.1"});
+    run.add_scalar("value", 0, 2 + seed);
+    add_session_end(run, true);
+  }
+  EventWriter failed(folder.path() / "b", Log());
+  add_session(failed, {.values = {{"rate", 0.01}, {"width", 4.0}}, .group = "rate=0.01"});
+  add_session_end(failed, false);
+
+  const auto found = read_by_tensorboard("read_hparams.py", folder.path());
+  if (!found) GTEST_SKIP() << "no Python with TensorBoard (CONVOY_PEER_PYTHON)";
+  const nlohmann::json& parameters = (*found)["parameters"];
+  EXPECT_EQ(parameters["rate"]["type"], "DATA_TYPE_FLOAT64");
+  EXPECT_EQ(parameters["rate"]["values"], nlohmann::json::parse("[0.1, 0.01]"));
+  EXPECT_EQ(parameters["warm"]["type"], "DATA_TYPE_BOOL");
+  EXPECT_EQ(parameters["method"]["type"], "DATA_TYPE_STRING");
+  EXPECT_EQ(parameters["width"]["type"], "DATA_TYPE_FLOAT64");
+  EXPECT_EQ((*found)["metrics"], nlohmann::json::parse(R"(["value"])"));
+  std::map<std::string, nlohmann::json> groups;
+  for (const nlohmann::json& group : (*found)["groups"]) groups[group["name"]] = group;
+  ASSERT_EQ(groups.size(), 2u);
+  EXPECT_EQ(groups["rate=0.1"]["parameters"]["rate"], 0.1);
+  ASSERT_EQ(groups["rate=0.1"]["sessions"].size(), 2u);
+  std::set<double> values;
+  for (const nlohmann::json& session : groups["rate=0.1"]["sessions"]) {
+    EXPECT_EQ(session["status"], "STATUS_SUCCESS");
+    values.insert(session["metrics"]["value"].get<double>());
+  }
+  EXPECT_EQ(values, (std::set<double>{2, 3}));
+  EXPECT_EQ(groups["rate=0.01"]["sessions"][0]["status"], "STATUS_FAILURE");
 }
 
 TEST(TensorBoard, FileNameFollowsTheRule) {

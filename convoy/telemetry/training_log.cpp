@@ -48,7 +48,8 @@ std::vector<ScalarChart> charts() {
   return {{"loss", {"train/loss", "eval/loss"}},
           {"loss by rank", {R"(rank/\d+/loss)"}},
           {"memory by rank (GiB)", {R"(rank/\d+/memory_gib)"}},
-          {"throughput (tokens/s)", {"train/tokens_per_second"}}};
+          {"throughput (tokens/s)", {"train/tokens_per_second"}},
+          {"share of the measured peak (MFU)", {"train/mfu"}}};
 }
 
 }  // namespace
@@ -74,6 +75,9 @@ struct TrainingLog::Window {
   int64_t run_steps = 0;
   int64_t run_rows = 0;
   int64_t run_tokens = 0;
+  int64_t run_supervised_tokens = 0;
+  double run_flops = 0;
+  double run_step_seconds = 0;  // of the steps alone
   double begin_seconds = steady_seconds();
   ProgressFigures shown;
   json eval_figures = json::object();  // the latest of each name
@@ -101,6 +105,7 @@ TrainingLog::TrainingLog(TrainingLogOptions options, const Log& log)
   if (options_.tensorboard_folder.empty()) return;
   tensorboard_ = std::make_unique<EventWriter>(options_.tensorboard_folder, log,
                                                std::max<int64_t>(0, options_.resume_step + 1));
+  if (!options_.hparams.values.empty()) add_session(*tensorboard_, options_.hparams);
   if (options_.resume_step >= 0) return;
   if (!options_.config_yaml.empty())
     tensorboard_->add_text("args/text_summary", fenced("yaml", options_.config_yaml));
@@ -127,6 +132,9 @@ void TrainingLog::step(const StepMetrics& metrics) {
   ++window.run_steps;
   window.run_rows += metrics.rows;
   window.run_tokens += metrics.tokens;
+  window.run_supervised_tokens += metrics.supervised_tokens;
+  window.run_flops += std::max(0.0, metrics.flops);
+  window.run_step_seconds += metrics.seconds;
   state_.global_step = metrics.step;
   state_.epoch = metrics.epoch;
   state_.num_input_tokens_seen += metrics.tokens;
@@ -156,6 +164,11 @@ void TrainingLog::step(const StepMetrics& metrics) {
   if (!slow.empty()) warning(slow);
 }
 
+double TrainingLog::flops_share(const StepMetrics& metrics) const {
+  if (metrics.flops < 0 || options_.peak_flops <= 0 || metrics.seconds <= 0) return -1;
+  return metrics.flops / metrics.seconds / options_.peak_flops;
+}
+
 void TrainingLog::write_step_event(const StepMetrics& metrics, double per_second) {
   ordered_json row = {{"step", metrics.step},
                       {"epoch", metrics.epoch},
@@ -169,6 +182,7 @@ void TrainingLog::write_step_event(const StepMetrics& metrics, double per_second
   }
   row[speed_name()] = per_second;
   row["seconds"] = metrics.seconds;
+  put_if_known(row, "mfu", flops_share(metrics));
   put_if_known(row, "memory_bytes", metrics.memory_bytes);
   put_if_known(row, "peak_memory_bytes", metrics.peak_memory_bytes);
   if (!metrics.rank_losses.empty()) row["rank_losses"] = metrics.rank_losses;
@@ -190,6 +204,7 @@ void TrainingLog::write_step_scalars(const StepMetrics& metrics, double mean_los
   scalar("train/learning_rate", step, metrics.learning_rate);
   scalar("train/epoch", step, metrics.epoch);
   scalar(fmt::format("train/{}", speed_name()), step, per_second);
+  if (const double share = flops_share(metrics); share >= 0) scalar("train/mfu", step, share);
   if (metrics.supervised_tokens > 0)
     scalar("train/supervised_tokens", step, static_cast<double>(metrics.supervised_tokens));
   for (size_t rank = 0; rank < metrics.rank_losses.size(); ++rank)
@@ -305,8 +320,20 @@ json TrainingLog::final_figures() const {
     figures["train_runtime"] = runtime;
     figures["train_samples_per_second"] = rate(static_cast<double>(window.run_rows), runtime);
     figures["train_steps_per_second"] = rate(static_cast<double>(window.run_steps), runtime);
-    if (options_.counts_tokens)
+    if (options_.counts_tokens) {
       figures["train_tokens_per_second"] = rate(static_cast<double>(window.run_tokens), runtime);
+      figures["train_tokens"] = window.run_tokens;
+      figures["train_supervised_tokens"] = window.run_supervised_tokens;
+    }
+    if (window.run_flops > 0) {
+      const double per_second = rate(window.run_flops, window.run_step_seconds);
+      figures["train_flops"] = window.run_flops;
+      figures["train_flops_per_second"] = per_second;
+      if (options_.peak_flops > 0) {
+        figures["peak_flops_per_second"] = options_.peak_flops;
+        figures["train_mfu"] = per_second / options_.peak_flops;
+      }
+    }
     figures["train_loss"] = window.run_loss_sum / static_cast<double>(window.run_steps);
   }
   if (state_.best_metric) {
@@ -332,6 +359,8 @@ void TrainingLog::end(RunEnd how) {
     state_.log_history.push_back(std::move(entry));
     write_file_atomic(options_.run_folder / "trainer_state.json", trainer_state_text());
   }
+  if (tensorboard_ && !options_.hparams.values.empty())
+    add_session_end(*tensorboard_, how != RunEnd::Failed);
   ordered_json row = {{"status", end_word(how)}, {"step", state_.global_step}};
   row["figures"] = figures;
   events_.append(EventKind::End, row);

@@ -18,6 +18,7 @@
 #include "convoy/base/error.h"
 #include "convoy/base/log.h"
 #include "convoy/telemetry/event_log.h"
+#include "convoy/telemetry/hparams.h"
 #include "convoy/telemetry/progress.h"
 #include "convoy/telemetry/slow_rank.h"
 #include "convoy/telemetry/tensorboard.h"
@@ -37,6 +38,7 @@ struct StepMetrics {
   int64_t supervised_tokens = 0;
   double seconds = 0;             // wall time of the step
   double tokens_per_second = -1;  // below 0: tokens / seconds
+  double flops = -1;              // of the model's products in this step, over all ranks
   int64_t memory_bytes = -1;      // rank 0, now
   int64_t peak_memory_bytes = -1;
   std::vector<double> rank_losses{};         // one per rank, or empty
@@ -93,6 +95,8 @@ struct TrainingLogOptions {
   std::string best_name = "loss";  // of the evaluation figure that decides best
   bool greater_is_better = false;  // of that figure
   bool counts_tokens = true;       // else rows are samples of another kind: speed is samples/s
+  double peak_flops = 0;  // per second, that the devices of all ranks can do together; 0 = unknown
+  HparamsSession hparams = {};  // of this run, for TensorBoard; without values: not written
   ProgressOptions progress{};
 };
 
@@ -129,6 +133,7 @@ class TrainingLog {
  private:
   struct Window;  // sums since the last logged step
 
+  double flops_share(const StepMetrics& metrics) const;  // of the peak; below 0 = unknown
   void write_step_event(const StepMetrics& metrics, double per_second);
   void write_step_scalars(const StepMetrics& metrics, double mean_loss, double per_second);
   void record_best(const EvalMetrics& metrics);

@@ -10,7 +10,7 @@ LanguageTask::LanguageTask(nn::CausalLm& model, const data::BatchPlan& plan,
     : model_(model), plan_(plan), validation_(validation), eval_batch_size_(eval_batch_size) {}
 
 void LanguageTask::begin(StepRange steps, int rank) {
-  batches_.emplace(plan_, rank, model_.device(), steps);
+  batches_.emplace(plan_, rank, model_.device(), steps, flops_);
 }
 
 MicroBatchPlace LanguageTask::take() {

@@ -20,6 +20,9 @@ class LanguageTask : public Task {
   LanguageTask(nn::CausalLm& model, const data::BatchPlan& plan,
                const data::TokenDataset& validation, int64_t eval_batch_size);
 
+  // From begin() on the totals of steps tell their operations, too.
+  void count_flops(StepFlops flops) { flops_ = std::move(flops); }
+
   int64_t steps_per_epoch() const override { return plan_.steps_per_epoch(); }
   int64_t micro_batches_per_step() const override { return plan_.config().grad_accum; }
   void begin(StepRange steps, int rank) override;
@@ -38,6 +41,7 @@ class LanguageTask : public Task {
   const data::BatchPlan& plan_;
   const data::TokenDataset& validation_;
   int64_t eval_batch_size_;
+  StepFlops flops_;
   std::optional<StepBatches> batches_;
   std::optional<LabelledBatch> batch_;  // the one taken last
 };

@@ -13,12 +13,14 @@ namespace {
 // for by then, and the plan keeps one.
 class Preparation {
  public:
-  Preparation(const data::BatchPlan& plan, int64_t rank, at::Device device, int64_t first_step)
+  Preparation(const data::BatchPlan& plan, int64_t rank, at::Device device, int64_t first_step,
+              StepFlops flops)
       : plan_(plan),
         rank_(rank),
         device_(device),
         stream_(c10::impl::VirtualGuardImpl(device.type()).getStream(device)),
-        first_step_(first_step) {}
+        first_step_(first_step),
+        flops_(std::move(flops)) {}
 
   MicroBatch operator()(int64_t index) {
     const c10::StreamGuard on_stream(stream_);
@@ -37,7 +39,8 @@ class Preparation {
     return {.rows = plan_.num_rows(position),
             .tokens = plan_.total_tokens(position),
             .supervised_tokens = supervised_tokens,
-            .weight = static_cast<double>(supervised_tokens)};
+            .weight = static_cast<double>(supervised_tokens),
+            .flops = flops_ ? flops_(plan_.row_tokens(position), supervised_tokens) : -1};
   }
 
   const data::BatchPlan& plan_;
@@ -45,14 +48,15 @@ class Preparation {
   at::Device device_;
   c10::Stream stream_;
   int64_t first_step_;
+  StepFlops flops_;
   StepTotals totals_;
 };
 
 }  // namespace
 
 StepBatches::StepBatches(const data::BatchPlan& plan, int64_t rank, at::Device device,
-                         StepRange steps)
+                         StepRange steps, const StepFlops& flops)
     : batches_(std::max<int64_t>(0, steps.end - steps.first) * plan.config().grad_accum,
-               Preparation(plan, rank, device, steps.first)) {}
+               Preparation(plan, rank, device, steps.first, flops)) {}
 
 }  // namespace convoy::train

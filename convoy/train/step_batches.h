@@ -4,6 +4,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <vector>
 
 #include "convoy/data/batch_plan.h"
 #include "convoy/train/made_ahead.h"
@@ -17,11 +19,16 @@ struct MicroBatch {
   LabelledBatch batch;  // of no tokens where the rank has no rows for it
 };
 
+// StepTotals::flops of a step whose rows have these tokens.
+using StepFlops =
+    std::function<double(const std::vector<int64_t>& row_tokens, int64_t supervised_tokens)>;
+
 class StepBatches {
  public:
-  // `plan` outlives it. Batches lie on `device`, written on the stream that is current in this
+  // `plan` outlives it. `flops` may be empty. Batches lie on `device`, written on the stream that is current in this
   // thread: work on that stream comes after them.
-  StepBatches(const data::BatchPlan& plan, int64_t rank, at::Device device, StepRange steps);
+  StepBatches(const data::BatchPlan& plan, int64_t rank, at::Device device, StepRange steps,
+              const StepFlops& flops = {});
 
   // The next one: grad_accum of each step. Blocks until it is prepared. Throws what preparing it
   // threw.

@@ -26,6 +26,7 @@ struct StepTotals {
   int64_t tokens = 0;             // 0 where rows have none
   int64_t supervised_tokens = 0;  // the same
   double weight = 0;              // what the step's sum of losses is divided by
+  double flops = -1;              // of the model's products, over all ranks; below 0 = not counted
 };
 
 // One micro-batch of this rank, without its content.

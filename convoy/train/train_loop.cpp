@@ -208,6 +208,7 @@ void Loop::train_step() {
   metrics.learning_rate = lr;
   metrics.grad_norm = grad_norm;
   metrics.rows = totals.rows;
+  metrics.flops = totals.flops;
   metrics.supervised_tokens = totals.supervised_tokens;
   metrics.seconds = seconds_since(start);
   const device::RankMemory after = device::rank_memory(parts_.task.device());

@@ -86,8 +86,10 @@ int run_bench(Context& context, const std::vector<std::string>& arguments) {
   settings::BenchGenerateFlags generate;
   const std::vector<std::string> left =
       take_rank_flags(context, ranks, arguments, flags, train, generate);
-  const bool trains = !left.empty() && left.front() == "train";
-  return run_worker_on_ranks(context, ranks, "bench", left, trains ? "" : "bench generate");
+  const std::string name = left.empty() ? "" : left.front();
+  return run_worker_on_ranks(
+      context, ranks, "bench", left,
+      name == "train" ? "" : "bench " + (name == "peak" ? name : "generate"));
 }
 
 }  // namespace
@@ -161,15 +163,17 @@ Command merge_command() {
 
 Command bench_command() {
   return {.name = "bench",
-          .summary = "times Convoy beside its peers, and strategies beside each other",
+          .summary = "times Convoy beside its peers, strategies beside each other, and the machine",
           .usage =
               "convoy bench train [--nproc N] [--strategy S] [flags]\n"
-              "convoy bench generate [flags]",
+              "convoy bench generate [flags]\n"
+              "convoy bench peak [--devices cpu|cuda]",
           .examples =
               "convoy bench train --mode lora --dtype bf16\n"
               "convoy bench train --mode full --geometry tiny --no-peer --json\n"
               "convoy bench train --mode full --nproc 2 --strategy zero3 --global-batch 8\n"
-              "convoy bench generate --batches 1,8 --rounds 3",
+              "convoy bench generate --batches 1,8 --rounds 3\n"
+              "convoy bench peak",
           .flag_table =
               flag_tables<settings::BenchFlags, settings::BenchTrainFlags,
                           settings::BenchGenerateFlags, launch::DeviceFlags, launch::HostRankFlags>,

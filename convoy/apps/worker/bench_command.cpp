@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `convoy bench train|generate` inside the worker. With a peer, both sides run as processes of
+// `convoy bench train|generate|peak` inside the worker. With a peer, both sides run as processes of
 // their own, in turn, so that memory figures are each side's and drift of the machine hits both.
 #include <fmt/ranges.h>
 #include <sys/wait.h>
@@ -18,6 +18,7 @@
 #include "convoy/base/suggest.h"
 #include "convoy/recipes/bench_generate.h"
 #include "convoy/recipes/bench_train.h"
+#include "convoy/recipes/measure_peak.h"
 
 namespace convoy::apps {
 namespace {
@@ -162,6 +163,21 @@ void print_generate(const Json& result) {
                            memory.peer, memory.ratio);
 }
 
+int bench_peak(const settings::BenchFlags& flags, const std::string& devices,
+               const CommonFlags& worker) {
+  const Json result = recipes::measure_peak(devices, flags.threads, worker.log());
+  if (worker.json) {
+    std::cout << result.dump() << std::endl;
+    return 0;
+  }
+  for (const Json& peak : result["peaks"])
+    std::cout << fmt::format("{}  {}  {:>8.0f} GFLOP/s  by {}\n",
+                             result["device"].get<std::string>(), peak["dtype"].get<std::string>(),
+                             peak["flops_per_second"].get<double>() / 1e9,
+                             peak["by"].get<std::string>());
+  return 0;
+}
+
 int bench_generate(const settings::BenchFlags& flags, const settings::BenchGenerateFlags& generate,
                    const std::string& devices, bool json) {
   if (!flags.peer) {
@@ -229,11 +245,16 @@ int bench_command(const Arguments& arguments) {
     parse({config::list_fields(generate)}, words);
     return bench_generate(flags, generate, ranks.devices, worker.json);
   }
-  throw ConfigError(name.empty() || name.starts_with("-")
-                        ? "wanted the name of a benchmark first, train or generate"
-                        : fmt::format("there is no benchmark `{}`{}; wanted train or generate",
-                                      name, did_you_mean(name, {"train", "generate"})),
-                    {.hint = "convoy bench train --mode lora"});
+  if (name == "peak") {
+    parse({}, words);
+    return bench_peak(flags, ranks.devices, worker);
+  }
+  throw ConfigError(
+      name.empty() || name.starts_with("-")
+          ? "wanted the name of a benchmark first, train, generate or peak"
+          : fmt::format("there is no benchmark `{}`{}; wanted train, generate or peak", name,
+                        did_you_mean(name, {"train", "generate", "peak"})),
+      {.hint = "convoy bench train --mode lora"});
 }
 
 }  // namespace convoy::apps

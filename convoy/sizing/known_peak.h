@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The most operations per second that products of matrices were measured to reach on this machine, kept for the user: what
+// trainings are compared with. `convoy bench peak` measures.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+
+namespace convoy::sizing {
+
+// Of one GPU, or of all the CPUs of a host that this process may use.
+struct PeakOwner {
+  std::string host = {};
+  std::string device = "cpu";  // or "cuda"
+  std::string name = {};       // of the CPU; empty = not told
+  int cpus = 0;                // of "cpu"
+  std::string dtype = "bf16";
+
+  bool operator==(const PeakOwner&) const = default;
+};
+
+// Of this host, as things are now.
+PeakOwner peak_owner(const std::string& device, const std::string& dtype);
+
+// $XDG_CACHE_HOME/convoy/peaks.json, or in ~/.cache; empty where neither is known.
+std::filesystem::path peaks_file();
+
+// FLOP/s; nothing where it was not measured, or the file can not be read.
+std::optional<double> known_peak(const std::filesystem::path& file, const PeakOwner& owner);
+
+// In place of what the file says of that owner. Throws IoError.
+void remember_peak(const std::filesystem::path& file, const PeakOwner& owner, double flops);
+
+}  // namespace convoy::sizing
