@@ -87,6 +87,7 @@ Attempt::~Attempt() {
 }
 
 LaunchReport Attempt::run() {
+  if (plan_.faults) plan_.faults->begin_attempt();
   start_ranks();
   while (any_running()) {
     wait_for_something();
@@ -97,6 +98,7 @@ LaunchReport Attempt::run() {
     for (int local_rank = 0; local_rank < plan_.job.num_local_ranks; ++local_rank) reap(local_rank);
     handle_health();
     handle_timers();
+    handle_device_faults();
     handle_deadlines();
   }
   descendants_.kill_orphans(kOrphanWait);
@@ -146,6 +148,7 @@ void Attempt::wait_for_something() {
   };
   if (peers_ != nullptr) watch(peers_->descriptor(), POLLIN, -1, Stream::Output);
   if (timers_) watch(timers_->descriptor(), POLLIN, -1, Stream::Output);
+  if (plan_.faults) watch(plan_.faults->descriptor(), POLLIN, -1, Stream::Output);
   for (const int console : logs_.waiting_consoles())
     if (console >= 0) watch(console, POLLOUT, -1, Stream::Output);
   for (int local_rank = 0; local_rank < plan_.job.num_local_ranks; ++local_rank) {

@@ -60,6 +60,8 @@ class Attempt {
   void tell_early_exit();
   void handle_health();
   void handle_timers();
+  void handle_device_faults();
+  void handle_device_fault(const monitor::DeviceFault& fault);
   std::optional<int> rank_of(pid_t pid) const;
   void fail_while_it_runs(RankEnd end);
   void reap(int local_rank);

@@ -214,6 +214,35 @@ void Attempt::handle_timers() {
   }
 }
 
+void Attempt::handle_device_faults() {
+  if (!plan_.faults) return;
+  for (const monitor::DeviceFault& fault : plan_.faults->take()) handle_device_fault(fault);
+}
+
+// The first rank on the device stands for all of them. Later faults of the same end are told as they come: the first says why.
+void Attempt::handle_device_fault(const monitor::DeviceFault& fault) {
+  const auto is_of_rank = [&fault](const RankSetup& rank) {
+    return std::find(fault.uuids.begin(), fault.uuids.end(), rank.device_uuid) != fault.uuids.end();
+  };
+  const auto rank = std::find_if(plan_.ranks.begin(), plan_.ranks.end(), is_of_rank);
+  const bool is_fatal = fault.severity == monitor::XidSeverity::Fatal &&
+                        plan_.on_device_fault == OnDeviceFault::Stop && rank != plan_.ranks.end() &&
+                        phase_ == Phase::Running;
+  logs_.end_open_lines();
+  if (!is_fatal) {
+    Log().warning(fmt::format("{} ({})", fault.sentence, fault.to_do));
+    return;
+  }
+  RankEnd end;
+  end.rank = plan_.job.first_rank + static_cast<int>(rank - plan_.ranks.begin());
+  end.exit_code = static_cast<int>(ExitCode::Device);
+  end.device_fault = true;
+  end.hint = fault.to_do;
+  end.sentence = fmt::format("rank {}: {} ({})", end.rank, fault.sentence, fault.to_do);
+  Log().warning(end.sentence);
+  fail_while_it_runs(std::move(end));
+}
+
 void Attempt::give_up_on_unkillable() {
   for (size_t local_rank = 0; local_rank < ranks_.size(); ++local_rank) {
     Rank& rank = ranks_[local_rank];

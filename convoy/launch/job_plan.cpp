@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <set>
 #include <sstream>
 
 #include "convoy/base/error.h"
@@ -47,9 +48,21 @@ std::vector<RankSetup> rank_setups(const SetupRequest& request, const JobSetup& 
     if (placement.threads > 0)
       rank.environment["OMP_NUM_THREADS"] = std::to_string(placement.threads);
     if (placement.bind) rank.cpus = placement.cpus;
+    if (!request.own_program || setup.on_gpus) rank.device_uuid = placement.device_uuid;
     ranks.push_back(std::move(rank));
   }
   return ranks;
+}
+
+// NVIDIA's driver alone tells faults.
+std::shared_ptr<monitor::FaultWatch> watched_faults(const std::vector<RankSetup>& ranks,
+                                                    const JobSetup& setup) {
+  std::set<std::string> uuids;
+  for (const RankSetup& rank : ranks)
+    if (!rank.device_uuid.empty()) uuids.insert(rank.device_uuid);
+  if (uuids.empty() || setup.visible_variable != "CUDA_VISIBLE_DEVICES") return nullptr;
+  return std::make_shared<monitor::FaultWatch>(monitor::device_sources(process_environment()),
+                                               setup.host, std::move(uuids));
 }
 
 // A rank that another launcher placed: it is started here alone, as what it is.
@@ -162,6 +175,9 @@ JobPlan plan_job(const SetupRequest& request, const JobSetup& setup, LaunchPlan 
   plan.own_program = request.own_program.has_value();
   plan.restarts = restart_limits(request);
   attempt.ranks = rank_setups(request, setup, setup.visible_devices);
+  attempt.faults = watched_faults(attempt.ranks, setup);
+  attempt.on_device_fault =
+      request.members.on_device_fault == "flag" ? OnDeviceFault::Flag : OnDeviceFault::Stop;
   attempt.logs.host = setup.host;
   attempt.timer_pipe = setup.timer_pipe;
   const double timeout = request.members.shutdown_timeout;

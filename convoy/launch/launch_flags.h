@@ -66,6 +66,7 @@ struct MemberFlags : HostRankFlags {
   std::string local_addr;
   std::string env_source;
   int64_t max_restarts = 0;
+  std::string on_device_fault = "stop";
 
   template <class Visitor>
   void fields(Visitor& visit) {
@@ -88,6 +89,11 @@ struct MemberFlags : HostRankFlags {
           "which launcher around this one to believe: torchrun, deepspeed, env, openmpi, mpich, "
           "mvapich, jsrun, srun, kubernetes, none");
     visit("max_restarts", max_restarts, "times a failed job is started again").at_least(0);
+    visit(
+        "on_device_fault", on_device_fault,
+        "when the driver tells a fatal fault of a rank's GPU, or the GPU is lost: stop = the rank "
+        "has failed, with 14; flag = say it and go on")
+        .one_of({"stop", "flag"});
   }
 };
 

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -16,6 +17,7 @@
 #include "convoy/launch/logs/log_router.h"
 #include "convoy/launch/signals.h"
 #include "convoy/launch/worker_environment.h"
+#include "convoy/monitor/fault_watch.h"
 #include "convoy/telemetry/flight_record.h"
 
 namespace convoy::launch {
@@ -40,8 +42,10 @@ struct RankEnd {
   bool out_of_memory = false;  // the kernel killed it for its memory: exit_code is 12
   bool silent = false;         // it had not ended: its heartbeat had, and `sentence` says so
   bool timed_out = false;      // it had not ended: a timer of its own had, and `sentence` says so
+  bool device_fault = false;   // it had not ended: its GPU is of no use, and `sentence` says so
+  std::string hint;            // one action for the user; empty = read its log
 
-  bool still_ran() const { return silent || timed_out; }
+  bool still_ran() const { return silent || timed_out || device_fault; }
 };
 
 // What another node wants of this one's ranks.
@@ -69,7 +73,13 @@ class Peers {
 // What a rank gets that its neighbours do not.
 struct RankSetup {
   std::map<std::string, std::string> environment;
-  std::vector<int> cpus;  // it may run on these only; empty = as the launcher
+  std::vector<int> cpus;         // it may run on these only; empty = as the launcher
+  std::string device_uuid = {};  // that it is to compute on; empty = CPUs
+};
+
+enum class OnDeviceFault {
+  Stop,  // a fatal fault of a rank's device is that rank's failure, with 14
+  Flag,  // it is a warning
 };
 
 struct LaunchPlan {
@@ -93,6 +103,9 @@ struct LaunchPlan {
       1'000};                                  // between the first failure and KILL for the others
   std::chrono::milliseconds kill_wait{5'000};  // for what not even KILL ends
   HealthOptions health;
+  // Of the devices of `ranks`, over all attempts; null: they are not watched.
+  std::shared_ptr<monitor::FaultWatch> faults = {};
+  OnDeviceFault on_device_fault = OnDeviceFault::Stop;
   // Ranks are given a named pipe to set countdown timers by (torchrun's file-based watchdog); empty = in the private folder.
   std::optional<std::filesystem::path> timer_pipe;
   std::filesystem::path

@@ -243,18 +243,22 @@ std::string failure_json(const LaunchReport& report) {
   }
   nlohmann::ordered_json line;
   line["code"] = report.exit_code;
-  line["kind"] = report.ended_early  ? "comm"
-                 : cause.silent      ? "silent"
-                 : cause.timed_out   ? "timer"
-                 : cause.signal != 0 ? "signal"
-                                     : "rank";
+  line["kind"] = report.ended_early   ? "comm"
+                 : cause.silent       ? "silent"
+                 : cause.timed_out    ? "timer"
+                 : cause.device_fault ? "device"
+                 : cause.signal != 0  ? "signal"
+                                      : "rank";
   line["rank"] = cause.rank;
   line["step"] = nullptr;
   for (const telemetry::RankFlight& flight : report.flights)
     if (flight.rank == cause.rank && flight.step >= 0) line["step"] = step_of(flight);
   line["file"] = nullptr;
   line["hint"] = nullptr;
-  if (!cause.log_file.empty()) line["hint"] = fmt::format("read {}", cause.log_file.string());
+  if (!cause.hint.empty())
+    line["hint"] = cause.hint;
+  else if (!cause.log_file.empty())
+    line["hint"] = fmt::format("read {}", cause.log_file.string());
   line["message"] = cause_sentence(report);
   return rendered(std::move(line), report);
 }

@@ -11,6 +11,8 @@
 // "nvlink_kib": [tx, rx] (grows by that), "ecc": [0, 0], "remap": [pending, failed], "processes": [{"pid", "mib"}], "lost_at", "xids":
 // {"3": 79}, "node", "switch" (of PCIe), "nvswitch": links to it, "peers": {"1": links}, "mig": [{"uuid", "name", "gi", "ci", ...}, null]}.
 // A member that is not there is a figure that NVML does not support. Any number may be a list: one item a tick, over and over.
+// "xids_at_ms": {"700": 79} and "lost_at_ms" count the time since the first nvmlInit instead; so does the member "count_at_ms":
+// {"900": 3} beside "gpus", as which the driver counts them from then on.
 // A tick of a device is one call of nvmlDeviceGetMemoryInfo_v2. A function that is in "lacks" says that it is not found.
 //
 // FAKE_NVML is the short form:
@@ -19,16 +21,19 @@
 // instance/MiB, "-" an empty slot; any slot means that MIG is on. UUID "denied" is a GPU that may not be opened.
 // FAKE_NVML_INIT is what nvmlInit returns. What a GPU does is a function of its index: 40 + index degrees, busy for
 // 90 - index percent (memory 50), 1000 + index MiB taken, 300.5 + index watts. A GPU named "Quiet" tells no more than its memory.
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
 #include <string>
+#include <thread>
 #include <vector>
 
 #define FAKE extern "C" __attribute__((visibility("default")))
@@ -48,7 +53,6 @@ struct Thing {
   double energy_j = 0;
   std::map<std::string, double> counters;
   std::vector<std::unique_ptr<Thing>> instances;  // null = an empty slot
-  std::set<long> told_xids;
 };
 
 struct Sample {
@@ -56,12 +60,28 @@ struct Sample {
   long tick = 0;
 };
 
+// Each set is told of each event.
+struct EventSet {
+  std::set<Thing*> registered;
+  std::set<std::pair<Thing*, std::string>> told;
+};
+
 struct World {
+  int users = 0;
+  std::chrono::steady_clock::time_point begin = std::chrono::steady_clock::now();
   json told;
   std::vector<std::unique_ptr<Thing>> gpus;
   std::set<std::string> lacks;
 };
 World world;
+// NVML may be used by several threads.
+std::recursive_mutex world_mutex;
+
+long milliseconds() {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() -
+                                                               world.begin)
+      .count();
+}
 
 const json& at_tick(const json& value, long tick) {
   if (!value.is_array() || value.empty()) return value;
@@ -70,6 +90,8 @@ const json& at_tick(const json& value, long tick) {
 
 bool is_lost(const Thing& thing) {
   const Thing& gpu = thing.parent == nullptr ? thing : *thing.parent;
+  if (gpu.told.contains("lost_at_ms") && milliseconds() >= gpu.told["lost_at_ms"].get<long>())
+    return true;
   return gpu.told.contains("lost_at") && gpu.tick >= gpu.told["lost_at"].get<long>();
 }
 
@@ -83,6 +105,14 @@ int state_of(const Thing& thing, const char* function) {
   if (world.lacks.contains(function)) return kMissing;
   if (is_lost(thing)) return kLost;
   return is_dead(thing) ? kUnknown : kSuccess;
+}
+
+unsigned counted_gpus() {
+  auto count = static_cast<unsigned>(world.gpus.size());
+  if (world.told.contains("count_at_ms"))
+    for (const auto& [when, less] : world.told["count_at_ms"].items())
+      if (milliseconds() >= std::stol(when)) count = less;
+  return count;
 }
 
 Thing& thing_of(void* handle) { return *static_cast<Thing*>(handle); }
@@ -216,9 +246,16 @@ struct Event {
 };
 
 FAKE int nvmlInit_v2() {
-  world = {};
+  const std::lock_guard<std::recursive_mutex> guard(world_mutex);
   const char* const result = std::getenv("FAKE_NVML_INIT");
   if (result != nullptr) return std::atoi(result);
+  const int others = world.users;
+  // A driver that was dead is begun anew.
+  if (others > 0 && !world.told.contains("dead_ticks")) {
+    ++world.users;
+    return kSuccess;
+  }
+  world = {};
   if (const char* const path = std::getenv("FAKE_NVML_SCENARIO")) {
     std::ifstream file(path);
     world.told = json::parse(file).at("nvml");
@@ -234,10 +271,15 @@ FAKE int nvmlInit_v2() {
     whole.update(told);
     world.gpus.push_back(made(whole, static_cast<int>(world.gpus.size()), nullptr));
   }
+  world.users = others + 1;
   return kSuccess;
 }
 
-FAKE int nvmlShutdown() { return kSuccess; }
+FAKE int nvmlShutdown() {
+  const std::lock_guard<std::recursive_mutex> guard(world_mutex);
+  if (--world.users == 0) world = {};
+  return kSuccess;
+}
 
 FAKE const char* nvmlErrorString(int result) {
   switch (result) {
@@ -260,28 +302,33 @@ FAKE const char* nvmlErrorString(int result) {
 }
 
 FAKE int nvmlSystemGetDriverVersion(char* text, unsigned bytes) {
+  const std::lock_guard<std::recursive_mutex> guard(world_mutex);
   if (!world.told.contains("driver")) return kNotSupported;
   return text_of(world.told["driver"], text, bytes);
 }
 
 FAKE int nvmlSystemGetNVMLVersion(char* text, unsigned bytes) {
+  const std::lock_guard<std::recursive_mutex> guard(world_mutex);
   if (!world.told.contains("nvml")) return kNotSupported;
   return text_of(world.told["nvml"], text, bytes);
 }
 
 FAKE int nvmlSystemGetCudaDriverVersion_v2(int* version) {
+  const std::lock_guard<std::recursive_mutex> guard(world_mutex);
   if (!world.told.contains("cuda")) return kNotSupported;
   *version = world.told["cuda"];
   return kSuccess;
 }
 
 FAKE int nvmlDeviceGetCount_v2(unsigned* count) {
-  *count = static_cast<unsigned>(world.gpus.size());
+  const std::lock_guard<std::recursive_mutex> guard(world_mutex);
+  *count = counted_gpus();
   return kSuccess;
 }
 
 FAKE int nvmlDeviceGetHandleByIndex_v2(unsigned index, void** handle) {
-  if (index >= world.gpus.size()) return kInvalid;
+  const std::lock_guard<std::recursive_mutex> guard(world_mutex);
+  if (index >= counted_gpus()) return kInvalid;
   if (world.gpus[index]->told.contains("denied")) return kNoPermission;
   if (world.gpus[index]->told.contains("open_error")) return world.gpus[index]->told["open_error"];
   *handle = world.gpus[index].get();
@@ -289,14 +336,17 @@ FAKE int nvmlDeviceGetHandleByIndex_v2(unsigned index, void** handle) {
 }
 
 FAKE int nvmlDeviceGetUUID(void* handle, char* text, unsigned bytes) {
+  const std::lock_guard<std::recursive_mutex> guard(world_mutex);
   return text_of(thing_of(handle).told["uuid"], text, bytes);
 }
 
 FAKE int nvmlDeviceGetName(void* handle, char* text, unsigned bytes) {
+  const std::lock_guard<std::recursive_mutex> guard(world_mutex);
   return text_of(thing_of(handle).told["name"], text, bytes);
 }
 
 FAKE int nvmlDeviceGetPciInfo_v3(void* handle, PciInfo* info) {
+  const std::lock_guard<std::recursive_mutex> guard(world_mutex);
   const std::string address = thing_of(handle).told["pci"];
   std::memset(info, 0, sizeof(*info));
   std::sscanf(address.c_str(), "%x:%x:%x", &info->domain, &info->bus, &info->device);
@@ -304,6 +354,7 @@ FAKE int nvmlDeviceGetPciInfo_v3(void* handle, PciInfo* info) {
 }
 
 FAKE int nvmlDeviceGetCudaComputeCapability(void* handle, int* major, int* minor) {
+  const std::lock_guard<std::recursive_mutex> guard(world_mutex);
   const json& told = thing_of(handle).told;
   if (!told.contains("capability")) return kNotSupported;
   *major = told["capability"][0];
@@ -312,6 +363,7 @@ FAKE int nvmlDeviceGetCudaComputeCapability(void* handle, int* major, int* minor
 }
 
 FAKE int nvmlDeviceGetMemoryInfo(void* handle, MemoryInfo* info) {
+  const std::lock_guard<std::recursive_mutex> guard(world_mutex);
   const Thing& thing = thing_of(handle);
   if (const int state = state_of(thing, "nvmlDeviceGetMemoryInfo"); state != kSuccess) return state;
   if (!thing.told.contains("memory_mib")) return kNotSupported;
@@ -322,6 +374,7 @@ FAKE int nvmlDeviceGetMemoryInfo(void* handle, MemoryInfo* info) {
 }
 
 FAKE int nvmlDeviceGetMemoryInfo_v2(void* handle, MemoryInfo2* info) {
+  const std::lock_guard<std::recursive_mutex> guard(world_mutex);
   Thing& thing = thing_of(handle);
   thing.tick += 1;
   if (thing.told.contains("power_w"))
@@ -345,17 +398,20 @@ FAKE int nvmlDeviceGetMemoryInfo_v2(void* handle, MemoryInfo2* info) {
 }
 
 FAKE int nvmlDeviceGetMigMode(void* handle, unsigned* current, unsigned* pending) {
+  const std::lock_guard<std::recursive_mutex> guard(world_mutex);
   const bool on = !thing_of(handle).instances.empty();
   *current = *pending = on ? 1 : 0;
   return on ? kSuccess : kNotSupported;
 }
 
 FAKE int nvmlDeviceGetMaxMigDeviceCount(void* handle, unsigned* count) {
+  const std::lock_guard<std::recursive_mutex> guard(world_mutex);
   *count = static_cast<unsigned>(thing_of(handle).instances.size());
   return kSuccess;
 }
 
 FAKE int nvmlDeviceGetMigDeviceHandleByIndex(void* handle, unsigned index, void** instance) {
+  const std::lock_guard<std::recursive_mutex> guard(world_mutex);
   Thing* const thing = thing_of(handle).instances[index].get();
   if (thing == nullptr) return kNotFound;
   *instance = thing;
@@ -363,35 +419,42 @@ FAKE int nvmlDeviceGetMigDeviceHandleByIndex(void* handle, unsigned index, void*
 }
 
 FAKE int nvmlDeviceGetGpuInstanceId(void* handle, unsigned* id) {
+  const std::lock_guard<std::recursive_mutex> guard(world_mutex);
   *id = thing_of(handle).told["gi"];
   return kSuccess;
 }
 
 FAKE int nvmlDeviceGetComputeInstanceId(void* handle, unsigned* id) {
+  const std::lock_guard<std::recursive_mutex> guard(world_mutex);
   *id = thing_of(handle).told["ci"];
   return kSuccess;
 }
 
 FAKE int nvmlDeviceGetUtilizationRates(void* handle, Utilization* busy) {
+  const std::lock_guard<std::recursive_mutex> guard(world_mutex);
   busy->memory = 0;
   tell(handle, "nvmlDeviceGetUtilizationRates", "mem_busy", 1, &busy->memory);
   return tell(handle, "nvmlDeviceGetUtilizationRates", "util", 1, &busy->gpu);
 }
 
 FAKE int nvmlDeviceGetTemperature(void* handle, int sensor, unsigned* celsius) {
+  const std::lock_guard<std::recursive_mutex> guard(world_mutex);
   if (sensor != 0) return kInvalid;
   return tell(handle, "nvmlDeviceGetTemperature", "temp", 1, celsius);
 }
 
 FAKE int nvmlDeviceGetPowerUsage(void* handle, unsigned* milliwatts) {
+  const std::lock_guard<std::recursive_mutex> guard(world_mutex);
   return tell(handle, "nvmlDeviceGetPowerUsage", "power_w", 1000, milliwatts);
 }
 
 FAKE int nvmlDeviceGetEnforcedPowerLimit(void* handle, unsigned* milliwatts) {
+  const std::lock_guard<std::recursive_mutex> guard(world_mutex);
   return tell(handle, "nvmlDeviceGetEnforcedPowerLimit", "power_limit_w", 1000, milliwatts);
 }
 
 FAKE int nvmlDeviceGetTotalEnergyConsumption(void* handle, unsigned long long* millijoules) {
+  const std::lock_guard<std::recursive_mutex> guard(world_mutex);
   const Thing& thing = thing_of(handle);
   if (const int state = state_of(thing, "nvmlDeviceGetTotalEnergyConsumption"); state != kSuccess)
     return state;
@@ -401,18 +464,22 @@ FAKE int nvmlDeviceGetTotalEnergyConsumption(void* handle, unsigned long long* m
 }
 
 FAKE int nvmlDeviceGetClockInfo(void* handle, int kind, unsigned* mhz) {
+  const std::lock_guard<std::recursive_mutex> guard(world_mutex);
   return tell(handle, "nvmlDeviceGetClockInfo", kind == 1 ? "sm_clock" : "mem_clock", 1, mhz);
 }
 
 FAKE int nvmlDeviceGetPerformanceState(void* handle, int* state) {
+  const std::lock_guard<std::recursive_mutex> guard(world_mutex);
   return tell(handle, "nvmlDeviceGetPerformanceState", "pstate", 1, state);
 }
 
 FAKE int nvmlDeviceGetCurrentClocksEventReasons(void* handle, unsigned long long* reasons) {
+  const std::lock_guard<std::recursive_mutex> guard(world_mutex);
   return tell(handle, "nvmlDeviceGetCurrentClocksEventReasons", "throttle", 1, reasons);
 }
 
 FAKE int nvmlDeviceGetFieldValues(void* handle, int count, FieldValue* values) {
+  const std::lock_guard<std::recursive_mutex> guard(world_mutex);
   const Thing& thing = thing_of(handle);
   if (const int state = state_of(thing, "nvmlDeviceGetFieldValues"); state != kSuccess)
     return state;
@@ -433,6 +500,7 @@ FAKE int nvmlDeviceGetFieldValues(void* handle, int count, FieldValue* values) {
 }
 
 FAKE int nvmlDeviceGetTotalEccErrors(void* handle, int kind, int, unsigned long long* count) {
+  const std::lock_guard<std::recursive_mutex> guard(world_mutex);
   const Thing& thing = thing_of(handle);
   if (const int state = state_of(thing, "nvmlDeviceGetTotalEccErrors"); state != kSuccess)
     return state;
@@ -443,6 +511,7 @@ FAKE int nvmlDeviceGetTotalEccErrors(void* handle, int kind, int, unsigned long 
 
 FAKE int nvmlDeviceGetRemappedRows(void* handle, unsigned* corrected, unsigned* uncorrected,
                                    unsigned* pending, unsigned* failed) {
+  const std::lock_guard<std::recursive_mutex> guard(world_mutex);
   const Thing& thing = thing_of(handle);
   if (const int state = state_of(thing, "nvmlDeviceGetRemappedRows"); state != kSuccess)
     return state;
@@ -454,6 +523,7 @@ FAKE int nvmlDeviceGetRemappedRows(void* handle, unsigned* corrected, unsigned* 
 }
 
 FAKE int nvmlDeviceGetComputeRunningProcesses_v3(void* handle, unsigned* count, Process* found) {
+  const std::lock_guard<std::recursive_mutex> guard(world_mutex);
   const Thing& thing = thing_of(handle);
   if (const int state = state_of(thing, "nvmlDeviceGetComputeRunningProcesses_v3");
       state != kSuccess)
@@ -472,6 +542,7 @@ FAKE int nvmlDeviceGetComputeRunningProcesses_v3(void* handle, unsigned* count, 
 }
 
 FAKE int nvmlGpmQueryDeviceSupport(void* handle, GpmSupport* support) {
+  const std::lock_guard<std::recursive_mutex> guard(world_mutex);
   if (world.lacks.contains("nvmlGpmQueryDeviceSupport")) return kMissing;
   const Thing& thing = thing_of(handle);
   bool any = thing.told.contains("gpm");
@@ -482,16 +553,19 @@ FAKE int nvmlGpmQueryDeviceSupport(void* handle, GpmSupport* support) {
 }
 
 FAKE int nvmlGpmSampleAlloc(void** sample) {
+  const std::lock_guard<std::recursive_mutex> guard(world_mutex);
   *sample = new Sample;
   return kSuccess;
 }
 
 FAKE int nvmlGpmSampleFree(void* sample) {
+  const std::lock_guard<std::recursive_mutex> guard(world_mutex);
   delete static_cast<Sample*>(sample);
   return kSuccess;
 }
 
 FAKE int nvmlGpmSampleGet(void* handle, void* sample) {
+  const std::lock_guard<std::recursive_mutex> guard(world_mutex);
   Thing& thing = thing_of(handle);
   if (const int state = state_of(thing, "nvmlGpmSampleGet"); state != kSuccess) return state;
   if (!thing.told.contains("gpm")) return kNotSupported;
@@ -500,6 +574,7 @@ FAKE int nvmlGpmSampleGet(void* handle, void* sample) {
 }
 
 FAKE int nvmlGpmMigSampleGet(void* handle, unsigned gpu_instance, void* sample) {
+  const std::lock_guard<std::recursive_mutex> guard(world_mutex);
   for (const auto& instance : thing_of(handle).instances)
     if (instance && instance->told["gi"] == gpu_instance)
       return nvmlGpmSampleGet(instance.get(), sample);
@@ -507,6 +582,7 @@ FAKE int nvmlGpmMigSampleGet(void* handle, unsigned gpu_instance, void* sample) 
 }
 
 FAKE int nvmlGpmMetricsGet(GpmQuery* query) {
+  const std::lock_guard<std::recursive_mutex> guard(world_mutex);
   const auto* const earlier = static_cast<Sample*>(query->earlier);
   const auto* const later = static_cast<Sample*>(query->later);
   if (earlier->thing != later->thing || earlier->tick > later->tick) return kInvalid;
@@ -521,6 +597,7 @@ FAKE int nvmlGpmMetricsGet(GpmQuery* query) {
 }
 
 FAKE int nvmlDeviceGetTopologyCommonAncestor(void* first, void* second, int* level) {
+  const std::lock_guard<std::recursive_mutex> guard(world_mutex);
   const json &one = thing_of(first).told, &other = thing_of(second).told;
   if (!one.contains("node") || !other.contains("node")) return kNotSupported;
   const bool one_node = one["node"] == other["node"];
@@ -531,6 +608,7 @@ FAKE int nvmlDeviceGetTopologyCommonAncestor(void* first, void* second, int* lev
 }
 
 FAKE int nvmlDeviceGetP2PStatus(void* first, void* second, int, int* status) {
+  const std::lock_guard<std::recursive_mutex> guard(world_mutex);
   const json &one = thing_of(first).told, &other = thing_of(second).told;
   if (!one.contains("p2p") || !other.contains("p2p")) return kNotSupported;
   *status = one["p2p"] == true && other["p2p"] == true ? 0 : 1;
@@ -555,6 +633,7 @@ int remote_of(const Thing& thing, unsigned link) {
 }  // namespace
 
 FAKE int nvmlDeviceGetNvLinkState(void* handle, unsigned link, unsigned* active) {
+  const std::lock_guard<std::recursive_mutex> guard(world_mutex);
   const Thing& thing = thing_of(handle);
   if (!thing.told.contains("nvswitch") && !thing.told.contains("peers")) return kNotSupported;
   *active = remote_of(thing, link) == -2 ? 0 : 1;
@@ -562,6 +641,7 @@ FAKE int nvmlDeviceGetNvLinkState(void* handle, unsigned link, unsigned* active)
 }
 
 FAKE int nvmlDeviceGetNvLinkRemotePciInfo_v2(void* handle, unsigned link, PciInfo* info) {
+  const std::lock_guard<std::recursive_mutex> guard(world_mutex);
   const int remote = remote_of(thing_of(handle), link);
   if (remote == -2) return kNotSupported;
   if (remote >= 0)
@@ -571,27 +651,55 @@ FAKE int nvmlDeviceGetNvLinkRemotePciInfo_v2(void* handle, unsigned link, PciInf
   return kSuccess;
 }
 
+namespace {
+
+// An event that this set was not told yet. Keys differ: ticks and milliseconds.
+bool next_event(EventSet& set, Event* event) {
+  for (Thing* const gpu : set.registered) {
+    for (const char* const member : {"xids", "xids_at_ms"}) {
+      if (!gpu->told.contains(member)) continue;
+      for (const auto& [when, xid] : gpu->told[member].items()) {
+        const bool due = std::strcmp(member, "xids") == 0 ? gpu->tick >= std::stol(when)
+                                                          : milliseconds() >= std::stol(when);
+        if (!due || !set.told.emplace(gpu, member + when).second) continue;
+        const unsigned instance = gpu->told.value("xid_instance", ~0U);
+        *event = {gpu, 8, xid.get<unsigned long long>(), instance, ~0U};
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
 FAKE int nvmlEventSetCreate(void** set) {
+  const std::lock_guard<std::recursive_mutex> guard(world_mutex);
   if (world.lacks.contains("nvmlEventSetCreate")) return kMissing;
-  *set = &world;
+  *set = new EventSet;
   return kSuccess;
 }
 
-FAKE int nvmlEventSetFree(void*) { return kSuccess; }
-
-FAKE int nvmlDeviceRegisterEvents(void* handle, unsigned long long, void*) {
-  return thing_of(handle).told.contains("no_events") ? kNotSupported : kSuccess;
+FAKE int nvmlEventSetFree(void* set) {
+  delete static_cast<EventSet*>(set);
+  return kSuccess;
 }
 
-FAKE int nvmlEventSetWait_v2(void*, Event* event, unsigned) {
-  for (const auto& gpu : world.gpus) {
-    if (!gpu->told.contains("xids")) continue;
-    for (const auto& [tick, xid] : gpu->told["xids"].items()) {
-      const long when = std::stol(tick);
-      if (gpu->tick < when || !gpu->told_xids.insert(when).second) continue;
-      *event = {gpu.get(), 8, xid.get<unsigned long long>(), 0, 0};
-      return kSuccess;
+FAKE int nvmlDeviceRegisterEvents(void* handle, unsigned long long, void* set) {
+  const std::lock_guard<std::recursive_mutex> guard(world_mutex);
+  if (thing_of(handle).told.contains("no_events")) return kNotSupported;
+  static_cast<EventSet*>(set)->registered.insert(&thing_of(handle));
+  return kSuccess;
+}
+
+FAKE int nvmlEventSetWait_v2(void* set, Event* event, unsigned limit_ms) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(limit_ms);
+  while (true) {
+    {
+      const std::lock_guard<std::recursive_mutex> guard(world_mutex);
+      if (next_event(*static_cast<EventSet*>(set), event)) return kSuccess;
     }
+    if (std::chrono::steady_clock::now() >= end) return kTimeout;
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
-  return kTimeout;
 }

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the faults mean that NVIDIA's driver tells by number.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace convoy::monitor {
+
+enum class XidSeverity {
+  Fatal,        // the GPU, or its link to others, is of no use until somebody resets it
+  Application,  // a program did something wrong, or lost its work: it will find out by itself
+  Warning,      // work goes on
+};
+
+struct XidFacts {
+  XidSeverity severity = XidSeverity::Warning;
+  std::string meaning = {};
+  std::string to_do = {};
+};
+
+// Of a number that is not in the list: a warning that says so.
+XidFacts xid_facts(uint64_t xid);
+
+}  // namespace convoy::monitor
