@@ -106,13 +106,43 @@ const std::array<HostMetricFacts, kNumHostMetrics>& host_metric_table() {
        "received by all network interfaces but the loopback; InfiniBand verbs pass it by"},
       {M::NetSent, "host_net_tx_mib_s", "convoy_host_network_sent_mib_per_second", 2,
        "sent by them"},
+      {M::CpuEnergy, "host_cpu_energy_j", "convoy_host_cpu_energy_joules", 3,
+       "energy of the CPU packages and their memory since the first look (RAPL), a counter"},
+      {M::MemRead, "host_mem_read_mib_s", "convoy_host_memory_read_mib_per_second", 1,
+       "read from memory, by the counters of its controllers"},
+      {M::MemWritten, "host_mem_write_mib_s", "convoy_host_memory_written_mib_per_second", 1,
+       "written to it"},
+      {M::JobCores, "job_cpu_cores", "convoy_job_cpu_cores", 2,
+       "CPUs at work for the processes of the job on this host, mean since the look before"},
+      {M::JobMem, "job_mem_mib", "convoy_job_memory_mib", 0,
+       "memory that these processes hold, without the files that they map"},
   }};
   return table;
+}
+
+HostReader::HostReader(const DeviceSources& sources, WatchedJob job)
+    : sources_(sources), energy_(sources.sys), memory_traffic_(sources.sys) {
+  // Also where another host's files are read: the job is here.
+  if (job == WatchedJob::OwnChildren) job_.emplace();
+}
+
+std::vector<HostGap> HostReader::gaps() const {
+  std::vector<HostGap> all;
+  if (!energy_.reason().empty()) all.push_back({HostMetric::CpuEnergy, energy_.reason()});
+  if (!memory_traffic_.reason().empty())
+    for (const HostMetric metric : {HostMetric::MemRead, HostMetric::MemWritten})
+      all.push_back({metric, memory_traffic_.reason()});
+  const std::string no_job = job_ ? job_->reason() : "no job is watched";
+  if (!no_job.empty())
+    for (const HostMetric metric : {HostMetric::JobCores, HostMetric::JobMem})
+      all.push_back({metric, no_job});
+  return all;
 }
 
 HostValues HostReader::read() {
   HostValues values;
   read_memory(values);
+  values[HostMetric::CpuEnergy] = energy_.read();
   std::ifstream load(sources_.proc / "loadavg");
   double load1 = 0;
   if (load >> load1) values[HostMetric::Load] = load1;
@@ -132,7 +162,17 @@ HostValues HostReader::read() {
     rate(HostMetric::DiskWrite, before_->disk_written, counters.disk_written);
     rate(HostMetric::NetReceived, before_->received, counters.received);
     rate(HostMetric::NetSent, before_->sent, counters.sent);
+    if (counters.memory && before_->memory && seconds > 0) {
+      values[HostMetric::MemRead] =
+          (counters.memory->read_mib - before_->memory->read_mib) / seconds;
+      values[HostMetric::MemWritten] =
+          (counters.memory->written_mib - before_->memory->written_mib) / seconds;
+    }
+    if (counters.job && before_->job && seconds > 0)
+      values[HostMetric::JobCores] =
+          (counters.job->cpu_seconds - before_->job->cpu_seconds) / seconds;
   }
+  if (counters.job) values[HostMetric::JobMem] = counters.job->memory_mib;
   before_ = counters;
   time_ = now;
   return values;
@@ -200,6 +240,8 @@ HostReader::Counters HostReader::read_counters() {
     counters.received += received;
     counters.sent += sent;
   }
+  counters.memory = memory_traffic_.read();
+  if (job_) counters.job = job_->read();
   return counters;
 }
 

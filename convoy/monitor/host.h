@@ -10,7 +10,10 @@
 #include <string>
 #include <vector>
 
+#include "convoy/monitor/cpu_energy.h"
 #include "convoy/monitor/devices.h"
+#include "convoy/monitor/job_processes.h"
+#include "convoy/monitor/memory_traffic.h"
 
 namespace convoy::monitor {
 
@@ -45,9 +48,14 @@ enum class HostMetric {
   DiskRead,
   DiskWrite,
   NetReceived,
-  NetSent
+  NetSent,
+  CpuEnergy,
+  MemRead,
+  MemWritten,
+  JobCores,
+  JobMem
 };
-constexpr size_t kNumHostMetrics = static_cast<size_t>(HostMetric::NetSent) + 1;
+constexpr size_t kNumHostMetrics = static_cast<size_t>(HostMetric::JobMem) + 1;
 
 struct HostMetricFacts {
   HostMetric metric;
@@ -71,22 +79,36 @@ class HostValues {
   std::array<std::optional<double>, kNumHostMetrics> values_ = {};
 };
 
+// The job whose own part of the host is told, too.
+enum class WatchedJob { None, OwnChildren };  // OwnChildren: what this process has started
+
+struct HostGap {
+  HostMetric metric;
+  std::string reason;
+};
+
 // Rates are of the time since the reading before; the first reading has none. One thread.
 class HostReader {
  public:
-  explicit HostReader(const DeviceSources& sources = {}) : sources_(sources) {}
+  explicit HostReader(const DeviceSources& sources = {}, WatchedJob job = WatchedJob::None);
 
   HostValues read();
+  std::vector<HostGap> gaps() const;  // known so far, with why
 
  private:
   struct Counters {
     double cpu_busy = 0, cpu_all = 0;                                // ticks
     double disk_read = 0, disk_written = 0, received = 0, sent = 0;  // bytes
+    std::optional<MemoryTraffic> memory = {};
+    std::optional<JobUse> job = {};
   };
   Counters read_counters();
   void read_memory(HostValues& values) const;
 
   DeviceSources sources_;
+  CpuEnergy energy_;
+  MemoryTrafficReader memory_traffic_;
+  std::optional<JobProcesses> job_;
   std::optional<Counters> before_;
   std::vector<std::string> disks_;  // whole ones, not their partitions
   bool disks_known_ = false;

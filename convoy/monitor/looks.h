@@ -17,13 +17,15 @@ class Looks {
   using Clock = std::chrono::steady_clock;
 
   // `reader` and `recorder` outlive this. `recorder` null: nothing is recorded. Time begins now.
-  Looks(DeviceReader& reader, const DeviceSources& sources, Recorder* recorder)
-      : reader_(reader), host_(sources), recorder_(recorder) {}
+  Looks(DeviceReader& reader, const DeviceSources& sources, Recorder* recorder,
+        WatchedJob job = WatchedJob::None)
+      : reader_(reader), host_(sources, job), recorder_(recorder) {}
 
   Sample take();
 
   Clock::time_point begin() const { return begin_; }
   const Summary& summary() const { return summary_; }
+  std::vector<HostGap> host_gaps() const { return host_.gaps(); }
   // Since the beginning; the processor time is the caller's to fill in.
   SamplerCost cost() const;
 

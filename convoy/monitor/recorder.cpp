@@ -89,7 +89,8 @@ void Recorder::add_prometheus(const Sample& sample) const {
                   {.file = options_.output.string()});
 }
 
-void Recorder::write_meta(const DeviceReader& reader, const ordered_json& summary) {
+void Recorder::write_meta(const DeviceReader& reader, const std::vector<HostGap>& host_gaps,
+                          const ordered_json& summary) {
   if (options_.output.empty() || options_.format == "prom") return;
   const NvmlVersions versions = reader.versions();
   const auto text_or_null = [](const std::string& text) {
@@ -105,6 +106,10 @@ void Recorder::write_meta(const DeviceReader& reader, const ordered_json& summar
   ordered_json gaps = ordered_json::array();
   for (const MetricGap& gap : reader.gaps())
     gaps.push_back({{"device", gap.device}, {"metric", gap.metric}, {"reason", gap.reason}});
+  for (const HostGap& gap : host_gaps)
+    gaps.push_back({{"device", "host"},
+                    {"metric", host_metric_table()[static_cast<size_t>(gap.metric)].name},
+                    {"reason", gap.reason}});
   ordered_json columns = ordered_json::object();
   for (const MetricFacts& facts : metric_table()) columns[facts.name] = facts.meaning;
   for (const HostMetricFacts& facts : host_metric_table()) columns[facts.name] = facts.meaning;

@@ -31,8 +31,9 @@ class Recorder {
 
   // One write per look. A full disk costs looks and one warning.
   void add(const Sample& sample);
-  // FILE.meta.json: who was watched, and what each device does not tell and why. `summary` null: still watching.
-  void write_meta(const DeviceReader& reader, const nlohmann::ordered_json& summary);
+  // FILE.meta.json: who was watched, and what each device and the host do not tell and why. `summary` null: still watching.
+  void write_meta(const DeviceReader& reader, const std::vector<HostGap>& host_gaps,
+                  const nlohmann::ordered_json& summary);
 
  private:
   void add_prometheus(const Sample& sample) const;

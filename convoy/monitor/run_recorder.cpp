@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convoy/monitor/run_recorder.h"
 
+#include <algorithm>
 #include <chrono>
 #include <ctime>
 #include <nlohmann/json.hpp>
@@ -10,6 +11,9 @@
 
 namespace convoy::monitor {
 namespace {
+
+// How late the begin or the end of a training is seen.
+constexpr std::chrono::milliseconds kBetweenEvents{200};
 
 // Of this thread alone: the program around it works too.
 double thread_cpu_seconds() {
@@ -24,7 +28,9 @@ RunRecorder::RunRecorder(RunRecorderOptions options, const Log& log)
     : options_(std::move(options)), log_(log), reader_(options_.sources, options_.uuids) {
   try {
     recorder_.emplace(options_.recorder, log_);
-    looks_.emplace(reader_, options_.sources, &*recorder_);
+    looks_.emplace(reader_, options_.sources, &*recorder_, WatchedJob::OwnChildren);
+    if (!options_.events.empty()) training_.emplace(options_.events);
+    if (!options_.tensorboard.empty()) scalars_.emplace(options_.tensorboard, log_);
     thread_ = quiet_thread([this] { watch(); });
   } catch (const Error& error) {
     log_.warning(fmt::format("devices are not watched: {}", error.sentence()));
@@ -36,18 +42,69 @@ RunRecorder::~RunRecorder() { stop(); }
 
 // A look more at the end: what happened since the one before counts, too.
 void RunRecorder::watch() {
-  const auto interval = std::chrono::duration<double>(options_.recorder.interval_s);
+  const auto interval = std::chrono::duration_cast<Clock::duration>(
+      std::chrono::duration<double>(options_.recorder.interval_s));
+  Clock::time_point next = Clock::now();
   bool ends = false;
   while (!ends) {
-    looks_->take();
-    std::unique_lock lock(mutex_);
-    ends = wake_.wait_for(lock, interval, [this] { return stopping_; });
+    if (Clock::now() >= next) {
+      look();
+      next = Clock::now() + interval;
+    }
+    follow_training();
+    ends = wait_until(training_ ? std::min(next, Clock::now() + kBetweenEvents) : next);
   }
-  looks_->take();
+  follow_training();
+  look();
   cpu_seconds_ = thread_cpu_seconds();
 }
 
+bool RunRecorder::wait_until(Clock::time_point time) {
+  std::unique_lock lock(mutex_);
+  return wake_.wait_until(lock, time, [this] { return stopping_; });
+}
+
+void RunRecorder::look() {
+  const Sample sample = looks_->take();
+  if (!in_training_) return;
+  of_training_->add(sample);
+  training_cost_.ticks += 1;
+  training_cost_.seconds = sample.elapsed_s - training_begin_s_;
+  if (scalars_) scalars_->add(sample, training_->step());
+}
+
+// A look where a training begins and one where it ends: what it took is the difference of counters.
+void RunRecorder::follow_training() {
+  if (!training_) return;
+  const TrainingWatch::News news = training_->look();
+  if (news == TrainingWatch::News::Began) {
+    if (scalars_) scalars_->begin(training_->step() + 1);
+    of_training_.emplace();
+    training_cost_ = {};
+    training_begin_s_ = std::chrono::duration<double>(Clock::now() - looks_->begin()).count();
+    in_training_ = true;
+    look();
+  }
+  if (news == TrainingWatch::News::Ended) {
+    if (in_training_) look();
+    in_training_ = false;
+  }
+}
+
 std::string RunRecorder::balance() const { return looks_ ? looks_->summary().balance() : ""; }
+
+std::optional<TrainingRecord> RunRecorder::training() const {
+  if (!of_training_) return std::nullopt;
+  return TrainingRecord{of_training_->json(training_cost_), training_->tokens(),
+                        training_->supervised_tokens()};
+}
+
+std::string RunRecorder::host_gap(HostMetric metric) const {
+  if (!looks_) return "devices were not watched";
+  for (const HostGap& gap : looks_->host_gaps())
+    if (gap.metric == metric) return gap.reason;
+  return "";
+}
 
 nlohmann::ordered_json RunRecorder::stop() {
   {
@@ -60,7 +117,7 @@ nlohmann::ordered_json RunRecorder::stop() {
   SamplerCost cost = looks_->cost();
   cost.cpu_seconds = cpu_seconds_;
   const nlohmann::ordered_json came_to = looks_->summary().json(cost);
-  recorder_->write_meta(reader_, came_to);
+  recorder_->write_meta(reader_, looks_->host_gaps(), came_to);
   return came_to;
 }
 

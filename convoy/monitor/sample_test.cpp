@@ -173,7 +173,7 @@ TEST_F(MonitorFile, TheSidecarSaysWhatIsBlankAndWhy) {
   Recorder file = recorder();
   DeviceReader reader({.nvml_library = "libno-such.so", .sys = folder_ / "sys"});
   file.add(sample_of(0, {}));
-  file.write_meta(reader, nullptr);
+  file.write_meta(reader, {}, nullptr);
   const json meta = json::parse(read_file(path_.string() + ".meta.json"));
   EXPECT_EQ(meta["schema"], "convoy.monitor_meta.v1");
   EXPECT_NE(meta["why_no_gpu"].get<std::string>().find("no NVIDIA driver"), std::string::npos);

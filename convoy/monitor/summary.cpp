@@ -63,6 +63,7 @@ void Summary::add(const Sample& sample) {
     if (!devices_.contains(label)) order_.push_back(label);
     DeviceSums& sums = devices_[label];
     sums.name = device.name;
+    sums.uuid = device.uuid;
     sums.mig = device.mig;
     sums.xids.insert(sums.xids.end(), device.xids.begin(), device.xids.end());
     if (!device.problem.empty()) {
@@ -100,8 +101,14 @@ void Summary::add(const Sample& sample) {
       }
     }
   }
-  for (const HostMetricFacts& facts : host_metric_table())
-    if (const auto& value = sample.host[facts.metric]) host_[facts.metric].add(*value);
+  for (const HostMetricFacts& facts : host_metric_table()) {
+    const auto& value = sample.host[facts.metric];
+    if (value && facts.metric != HostMetric::CpuEnergy) host_[facts.metric].add(*value);
+  }
+  if (const auto& energy = sample.host[HostMetric::CpuEnergy]) {
+    if (!cpu_energy_begin_) cpu_energy_begin_ = *energy;
+    cpu_energy_end_ = *energy;
+  }
 }
 
 double Summary::joules(const DeviceSums& sums) const {
@@ -216,9 +223,12 @@ nlohmann::ordered_json Summary::json(const SamplerCost& cost) const {
     const bool knows_energy = sums.energy_begin || !sums.power.empty();
     devices[label] = {
         {"name", sums.name},
+        {"uuid", sums.uuid},
         {"gpu_util_pct", figures_json(sums.util)},
         {"sm_active_pct", figures_json(sums.sm_active)},
         {"mem_used_mib", figures_json(sums.memory)},
+        {"mem_total_mib",
+         sums.memory_total_mib > 0 ? ordered_json(sums.memory_total_mib) : ordered_json()},
         {"power_w", figures_json(sums.power)},
         {"temp_c", figures_json(sums.temperature)},
         {"throttled_s", throttled},
@@ -233,6 +243,8 @@ nlohmann::ordered_json Summary::json(const SamplerCost& cost) const {
   ordered_json host = ordered_json::object();
   for (const auto& [metric, figure] : host_)
     host[host_metric_table()[static_cast<size_t>(metric)].name] = figures_json(figure);
+  host["cpu_energy_j"] =
+      cpu_energy_begin_ ? ordered_json(*cpu_energy_end_ - *cpu_energy_begin_) : ordered_json();
   return {{"schema", "convoy.monitor_summary.v1"},
           {"seconds", cost.seconds},
           {"looks", cost.ticks},

@@ -54,6 +54,7 @@ class Summary {
  private:
   struct DeviceSums {
     std::string name;
+    std::string uuid;
     bool mig = false;
     RunningFigure util, sm_active, memory, power, temperature;
     std::map<std::string, double> throttled_s;  // by ThrottleKind::word
@@ -72,6 +73,7 @@ class Summary {
   std::vector<std::string> order_;  // labels as they came
   std::map<std::string, DeviceSums> devices_;
   std::map<HostMetric, RunningFigure> host_;
+  std::optional<double> cpu_energy_begin_, cpu_energy_end_;
   double last_elapsed_s_ = 0;
   bool begun_ = false;
 };

@@ -136,6 +136,7 @@ class Watch {
 
   // After stop().
   const monitor::Summary& summary() const { return looks_.summary(); }
+  std::vector<monitor::HostGap> host_gaps() const { return looks_.host_gaps(); }
   monitor::SamplerCost cost() const {
     monitor::SamplerCost cost = looks_.cost();
     cost.cpu_seconds = cpu_seconds() - cpu_begin_;
@@ -147,7 +148,8 @@ class Watch {
     monitor::Sample sample = looks_.take();
     const int64_t ticks = looks_.cost().ticks;
     // Rates need two looks: from then on the reader knows which metrics stay blank.
-    if (recorder_ != nullptr && ticks == 2) recorder_->write_meta(reader_, nullptr);
+    if (recorder_ != nullptr && ticks == 2)
+      recorder_->write_meta(reader_, looks_.host_gaps(), nullptr);
     {
       const std::lock_guard lock(mutex_);
       news_samples_.push_back(std::move(sample));
@@ -381,7 +383,7 @@ int run_monitor(Context& context, const std::vector<std::string>& arguments) {
     run.lines();
   watch.stop();
   const monitor::SamplerCost cost = watch.cost();
-  if (recorder) recorder->write_meta(reader, watch.summary().json(cost));
+  if (recorder) recorder->write_meta(reader, watch.host_gaps(), watch.summary().json(cost));
   if (context.common.json)
     fmt::print("{}\n", watch.summary().json(cost).dump(2));
   else

@@ -20,6 +20,7 @@
 #include "convoy/base/files.h"
 #include "convoy/base/suggest.h"
 #include "convoy/base/wall_clock.h"
+#include "convoy/monitor/job_report.h"
 #include "convoy/process/run_report.h"
 #include "convoy/telemetry/event_tail.h"
 #include "convoy/telemetry/plot.h"
@@ -126,6 +127,11 @@ void print_field(const std::string& name, const json& value) {
     fmt::print("  {:<{}}  {}\n", key, width, scalar_text(inner));
 }
 
+void print_devices(const ordered_json& report) {
+  for (const std::string& line : monitor::job_report_lines(report)) fmt::print("{}\n", line);
+  fmt::print("{}", monitor::job_report_table(report));
+}
+
 int show(const Context& context, const RunsFlags& flags, const std::string& word) {
   const RunHistory run = telemetry::read_run(telemetry::resolve_run(word, flags.dir));
   const json identity = telemetry::read_run_record(run.path / "run.json");
@@ -158,6 +164,10 @@ int show(const Context& context, const RunsFlags& flags, const std::string& word
   if (metrics.is_object() && !metrics.empty()) {
     fmt::print("\n");
     for (const auto& [name, value] : metrics.items()) {
+      if (name == "devices") {
+        print_devices(value);
+        continue;
+      }
       if (name != "process") {
         fmt::print("{:<28}{}\n", name, scalar_text(value));
         continue;

@@ -15,11 +15,11 @@
 #include "convoy/apps/front/foreign_launchers.h"
 #include "convoy/apps/front/job_end.h"
 #include "convoy/apps/front/peer_launch.h"
+#include "convoy/apps/front/run_devices.h"
 #include "convoy/apps/front/standard_streams.h"
 #include "convoy/apps/front/tensorboard_beside.h"
 #include "convoy/apps/front/train_config.h"
 #include "convoy/apps/front/train_inputs.h"
-#include "convoy/apps/front/visible_gpus.h"
 #include "convoy/apps/front/worker_program.h"
 #include "convoy/apps/front/worker_ranks.h"
 #include "convoy/base/error.h"
@@ -27,8 +27,8 @@
 #include "convoy/launch/job_setup.h"
 #include "convoy/launch/scratch_folder.h"
 #include "convoy/launch/submit/quoting.h"
-#include "convoy/monitor/run_recorder.h"
 #include "convoy/settings/har_flags.h"
+#include "convoy/telemetry/environment.h"
 #include "convoy/telemetry/run_folder.h"
 
 namespace convoy::apps {
@@ -225,26 +225,6 @@ fs::path store_config(const telemetry::RunFolder& folder, const config::Resolved
   return proposed;
 }
 
-// Each host's launcher watches its own devices; hosts that only take part keep theirs with their logs.
-std::unique_ptr<monitor::RunRecorder> watched_devices(const Context& context,
-                                                      const TrainFlags& flags,
-                                                      const telemetry::RunFolder& folder,
-                                                      bool own) {
-  if (flags.device_interval == 0) return nullptr;
-  const auto environment = config::process_environment();
-  const monitor::DeviceSources sources = monitor::device_sources(environment);
-  const std::string host = telemetry::host_name();
-  return std::make_unique<monitor::RunRecorder>(
-      monitor::RunRecorderOptions{
-          .sources = sources,
-          .uuids = visible_gpus(sources, environment).uuids,
-          .recorder = {.output = own ? folder.path() / "devices.csv"
-                                     : folder.logs_folder() / fmt::format("devices-{}.csv", host),
-                       .interval_s = flags.device_interval,
-                       .identity = {.run_id = folder.path().filename().string(), .host = host}}},
-      context.log());
-}
-
 // The words without flags. A setting that was typed as a flag is named as one.
 std::vector<std::string> parse_train_flags(const std::vector<config::Section>& lists,
                                            const std::vector<std::string>& arguments) {
@@ -389,15 +369,18 @@ int run_train(Context& context, const std::vector<std::string>& arguments) {
   if (flags.tensorboard && own)
     tensorboard.emplace(folder.tensorboard_folder(), folder.logs_folder() / "tensorboard.log",
                         flags.tensorboard_port, log);
-  const std::unique_ptr<monitor::RunRecorder> devices =
-      watched_devices(context, flags, folder, own);
+  std::optional<RunDevices> devices;
+  if (flags.device_interval > 0)
+    devices.emplace(context, setup, folder,
+                    RunDevicesOptions{.interval_s = flags.device_interval,
+                                      .own = own,
+                                      .tensorboard = own ? telemetry::tensorboard_folder(
+                                                               run.train.logging.backend.names,
+                                                               folder.tensorboard_folder())
+                                                         : fs::path()});
   const launch::LaunchReport report = launch::run_job(job);
   tensorboard.reset();
-  if (devices) {
-    devices->stop();
-    if (const std::string sentence = devices->balance(); !sentence.empty())
-      context.log().info(sentence);
-  }
+  if (devices) devices->conclude();
   return conclude(context, report, command_to_go_on(found, run.train, folder.path()));
 }
 

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/apps/front/run_devices.h"
+
+#include <nlohmann/json.hpp>
+
+#include "convoy/apps/front/visible_gpus.h"
+#include "convoy/base/error.h"
+#include "convoy/base/json_member.h"
+#include "convoy/base/usable_cpus.h"
+#include "convoy/config/resolve.h"
+#include "convoy/monitor/job_report.h"
+#include "convoy/telemetry/run_history.h"
+
+namespace convoy::apps {
+
+RunDevices::RunDevices(const Context& context, const launch::JobSetup& setup,
+                       const telemetry::RunFolder& folder, const RunDevicesOptions& options)
+    : context_(context),
+      setup_(setup),
+      folder_(folder),
+      recorder_(recorder_options(options), context.log()) {}
+
+// Each host's launcher watches its own devices; hosts that only take part keep theirs with their logs.
+monitor::RunRecorderOptions RunDevices::recorder_options(const RunDevicesOptions& options) const {
+  const auto environment = config::process_environment();
+  const monitor::DeviceSources sources = monitor::device_sources(environment);
+  const std::string host = telemetry::host_name();
+  monitor::RunRecorderOptions recorder{
+      .sources = sources,
+      .uuids = visible_gpus(sources, environment).uuids,
+      .recorder = {.output = options.own
+                                 ? folder_.path() / "devices.csv"
+                                 : folder_.logs_folder() / fmt::format("devices-{}.csv", host),
+                   .interval_s = options.interval_s,
+                   .identity = {.run_id = folder_.path().filename().string(), .host = host}}};
+  if (!options.own) return recorder;
+  recorder.events = folder_.events_path();
+  if (!options.tensorboard.empty()) recorder.tensorboard = options.tensorboard / "devices";
+  return recorder;
+}
+
+nlohmann::ordered_json RunDevices::report(const monitor::TrainingRecord& training) const {
+  const nlohmann::json identity = telemetry::read_run_record(folder_.identity_path());
+  monitor::JobWork work{.host = setup_.host,
+                        .ranks_here = static_cast<int64_t>(setup_.placement.ranks.size()),
+                        .usable_cpus = usable_cpus(),
+                        .tokens = training.tokens,
+                        .supervised_tokens = training.supervised_tokens};
+  work.ranks =
+      identity.is_object() ? member_or(identity, "world_size", work.ranks_here) : work.ranks_here;
+  if (setup_.on_gpus)
+    for (const launch::RankPlacement& rank : setup_.placement.ranks)
+      work.uuids.insert(rank.device_uuid);
+  work.why_no_cpu_energy = recorder_.host_gap(monitor::HostMetric::CpuEnergy);
+  work.why_no_memory_traffic = recorder_.host_gap(monitor::HostMetric::MemRead);
+  return monitor::job_report(training.summary, work);
+}
+
+void RunDevices::conclude() {
+  recorder_.stop();
+  const Log log = context_.log();
+  // A run that had nothing left to do keeps the figures of the one that did it.
+  if (const auto training = recorder_.training(); training && training->tokens > 0) {
+    const nlohmann::ordered_json devices = report(*training);
+    for (const std::string& line : monitor::job_report_lines(devices)) log.info(line);
+    try {
+      folder_.write_metrics({{"devices", devices}});
+    } catch (const IoError& error) {
+      log.warning(error.sentence());
+    }
+  }
+  if (const std::string sentence = recorder_.balance(); !sentence.empty()) log.info(sentence);
+}
+
+}  // namespace convoy::apps

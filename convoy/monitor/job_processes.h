@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the processes that one process started take of the host, from /proc: of a launcher, its ranks and what they start.
+#pragma once
+
+#include <sys/types.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <optional>
+#include <string>
+
+namespace convoy::monitor {
+
+struct JobUse {
+  double cpu_seconds = 0;  // of all that there were, also those that have ended; never goes back
+  double memory_mib = 0;   // of those that there are, without the files that they map
+};
+
+// Finds children of main threads. One that another thread started counts when it has ended. One thread.
+class JobProcesses {
+ public:
+  explicit JobProcesses(std::filesystem::path proc = "/proc", pid_t root = ::getpid())
+      : proc_(std::move(proc)), root_(root) {}
+
+  std::optional<JobUse> read();
+  const std::string& reason() const { return reason_; }  // why there is nothing; empty = there is
+
+ private:
+  std::filesystem::path proc_;
+  pid_t root_;
+  double most_cpu_seconds_ = 0;
+  std::string reason_;
+};
+
+}  // namespace convoy::monitor

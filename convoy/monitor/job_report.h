@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a job took of its devices: the member "devices" of metrics.json, and its words for the end of a run and for `convoy runs
+// show`. Plain functions.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace convoy::monitor {
+
+// What the job did in the time of a summary.
+struct JobWork {
+  std::string host = {};
+  int64_t ranks_here = 1;  // of `ranks`
+  int64_t ranks = 1;
+  int usable_cpus = 1;  // on this host
+  // The devices that its ranks here compute on; empty = they compute on CPUs.
+  std::set<std::string> uuids = {};
+  int64_t tokens = 0;  // of all ranks; 0 = unknown, or there are none
+  int64_t supervised_tokens = 0;
+  std::string why_no_cpu_energy = {};  // empty = it is known
+  std::string why_no_memory_traffic = {};
+};
+
+// `summary`: Summary::json().
+nlohmann::ordered_json job_report(const nlohmann::ordered_json& summary, const JobWork& work);
+
+// One to three lines of a report that job_report() wrote, or somebody else: what is not as it should be is left out.
+std::vector<std::string> job_report_lines(const nlohmann::ordered_json& report);
+
+// A row for each GPU; empty without one.
+std::string job_report_table(const nlohmann::ordered_json& report);
+
+}  // namespace convoy::monitor

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a training says of the devices that it ran on, by whole programs on this machine's CPUs.
+
+    python3 training_test.py SOURCE_FOLDER PROGRAM_FOLDER
+"""
+import csv
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import machines
+
+SOURCE, PROGRAMS = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
+
+
+class Training(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        self.environment = {**machines.plain_environment(PROGRAMS), "XDG_CACHE_HOME": str(self.folder / "cache"),
+                            "CONVOY_NVML_LIBRARY": "libno-such.so"}
+
+    def convoy(self, *arguments, code=0):
+        run = subprocess.run([PROGRAMS / "convoy", *arguments], env=self.environment, cwd=SOURCE, capture_output=True, text=True,
+                             timeout=280, check=False)
+        self.assertEqual(run.returncode, code, run.stderr)
+        return run
+
+    def train(self, *arguments, steps=12):
+        return self.convoy("train", "examples/sums/lora.yaml", f"train.steps={steps}", "--output-dir", str(self.folder / "run"),
+                           "--device-interval", "0.3", *arguments)
+
+    def metrics(self):
+        return json.loads((self.folder / "run/metrics.json").read_text())
+
+    def test_its_devices_are_told_kept_and_shown(self):
+        run = self.train("--nproc", "2")
+        devices = self.metrics()["devices"]
+        self.assertEqual(devices["gpus"], [])
+        cores = devices["cpu"]["job_cpu_cores"]
+        self.assertGreater(cores["mean"], 0.2)
+        self.assertLessEqual(cores["mean"], os.cpu_count() + 0.5)
+        self.assertGreater(devices["cpu"]["job_mem_mib"]["max"], 50)
+        self.assertGreater(devices["tokens"], devices["supervised_tokens"])
+        if devices["energy_j"] is None:
+            self.assertIsNone(devices["joules_per_token"])
+            self.assertTrue(devices["energy_reason"])
+        self.assertIn("devices: no GPU; CPUs: the job used ", run.stderr)
+        self.assertIn("energy: ", run.stderr)
+        shown = self.convoy("runs", "show", str(self.folder / "run")).stdout
+        self.assertIn("devices: no GPU; CPUs: the job used ", shown)
+        with open(self.folder / "run/devices.csv", encoding="utf-8") as file:
+            rows = [row for row in csv.DictReader(file) if row["device"] == "host"]
+        self.assertTrue(any(float(row["job_cpu_cores"] or 0) > 0.2 for row in rows))
+        gaps = json.loads((self.folder / "run/devices.csv.meta.json").read_text())["unavailable"]
+        blank = [gap["metric"] for gap in gaps if gap["device"] == "host"]
+        self.assertNotIn("job_cpu_cores", blank)
+
+    def test_the_share_of_the_peak_is_told_once_the_peak_is_known(self):
+        run = self.train()
+        self.assertIn("of an unknown peak", run.stderr)
+        self.assertNotIn("train_mfu", self.metrics())
+        peaks = json.loads(self.convoy("bench", "peak", "--json", "--devices", "cpu").stdout.splitlines()[-1])["peaks"]
+        self.assertEqual([peak["dtype"] for peak in peaks], ["fp32", "bf16"])
+        run = self.train(steps=24)  # goes on
+        self.assertIn("% of the measured peak", run.stderr)
+        metrics = self.metrics()
+        self.assertGreater(metrics["train_mfu"], 0.001)
+        self.assertLess(metrics["train_mfu"], 1)
+        events = [json.loads(line) for line in (self.folder / "run/events.jsonl").read_text().splitlines()]
+        shares = [event.get("mfu") for event in events if event["event"] == "step"]
+        self.assertIsNone(shares[0])
+        self.assertTrue(0.001 < shares[-1] < 1, shares)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
