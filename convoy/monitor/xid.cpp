@@ -21,14 +21,17 @@ constexpr XidSeverity kApplication = XidSeverity::Application;
 constexpr XidSeverity kWarning = XidSeverity::Warning;
 
 constexpr const char* kReset =
-    "reset the GPU (nvidia-smi --gpu-reset) or reboot the host; if it comes again, have it replaced";
+    "reset the GPU (nvidia-smi --gpu-reset) or reboot the host; if it comes again, have it "
+    "replaced";
 constexpr const char* kReboot =
-    "power the host off and on, look at its PCIe slot and power supply; if it comes again, have the "
+    "power the host off and on, look at its PCIe slot and power supply; if it comes again, have "
+    "the "
     "GPU replaced";
 constexpr const char* kProgram = "look for the fault in the program: compute-sanitizer PROGRAM";
 constexpr const char* kRestart = "start the program again";
 constexpr const char* kNothing = "nothing is to be done now";
-constexpr const char* kMaintenance = "reset the GPU when it is idle, and watch whether it comes again";
+constexpr const char* kMaintenance =
+    "reset the GPU when it is idle, and watch whether it comes again";
 
 struct Row {
   int first;

@@ -29,6 +29,26 @@ std::string mix_text(const data::EncodedSplits& splits, const data::MixSchedule&
                      static_cast<double>(rows) / static_cast<double>(of.num_rows));
 }
 
+// What people vary between trainings, for TensorBoard's HParams page.
+telemetry::Hparams hparams_of(const settings::TrainSettings& settings) {
+  const settings::TrainingSettings& train = settings.train;
+  telemetry::Hparams values = {{"learning_rate", train.learning_rate},
+                               {"schedule", train.schedule.lr_scheduler_type},
+                               {"optimizer", train.optim},
+                               {"weight_decay", train.weight_decay},
+                               {"epochs", train.epochs},
+                               {"seed", static_cast<double>(settings.seed)}};
+  if (settings.task == "classify") return values;
+  values["model"] = settings.model.name;
+  values["max_seq_len"] = static_cast<double>(settings.model.max_seq_len);
+  values["mode"] = settings.tuning.mode;
+  if (settings.tuning.mode == "full") return values;
+  values["lora_r"] = static_cast<double>(settings.tuning.lora.r);
+  values["lora_alpha"] = static_cast<double>(settings.tuning.lora.alpha);
+  values["lora_dropout"] = settings.tuning.lora.dropout;
+  return values;
+}
+
 }  // namespace
 
 void report_plan(const Log& log, const settings::TrainSettings& settings, const LoadedModel& base,
@@ -57,6 +77,7 @@ telemetry::TrainingLogOptions training_log_options(const settings::TrainSettings
   telemetry::TrainingLogOptions options;
   options.tensorboard_folder =
       telemetry::tensorboard_folder(settings.logging.backend.names, tensorboard_folder);
+  options.hparams.values = hparams_of(settings);
   options.total_steps = train::total_steps(settings.train, steps_per_epoch);
   options.total_epochs =
       static_cast<double>(options.total_steps) / static_cast<double>(steps_per_epoch);

@@ -35,6 +35,20 @@ json row_of(const json& rows, const std::string& what) {
   return {};
 }
 
+TEST_F(SweepRun, ItsCellsAreSessionsOfTensorBoard) {
+  write("program.sh", kProgram);
+  const SweepEnd end =
+      run({"run", "--grid", "case=a,b", "--num-seeds", "2", "--result", "loss", "--tensorboard-dir",
+           "tb", "--", "sh", "program.sh", "good", "{seed}", "{case}"});
+  EXPECT_EQ(end.status, 0) << end.errors;
+  EXPECT_NE(end.errors.find("wrote 4 sessions for TensorBoard into tb"), std::string::npos)
+      << end.errors;
+  int files = 0;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder_ / "tb"))
+    files += entry.path().filename().string().starts_with("events.out.tfevents.");
+  EXPECT_EQ(files, 5);
+}
+
 TEST_F(SweepRun, EachFailureIsWhatItIsAndTheRestGoesOn) {
   write("program.sh", kProgram);
   const SweepEnd end = run({"run", "--grid", "case=good,crash,exit,nan,null,silent,hang",

@@ -24,6 +24,7 @@
 #include "convoy/sweep/command/program_record.h"
 #include "convoy/sweep/results/figure.h"
 #include "convoy/sweep/results/summary.h"
+#include "convoy/sweep/results/tensorboard_sessions.h"
 #include "convoy/sweep/results/tidy_table.h"
 #include "convoy/sweep/results/wide_csv.h"
 #include "convoy/sweep/runner/coordinator.h"
@@ -151,6 +152,13 @@ void write_file(const Context& context, const fs::path& folder, const sweep::Nam
   context.log().info(fmt::format("wrote {}", (folder / file.name).string()));
 }
 
+void write_for_tensorboard(const Context& context, const RunFlags& run,
+                           const SweepResults& results) {
+  if (run.tensorboard_dir.empty()) return;
+  context.log().info(
+      sweep::write_tensorboard_sessions(results, run.tensorboard_dir, context.log()));
+}
+
 void read_file_of_flags(config::Section list, RunFlags& run, const fs::path& file) {
   const config::Section of_run = config::list_fields(run);
   list.fields.insert(list.fields.end(), of_run.fields.begin(), of_run.fields.end());
@@ -247,6 +255,7 @@ int run_plan(Context& context, const SweepPlan& plan, const RunFlags& run,
   if (run.dry_run) return print_plan(context, plan);
   check_folder("--results-dir", run.results_dir);
   check_folder("--figures-dir", output.figures_dir);
+  check_folder("--tensorboard-dir", run.tensorboard_dir);
   const std::string store = store_of(run, output.checkpoint_dir);
   const auto workload = sweep::make_workload(plan.workload, plan.mode);
   sweep::RunOptions options = run_options(context, run, store);
@@ -263,6 +272,7 @@ int run_plan(Context& context, const SweepPlan& plan, const RunFlags& run,
     write_file(context, output.figures_dir, {name + ".svg", sweep::figure_svg(results, {})});
     write_file(context, output.figures_dir, {name + ".png", sweep::figure_png(results, {})});
   }
+  write_for_tensorboard(context, run, results);
   print_results(context, results);
   return say_how_it_ended(context, report, results);
 }
@@ -346,6 +356,7 @@ int run_command(Context& context, const std::vector<std::string>& arguments) {
   }();
   if (run.dry_run) return print_plan(context, plan);
   sweep::check_programs(flags, line.command);
+  check_folder("--tensorboard-dir", run.tensorboard_dir);
   const std::string store = store_of(run, "");
   const auto workload = sweep::make_workload(plan.workload, plan.mode);
   sweep::RunOptions options = run_options(context, run, store);
@@ -357,6 +368,7 @@ int run_command(Context& context, const std::vector<std::string>& arguments) {
   options.workers_per_device = flags.workers_per_device;
   const sweep::RunReport report = sweep::run_sweep(plan, *workload, options);
   const SweepResults results = results_of(context, report, *workload, store);
+  write_for_tensorboard(context, run, results);
   print_results(context, results);
   warn_of_changed_programs(context, results);
   return say_how_it_ended(context, report, results, flags.redo);

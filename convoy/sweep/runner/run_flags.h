@@ -17,6 +17,7 @@ struct RunFlags {
   double lease = 60;
   std::string results_dir = "results";
   std::string log_dir;
+  std::string tensorboard_dir;
   bool dry_run = false;
 
   template <class Visitor>
@@ -37,6 +38,9 @@ struct RunFlags {
         .at_least(2);
     visit("results_dir", results_dir, "folder of result tables");
     visit("log_dir", log_dir, "folder for what workers write on stderr; empty = nowhere");
+    visit("tensorboard_dir", tensorboard_dir,
+          "folder for TensorBoard's HParams page: parameters and results of every cell, written at "
+          "the end; empty = none");
     visit("dry_run", dry_run, "print what would be computed, and compute nothing");
   }
 };
