@@ -118,7 +118,7 @@ std::string gpus_line(const ordered_json& gpus) {
 
 std::string cpus_line(const ordered_json& report, bool is_first) {
   const ordered_json& cpu = at(report, "cpu");
-  std::string line = is_first ? "devices: no GPU; CPUs: " : "host: ";
+  std::string line = is_first ? "devices: CPUs: " : "host: ";
   const std::optional<double> cores = number(at(at(cpu, "job_cpu_cores"), "mean"));
   const double usable = number(at(cpu, "usable_cpus")).value_or(0);
   if (cores && usable > 0)

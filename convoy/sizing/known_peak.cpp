@@ -71,6 +71,7 @@ std::optional<double> known_peak(const fs::path& file, const PeakOwner& owner) {
 }
 
 void remember_peak(const fs::path& file, const PeakOwner& owner, double flops) {
+  if (known_peak(file, owner).value_or(0) >= flops) return;
   ordered_json records = ordered_json::array();
   for (ordered_json& record : records_in(file))
     if (!is_of(record, owner)) records.push_back(std::move(record));

@@ -30,7 +30,7 @@ std::filesystem::path peaks_file();
 // FLOP/s; nothing where it was not measured, or the file can not be read.
 std::optional<double> known_peak(const std::filesystem::path& file, const PeakOwner& owner);
 
-// In place of what the file says of that owner. Throws IoError.
+// Unless a higher one is known: what ran beside a measurement made it slower. Throws IoError.
 void remember_peak(const std::filesystem::path& file, const PeakOwner& owner, double flops);
 
 }  // namespace convoy::sizing

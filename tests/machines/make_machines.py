@@ -156,6 +156,17 @@ def lost():
             "files": files, "links": links}
 
 
+def breaking():
+    """Two H100; 0.4 s after the driver is opened the second falls off the bus, after a row of its memory was remapped."""
+    files, links = host(1, 16, 2, 128, "AMD EPYC 9124 16-Core Processor")
+    gpus = [{"uuid": f"GPU-5555000{slot}-0000-0000-0000-000000000000", "pci": f"0000:{slot}1:00.0"} for slot in range(2)]
+    gpus[1].update({"xids_at_ms": {"200": 63, "400": 79}})
+    return {"nvml": {"driver": "570.124.06", "nvml": "12.570.124.06", "cuda": 12080, "gpus": gpus,
+                     "every_gpu": {"name": "NVIDIA H100 PCIe", "capability": [9, 0], "memory_mib": 81_559, "used_mib": 60_000, "util": 95,
+                                   "temp": 55, "power_w": 300, "power_limit_w": 350, "energy_j": 0}},
+            "files": files, "links": links}
+
+
 def wsl():
     """A GeForce under WSL2: Windows' driver tells little, and one figure is a sentinel."""
     files, links = host(1, 8, 2, 32, "13th Gen Intel(R) Core(TM) i7-13700K")
@@ -215,7 +226,7 @@ def mi300x8():
 
 def main():
     folder = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).parent)
-    for machine in (h200x8, a100x4, mig, lost, wsl, unified, mismatch, cpus, mi300x8):
+    for machine in (h200x8, a100x4, mig, lost, breaking, wsl, unified, mismatch, cpus, mi300x8):
         (folder / f"{machine.__name__}.json").write_text(json.dumps(machine(), indent=0, separators=(",", ":")) + "\n")
 
 

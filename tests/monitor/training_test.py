@@ -50,10 +50,10 @@ class Training(unittest.TestCase):
         if devices["energy_j"] is None:
             self.assertIsNone(devices["joules_per_token"])
             self.assertTrue(devices["energy_reason"])
-        self.assertIn("devices: no GPU; CPUs: the job used ", run.stderr)
+        self.assertIn("devices: CPUs: the job used ", run.stderr)
         self.assertIn("energy: ", run.stderr)
         shown = self.convoy("runs", "show", str(self.folder / "run")).stdout
-        self.assertIn("devices: no GPU; CPUs: the job used ", shown)
+        self.assertIn("devices: CPUs: the job used ", shown)
         with open(self.folder / "run/devices.csv", encoding="utf-8") as file:
             rows = [row for row in csv.DictReader(file) if row["device"] == "host"]
         self.assertTrue(any(float(row["job_cpu_cores"] or 0) > 0.2 for row in rows))
@@ -76,6 +76,16 @@ class Training(unittest.TestCase):
         shares = [event.get("mfu") for event in events if event["event"] == "step"]
         self.assertIsNone(shares[0])
         self.assertTrue(0.001 < shares[-1] < 1, shares)
+
+    def test_watching_eight_gpus_beside_it_is_cheap(self):
+        self.environment.update(machines.plain_environment(PROGRAMS))
+        self.environment.update(machines.lay_out(SOURCE, "h200x8", self.folder / "root"))
+        looks_per_second = 10  # so that it shows
+        self.train("--devices", "cpu", "--device-interval", str(1 / looks_per_second), "logging.backend=tensorboard", steps=30)
+        cost = json.loads((self.folder / "run/devices.csv.meta.json").read_text())["summary"]["own_cost"]
+        print(f"8 GPUs beside a training at 1 Hz: {cost['core_percent'] / looks_per_second:.3f} % of one core")
+        self.assertLess(cost["core_percent"] / looks_per_second, 0.5)
+        self.assertTrue(list((self.folder / "run/tb/devices").iterdir()))
 
 
 if __name__ == "__main__":

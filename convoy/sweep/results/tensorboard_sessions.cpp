@@ -194,8 +194,9 @@ std::string write_tensorboard_sessions(const SweepResults& results, const fs::pa
                                        const Log& log) {
   std::vector<Point> points = points_of(results);
   if (std::ssize(points) > kMostTensorboardPoints)
-    return fmt::format("{} points are more than TensorBoard can show ({} at most): {} is not written",
-                       points.size(), kMostTensorboardPoints, folder.string());
+    return fmt::format(
+        "{} points are more than TensorBoard can show ({} at most): {} is not written",
+        points.size(), kMostTensorboardPoints, folder.string());
   unify_types(points);
   name_points(points);
   const bool by_point = std::ssize(results.cells) > kMostTensorboardRuns;
@@ -221,11 +222,11 @@ std::string write_tensorboard_sessions(const SweepResults& results, const fs::pa
   add_experiment(experiment,
                  experiment_of(points, sessions.metric_tags(),
                                fmt::format("{}, version {}", results.workload, results.version)));
-  return fmt::format("wrote {} for TensorBoard into {}{}", counted(written, "session"),
-                     folder.string(),
-                     by_point ? fmt::format(": one of each point, since there are more than {} cells",
-                                            kMostTensorboardRuns)
-                              : "");
+  return fmt::format(
+      "wrote {} for TensorBoard into {}{}", counted(written, "session"), folder.string(),
+      by_point ? fmt::format(": one of each point, since there are more than {} cells",
+                             kMostTensorboardRuns)
+               : "");
 }
 
 }  // namespace convoy::sweep

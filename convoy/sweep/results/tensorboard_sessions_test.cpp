@@ -87,8 +87,8 @@ TEST_F(Sessions, ARunIsASeedAndAGroupIsAPoint) {
 }
 
 TEST_F(Sessions, FailedCellsAreSessionsWithoutAValue) {
-  write(results_of({cell(R"({"lr":0.1})", 0, 1),
-                    cell(R"({"lr":0.2})", 0, std::nan(""), CellState::Failed)}));
+  write(results_of(
+      {cell(R"({"lr":0.1})", 0, 1), cell(R"({"lr":0.2})", 0, std::nan(""), CellState::Failed)}));
   const json found = read();
   if (found.is_null()) GTEST_SKIP() << "no Python with TensorBoard (CONVOY_PEER_PYTHON)";
   int failed = 0;
@@ -102,8 +102,8 @@ TEST_F(Sessions, FailedCellsAreSessionsWithoutAValue) {
 }
 
 TEST_F(Sessions, NumbersBesideWordsAreWords) {
-  write(results_of({cell(R"({"values":{"lr":"auto"}})", 0, 1),
-                    cell(R"({"values":{"lr":"0.5"}})", 0, 2)}));
+  write(results_of(
+      {cell(R"({"values":{"lr":"auto"}})", 0, 1), cell(R"({"values":{"lr":"0.5"}})", 0, 2)}));
   const json found = read();
   if (found.is_null()) GTEST_SKIP() << "no Python with TensorBoard (CONVOY_PEER_PYTHON)";
   EXPECT_EQ(found["parameters"]["lr"]["type"], "DATA_TYPE_STRING");
@@ -114,8 +114,7 @@ TEST_F(Sessions, ASecondCallReplacesTheFirst) {
   const SweepResults results = results_of({cell(R"({"lr":0.1})", 0, 1)});
   write(results);
   write(results);
-  EXPECT_EQ(folders_with_events(folder_ / "tb"),
-            (std::vector<fs::path>{".", "0000-run/seed-0"}));
+  EXPECT_EQ(folders_with_events(folder_ / "tb"), (std::vector<fs::path>{".", "0000-run/seed-0"}));
 }
 
 TEST_F(Sessions, OfManyCellsThereIsOneSessionForEachPoint) {
