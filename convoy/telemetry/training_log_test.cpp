@@ -45,6 +45,34 @@ StepMetrics step_of(int64_t step, double loss) {
           .rank_wait_seconds = {0.25, 0}};
 }
 
+json last_row(const fs::path& folder, const std::string& event) {
+  json found;
+  for (const auto& row : read_events(folder / "events.jsonl"))
+    if (row["event"] == event) found = row;
+  return found;
+}
+
+TEST(TrainingLog, TheShareOfThePeakIsToldWhereThePeakIsKnown) {
+  const TestFolder folder;
+  for (const double peak : {0.0, 8e9}) {
+    TrainingLogOptions options = options_for(folder.path());
+    options.peak_flops = peak;
+    TrainingLog log(options, Log(LogLevel::Quiet));
+    StepMetrics step = step_of(1, 2);
+    step.flops = 2e9;  // in half a second
+    log.step(step);
+    log.end(RunEnd::Finished);
+    const json figures = last_row(folder.path(), "end")["figures"];
+    EXPECT_EQ(figures["train_flops_per_second"], 4e9);
+    EXPECT_EQ(figures["train_tokens"], 100);
+    EXPECT_EQ(figures["train_supervised_tokens"], 40);
+    EXPECT_EQ(figures.contains("train_mfu"), peak > 0);
+    EXPECT_EQ(last_row(folder.path(), "step").contains("mfu"), peak > 0);
+  }
+  EXPECT_EQ(last_row(folder.path(), "step")["mfu"], 0.5);
+  EXPECT_EQ(last_row(folder.path(), "end")["figures"]["train_mfu"], 0.5);
+}
+
 TEST(TrainerState, IsByteForByteWhatTransformersWrites) {
   const fs::path golden =
       fs::path(std::getenv("CONVOY_SOURCE_DIR")) / "tests/golden/telemetry/trainer_state.json";

@@ -7,14 +7,20 @@ import csv
 import json
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 import machines
 
 SOURCE, PROGRAMS = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
+
+
+def children_of(pid):
+    return [int(child) for child in pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
 class Training(unittest.TestCase):
@@ -76,6 +82,22 @@ class Training(unittest.TestCase):
         shares = [event.get("mfu") for event in events if event["event"] == "step"]
         self.assertIsNone(shares[0])
         self.assertTrue(0.001 < shares[-1] < 1, shares)
+
+    def test_what_a_rank_could_not_write_of_is_in_the_events(self):
+        train = subprocess.Popen([PROGRAMS / "convoy", "train", "examples/sums/lora.yaml", "--output-dir", str(self.folder / "run"),
+                                  "--nproc", "2", "-q"], env=self.environment, cwd=SOURCE, stderr=subprocess.DEVNULL)
+        events = self.folder / "run/events.jsonl"
+        ranks = []
+        for _ in range(1200):
+            time.sleep(0.05)
+            ranks = [child for child in children_of(train.pid) if "convoy-worker" in pathlib.Path(f"/proc/{child}/cmdline").read_text()]
+            if events.exists() and '"step"' in events.read_text() and len(ranks) == 2:
+                break
+        os.kill(ranks[1], signal.SIGSTOP)
+        self.assertEqual(train.wait(60), 13)
+        last = json.loads(events.read_text().splitlines()[-1])
+        self.assertEqual((last["event"], last["code"], last["kind"]), ("failure", 13, "silent"))
+        self.assertIn("SIGSTOP", last["message"])
 
     def test_watching_eight_gpus_beside_it_is_cheap(self):
         self.environment.update(machines.plain_environment(PROGRAMS))
