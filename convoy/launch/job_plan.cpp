@@ -61,8 +61,13 @@ std::shared_ptr<monitor::FaultWatch> watched_faults(const std::vector<RankSetup>
   for (const RankSetup& rank : ranks)
     if (!rank.device_uuid.empty()) uuids.insert(rank.device_uuid);
   if (uuids.empty() || setup.visible_variable != "CUDA_VISIBLE_DEVICES") return nullptr;
-  return std::make_shared<monitor::FaultWatch>(monitor::device_sources(process_environment()),
-                                               setup.host, std::move(uuids));
+  // A driver that hangs keeps the thread, and with it the watch; the job's end does not wait for it.
+  static constexpr std::chrono::seconds kDriverPatience{2};
+  return {new monitor::FaultWatch(monitor::device_sources(process_environment()), setup.host,
+                                  std::move(uuids)),
+          [](monitor::FaultWatch* watch) {
+            if (watch->ends_within(kDriverPatience)) delete watch;
+          }};
 }
 
 // A rank that another launcher placed: it is started here alone, as what it is.

@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <utility>
 
 #include "convoy/base/quiet_thread.h"
@@ -30,16 +29,24 @@ FaultWatch::FaultWatch(const DeviceSources& sources, std::string host, std::set<
       host_(std::move(host)),
       uuids_(std::move(uuids)),
       news_(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
-  thread_ = quiet_thread([this] { watch(); });
+  thread_ = quiet_thread([this] {
+    watch();
+    const std::lock_guard lock(mutex_);
+    ended_ = true;
+    wake_.notify_all();
+  });
 }
 
 FaultWatch::~FaultWatch() {
-  {
-    const std::lock_guard lock(mutex_);
-    stopping_ = true;
-  }
-  wake_.notify_all();
+  ends_within({});
   thread_.join();
+}
+
+bool FaultWatch::ends_within(std::chrono::milliseconds limit) {
+  std::unique_lock lock(mutex_);
+  stopping_ = true;
+  wake_.notify_all();
+  return wake_.wait_for(lock, limit, [this] { return ended_; });
 }
 
 void FaultWatch::begin_attempt() {

@@ -6,6 +6,7 @@
 //   watch.begin_attempt();  ...  poll watch.descriptor();  for (const DeviceFault& fault : watch.take()) ...
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <map>
@@ -36,10 +37,12 @@ class FaultWatch {
  public:
   // `uuids`: of GPUs, or of MIG instances, whose GPU is watched. NVML is opened by the thread: where there is none, nothing is found.
   FaultWatch(const DeviceSources& sources, std::string host, std::set<std::string> uuids);
-  ~FaultWatch();  // Blocks for up to 0.1 s
+  ~FaultWatch();  // Blocks for up to 0.1 s, and as long as the driver does
   FaultWatch(const FaultWatch&) = delete;
   FaultWatch& operator=(const FaultWatch&) = delete;
 
+  // Asks the watching to end. False: a call of the driver has not come back by then, and this must not be destroyed. Blocks.
+  bool ends_within(std::chrono::milliseconds limit);
   // Forgets what take() has not given: it was the end of an earlier attempt. A GPU that is still lost is told again.
   void begin_attempt();
   int descriptor() const { return news_.get(); }  // readable when take() has something
@@ -74,6 +77,7 @@ class FaultWatch {
   std::mutex mutex_;
   std::condition_variable wake_;
   bool stopping_ = false;
+  bool ended_ = false;
   bool tells_losses_again_ = false;
   std::vector<DeviceFault> faults_;
   std::set<std::pair<std::string, uint64_t>> told_;  // what is not fatal, by UUID and Xid

@@ -2,7 +2,6 @@
 #include "convoy/monitor/run_recorder.h"
 
 #include <algorithm>
-#include <chrono>
 #include <ctime>
 #include <nlohmann/json.hpp>
 
@@ -31,7 +30,13 @@ RunRecorder::RunRecorder(RunRecorderOptions options, const Log& log)
     looks_.emplace(reader_, options_.sources, &*recorder_, WatchedJob::OwnChildren);
     if (!options_.events.empty()) training_.emplace(options_.events);
     if (!options_.tensorboard.empty()) scalars_.emplace(options_.tensorboard, log_);
-    thread_ = quiet_thread([this] { watch(); });
+    ended_ = false;
+    thread_ = quiet_thread([this] {
+      watch();
+      const std::lock_guard lock(mutex_);
+      ended_ = true;
+      wake_.notify_all();
+    });
   } catch (const Error& error) {
     log_.warning(fmt::format("devices are not watched: {}", error.sentence()));
     recorder_.reset();
@@ -106,12 +111,15 @@ std::string RunRecorder::host_gap(HostMetric metric) const {
   return "";
 }
 
-nlohmann::ordered_json RunRecorder::stop() {
-  {
-    const std::lock_guard lock(mutex_);
-    stopping_ = true;
-  }
+bool RunRecorder::ends_within(std::chrono::milliseconds limit) {
+  std::unique_lock lock(mutex_);
+  stopping_ = true;
   wake_.notify_all();
+  return wake_.wait_for(lock, limit, [this] { return ended_; });
+}
+
+nlohmann::ordered_json RunRecorder::stop() {
+  ends_within({});
   if (!thread_.joinable()) return nullptr;
   thread_.join();
   SamplerCost cost = looks_->cost();

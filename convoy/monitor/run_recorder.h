@@ -3,6 +3,7 @@
 // Watches GPUs and host beside a job, from a thread of its own, into the job's folder.
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <filesystem>
 #include <memory>
@@ -44,7 +45,9 @@ class RunRecorder {
   RunRecorder(const RunRecorder&) = delete;
   RunRecorder& operator=(const RunRecorder&) = delete;
 
-  // Ends the watching. What it came to, as Summary::json() tells it; null where nothing was written.
+  // Asks the watching to end. False: a call of the driver has not come back by then, and this must not be destroyed. Blocks.
+  bool ends_within(std::chrono::milliseconds limit);
+  // Ends the watching, for which it waits. What it came to, as Summary::json() tells it; null where nothing was written.
   nlohmann::ordered_json stop();
   // After stop(): one sentence on unequal or lost GPUs, or empty.
   std::string balance() const;
@@ -76,6 +79,7 @@ class RunRecorder {
   std::mutex mutex_;
   std::condition_variable wake_;
   bool stopping_ = false;
+  bool ended_ = true;  // there is no thread yet
   std::thread thread_;
 };
 

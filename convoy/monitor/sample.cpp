@@ -230,8 +230,10 @@ std::string prometheus_text(const Sample& sample, const SampleIdentity& identity
   const std::string host = fmt::format(R"(Hostname="{}")", label_value(identity.host));
   for (const HostMetricFacts& facts : host_metric_table())
     if (const auto& value = sample.host[facts.metric])
-      fmt::format_to(out, "# HELP {} {}\n# TYPE {} gauge\n{}{{{}}} {}\n", facts.prometheus,
-                     facts.meaning, facts.prometheus, facts.prometheus, host, *value);
+      fmt::format_to(out, "# HELP {} {}\n# TYPE {} {}\n{}{{{}}} {}\n", facts.prometheus,
+                     facts.meaning, facts.prometheus,
+                     facts.metric == HostMetric::CpuEnergy ? "counter" : "gauge", facts.prometheus,
+                     host, *value);
   return text;
 }
 

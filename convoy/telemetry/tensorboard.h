@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// TensorBoard event files, by an encoder of our own (no protobuf library). One writer per run, on
-// rank 0.
+// TensorBoard event files, by an encoder of our own (no protobuf library). One writer per folder.
 #pragma once
 
 #include <cstdint>

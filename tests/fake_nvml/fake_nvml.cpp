@@ -12,7 +12,7 @@
 // {"3": 79}, "node", "switch" (of PCIe), "nvswitch": links to it, "peers": {"1": links}, "mig": [{"uuid", "name", "gi", "ci", ...}, null]}.
 // A member that is not there is a figure that NVML does not support. Any number may be a list: one item a tick, over and over.
 // "xids_at_ms": {"700": 79} and "lost_at_ms" count the time since the first nvmlInit instead; so does the member "count_at_ms":
-// {"900": 3} beside "gpus", as which the driver counts them from then on.
+// {"900": 3} beside "gpus", as which the driver counts them from then on, and "hangs_at_ms", from when on memory is asked for in vain.
 // A tick of a device is one call of nvmlDeviceGetMemoryInfo_v2. A function that is in "lacks" says that it is not found.
 //
 // FAKE_NVML is the short form:
@@ -105,6 +105,16 @@ int state_of(const Thing& thing, const char* function) {
   if (world.lacks.contains(function)) return kMissing;
   if (is_lost(thing)) return kLost;
   return is_dead(thing) ? kUnknown : kSuccess;
+}
+
+// Without the lock: other calls come back.
+void hang_if_told() {
+  const auto hangs = [] {
+    const std::lock_guard<std::recursive_mutex> guard(world_mutex);
+    return world.told.contains("hangs_at_ms") &&
+           milliseconds() >= world.told["hangs_at_ms"].get<long>();
+  };
+  while (hangs()) std::this_thread::sleep_for(std::chrono::seconds(1));
 }
 
 unsigned counted_gpus() {
@@ -363,6 +373,7 @@ FAKE int nvmlDeviceGetCudaComputeCapability(void* handle, int* major, int* minor
 }
 
 FAKE int nvmlDeviceGetMemoryInfo(void* handle, MemoryInfo* info) {
+  hang_if_told();
   const std::lock_guard<std::recursive_mutex> guard(world_mutex);
   const Thing& thing = thing_of(handle);
   if (const int state = state_of(thing, "nvmlDeviceGetMemoryInfo"); state != kSuccess) return state;
@@ -374,6 +385,7 @@ FAKE int nvmlDeviceGetMemoryInfo(void* handle, MemoryInfo* info) {
 }
 
 FAKE int nvmlDeviceGetMemoryInfo_v2(void* handle, MemoryInfo2* info) {
+  hang_if_told();
   const std::lock_guard<std::recursive_mutex> guard(world_mutex);
   Thing& thing = thing_of(handle);
   thing.tick += 1;

@@ -23,12 +23,13 @@ class Faults(unittest.TestCase):
         self.folder = pathlib.Path(folder.name)
         self.environment = {**machines.plain_environment(PROGRAMS), **machines.lay_out(SOURCE, "lost", self.folder / "root")}
 
-    def launch(self, gpu, *arguments, program=("sleep", "20"), count=4, environment=None):
+    def launch(self, gpu, *arguments, program=("sleep", "20"), count=4, environment=None, driver=None):
         """`gpu`: what is told of the third of four GPUs."""
         described = json.loads((SOURCE / "tests/machines/lost.json").read_text())
         described["nvml"]["gpus"][2].pop("xids")
         described["nvml"]["gpus"][2].pop("lost_at")
         described["nvml"]["gpus"][2].update(gpu)
+        described["nvml"].update(driver or {})
         scenario = self.folder / "scenario.json"
         scenario.write_text(json.dumps(described))
         begin = time.monotonic()
@@ -83,6 +84,11 @@ class Faults(unittest.TestCase):
         run = self.launch({"lost_at_ms": 300}, "--max-restarts", "1")
         self.assertEqual(run.returncode, 14, run.stderr)
         self.assertGreaterEqual(run.stderr.count("is lost: GPU is lost"), 2)
+
+    def test_a_driver_that_hangs_does_not_hold_up_the_end(self):
+        run = self.launch({}, program=("sleep", "1.5"), driver={"hangs_at_ms": 300})
+        self.assertEqual(run.returncode, 0, run.stderr)
+        self.assertLess(self.seconds, 10)
 
 
 if __name__ == "__main__":

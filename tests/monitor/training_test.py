@@ -76,6 +76,8 @@ class Training(unittest.TestCase):
         run = self.train(steps=24)  # goes on
         self.assertIn("% of the measured peak", run.stderr)
         metrics = self.metrics()
+        self.assertEqual(metrics["devices"]["tokens"], metrics["train_tokens"])
+        self.assertLess(metrics["train_tokens"], metrics["tokens_seen"])
         self.assertGreater(metrics["train_mfu"], 0.001)
         self.assertLess(metrics["train_mfu"], 1)
         events = [json.loads(line) for line in (self.folder / "run/events.jsonl").read_text().splitlines()]
@@ -98,6 +100,17 @@ class Training(unittest.TestCase):
         last = json.loads(events.read_text().splitlines()[-1])
         self.assertEqual((last["event"], last["code"], last["kind"]), ("failure", 13, "silent"))
         self.assertIn("SIGSTOP", last["message"])
+
+    def test_a_driver_that_hangs_costs_the_figures_and_not_the_run(self):
+        self.environment.update(machines.plain_environment(PROGRAMS))
+        self.environment.update(machines.lay_out(SOURCE, "h200x8", self.folder / "root"))
+        described = json.loads((SOURCE / "tests/machines/h200x8.json").read_text())
+        described["nvml"]["hangs_at_ms"] = 1500
+        (self.folder / "hangs.json").write_text(json.dumps(described))
+        self.environment["FAKE_NVML_SCENARIO"] = str(self.folder / "hangs.json")
+        run = self.train("--devices", "cpu", steps=6)
+        self.assertIn("the GPU driver does not answer", run.stderr)
+        self.assertNotIn("devices", self.metrics())
 
     def test_watching_eight_gpus_beside_it_is_cheap(self):
         self.environment.update(machines.plain_environment(PROGRAMS))

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convoy/apps/front/run_devices.h"
 
+#include <chrono>
 #include <nlohmann/json.hpp>
 
 #include "convoy/apps/front/visible_gpus.h"
@@ -12,13 +13,19 @@
 #include "convoy/telemetry/run_history.h"
 
 namespace convoy::apps {
+namespace {
+
+// A driver that has lost a GPU may keep a call for minutes; a look at eight GPUs takes milliseconds.
+constexpr std::chrono::seconds kDriverPatience{5};
+
+}  // namespace
 
 RunDevices::RunDevices(const Context& context, const launch::JobSetup& setup,
                        const telemetry::RunFolder& folder, const RunDevicesOptions& options)
     : context_(context),
       setup_(setup),
       folder_(folder),
-      recorder_(recorder_options(options), context.log()) {}
+      recorder_(std::make_unique<monitor::RunRecorder>(recorder_options(options), context.log())) {}
 
 // Each host's launcher watches its own devices; hosts that only take part keep theirs with their logs.
 monitor::RunRecorderOptions RunDevices::recorder_options(const RunDevicesOptions& options) const {
@@ -51,16 +58,21 @@ nlohmann::ordered_json RunDevices::report(const monitor::TrainingRecord& trainin
   if (setup_.on_gpus)
     for (const launch::RankPlacement& rank : setup_.placement.ranks)
       work.uuids.insert(rank.device_uuid);
-  work.why_no_cpu_energy = recorder_.host_gap(monitor::HostMetric::CpuEnergy);
-  work.why_no_memory_traffic = recorder_.host_gap(monitor::HostMetric::MemRead);
+  work.why_no_cpu_energy = recorder_->host_gap(monitor::HostMetric::CpuEnergy);
+  work.why_no_memory_traffic = recorder_->host_gap(monitor::HostMetric::MemRead);
   return monitor::job_report(training.summary, work);
 }
 
 void RunDevices::conclude() {
-  recorder_.stop();
   const Log log = context_.log();
+  if (!recorder_->ends_within(kDriverPatience)) {
+    log.warning("the GPU driver does not answer: what the devices did is not told");
+    recorder_.release();  // its thread is in the driver, perhaps for ever
+    return;
+  }
+  recorder_->stop();
   // A run that had nothing left to do keeps the figures of the one that did it.
-  if (const auto training = recorder_.training(); training && training->tokens > 0) {
+  if (const auto training = recorder_->training(); training && training->tokens > 0) {
     const nlohmann::ordered_json devices = report(*training);
     for (const std::string& line : monitor::job_report_lines(devices)) log.info(line);
     try {
@@ -69,7 +81,7 @@ void RunDevices::conclude() {
       log.warning(error.sentence());
     }
   }
-  if (const std::string sentence = recorder_.balance(); !sentence.empty()) log.info(sentence);
+  if (const std::string sentence = recorder_->balance(); !sentence.empty()) log.info(sentence);
 }
 
 }  // namespace convoy::apps

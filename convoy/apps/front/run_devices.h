@@ -35,7 +35,7 @@ class RunDevices {
   const Context& context_;
   const launch::JobSetup& setup_;
   const telemetry::RunFolder& folder_;
-  monitor::RunRecorder recorder_;
+  std::unique_ptr<monitor::RunRecorder> recorder_;
 };
 
 }  // namespace convoy::apps

@@ -247,6 +247,15 @@ int bench_command(const Arguments& arguments) {
   }
   if (name == "peak") {
     parse({}, words);
+    settings::BenchFlags others = flags;
+    settings::BenchFlags defaults;
+    others.threads = defaults.threads;
+    const auto refused =
+        config::flags_that_differ(config::list_fields(others), config::list_fields(defaults));
+    if (!refused.empty())
+      throw ConfigError(
+          fmt::format("bench peak measures every type alone: it takes no {}", refused.front()),
+          {.key = refused.front(), .hint = "give --devices and --threads"});
     return bench_peak(flags, ranks.devices, worker);
   }
   throw ConfigError(
