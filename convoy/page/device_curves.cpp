@@ -20,6 +20,7 @@ const std::map<std::string, std::string> kShown = {{"gpu_util_pct", "gpu_util_pc
                                                    {"temp_c", "temp_c"},
                                                    {"host_cpu_pct", "host_cpu_pct"},
                                                    {"host_mem_used_mib", "host_mem_used_mib"},
+                                                   {"job_cpu_cores", "job_cpu_cores"},
                                                    {"GPU_Utilization", "gpu_util_pct"},
                                                    {"Memory_Used", "mem_used_mib"},
                                                    {"Power_Draw", "power_w"},

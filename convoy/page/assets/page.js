@@ -110,7 +110,7 @@ function drawCharts() {
 
 const DEVICE_CHARTS = {gpu_util_pct: 'devices: busy, %', sm_active_pct: 'devices: multiprocessors active, %', mem_used_mib: 'devices: memory, MiB',
   power_w: 'devices: power, W', temp_c: 'devices: temperature, C', host_cpu_pct: 'host: CPUs busy, %', host_mem_used_mib: 'host: memory, MiB',
-  tokens_per_second: 'engines: tokens per second', requests_running: 'engines: requests running', requests_waiting: 'engines: requests waiting',
+  job_cpu_cores: 'job: CPUs at work', tokens_per_second: 'engines: tokens per second', requests_running: 'engines: requests running', requests_waiting: 'engines: requests waiting',
   kv_use: 'engines: KV cache in use, of 1'};
 
 // A panel for each host; its devices have its name where there are several hosts.
