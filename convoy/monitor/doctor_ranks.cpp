@@ -197,6 +197,7 @@ bool read_ranks_figures(const std::filesystem::path& file, RanksFacts& facts) {
   for (const auto& rank : found["ranks"])
     facts.ranks.push_back({.host = member_or(rank, "host", std::string()),
                            .address = member_or(rank, "address", std::string()),
+                           .gpus = member_or(rank, "gpus", int64_t{0}),
                            .clock_s = member_or(rank, "clock_s", 0.0)});
   facts.latency_s = member_or(found, "latency_s", 0.0);
   facts.bytes_per_s = member_or(found, "bytes_per_s", 0.0);

@@ -29,6 +29,7 @@ NetworkFacts read_network(const std::string& master, const std::string& wanted_i
 struct RankPlace {
   std::string host;
   std::string address;  // of its connections
+  int64_t gpus = 0;     // of its host, that ranks can use
   double clock_s = 0;   // since 1970, at one moment for all
 };
 

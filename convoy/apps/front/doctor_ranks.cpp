@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <csignal>
@@ -148,6 +149,8 @@ class RanksTrial {
                            folder_.path().string(),
                            "--devices",
                            devices_,
+                           "--gpus",
+                           std::to_string(wanted_.num_gpus),
                            "--limit",
                            std::to_string(devices_ == "cpu" ? kGlooSeconds : kNcclSeconds)};
     job.tells_failures = false;
@@ -207,6 +210,11 @@ std::vector<Finding> try_ranks(const Context& context, const RanksToTry& wanted)
     gloo = RanksTrial(context, wanted, "cpu").run();
     const bool failed = !gloo.failure.empty() || gloo.timed_out;
     if (nccl.not_checked.empty() && failed) nccl.not_checked = "its ranks meet over Gloo first";
+    // All nodes know the same, so that none waits for one that will not come.
+    const auto without = std::find_if(gloo.ranks.begin(), gloo.ranks.end(),
+                                      [](const monitor::RankPlace& rank) { return rank.gpus == 0; });
+    if (nccl.not_checked.empty() && without != gloo.ranks.end())
+      nccl.not_checked = fmt::format("ranks on {} can not use a GPU", without->host);
     if (nccl.not_checked.empty()) nccl = RanksTrial(context, wanted, "cuda").run();
   }
   std::vector<Finding> findings = monitor::judge_ranks(gloo);
