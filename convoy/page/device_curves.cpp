@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <cstdio>
 #include <ctime>
 #include <optional>
@@ -102,7 +103,7 @@ void DeviceCurves::add_line(const std::string& line) {
       continue;
     const std::string& name = shown->second;
     curves_[(kOfEngines.contains(name) ? "host" : device) + "/" + name].add(
-        static_cast<int64_t>(*time - begin_seconds_), value);
+        std::llround(1000 * (*time - begin_seconds_)), value);
   }
 }
 

@@ -19,7 +19,7 @@ class DeviceCurves {
   // A line of the file, its heading first. A line that does not fit it is left out.
   void add_line(const std::string& line);
 
-  // By "gpu0/gpu_util_pct", "host/host_cpu_pct"; steps are seconds since the first look.
+  // By "gpu0/gpu_util_pct", "host/host_cpu_pct"; steps are milliseconds since the first look.
   const std::map<std::string, CurveSketch>& curves() const { return curves_; }
   const std::string& host() const { return host_; }  // as the file names it; empty = it does not
   double begin_seconds() const { return begin_seconds_; }  // since 1970; negative = no look yet

@@ -2,6 +2,7 @@
 #include "convoy/page/run_devices.h"
 
 #include <algorithm>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <string_view>
 #include <system_error>
@@ -21,17 +22,22 @@ std::string host_of(const fs::path& file, const DeviceCurves& curves) {
   return "node " + (name.starts_with(kPrefix) ? name.substr(kPrefix.size()) : "0");
 }
 
+json points_with(const CurveSketch& curve, const std::function<json(int64_t step)>& place) {
+  json points = json::array();
+  for (const CurveBucket& bucket : curve.buckets()) {
+    const json at = place(bucket.step);
+    points.push_back(bucket.points == 0
+                         ? json::array({at, nullptr, nullptr, nullptr})
+                         : json::array({at, bucket.sum / static_cast<double>(bucket.points),
+                                        bucket.low, bucket.high}));
+  }
+  return points;
+}
+
 }  // namespace
 
-json points_of(const CurveSketch& curve, int64_t later) {
-  json points = json::array();
-  for (const CurveBucket& bucket : curve.buckets())
-    points.push_back(
-        bucket.points == 0
-            ? json::array({bucket.step + later, nullptr, nullptr, nullptr})
-            : json::array({bucket.step + later, bucket.sum / static_cast<double>(bucket.points),
-                           bucket.low, bucket.high}));
-  return points;
+json points_of(const CurveSketch& curve) {
+  return points_with(curve, [](int64_t step) { return json(step); });
 }
 
 // A launcher writes devices.csv where the run is its own, and logs/devices-HOST.csv where it takes part; nodes of
@@ -64,8 +70,10 @@ json RunDevices::curves() const {
   for (const auto& [file, host] : files_) {
     if (host.curves.begin_seconds() < 0) continue;
     json& of_host = all[host_of(file, host.curves)];
-    const auto later = static_cast<int64_t>(host.curves.begin_seconds() - begin);
-    for (const auto& [tag, curve] : host.curves.curves()) of_host[tag] = points_of(curve, later);
+    const double later = host.curves.begin_seconds() - begin;
+    for (const auto& [tag, curve] : host.curves.curves())
+      of_host[tag] = points_with(
+          curve, [later](int64_t step) { return json(later + static_cast<double>(step) * 1e-3); });
   }
   return all;
 }

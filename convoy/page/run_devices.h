@@ -13,8 +13,8 @@
 
 namespace convoy::page {
 
-// Points of curves, [[step, mean, low, high], ...], null for a gap's values; `later` is added to the steps.
-nlohmann::json points_of(const CurveSketch& curve, int64_t later = 0);
+// Points of curves, [[step, mean, low, high], ...], null for a gap's values.
+nlohmann::json points_of(const CurveSketch& curve);
 
 class RunDevices {
  public:

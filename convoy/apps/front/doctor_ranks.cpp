@@ -211,8 +211,9 @@ std::vector<Finding> try_ranks(const Context& context, const RanksToTry& wanted)
     const bool failed = !gloo.failure.empty() || gloo.timed_out;
     if (nccl.not_checked.empty() && failed) nccl.not_checked = "its ranks meet over Gloo first";
     // All nodes know the same, so that none waits for one that will not come.
-    const auto without = std::find_if(gloo.ranks.begin(), gloo.ranks.end(),
-                                      [](const monitor::RankPlace& rank) { return rank.gpus == 0; });
+    const auto without =
+        std::find_if(gloo.ranks.begin(), gloo.ranks.end(),
+                     [](const monitor::RankPlace& rank) { return rank.gpus == 0; });
     if (nccl.not_checked.empty() && without != gloo.ranks.end())
       nccl.not_checked = fmt::format("ranks on {} can not use a GPU", without->host);
     if (nccl.not_checked.empty()) nccl = RanksTrial(context, wanted, "cuda").run();

@@ -15,8 +15,8 @@ TEST(ProcessProgress, ARowOfEventsCountsDoneAndFailed) {
   const testing::TemporaryFolder folder;
   const auto store = jobs::open_store((folder / "ledger.db").string());
   const int64_t group = store->register_group("rows", "process", "1").group.number;
-  const std::array<jobs::NewTask, 4> rows = {{{R"({"index":0})"}, {R"({"index":1})"},
-                                              {R"({"index":2})"}, {R"({"index":3})"}}};
+  const std::array<jobs::NewTask, 4> rows = {
+      {{R"({"index":0})"}, {R"({"index":1})"}, {R"({"index":2})"}, {R"({"index":3})"}}};
   store->add(group, rows);
   const auto held = store->claim({.group = group, .worker = "me", .max_ranges = 3});
   ASSERT_EQ(held.size(), 3U);

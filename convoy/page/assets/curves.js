@@ -48,8 +48,8 @@ function pathOf(points, x, y) {
   return path;
 }
 
-// `series`: {label, color, points, smooth, dashed}.
-function chart(title, series, unit = 'step') {
+// `series`: {label, color, points, smooth, dashed}. `range`: that the axis shows whatever the values are.
+function chart(title, series, unit = 'step', range = null) {
   const log = byId('log').checked;
   const weight = Number(byId('smoothing').value);
   const drawn = series.map(one => ({...one, line: one.smooth ? smoothed(one.points, weight) : one.points}));
@@ -63,6 +63,7 @@ function chart(title, series, unit = 'step') {
   const caption = element('figcaption', {}, title, element('span', {class: 'at'}));
   const box = element('figure', {'data-chart': title}, caption);
   if (first > last) { box.append(element('p', {class: 'legend'}, log ? 'no value above 0' : 'no finite value')); return box; }
+  if (range && !log) { low = Math.min(low, range[0]); high = Math.max(high, range[1]); }
   // Smoothing leaves the last digits of a constant uneven.
   if (high - low <= 1e-9 * Math.max(Math.abs(low), Math.abs(high))) { const pad = Math.abs(low) * 0.05 || 1; low -= log ? 0 : pad; high += pad; }
   const bend = log ? Math.log10 : value => value;

@@ -40,3 +40,14 @@ function flat(value, path, into) {
   else into.push([path, ['string', 'number'].includes(typeof value) ? value : JSON.stringify(value)]);
   return into;
 }
+
+// What a part of the page shows now; it stays as it is where nothing changed, for somebody may read it, or have scrolled in it.
+const shownTexts = {};
+function renew(id, children, key = null) {
+  const made = element('div', {}, ...children);
+  const text = key ?? made.innerHTML;
+  if (shownTexts[id] === text) return false;
+  shownTexts[id] = text;
+  byId(id).replaceChildren(...made.childNodes);
+  return true;
+}

@@ -121,7 +121,7 @@ function devicePanel(host, curves, named) {
       const device = tag.slice(0, -column.length - 1);
       return {label: named ? (device === 'host' ? host : `${host}:${device}`) : device, color: COLORS[index % COLORS.length], points: curves[tag], smooth: false, named};
     });
-    return series.length ? chart(title, series, 'second') : '';
+    return series.length ? chart(title, series, 'second', title.endsWith('%') ? [0, 100] : null) : '';
   });
   return [...(named ? [element('h2', {class: 'whole'}, 'Devices of ' + host)] : []), ...charts];
 }
@@ -161,8 +161,8 @@ async function drawFacts() {
       ...table('Settings', ['setting', 'value', 'from'], flat(identity.config || {}, '', []).map(([key, value]) => [key, value, (identity.origins || {})[key] || 'default'])));
   }
   if (several) facts.push(...comparisonOf(several));
-  byId('facts').replaceChildren(...facts);
-  byId('tables').replaceChildren(...tables);
+  renew('facts', facts);
+  renew('tables', tables);
   await drawSamples(one);
   await drawLog(one);
 }
@@ -170,7 +170,7 @@ async function drawFacts() {
 // Where the parts are that there are, for a run whose page is long.
 function drawPlaces() {
   const parts = [['charts', 'curves'], ['devices', 'devices'], ['samples', 'samples'], ['log-view', 'log'], ['tables', 'tables']].filter(([id]) => byId(id).childElementCount);
-  byId('places').replaceChildren(...parts.map(([id, name]) => {
+  renew('places', parts.map(([id, name]) => {
     const button = element('button', {type: 'button'}, name);
     button.addEventListener('click', () => { byId(id).scrollIntoView({block: 'start'}); byId(id).focus({preventScroll: true}); });
     return button;
@@ -184,58 +184,6 @@ function picker(label, values, name, show) {
   choice.value = String(pickedOf(label, values));
   choice.addEventListener('change', () => { state.picked[label] = choice.value; show(choice.value).catch(fail); });
   return choice;
-}
-
-const ROLES = {input: 'question', prompt: 'question', pred: 'answer', prediction: 'answer', answer: 'answer', ref: 'reference', reference: 'reference'};
-
-// One answered row: a text beside the next, the end of a long one in sight. Where there is a reference, whether the answer is the same text.
-function sampleOf(row) {
-  const texts = Object.entries(row).map(([key, value]) => {
-    const body = element('pre', {tabindex: '0'}, typeof value === 'string' ? value : JSON.stringify(value, null, 1));
-    return element('div', {class: ROLES[key] || ''}, element('h3', {}, ROLES[key] || key), body);
-  });
-  return element('li', {class: 'sample' + (isSame(row) === false ? ' differs' : '')}, ...texts);
-}
-
-// true, false, or undefined where there is nothing to compare.
-function isSame(row) {
-  const of = role => Object.entries(row).filter(([key, value]) => ROLES[key] === role && typeof value === 'string').map(([, value]) => value.trim())[0];
-  const [answer, reference] = [of('answer'), of('reference')];
-  return answer === undefined || reference === undefined ? undefined : answer === reference;
-}
-
-async function drawSamples(run) {
-  const place = byId('samples');
-  if (!run || !run.samples.length) { place.replaceChildren(); return; }
-  const steps = run.samples.slice().reverse();
-  const body = element('ul', {class: 'samples'});
-  const count = element('span', {class: 'at'});
-  const only = element('input', {type: 'checkbox'});
-  only.checked = Boolean(state.picked.differing);
-  const show = async step => {
-    const rows = await asJson('/api/samples', [['run', run.summary.name], ['step', step]]);
-    const differing = rows.filter(row => isSame(row) === false);
-    count.textContent = rows.some(row => isSame(row) !== undefined)
-      ? `${rows.length} answers, ${rows.length - differing.length} with the same text as the reference` : `${rows.length} answers`;
-    body.replaceChildren(...(only.checked ? differing : rows).map(sampleOf));
-    for (const text of body.querySelectorAll('.question pre')) text.scrollTop = text.scrollHeight;
-  };
-  only.addEventListener('change', () => { state.picked.differing = only.checked; show(pickedOf('step of the samples', steps)).catch(fail); });
-  place.replaceChildren(element('h2', {}, 'Samples'), element('p', {class: 'choices'}, picker('step of the samples', steps, 'step', show),
-    element('label', {}, only, 'only those that differ'), count), body);
-  await show(pickedOf('step of the samples', steps));
-}
-
-async function drawLog(run) {
-  const place = byId('log-view');
-  if (!run || !run.logs.length) { place.replaceChildren(); return; }
-  const body = element('pre', {tabindex: '0', 'aria-label': 'end of the log'});
-  const show = async file => {
-    body.textContent = await (await ask('/api/log', [['run', run.summary.name], ['file', file]])).text() || '(empty)';
-    body.scrollTop = body.scrollHeight;
-  };
-  place.replaceChildren(element('h2', {}, 'Log'), picker('file of the log', run.logs, '', show), body);
-  await show(pickedOf('file of the log', run.logs));
 }
 
 // --- keeping current ---

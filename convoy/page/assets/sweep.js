@@ -38,16 +38,16 @@ async function drawSweep(name) {
   const one = await asJson('/api/sweep', [['sweep', name]]);
   if (!one) return;
   const {summary} = one;
-  byId('facts').replaceChildren(element('h2', {}, name), element('p', {}, element('span', {class: 'state ' + summary.state}, summary.state),
-    ` ${one.counts || ''}, in ${one.store}`), summary.failure ? element('p', {class: 'failure'}, summary.failure) : '');
+  renew('facts', [element('h2', {}, name), element('p', {}, element('span', {class: 'state ' + summary.state}, summary.state),
+    ` ${one.counts || ''}, in ${one.store}`), summary.failure ? element('p', {class: 'failure'}, summary.failure) : '']);
   byId('devices').replaceChildren();
   byId('more').hidden = true;
-  for (const id of ['log-view', 'samples']) byId(id).replaceChildren();
-  if (!one.cells) { for (const id of ['charts', 'tables']) byId(id).replaceChildren(); return; }
+  for (const id of ['log-view', 'samples']) renew(id, []);
+  if (!one.cells) { byId('charts').replaceChildren(); renew('tables', []); return; }
   drawSweepFigures(one);
   const shownCells = one.cells.rows.length === one.num_cells ? 'Cells' : `The first ${one.cells.rows.length} of ${one.num_cells} cells`;
-  byId('tables').replaceChildren(...asTable('Failed cells', one.failures), ...asTable('Over seeds', one.over_seeds),
+  renew('tables', [...asTable('Failed cells', one.failures), ...asTable('Over seeds', one.over_seeds),
     ...table('Axes', ['name', 'values'], Object.entries(one.axes).map(([axis, values]) => [axis, values.map(value => typeof value === 'string' ? value : JSON.stringify(value)).join(', ')])),
     ...table('Settings', ['setting', 'value'], [['workload', one.workload], ['version', one.version], ...flat(one.settings, '', [])]),
-    ...asTable(shownCells, one.cells), ...await writtenTables(one));
+    ...asTable(shownCells, one.cells), ...await writtenTables(one)]);
 }
