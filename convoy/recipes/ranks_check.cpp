@@ -92,8 +92,10 @@ void check_ranks(const RanksCheckFlags& flags) {
   const std::string address =
       comm::local_address(comm::new_sockets(before, comm::connected_sockets()));
   group->barrier();
-  const nlohmann::json own = {
-      {"host", telemetry::host_name()}, {"address", address}, {"clock_s", wall_clock_seconds()}};
+  const nlohmann::json own = {{"host", telemetry::host_name()},
+                              {"address", address},
+                              {"gpus", flags.gpus},
+                              {"clock_s", wall_clock_seconds()}};
   nlohmann::json ranks = nlohmann::json::array();
   for (const std::string& one : group->all_gather_bytes(own.dump()))
     ranks.push_back(nlohmann::json::parse(one));

@@ -137,7 +137,26 @@ def a_worker_that_never_ends():
         expect(time.monotonic() - begin < 80, "it took too long")
 
 
-SCENARIOS = [two_hosts_reach_each_other, a_slow_link_is_said, a_firewall_that_passes_one_port, an_interface_that_is_not_there,
+def every_rank_knows_of_the_gpus():
+    """NCCL is tried where all have some; a node that tried alone would wait."""
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run([f"{BIN}/convoy", "launch", "--nproc-per-node", "2", "--env-source", "none", f"{BIN}/convoy-worker", "check-ranks",
+                        "--output-folder", folder, "--gpus", "3", "--limit", "20"],
+                       env={**environment(), **worker_libraries()}, check=True, capture_output=True, timeout=60)
+        for rank in range(2):
+            figures = json.loads((pathlib.Path(folder) / f"rank-{rank}.json").read_text())
+            expect([one["gpus"] for one in figures["ranks"]] == [3, 3], figures)
+            expect(figures["bytes_per_s"] > 0 and figures["latency_s"] > 0, figures)
+
+
+def worker_libraries():
+    """Where LibTorch is, as the front finds it."""
+    version = subprocess.run([f"{BIN}/convoy", "--version"], capture_output=True, text=True, check=True).stdout
+    folder = re.search(r"LibTorch .* \((.*)\)", version)[1]
+    return {"LD_LIBRARY_PATH": f"{folder}/lib"}
+
+
+SCENARIOS = [every_rank_knows_of_the_gpus, two_hosts_reach_each_other, a_slow_link_is_said, a_firewall_that_passes_one_port, an_interface_that_is_not_there,
              a_name_that_leads_back, the_other_node_does_not_come, a_worker_that_never_ends]
 
 
