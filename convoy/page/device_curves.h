@@ -7,9 +7,9 @@
 #include <cstdint>
 #include <map>
 #include <string>
-#include <vector>
 
 #include "convoy/page/curve_sketch.h"
+#include "convoy/telemetry/device_rows.h"
 
 namespace convoy::page {
 
@@ -22,15 +22,13 @@ class DeviceCurves {
   // By "gpu0/gpu_util_pct", "host/host_cpu_pct"; steps are milliseconds since the first look.
   const std::map<std::string, CurveSketch>& curves() const { return curves_; }
   const std::string& host() const { return host_; }  // as the file names it; empty = it does not
-  double begin_seconds() const { return begin_seconds_; }  // since 1970; negative = no look yet
+  // Since 1970; negative = no look yet.
+  double begin_seconds() const { return static_cast<double>(begin_ns_) / 1e9; }
 
  private:
-  std::string device_of(const std::vector<std::string>& cells) const;
-  const std::string& cell(const std::vector<std::string>& cells, const char* column) const;
-
-  std::vector<std::string> columns_;
+  telemetry::DeviceRowReader rows_;
   std::string host_;
-  double begin_seconds_ = -1;
+  int64_t begin_ns_ = -1;
   std::map<std::string, CurveSketch> curves_;
 };
 

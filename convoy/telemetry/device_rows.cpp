@@ -28,12 +28,13 @@ std::vector<std::string> cells_of(const std::string& line) {
   return cells;
 }
 
-// "2026-01-31T12:00:00.000Z".
+// "2026-01-31T12:00:00.000Z", or with a blank between day and hour.
 std::optional<int64_t> wall_ns_of(const std::string& text) {
   std::tm time{};
   double seconds = 0;
-  if (std::sscanf(text.c_str(), "%d-%d-%dT%d:%d:%lfZ", &time.tm_year, &time.tm_mon, &time.tm_mday,
-                  &time.tm_hour, &time.tm_min, &seconds) != 6)
+  char between = 0;
+  if (std::sscanf(text.c_str(), "%d-%d-%d%c%d:%d:%lf", &time.tm_year, &time.tm_mon, &time.tm_mday,
+                  &between, &time.tm_hour, &time.tm_min, &seconds) != 7)
     return std::nullopt;
   time.tm_year -= 1900;
   time.tm_mon -= 1;
@@ -51,7 +52,7 @@ std::optional<double> number_of(const std::string& cell) {
 
 std::optional<DeviceRow> DeviceRowReader::read(const std::string& line) {
   const std::vector<std::string> cells = cells_of(line);
-  if (columns_.empty() || cells[0] == "timestamp") {
+  if (columns_.empty() || cells[0] == columns_[0]) {
     columns_ = cells;
     return std::nullopt;
   }
@@ -60,11 +61,17 @@ std::optional<DeviceRow> DeviceRowReader::read(const std::string& line) {
   if (!time) return std::nullopt;
   DeviceRow row{.wall_ns = *time};
   for (size_t column = 1; column < cells.size(); ++column) {
-    if (columns_[column] == "device")
-      row.device = cells[column];
-    else if (const std::optional<double> value = number_of(cells[column]))
-      row.values.emplace_back(columns_[column], *value);
+    const std::string &name = columns_[column], &cell = cells[column];
+    if (name == "device")
+      row.device = cell;
+    else if (name == "GPU_Index" && cell != "N/A" && !cell.empty())
+      row.device = "gpu" + cell;
+    else if (name == "host")
+      row.host = cell;
+    else if (const std::optional<double> value = number_of(cell))
+      row.values.emplace_back(name, *value);
   }
+  if (row.device.empty()) row.device = "host";
   return row;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reads a run's devices.csv (monitor/sample.h writes it): what a GPU or the host did at one moment.
+// Reads a run's devices.csv (monitor/sample.h writes it), or the form of the multi-GPU guide (process/usage_csv.h): what a GPU or the
+// host did at one moment.
 #pragma once
 
 #include <cstdint>
@@ -13,6 +14,7 @@ namespace convoy::telemetry {
 
 struct DeviceRow {
   int64_t wall_ns = 0;      // since 1970
+  std::string host = {};    // empty = the file does not say
   std::string device = {};  // "gpu0", "host"
   std::vector<std::pair<std::string, double>> values =
       {};  // by column; what is not known is not there
