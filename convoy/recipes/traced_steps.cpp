@@ -29,10 +29,14 @@ TracedSteps::~TracedSteps() { flight_.trace_to(nullptr); }
 
 void TracedSteps::finish() {
   if (steps_.empty() || is_written_) return;
+  const bool speaks = place_.rank.rank == 0;
   if (!trace_.empty()) {
-    log_.warning(fmt::format("{} of {} steps were traced: the training ended before the others",
-                             trace_.num_steps(), steps_.num_steps));
+    if (speaks)
+      log_.warning(fmt::format("{} of {} steps were traced: the training ended before the others",
+                               trace_.num_steps(), steps_.num_steps));
     write();
+  } else if (!speaks) {
+    return;
   } else if (steps_.first == 0) {
     log_.warning("no step was traced: a trace begins after two steps (logging.profile_steps)");
   } else {
