@@ -172,7 +172,9 @@ HostValues HostReader::read() {
       values[HostMetric::JobCores] =
           (counters.job->cpu_seconds - before_->job->cpu_seconds) / seconds;
   }
-  if (counters.job) values[HostMetric::JobMem] = counters.job->memory_mib;
+  // Before its first process and after its last one a job has no memory that would count.
+  if (counters.job && counters.job->memory_mib > 0)
+    values[HostMetric::JobMem] = counters.job->memory_mib;
   before_ = counters;
   time_ = now;
   return values;

@@ -219,7 +219,7 @@ ordered_json job_report(const ordered_json& summary, const JobWork& work) {
            work.supervised_tokens > 0 ? ordered_json(work.supervised_tokens) : ordered_json()},
           {"joules_per_token", per_token(energy, work.tokens, work)},
           {"joules_per_supervised_token", per_token(energy, work.supervised_tokens, work)},
-          {"balance", summary["balance"]}};
+          {"balance", gpus.empty() ? ordered_json() : summary["balance"]}};
 }
 
 std::vector<std::string> job_report_lines(const ordered_json& report) {

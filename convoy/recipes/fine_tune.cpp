@@ -242,13 +242,11 @@ double FineTune::measured_peak() {
 
 void FineTune::tell_speed() const {
   const nlohmann::json figures = training_log_->final_figures();
-  if (!figures.contains("train_flops_per_second")) return;
+  if (!figures.contains("train_mfu")) return;  // convoy bench peak has not measured this machine
   const double per_second = figures["train_flops_per_second"];
-  log_.info(fmt::format(
-      "speed: {:.1f} GFLOP/s of the model, {}", per_second / 1e9,
-      figures.contains("train_mfu")
-          ? peak_share_text(figures["train_mfu"], figures["peak_flops_per_second"], dtype_)
-          : "of an unknown peak (convoy bench peak measures it once)"));
+  log_.info(
+      fmt::format("speed: {:.1f} GFLOP/s of the model, {}", per_second / 1e9,
+                  peak_share_text(figures["train_mfu"], figures["peak_flops_per_second"], dtype_)));
 }
 
 void FineTune::choose_parameters() {

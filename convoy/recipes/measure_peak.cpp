@@ -7,6 +7,7 @@
 #include <chrono>
 #include <functional>
 
+#include "convoy/base/error.h"
 #include "convoy/device/dtype.h"
 #include "convoy/device/placement.h"
 #include "convoy/device/threads.h"
@@ -71,7 +72,7 @@ nlohmann::ordered_json measure_peak(const std::string& devices, int64_t threads,
   device::share_cpu_threads(1);
   if (threads > 0) at::set_num_threads(static_cast<int>(threads));
   const std::string kind = at::DeviceTypeName(placement.device.type(), /*lower_case=*/true);
-  const std::filesystem::path file = threads > 0 ? "" : sizing::peaks_file();
+  std::filesystem::path file = threads > 0 ? "" : sizing::peaks_file();
   nlohmann::ordered_json result = {
       {"bench", "peak"}, {"device", kind}, {"peaks", nlohmann::ordered_json::array()}};
   for (const std::string dtype : {"fp32", "bf16"}) {
@@ -79,7 +80,13 @@ nlohmann::ordered_json measure_peak(const std::string& devices, int64_t threads,
     const Peak peak = measured(placement.device, device::parse_dtype(dtype));
     result["peaks"].push_back(
         {{"dtype", dtype}, {"flops_per_second", peak.flops}, {"by", peak.by}});
-    if (!file.empty()) sizing::remember_peak(file, sizing::peak_owner(kind, dtype), peak.flops);
+    if (file.empty()) continue;
+    try {
+      sizing::remember_peak(file, sizing::peak_owner(kind, dtype), peak.flops);
+    } catch (const IoError& error) {
+      log.warning(fmt::format("the figures are not kept for trainings: {}", error.sentence()));
+      file.clear();
+    }
   }
   result["file"] = file.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(file.string());
   if (!file.empty()) log.info(fmt::format("kept in {}", file.string()));

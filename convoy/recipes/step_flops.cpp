@@ -39,8 +39,11 @@ double known_peak_of_rank(const std::string& device_kind, const std::string& dty
 
 std::string peak_share_text(double share, double peak_flops, const std::string& dtype) {
   const bool large = peak_flops >= 1e13;
-  return fmt::format("{:.0f} % of the measured peak ({:.0f} {}FLOP/s in {})", 100 * share,
-                     peak_flops / (large ? 1e12 : 1e9), large ? "T" : "G", dtype);
+  return fmt::format("{:.0f} % of the measured peak ({:.0f} {}FLOP/s in {}; MFU){}", 100 * share,
+                     peak_flops / (large ? 1e12 : 1e9), large ? "T" : "G", dtype,
+                     share > 1 ? ": the machine was busy when it was measured, so run convoy bench "
+                                 "peak again while nothing else runs"
+                               : "");
 }
 
 }  // namespace convoy::recipes

@@ -81,7 +81,9 @@ void RunDevices::conclude() {
       log.warning(error.sentence());
     }
   }
-  if (const std::string sentence = recorder_->balance(); !sentence.empty()) log.info(sentence);
+  // Of GPUs that compute for others there is nothing to say.
+  if (const std::string sentence = recorder_->balance(); setup_.on_gpus && !sentence.empty())
+    log.info("balance of the GPUs: " + sentence);
 }
 
 }  // namespace convoy::apps

@@ -28,7 +28,12 @@ int serve_runs(const Context& context, const RunsFlags& flags,
                            .token = flags.token ? page::new_token() : ""});
   if (!std::filesystem::is_directory(flags.dir))
     context.log().warning(fmt::format("there is no folder {} yet", flags.dir));
-  if (flags.host != "127.0.0.1" && flags.host != "localhost" && flags.host != "::1")
+  if (!flags.token)
+    context.log().warning(fmt::format(
+        "without a token, anybody who reaches {} port {} reads the runs, other users of this host "
+        "too",
+        flags.host, server.port()));
+  else if (flags.host != "127.0.0.1" && flags.host != "localhost" && flags.host != "::1")
     context.log().warning(
         fmt::format("whoever reaches {} and knows the token reads the runs; from another machine, "
                     "`ssh -L {}:127.0.0.1:{}` is safer",

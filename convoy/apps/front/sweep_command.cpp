@@ -256,6 +256,7 @@ int run_plan(Context& context, const SweepPlan& plan, const RunFlags& run,
   check_folder("--results-dir", run.results_dir);
   check_folder("--figures-dir", output.figures_dir);
   check_folder("--tensorboard-dir", run.tensorboard_dir);
+  if (!run.tensorboard_dir.empty()) sweep::require_sessions_folder(run.tensorboard_dir);
   const std::string store = store_of(run, output.checkpoint_dir);
   const auto workload = sweep::make_workload(plan.workload, plan.mode);
   sweep::RunOptions options = run_options(context, run, store);
@@ -357,6 +358,7 @@ int run_command(Context& context, const std::vector<std::string>& arguments) {
   if (run.dry_run) return print_plan(context, plan);
   sweep::check_programs(flags, line.command);
   check_folder("--tensorboard-dir", run.tensorboard_dir);
+  if (!run.tensorboard_dir.empty()) sweep::require_sessions_folder(run.tensorboard_dir);
   const std::string store = store_of(run, "");
   const auto workload = sweep::make_workload(plan.workload, plan.mode);
   sweep::RunOptions options = run_options(context, run, store);

@@ -12,6 +12,7 @@
 
 #include "convoy/base/counted.h"
 #include "convoy/base/error.h"
+#include "convoy/base/files.h"
 #include "convoy/telemetry/hparams.h"
 
 namespace convoy::sweep {
@@ -143,6 +144,12 @@ Metrics metrics_of(const Point& point) {
           {"seeds", static_cast<double>(values.size())}};
 }
 
+// Below 0 = now, as the end is where it is not known.
+double begin_of(double end_seconds, const Metrics& metrics) {
+  const auto seconds = metrics.find("seconds");
+  return end_seconds < 0 || seconds == metrics.end() ? end_seconds : end_seconds - seconds->second;
+}
+
 class SessionFolder {
  public:
   SessionFolder(const fs::path& folder, const Log& log) : log_(log), folder_(folder) {}
@@ -152,7 +159,9 @@ class SessionFolder {
   void write(const Point& point, const fs::path& place, const Metrics& metrics, bool succeeded,
              double end_seconds) {
     EventWriter writer = fresh(place);
-    add_session(writer, {.values = point.parameters, .group = point.name});
+    add_session(writer, {.values = point.parameters,
+                         .group = point.name,
+                         .begin_seconds = begin_of(end_seconds, metrics)});
     for (const auto& [tag, value] : metrics) {
       writer.add_scalar(tag, 0, value, end_seconds);
       metric_tags_.insert(tag);
@@ -160,16 +169,12 @@ class SessionFolder {
     add_session_end(writer, succeeded, end_seconds);
   }
 
-  // Without the events of a call before this one.
   EventWriter fresh(const fs::path& place) const {
     std::error_code failed;
     fs::create_directories(folder_ / place, failed);
     if (failed)
       throw IoError(fmt::format("the folder can not be made: {}", failed.message()),
                     {.file = (folder_ / place).string()});
-    for (const auto& entry : fs::directory_iterator(folder_ / place, failed))
-      if (entry.path().filename().string().starts_with("events.out.tfevents."))
-        fs::remove(entry.path(), failed);
     return EventWriter(folder_ / place, log_);
   }
 
@@ -188,7 +193,32 @@ bool has_result(const CellResult& cell) {
          cell.state == CellState::Failed;
 }
 
+// Says that a folder is of sessions alone.
+constexpr const char* kMark = "convoy-sessions.json";
+
+void remove_events(const fs::path& folder) {
+  std::error_code failed;
+  std::vector<fs::path> events;
+  for (const auto& entry : fs::recursive_directory_iterator(folder, failed))
+    if (entry.path().filename().string().starts_with("events.out.tfevents."))
+      events.push_back(entry.path());
+  for (const fs::path& file : events) {
+    fs::remove(file, failed);
+    // What is empty now was a session's; others stay.
+    for (fs::path place = file.parent_path(); place != folder; place = place.parent_path())
+      if (!fs::is_empty(place, failed) || !fs::remove(place, failed)) break;
+  }
+}
+
 }  // namespace
+
+void require_sessions_folder(const fs::path& folder) {
+  std::error_code failed;
+  if (!fs::exists(folder, failed) || fs::exists(folder / kMark, failed)) return;
+  CONVOY_CHECK(fs::is_empty(folder, failed), ConfigError,
+               "{} holds something else than a sweep's sessions: name a new folder for them",
+               folder.string());
+}
 
 std::string write_tensorboard_sessions(const SweepResults& results, const fs::path& folder,
                                        const Log& log) {
@@ -199,6 +229,11 @@ std::string write_tensorboard_sessions(const SweepResults& results, const fs::pa
         points.size(), kMostTensorboardPoints, folder.string());
   unify_types(points);
   name_points(points);
+  require_sessions_folder(folder);
+  remove_events(folder);
+  std::error_code failed;
+  fs::create_directories(folder, failed);
+  write_file_atomic(folder / kMark, "{\"schema\": \"convoy.sessions/1\"}\n");
   const bool by_point = std::ssize(results.cells) > kMostTensorboardRuns;
   SessionFolder sessions(folder, log);
   int64_t written = 0;

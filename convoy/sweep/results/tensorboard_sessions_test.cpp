@@ -9,6 +9,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "convoy/base/error.h"
 #include "convoy/base/files.h"
 #include "files/temporary_folder.h"
 
@@ -35,7 +36,8 @@ SweepResults results_of(std::vector<CellResult> cells) {
 std::vector<fs::path> folders_with_events(const fs::path& folder) {
   std::vector<fs::path> found;
   for (const auto& entry : fs::recursive_directory_iterator(folder))
-    if (entry.is_regular_file()) found.push_back(fs::relative(entry.path().parent_path(), folder));
+    if (entry.path().filename().string().starts_with("events."))
+      found.push_back(fs::relative(entry.path().parent_path(), folder));
   std::sort(found.begin(), found.end());
   return found;
 }
@@ -115,6 +117,20 @@ TEST_F(Sessions, ASecondCallReplacesTheFirst) {
   write(results);
   write(results);
   EXPECT_EQ(folders_with_events(folder_ / "tb"), (std::vector<fs::path>{".", "0000-run/seed-0"}));
+}
+
+TEST_F(Sessions, AnotherSweepTakesTheFoldersPlaces) {
+  write(results_of({cell(R"({"lr":0.1})", 0, 1), cell(R"({"lr":0.1})", 1, 1)}));
+  write(results_of({cell(R"({"lr":0.1})", 0, 1)}));
+  EXPECT_EQ(folders_with_events(folder_ / "tb"), (std::vector<fs::path>{".", "0000-run/seed-0"}));
+}
+
+TEST_F(Sessions, AFolderOfSomebodyElseIsLeftAlone) {
+  fs::create_directories(folder_ / "tb");
+  const fs::path events = fs::path(folder_ / "tb") / "events.out.tfevents.1.host.1.0";
+  write_file_atomic(events, "a training's curves");
+  EXPECT_THROW(write(results_of({cell(R"({"lr":0.1})", 0, 1)})), ConfigError);
+  EXPECT_EQ(read_file(events), "a training's curves");
 }
 
 TEST_F(Sessions, OfManyCellsThereIsOneSessionForEachPoint) {
