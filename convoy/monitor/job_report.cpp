@@ -126,8 +126,6 @@ std::string cpus_line(const ordered_json& report, bool is_first) {
                         100 * *cores / usable);
   else
     line += "the job's use of them is unknown";
-  if (const auto memory = number(at(at(cpu, "job_mem_mib"), "max")))
-    line += fmt::format(", held {:.1f} GiB at most", *memory / kMibOfGib);
   const std::optional<double> most = number(at(at(cpu, "host_mem_used_mib"), "max"));
   const std::optional<double> total = number(at(cpu, "host_mem_total_mib"));
   if (most && total)
