@@ -6,18 +6,13 @@
 #include <algorithm>
 #include <cctype>
 
+#include "convoy/base/lower_case.h"
 #include "convoy/base/suggest.h"
 #include "convoy/config/describe.h"
 #include "convoy/config/value.h"
 
 namespace convoy::config {
 namespace {
-
-std::string lower_case(std::string text) {
-  for (char& letter : text)
-    letter = static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
-  return text;
-}
 
 bool contains(const std::vector<std::string>& words, const std::string& word) {
   return std::find(words.begin(), words.end(), word) != words.end();

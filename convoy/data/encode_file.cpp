@@ -26,11 +26,6 @@ struct Finished {
 using Turn = std::vector<PulledRow>;
 using FinishedTurn = std::vector<Finished>;
 
-int64_t count_supervised(const EncodedRow& row) {
-  return std::count_if(row.supervised.begin(), row.supervised.end(),
-                       [](uint8_t flag) { return flag != 0; });
-}
-
 class FileEncoder {
  public:
   FileEncoder(SampleReader& reader, const std::function<EncodedRow(const Sample&)>& encode,

@@ -260,6 +260,11 @@ void SampleEncoder::require_ends(const Sample& sample) const {
          .hint = "leave data.train_on_eos out; `convoy tokens --data` shows what is learnt"});
 }
 
+int64_t count_supervised(const EncodedRow& row) {
+  return std::count_if(row.supervised.begin(), row.supervised.end(),
+                       [](uint8_t flag) { return flag != 0; });
+}
+
 std::string own_bos_notice(int64_t rows) {
   return fmt::format("{} with a BOS of {} own; the one that the tokenizer adds was left out",
                      rows == 1 ? "1 row begins" : fmt::format("{} rows begin", rows),

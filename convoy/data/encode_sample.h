@@ -75,6 +75,9 @@ class SampleEncoder {
 // What becomes of rows longer than allowed. KeepEnd keeps a leading BOS; Split cuts them into rows (row_windows.h).
 enum class Truncation { Split, KeepStart, KeepEnd, Drop, Error };
 
+// Tokens of the row that are targets of the loss.
+int64_t count_supervised(const EncodedRow& row);
+
 // "3 rows begin with a BOS of their own; the one that the tokenizer adds was left out".
 std::string own_bos_notice(int64_t rows);
 

@@ -40,6 +40,10 @@ at::ScalarType tensor_dtype(io::Dtype dtype) {
   throw StateError(fmt::format("LibTorch has no type for {}", io::dtype_name(dtype)));
 }
 
+bool is_float(io::Dtype dtype) {
+  return dtype == io::Dtype::F32 || dtype == io::Dtype::BF16 || dtype == io::Dtype::F16;
+}
+
 at::Tensor copy_to_tensor(const io::TensorView& view) {
   at::Tensor tensor = at::empty(view.shape, tensor_dtype(view.dtype));
   io::copy_bytes(view, {static_cast<std::byte*>(tensor.mutable_data_ptr()),

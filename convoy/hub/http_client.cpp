@@ -10,17 +10,11 @@
 #include <utility>
 
 #include "convoy/base/error.h"
+#include "convoy/base/lower_case.h"
 #include "convoy/base/trimmed.h"
 
 namespace convoy::hub {
 namespace {
-
-std::string lower(std::string_view text) {
-  std::string made(text);
-  std::transform(made.begin(), made.end(), made.begin(),
-                 [](unsigned char letter) { return std::tolower(letter); });
-  return made;
-}
 
 // One request on its way: what the callbacks of libcurl see.
 struct Exchange {
@@ -42,7 +36,8 @@ struct Exchange {
     }
     const size_t colon = line.find(':');
     if (colon == std::string_view::npos) return;
-    answer.headers[lower(line.substr(0, colon))] = trimmed(line.substr(colon + 1), " \t\r\n");
+    answer.headers[lower_case(std::string(line.substr(0, colon)))] =
+        trimmed(line.substr(colon + 1), " \t\r\n");
   }
 
   void take_bytes(std::string_view bytes) {

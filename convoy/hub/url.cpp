@@ -7,6 +7,7 @@
 #include <cctype>
 
 #include "convoy/base/error.h"
+#include "convoy/base/lower_case.h"
 
 namespace convoy::hub {
 namespace {
@@ -21,9 +22,7 @@ std::string origin_of(std::string_view url) {
   std::string_view host = url.substr(begin, url.find_first_of("/?#", begin) - begin);
   if (const size_t user = host.rfind('@'); user != std::string_view::npos)
     host.remove_prefix(user + 1);
-  std::string origin = fmt::format("{}://{}", url.substr(0, scheme), host);
-  std::transform(origin.begin(), origin.end(), origin.begin(),
-                 [](unsigned char letter) { return std::tolower(letter); });
+  std::string origin = lower_case(fmt::format("{}://{}", url.substr(0, scheme), host));
   const bool has_port = host.find(':', host.rfind(']') + 1) != std::string_view::npos;
   if (!has_port) origin += origin.starts_with("https:") ? ":443" : ":80";
   return origin;

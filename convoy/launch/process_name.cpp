@@ -8,15 +8,10 @@
 #include <fstream>
 #include <sstream>
 
+#include "convoy/base/first_line.h"
+
 namespace convoy::launch {
 namespace {
-
-std::string first_line(const std::string& path) {
-  std::ifstream file(path);
-  std::string line;
-  std::getline(file, line);
-  return line;
-}
 
 // Names of hosts are chosen by people; the id of this boot is not.
 std::string this_boot() {

@@ -66,7 +66,7 @@ std::string PerformanceProfiler::finish() {
   for (size_t rank = 0; rank < traces.size(); ++rank)
     write_file_atomic(state_->folder / "traces" / fmt::format("rank-{}.json", rank), traces[rank]);
   const profile::ProfiledRun run = profile::read_profiled_run(state_->folder);
-  profile::write_perfetto_trace(state_->folder);
+  profile::write_perfetto_trace(run);
   return profile::report_text(run);
 }
 

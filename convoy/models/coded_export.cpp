@@ -34,10 +34,6 @@ using ReadTensor = std::function<at::Tensor()>;
 constexpr int64_t kPieceElements = int64_t{1} << 22;
 constexpr int64_t kMaxShardBytes = 5'000'000'000;
 
-bool is_float(io::Dtype dtype) {
-  return dtype == io::Dtype::F32 || dtype == io::Dtype::BF16 || dtype == io::Dtype::F16;
-}
-
 // The tensors to write, and how far the work on them is.
 class Sources {
  public:
@@ -79,7 +75,7 @@ class Sources {
   void add_copy(const std::string& name, const io::TensorView& view,
                 std::optional<at::ScalarType> dtype = {}) {
     const at::ScalarType own = device::tensor_dtype(view.dtype);
-    const at::ScalarType stored = is_float(view.dtype) ? dtype.value_or(own) : own;
+    const at::ScalarType stored = device::is_float(view.dtype) ? dtype.value_or(own) : own;
     add({.name = name,
          .dtype = device::stored_dtype(stored),
          .shape = view.shape,
@@ -204,7 +200,7 @@ void write_coded_tensors(const fs::path& source, const fs::path& output, const C
   for (const std::string& name : file.names()) {
     const io::TensorView& view = file.require(name);
     const bool fits = format.type != CodeType::Int8 || view.shape.size() == 2;
-    if (is_float(view.dtype) && view.num_elements() > 0 && fits)
+    if (device::is_float(view.dtype) && view.num_elements() > 0 && fits)
       sources.add_coded(name, format, [&view] { return device::copy_to_tensor(view); });
     else
       sources.add_copy(name, view);

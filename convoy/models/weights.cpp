@@ -16,10 +16,6 @@ namespace {
 
 constexpr size_t kMostNamesListed = 12;
 
-bool is_float(io::Dtype dtype) {
-  return dtype == io::Dtype::F32 || dtype == io::Dtype::BF16 || dtype == io::Dtype::F16;
-}
-
 // The model's own name of a tensor in the files; "" for one that a text model has no use for.
 std::string own_name(const std::string& name, families::TextModel layout) {
   if (name.ends_with(".rotary_emb.inv_freq")) return "";  // computed, not learned
@@ -118,7 +114,7 @@ void CheckpointWeights::match(const architecture::DecoderSpec& spec) const {
     } else if (found->second->shape != parameter.shape) {
       unfit.push_back(fmt::format("{} {} instead of {}", parameter.name, found->second->shape,
                                   parameter.shape));
-    } else if (!is_float(found->second->dtype)) {
+    } else if (!device::is_float(found->second->dtype)) {
       unfit.push_back(fmt::format("{} {} instead of a float type", parameter.name,
                                   io::dtype_name(found->second->dtype)));
     }

@@ -12,6 +12,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "convoy/base/first_line.h"
 #include "convoy/monitor/machine.h"
 
 namespace convoy::monitor {
@@ -21,13 +22,6 @@ namespace fs = std::filesystem;
 
 constexpr double kMib = 1 << 20;
 constexpr double kLineBytes = 64;  // that one command of a controller moves
-
-std::string line_of(const fs::path& path) {
-  std::ifstream file(path);
-  std::string line;
-  std::getline(file, line);
-  return line;
-}
 
 // "0x04" and "255".
 uint64_t number_of(const std::string& text) {
@@ -45,7 +39,7 @@ std::optional<uint64_t> config_of(const fs::path& unit, const std::string& event
   for (std::string field; std::getline(fields, field, ',');) {
     const size_t equals = field.find('=');
     if (equals == std::string::npos) return std::nullopt;
-    const std::string format = line_of(unit / "format" / field.substr(0, equals));
+    const std::string format = first_line(unit / "format" / field.substr(0, equals));
     if (!format.starts_with("config:")) return std::nullopt;
     config |= number_of(field.substr(equals + 1))
               << number_of(format.substr(std::strlen("config:")));
@@ -62,19 +56,19 @@ struct EventWords {
 void add_counters(const fs::path& unit, const EventWords& words,
                   std::vector<TrafficCounter>& counters) {
   const fs::path file = unit / "events" / words.name;
-  std::string event = line_of(file);
+  std::string event = first_line(file);
   double mib = kLineBytes / kMib;
   if (event.empty()) {
     event = words.event;
   } else {
     // The kernel gives the scale where it gives the event; without one a count is no known number of bytes.
-    std::istringstream scale(line_of(file.string() + ".scale"));
-    if (!(scale >> mib) || line_of(file.string() + ".unit") != "MiB") return;
+    std::istringstream scale(first_line(file.string() + ".scale"));
+    if (!(scale >> mib) || first_line(file.string() + ".unit") != "MiB") return;
   }
   const std::optional<uint64_t> config = config_of(unit, event);
   if (event.empty() || !config) return;
-  for (const int cpu : read_cpu_list(line_of(unit / "cpumask")))
-    counters.push_back({.unit_type = static_cast<uint32_t>(number_of(line_of(unit / "type"))),
+  for (const int cpu : read_cpu_list(first_line(unit / "cpumask")))
+    counters.push_back({.unit_type = static_cast<uint32_t>(number_of(first_line(unit / "type"))),
                         .event = *config,
                         .cpu = cpu,
                         .mib = mib,

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "convoy/base/first_line.h"
 #include "convoy/monitor/amd.h"
 #include "convoy/monitor/nvml.h"
 
@@ -15,18 +16,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string line_of(const fs::path& path) {
-  std::ifstream file(path);
-  std::string line;
-  std::getline(file, line);
-  return line;
-}
-
 // The CPUs near a device: its own list, else those of its NUMA node.
 std::string cpus_near(const fs::path& sys, const fs::path& device, int node) {
-  const std::string own = line_of(device / "local_cpulist");
+  const std::string own = first_line(device / "local_cpulist");
   if (!own.empty() || node < 0) return own;
-  return line_of(sys / "devices/system/node" / fmt::format("node{}", node) / "cpulist");
+  return first_line(sys / "devices/system/node" / fmt::format("node{}", node) / "cpulist");
 }
 
 // Bridges and device from the host bridge down: {"pci0000:10", "0000:10:01.0", ...}.

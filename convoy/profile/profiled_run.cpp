@@ -44,19 +44,19 @@ Span whole_time(const std::vector<RankTrace>& traces) {
 }  // namespace
 
 ProfiledRun read_profiled_run(const fs::path& run_folder) {
-  std::vector<RankTrace> traces = read_rank_traces(run_folder);
-  align_clocks(traces);
-  ProfiledRun run{.name = run_folder.string(), .breakdown = break_down(traces)};
+  ProfiledRun run{.name = run_folder.string(), .traces = read_rank_traces(run_folder)};
+  align_clocks(run.traces);
+  run.breakdown = break_down(run.traces);
   read_speed(run_folder / "events.jsonl", run);
   return run;
 }
 
-fs::path write_perfetto_trace(const fs::path& run_folder, fs::path file) {
-  std::vector<RankTrace> traces = read_rank_traces(run_folder);
-  align_clocks(traces);
-  if (file.empty()) file = run_folder / "traces" / "run.perfetto-trace";
-  write_file_atomic(file, perfetto_trace(traces, read_device_counters(run_folder, traces[0].host,
-                                                                      whole_time(traces))));
+fs::path write_perfetto_trace(const ProfiledRun& run, fs::path file) {
+  const fs::path folder = run.name;
+  if (file.empty()) file = folder / "traces" / "run.perfetto-trace";
+  write_file_atomic(file,
+                    perfetto_trace(run.traces, read_device_counters(folder, run.traces.front().host,
+                                                                    whole_time(run.traces))));
   return file;
 }
 

@@ -12,8 +12,9 @@
 namespace convoy::profile {
 
 struct ProfiledRun {
-  std::string name;  // of its folder
-  Breakdown breakdown;
+  std::string name;                    // of its folder
+  std::vector<RankTrace> traces = {};  // on one clock
+  Breakdown breakdown = {};
   double units_per_second = 0;  // over the traced steps, all ranks together; 0 = not known
   std::string unit = "tokens";  // or samples
 };

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "convoy/base/lower_case.h"
 #include "convoy/config/hjson.h"
 #include "convoy/settings/fsdp_section.h"
 

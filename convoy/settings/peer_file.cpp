@@ -8,6 +8,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "convoy/base/lower_case.h"
 #include "convoy/base/suggest.h"
 
 namespace convoy::settings {
@@ -30,12 +31,6 @@ bool is_harmless(const PeerKey& key, const Node& node) {
 }
 
 }  // namespace
-
-std::string lower_case(std::string text) {
-  for (char& letter : text)
-    letter = static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
-  return text;
-}
 
 PeerFile::PeerFile(const Node& root, std::string program, const std::vector<PeerKey>& keys,
                    config::Imported& imported, config::ErrorList& errors)

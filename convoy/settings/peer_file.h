@@ -17,8 +17,6 @@ namespace convoy::settings {
 // Said where fp16 is asked for.
 inline constexpr auto kFp16IsBf16 = "computing in bf16: as many bytes, and no loss scaling to tune";
 
-std::string lower_case(std::string text);
-
 enum class PeerAction {
   Read,      // by the code that knows the format
   NoEffect,  // said, with the reason

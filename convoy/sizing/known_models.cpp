@@ -6,6 +6,8 @@
 #include <cctype>
 #include <string_view>
 
+#include "convoy/base/lower_case.h"
+
 namespace convoy::sizing {
 namespace {
 
@@ -30,9 +32,7 @@ constexpr std::array kModels{
 constexpr int64_t kMiB = int64_t{1} << 20;
 
 std::string lower_name(const std::string& hub_id) {
-  std::string name = hub_id.substr(hub_id.rfind('/') + 1);
-  std::transform(name.begin(), name.end(), name.begin(),
-                 [](unsigned char letter) { return static_cast<char>(std::tolower(letter)); });
+  const std::string name = lower_case(hub_id.substr(hub_id.rfind('/') + 1));
   constexpr std::string_view kMaker = "meta-";
   return name.starts_with(kMaker) ? name.substr(kMaker.size()) : name;
 }

@@ -10,6 +10,7 @@
 #include "convoy/apps/front/train_config.h"
 #include "convoy/base/counted.h"
 #include "convoy/base/error.h"
+#include "convoy/base/trimmed.h"
 #include "convoy/data/chain/duplicates.h"
 #include "convoy/data/chain/row_shape.h"
 #include "convoy/data/chain/row_split.h"
@@ -208,19 +209,12 @@ ProcessPlan plan_of(Context& context, const settings::DataProcessFlags& flags) {
   return plan;
 }
 
-std::string trimmed_text(const std::string& text) {
-  const size_t first = text.find_first_not_of(" \t\r\n");
-  return first == std::string::npos
-             ? std::string()
-             : text.substr(first, text.find_last_not_of(" \t\r\n") + 1 - first);
-}
-
 // White space around the texts of a conversation is no part of them.
 void trim_turns(Json& messages) {
   if (!messages.is_array()) return;
   for (Json& message : messages)
     if (message.contains("content") && message["content"].is_string())
-      message["content"] = trimmed_text(message["content"].get<std::string>());
+      message["content"] = trimmed(message["content"].get<std::string>(), " \t\r\n");
 }
 
 struct ProcessedRow {

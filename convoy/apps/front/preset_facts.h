@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the presets are for: their first comment lines, and for those of a machine what a run of them
-// takes of its memory.
+// Says what each preset is for, by the first comment lines of its file, and how much memory a preset of a machine takes there.
 #pragma once
 
 #include <map>
@@ -28,7 +27,7 @@ struct PresetFacts {
 // Of all presets of this build, by name.
 std::vector<PresetFacts> preset_facts();
 
-// What a run of these settings is estimated from. `batch_size: auto` counts as one row.
+// The question whose answer is the memory of a run with these settings. `batch_size: auto` counts as one row.
 sizing::EstimateRequest estimate_request(const settings::TrainSettings& settings,
                                          const sizing::Machine& machine);
 

@@ -89,12 +89,12 @@ void print_report(const Context& context, const profile::ProfiledRun& run) {
     fmt::print("{}", profile::report_text(run));
 }
 
-// Of what `convoy profile` has left in `folder`.
-int report_profile(const Context& context, const fs::path& folder) {
-  const profile::ProfiledRun many = profile::read_profiled_run(folder / kRanks);
+// Of what `convoy profile` has left in `folder`; `many` is its training on many ranks.
+int report_profile(const Context& context, const fs::path& folder,
+                   const profile::ProfiledRun& many) {
   const bool compares = has_traces(folder / kOneRank);
   if (!compares || !context.common.json) print_report(context, many);
-  say_trace(context, profile::write_perfetto_trace(folder / kRanks));
+  say_trace(context, profile::write_perfetto_trace(many));
   if (!compares) return 0;
   if (!context.common.json) fmt::print("\n");
   print_comparison(context, profile::read_profiled_run(folder / kOneRank), many);
@@ -107,14 +107,15 @@ int report(Context& context, const std::vector<std::string>& arguments) {
   CONVOY_CHECK(words.size() == 1 || words.size() == 2, ConfigError,
                "profile report wants a run, or two to put side by side, found {}", words.size());
   if (words.size() == 1 && has_traces(fs::path(words[0]) / kRanks))
-    return report_profile(context, words[0]);
+    return report_profile(context, words[0],
+                          profile::read_profiled_run(fs::path(words[0]) / kRanks));
   const fs::path folder = traced_folder(words.back(), flags.dir);
   const profile::ProfiledRun run = profile::read_profiled_run(folder);
   if (words.size() == 1)
     print_report(context, run);
   else
     print_comparison(context, profile::read_profiled_run(traced_folder(words[0], flags.dir)), run);
-  say_trace(context, profile::write_perfetto_trace(folder, flags.output));
+  say_trace(context, profile::write_perfetto_trace(run, flags.output));
   return 0;
 }
 
@@ -160,7 +161,7 @@ std::vector<std::string> trial_settings(const std::string& range) {
           "train.resume_from_checkpoint=never"};
 }
 
-// Of a training that has run: whether its ranks are threads of one process.
+// Whether the ranks of this finished training were threads of one process.
 bool has_replicas(const fs::path& run) {
   const nlohmann::json record = telemetry::read_run_record(run / "run.json");
   return record.value(nlohmann::json::json_pointer("/config/parallel/strategy"), "") == "dp";
@@ -224,12 +225,12 @@ int profile(Context& context, const std::vector<std::string>& arguments) {
   int exit_code = 0;
   if (!run_trial(context, train_words(found, Ranks::AsAsked), folder / kRanks, exit_code))
     return exit_code;
-  const int world_size = profile::read_rank_traces(folder / kRanks).front().world_size;
+  const profile::ProfiledRun many = profile::read_profiled_run(folder / kRanks);
   const Ranks one = has_replicas(folder / kRanks) ? Ranks::OneReplica : Ranks::One;
-  if (found.flags.compare && world_size > 1 &&
+  if (found.flags.compare && many.breakdown.world_size > 1 &&
       !run_trial(context, train_words(found, one), folder / kOneRank, exit_code))
     return exit_code;
-  return report_profile(context, folder);
+  return report_profile(context, folder, many);
 }
 
 int run_profile(Context& context, const std::vector<std::string>& arguments) {

@@ -45,7 +45,7 @@ sizing::Machine this_machine() {
           .device_bytes = least};
 }
 
-// Where the folder is here: what the rows look like to the model.
+// Shows rows as the model sees them. Needs the model's folder on this host.
 class RowsOfModel {
  public:
   explicit RowsOfModel(const io::ModelFolder& folder)
@@ -88,7 +88,7 @@ int64_t row_tokens(const StarterFacts& facts) {
     // Rows that were not looked at may be a little longer.
     while (tokens * 10 < facts.longest_row_tokens * 11 && tokens < 8192) tokens *= 2;
   }
-  // Of a model that is known by name alone they are not told.
+  // A model that is known by its name alone has no max_positions here.
   const bool is_bounded = facts.model && facts.model->max_positions > 0;
   return is_bounded ? std::min(tokens, facts.model->max_positions) : tokens;
 }

@@ -20,7 +20,7 @@ struct StarterAnswers {
   std::string mode;      // as tuning.mode
 };
 
-// What there is to see of model and data; empty or 0 where they are not here.
+// Facts of the model and the data. A fact is empty or 0 when its files are not on this host.
 struct StarterFacts {
   std::optional<architecture::DecoderSpec> model = {};
   std::string schema = {};         // of the first row

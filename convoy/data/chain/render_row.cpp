@@ -2,6 +2,7 @@
 #include "convoy/data/chain/render_row.h"
 
 #include "convoy/base/files.h"
+#include "convoy/base/trimmed.h"
 #include "convoy/data/chain/row_shape.h"
 #include "convoy/text/tokenizer.h"
 
@@ -22,12 +23,7 @@ Json conversation_with_answer(const Sample& sample) {
                   {.file = sample.file, .line = sample.line});
 }
 
-std::string trimmed_text(const std::string& text) {
-  constexpr const char* kSpace = " \t\r\n";
-  const size_t first = text.find_first_not_of(kSpace);
-  if (first == std::string::npos) return {};
-  return text.substr(first, text.find_last_not_of(kSpace) + 1 - first);
-}
+std::string trimmed_text(const std::string& text) { return std::string(trimmed(text, " \t\r\n")); }
 
 // Says in which row `work` failed.
 template <class Work>

@@ -30,11 +30,6 @@ RowFault fault_of(int64_t index, const DataError& error, int64_t column = 0) {
           .hint = place.hint};
 }
 
-int64_t count_supervised(const EncodedRow& row) {
-  return std::count_if(row.supervised.begin(), row.supervised.end(),
-                       [](uint8_t flag) { return flag != 0; });
-}
-
 void check_tokens(const RowCheck& check, const Sample& sample, Checked& checked) {
   const EncodedRow row = check.encoder->encode(sample);
   checked.is_long = check.max_tokens > 0 && std::ssize(row.ids) > check.max_tokens;
