@@ -9,6 +9,7 @@
 #include "convoy/base/counted.h"
 #include "convoy/monitor/gpu_info.h"
 #include "convoy/telemetry/progress.h"
+#include "convoy/telemetry/run_history.h"
 
 namespace convoy::monitor {
 namespace {
@@ -302,26 +303,31 @@ std::vector<Finding> judge_port(const PortFacts& facts) {
            "name another one: --master-port"}};
 }
 
+namespace {
+
+// Of a run that nobody writes. It failed where it says so, and where it just stops: its process was killed.
+Finding judge_ended_run(const RunFacts& facts, const std::string& place) {
+  const bool failed = !facts.failure.empty() || facts.end == "failed";
+  if (failed || (facts.begun && facts.end.empty()))
+    return {Mark::Blocking, "run",
+            fmt::format("{} failed at {}: {}", facts.name, place,
+                        facts.failure.empty() ? telemetry::kEndedWithoutAWord : facts.failure),
+            "logs/ in its folder; the command that started it goes on from its last checkpoint",
+            facts.failure_code};
+  return {Mark::Note, "run",
+          facts.begun ? fmt::format("{} does not run now: {} at {}", facts.name, facts.end, place)
+                      : fmt::format("{} does not run now and has not begun", facts.name)};
+}
+
+}  // namespace
+
 std::vector<Finding> judge_run(const RunFacts& facts) {
   std::vector<Finding> findings;
-  const std::string place = facts.total_steps > 0
+  const std::string place = facts.step < 0 ? "its start"
+                            : facts.total_steps > 0
                                 ? fmt::format("step {} of {}", facts.step, facts.total_steps)
                                 : fmt::format("step {}", facts.step);
-  if (!facts.held) {
-    if (facts.failure.empty())
-      findings.push_back({Mark::Note, "run",
-                          fmt::format("{} does not run now: {} at {}", facts.name,
-                                      facts.end.empty() ? "it broke off" : facts.end, place),
-                          facts.end.empty()
-                              ? "the command that started it goes on from its last checkpoint"
-                              : ""});
-    else
-      findings.push_back({Mark::Warning, "run",
-                          fmt::format("{} failed at {}: {}", facts.name, place, facts.failure),
-                          "logs/ in its folder; the command that started it goes on",
-                          ExitCode::PeerLost});
-    return findings;
-  }
+  if (!facts.held) return {judge_ended_run(facts, place)};
   if (facts.step < 0) {
     findings.push_back(
         {Mark::Note, "run", fmt::format("{} runs and has not finished a step", facts.name), ""});

@@ -97,9 +97,11 @@ PortFacts read_port(int port);
 // A running job, by what it writes and what its devices do.
 struct RunFacts {
   std::string name = {};
-  bool held = false;         // some process writes it
-  std::string end = {};      // its end row's word; empty = none
-  std::string failure = {};  // sentence of the last failure
+  bool held = false;                           // some process writes it
+  bool begun = false;                          // it has told that it starts
+  std::string end = {};                        // its end row's word; empty = none
+  std::string failure = {};                    // sentence of the last failure
+  ExitCode failure_code = ExitCode::PeerLost;  // of that failure; a killed run has told none
   int64_t step = -1;
   int64_t total_steps = 0;
   double seconds_since_event = -1;

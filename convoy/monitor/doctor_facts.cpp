@@ -90,6 +90,13 @@ std::string text(const nlohmann::ordered_json& row, const char* key) {
   return found != row.end() && found->is_string() ? found->get<std::string>() : std::string();
 }
 
+// What a failure row says; one of another program may have none.
+ExitCode failure_code(const nlohmann::ordered_json& row) {
+  const double code = number(row, "code", 0);
+  return code >= 1 && code <= 255 ? static_cast<ExitCode>(static_cast<int>(code))
+                                  : ExitCode::PeerLost;
+}
+
 double middle(std::vector<double> values) {
   if (values.empty()) return -1;
   std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2),
@@ -188,6 +195,7 @@ RunFacts read_run_facts(const fs::path& run) {
     last_time = std::max(last_time, number(row, "time", 0));
     if (event == "start") {
       facts.total_steps = static_cast<int64_t>(number(row, "total_steps", 0));
+      facts.begun = true;
       facts.failure.clear();
       facts.end.clear();
       facts.warnings.clear();
@@ -206,6 +214,7 @@ RunFacts read_run_facts(const fs::path& run) {
       facts.warnings.push_back(text(row, "message"));
     } else if (event == "failure") {
       facts.failure = text(row, "message");
+      facts.failure_code = failure_code(row);
     } else if (event == "end") {
       facts.end = text(row, "status");
       if (facts.end.empty()) facts.end = "ended";

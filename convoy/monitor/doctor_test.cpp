@@ -204,10 +204,27 @@ TEST_F(DoctorOfRuns, ReadsStepsWaitsAndTheEnd) {
   ASSERT_EQ(facts.rank_wait_seconds.size(), 2U);
   EXPECT_NEAR(facts.rank_wait_seconds[1], 30, 1e-9);
   EXPECT_EQ(facts.warnings, std::vector<std::string>{"w"});
-  EXPECT_NE(judge_run(facts)[0].text.find("it broke off at step 30 of 100"), std::string::npos);
+  EXPECT_EQ(judge_run(facts)[0].mark, Mark::Blocking) << "its process was killed";
+  EXPECT_NE(judge_run(facts)[0].text.find("failed at step 30 of 100"), std::string::npos);
   event(R"({"event":"end","time":4,"status":"finished"})");
-  EXPECT_NE(judge_run(read_run_facts(run_.path()))[0].text.find("finished at step 30"),
-            std::string::npos);
+  const Finding ended = judge_run(read_run_facts(run_.path()))[0];
+  EXPECT_EQ(ended.mark, Mark::Note);
+  EXPECT_NE(ended.text.find("finished at step 30"), std::string::npos);
+}
+
+TEST_F(DoctorOfRuns, AFailedRunIsInTheWayWithTheCodeThatItEndedWith) {
+  EXPECT_EQ(judge_run(read_run_facts(run_.path()))[0].mark, Mark::Note) << "it has not begun";
+  event(R"({"event":"start","time":1,"resume_step":-1,"total_steps":100})");
+  event(R"({"event":"failure","time":2,"code":15,"message":"the loss is NaN"})");
+  const std::vector<Finding> findings = judge_run(read_run_facts(run_.path()));
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].mark, Mark::Blocking);
+  EXPECT_NE(findings[0].text.find("failed at its start: the loss is NaN"), std::string::npos)
+      << findings[0].text;
+  EXPECT_EQ(exit_code_of(findings, false), 15);
+  event(R"({"event":"start","time":3,"resume_step":-1,"total_steps":100})");
+  event(R"({"event":"end","time":4,"status":"stopped"})");
+  EXPECT_EQ(judge_run(read_run_facts(run_.path()))[0].mark, Mark::Note) << "it went on";
 }
 
 TEST(DoctorOfRunsJudges, SilenceSlowRanksAndMemory) {
