@@ -21,12 +21,15 @@ struct RunComparison {
   std::vector<std::string> runs{};  // names
   std::vector<ComparedValue>
       settings{};  // that differ; places of output and names of runs are left out
-  std::vector<ComparedValue>
-      figures{};  // state, steps, losses, speed, and the numbers of metrics.json
+  std::vector<ComparedValue> figures{};  // state, ranks, strategy, steps, losses, speed, time
+  std::vector<ComparedValue> metrics{};  // the numbers of metrics.json
   std::vector<std::string> without_settings{};  // runs whose run.json holds no configuration
 };
 
 // Reads run.json and metrics.json of each run. At least two runs. Throws IoError.
 RunComparison compare_runs(const std::vector<RunHistory>& runs);
+
+// Figures and metrics for people: of the metrics those that differ, and nothing that another line has said.
+std::vector<ComparedValue> lines_to_tell(const RunComparison& comparison);
 
 }  // namespace convoy::telemetry

@@ -118,11 +118,16 @@ TEST(RunsTail, ShowsTheLastRowsAndEndsWithTheRun) {
 TEST(RunsCompare, ShowsFiguresSideBySideAndDrawsBoth) {
   const Outcome table = runs("compare sums-lora sums-killed");
   EXPECT_EQ(table.status, 0);
-  for (const char* word : {"FIGURE", "sums-lora", "sums-killed", "40/40", "12/40", "eval_loss"})
+  for (const char* word :
+       {"FIGURE", "sums-lora", "sums-killed", "40/40", "12/40", "eval_loss", "ranks", "strategy"})
     EXPECT_NE(table.output.find(word), std::string::npos) << word << "\n" << table.output;
   const json report = json::parse(runs("compare sums-lora sums-killed --json").output);
   EXPECT_EQ(report["figures"]["steps"][0], "40/40");
   EXPECT_EQ(runs("compare sums-lora").status, 2);
+  const Outcome twice = runs("compare sums-lora sums-l", "2>&1");
+  EXPECT_EQ(twice.status, 2);
+  EXPECT_NE(twice.output.find("`sums-l` is a run that was named before"), std::string::npos)
+      << twice.output;
   const fs::path folder = fs::temp_directory_path() / fmt::format("convoy-cmp-{}", ::getpid());
   EXPECT_EQ(runs("compare sums-lora sums-killed --output " + (folder / "both.svg").string()).status,
             0);

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <iostream>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "convoy/base/counted.h"
 #include "convoy/base/error.h"
@@ -29,8 +30,13 @@ using telemetry::RunHistory;
 
 std::vector<RunHistory> runs_named(const RunsFlags& flags, const std::vector<std::string>& words) {
   std::vector<RunHistory> runs;
-  for (const std::string& word : words)
-    runs.push_back(telemetry::read_run(telemetry::resolve_run(word, flags.dir)));
+  std::set<fs::path> named;
+  for (const std::string& word : words) {
+    const fs::path folder = telemetry::resolve_run(word, flags.dir);
+    CONVOY_CHECK(named.insert(fs::weakly_canonical(folder)).second, ConfigError,
+                 "`{}` is a run that was named before", word);
+    runs.push_back(telemetry::read_run(folder));
+  }
   return runs;
 }
 
@@ -98,9 +104,11 @@ int compare_named_runs(const Context& context, const RunsFlags& flags,
   const std::vector<RunHistory> runs = runs_named(flags, words);
   const telemetry::RunComparison comparison = telemetry::compare_runs(runs);
   if (context.common.json) {
+    ordered_json figures = json_of(comparison.figures);
+    figures.update(json_of(comparison.metrics));
     const ordered_json report = {{"runs", comparison.runs},
                                  {"settings", json_of(comparison.settings)},
-                                 {"figures", json_of(comparison.figures)},
+                                 {"figures", std::move(figures)},
                                  {"without_settings", comparison.without_settings}};
     fmt::print("{}\n", report.dump(2, ' ', false, json::error_handler_t::replace));
   } else {
@@ -112,7 +120,7 @@ int compare_named_runs(const Context& context, const RunsFlags& flags,
     else
       print_lines("SETTING", comparison.runs, comparison.settings);
     fmt::print("\n");
-    print_lines("FIGURE", comparison.runs, comparison.figures);
+    print_lines("FIGURE", comparison.runs, telemetry::lines_to_tell(comparison));
   }
   const bool any_curve = std::any_of(runs.begin(), runs.end(), [](const RunHistory& run) {
     return !run.train_loss.empty() || !run.eval_loss.empty();
