@@ -11,6 +11,13 @@ string(REPLACE "/*STYLE*/" "${_style}" _page "${_page}")
 string(REPLACE "/*PROGRAM*/" "${_program}" _page "${_page}")
 file(WRITE ${CPP}.new "#include \"convoy/page/page_assets.h\"\n
 static constexpr std::string_view kPage = R\"page(${_page})page\";
-std::string_view convoy::page::page_html() { return kPage; }
+std::string convoy::page::page_html(std::string_view nonce) {
+  constexpr std::string_view kMark = \"/*NONCE*/\";
+  std::string page;
+  size_t at = 0;
+  for (size_t mark = 0; (mark = kPage.find(kMark, at)) != std::string_view::npos; at = mark + kMark.size())
+    page.append(kPage, at, mark - at).append(nonce);
+  return page.append(kPage, at);
+}
 ")
 file(RENAME ${CPP}.new ${CPP})

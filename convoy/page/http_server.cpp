@@ -3,10 +3,12 @@
 
 #include <netdb.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -20,9 +22,13 @@
 namespace convoy::page {
 namespace {
 
-// A client that says nothing holds one of them for kPatienceSeconds.
+using Clock = std::chrono::steady_clock;
+
 constexpr int kThreads = 8;
-constexpr int kPatienceSeconds = 5;
+// Far below the 1024 descriptors that a process usually may have.
+constexpr size_t kMostClients = 256;
+constexpr std::chrono::seconds kAnswerTime{60};
+constexpr int kSilenceSeconds = 5;  // of a client that reads its answer
 constexpr size_t kMostRequestBytes = 16 << 10;
 constexpr std::string_view kHeadEnd = "\r\n\r\n";
 
@@ -86,41 +92,43 @@ const char* reason_of(int status) {
   }
 }
 
-// Up to the end of the head; empty when the client is too slow, says too much, or goes.
-std::string read_head(int connection) {
-  std::string text;
+enum class Head { Coming, Whole, Lost };
+
+// What has come of it by now. Lost: the client said too much, or is gone.
+Head read_on(int connection, std::string& text) {
   std::array<char, 4096> block{};
-  while (text.size() < kMostRequestBytes) {
-    const ssize_t count = ::recv(connection, block.data(), block.size(), 0);
-    if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) return {};
-    text.append(block.data(), static_cast<size_t>(count));
-    if (text.find(kHeadEnd) != std::string::npos) return text;
-  }
-  return {};
+  const ssize_t count = ::recv(connection, block.data(), block.size(), MSG_DONTWAIT);
+  if (count < 0 && (errno == EINTR || errno == EAGAIN)) return Head::Coming;
+  if (count <= 0) return Head::Lost;
+  text.append(block.data(), static_cast<size_t>(count));
+  if (text.find(kHeadEnd) != std::string::npos) return Head::Whole;
+  return text.size() < kMostRequestBytes ? Head::Coming : Head::Lost;
 }
 
 void send_all(int connection, std::string_view bytes) {
-  while (!bytes.empty()) {
+  const Clock::time_point deadline = Clock::now() + kAnswerTime;
+  while (!bytes.empty() && Clock::now() < deadline) {
     const ssize_t count = ::send(connection, bytes.data(), bytes.size(), MSG_NOSIGNAL);
     if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) return;  // the client is gone
+    if (count <= 0) return;  // the client is gone, or reads nothing
     bytes.remove_prefix(static_cast<size_t>(count));
   }
 }
 
-int listening_socket(const addrinfo& address) {
-  const int listener =
-      ::socket(address.ai_family, address.ai_socktype | SOCK_CLOEXEC, address.ai_protocol);
-  if (listener < 0) return -1;
+// Nothing, with errno, where it can not be had.
+Descriptor listening_socket(const addrinfo& address) {
+  Descriptor listener(::socket(
+      address.ai_family, address.ai_socktype | SOCK_CLOEXEC | SOCK_NONBLOCK, address.ai_protocol));
+  if (!listener.open()) return {};
   const int yes = 1;
-  ::setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
-  if (::bind(listener, address.ai_addr, address.ai_addrlen) == 0 && ::listen(listener, 64) == 0)
+  ::setsockopt(listener.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
+  if (::bind(listener.get(), address.ai_addr, address.ai_addrlen) == 0 &&
+      ::listen(listener.get(), 64) == 0)
     return listener;
   const int code = errno;
-  ::close(listener);
+  listener.reset();
   errno = code;
-  return -1;
+  return {};
 }
 
 int port_of(int listener) {
@@ -160,10 +168,12 @@ ParsedRequest parse_request(const std::string& text) {
   if (method_end == std::string_view::npos || target_end == method_end ||
       !first.substr(target_end + 1).starts_with("HTTP/1."))
     return {.refusal = 400};
-  if (first.substr(0, method_end) != "GET") return {.refusal = 405};
+  const std::string_view method = first.substr(0, method_end);
+  if (method != "GET" && method != "HEAD") return {.refusal = 405};
   const std::string_view target = first.substr(method_end + 1, target_end - method_end - 1);
   if (!target.starts_with('/')) return {.refusal = 400};
   ParsedRequest parsed;
+  parsed.request.without_body = method == "HEAD";
   const size_t question = std::min(target.find('?'), target.size());
   parsed.request.path = decoded(target.substr(0, question), false);
   if (question < target.size()) add_query(parsed.request, target.substr(question + 1));
@@ -177,8 +187,9 @@ ParsedRequest parse_request(const std::string& text) {
   return parsed;
 }
 
-HttpServer::HttpServer(const std::string& host, int port, Handler handler)
-    : handler_(std::move(handler)) {
+HttpServer::HttpServer(const std::string& host, int port, Handler handler,
+                       std::chrono::milliseconds head_time)
+    : handler_(std::move(handler)), head_time_(head_time) {
   addrinfo wish{};
   wish.ai_socktype = SOCK_STREAM;
   wish.ai_flags = AI_PASSIVE;
@@ -189,50 +200,103 @@ HttpServer::HttpServer(const std::string& host, int port, Handler handler)
         fmt::format("`{}` is no address of this machine: {}", host, ::gai_strerror(fault)),
         {.key = "--host", .hint = "127.0.0.1 serves this machine alone"});
   const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> addresses(found, ::freeaddrinfo);
-  for (const addrinfo* one = found; one != nullptr && listener_ < 0; one = one->ai_next)
+  for (const addrinfo* one = found; one != nullptr && !listener_.open(); one = one->ai_next)
     listener_ = listening_socket(*one);
-  if (listener_ < 0)
+  if (!listener_.open())
     throw IoError(fmt::format("cannot listen on {}, port {}: {}", host, port, std::strerror(errno)),
                   {.hint = "another program may use the port: --port 0 takes one that is free"});
-  port_ = port_of(listener_);
+  port_ = port_of(listener_.get());
 }
-
-HttpServer::~HttpServer() { ::close(listener_); }
 
 void HttpServer::run() {
   std::vector<std::thread> threads;
-  for (int thread = 1; thread < kThreads; ++thread)
-    threads.emplace_back([this] { serve_connections(); });
-  serve_connections();
+  for (int thread = 0; thread < kThreads; ++thread)
+    threads.emplace_back([this] { answer_clients(); });
+  take_heads();
+  {
+    const std::lock_guard lock(mutex_);
+    ends_ = true;
+  }
+  changed_.notify_all();
   for (std::thread& thread : threads) thread.join();
 }
 
-void HttpServer::stop() { ::shutdown(listener_, SHUT_RDWR); }
+void HttpServer::stop() { ::shutdown(listener_.get(), SHUT_RDWR); }
 
-void HttpServer::serve_connections() {
+// One thread waits for all requests at once: a client that says its own a byte at a time keeps no other waiting.
+void HttpServer::take_heads() {
+  std::vector<Client> clients;  // the oldest first
   while (true) {
-    const int connection = ::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
-    if (connection >= 0) {
-      answer(connection);
-      ::close(connection);
-    } else if (errno == EINVAL || errno == EBADF) {
-      return;  // stop() was called
-    } else if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    std::vector<pollfd> places = {{listener_.get(), POLLIN, 0}};
+    for (const Client& client : clients) places.push_back({client.connection.get(), POLLIN, 0});
+    int wait_ms = -1;
+    if (!clients.empty()) {
+      const auto left = clients.front().deadline - Clock::now();
+      wait_ms = static_cast<int>(
+          std::max<int64_t>(0, std::chrono::ceil<std::chrono::milliseconds>(left).count()));
     }
+    if (::poll(places.data(), places.size(), wait_ms) < 0) continue;
+    const Clock::time_point now = Clock::now();
+    std::vector<Client> kept;
+    for (size_t at = 0; at < clients.size(); ++at) {
+      Client& client = clients[at];
+      const bool says_more = places[at + 1].revents != 0;
+      const Head head = says_more ? read_on(client.connection.get(), client.head) : Head::Coming;
+      if (head == Head::Whole)
+        hand_over(std::move(client));
+      else if (head == Head::Coming && now < client.deadline)
+        kept.push_back(std::move(client));
+    }
+    clients = std::move(kept);
+    if (places[0].revents != 0 && !accept_client(clients)) return;
   }
 }
 
-void HttpServer::answer(int connection) const {
-  const timeval patience{kPatienceSeconds, 0};
-  ::setsockopt(connection, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
-  ::setsockopt(connection, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
-  const std::string head = read_head(connection);
-  if (head.empty()) return;
-  const ParsedRequest parsed = parse_request(head);
+// False after stop().
+bool HttpServer::accept_client(std::vector<Client>& clients) const {
+  Descriptor connection(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
+  if (connection.open()) {
+    if (clients.size() == kMostClients) clients.erase(clients.begin());
+    clients.push_back({.connection = std::move(connection), .deadline = Clock::now() + head_time_});
+  } else if (errno == EINVAL || errno == EBADF) {
+    return false;
+  } else if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
+  return true;
+}
+
+void HttpServer::hand_over(Client client) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (asked_.size() == kMostClients) return;
+    asked_.push_back(std::move(client));
+  }
+  changed_.notify_one();
+}
+
+void HttpServer::answer_clients() {
+  while (true) {
+    Client client;
+    {
+      std::unique_lock lock(mutex_);
+      changed_.wait(lock, [this] { return ends_ || !asked_.empty(); });
+      if (ends_) return;
+      client = std::move(asked_.front());
+      asked_.pop_front();
+    }
+    answer(client);
+  }
+}
+
+void HttpServer::answer(const Client& client) const {
+  const timeval patience{kSilenceSeconds, 0};
+  ::setsockopt(client.connection.get(), SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+  const ParsedRequest parsed = parse_request(client.head);
   HttpResponse response;
   if (parsed.refusal != 0) {
-    response = {.status = parsed.refusal, .body = "this page is read with GET\n"};
+    response = {.status = parsed.refusal, .body = "this page is read with GET or HEAD\n"};
+    if (parsed.refusal == 405) response.headers.emplace_back("Allow", "GET, HEAD");
   } else {
     try {
       response = handler_(parsed.request);
@@ -244,7 +308,9 @@ void HttpServer::answer(int connection) const {
       "HTTP/1.1 {} {}\r\nContent-Type: {}\r\nContent-Length: {}\r\nConnection: close\r\n",
       response.status, reason_of(response.status), response.type, response.body.size());
   for (const auto& [name, value] : response.headers) text += fmt::format("{}: {}\r\n", name, value);
-  send_all(connection, text + "\r\n" + response.body);
+  text += "\r\n";
+  if (!parsed.request.without_body) text += response.body;
+  send_all(client.connection.get(), text);
 }
 
 }  // namespace convoy::page

@@ -1,14 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// HTTP/1.1 for a page on this machine: GET alone, one request a connection, small requests. Not for a network of strangers.
+// HTTP/1.1 for a page on this machine: GET and HEAD, one request a connection, small requests. Not for a network of strangers.
 // (RFC 9112; the libraries that Debian has for it bring OpenSSL and a shared library of their own.)
 #pragma once
 
+#include <chrono>
+#include <condition_variable>
+#include <deque>
 #include <functional>
 #include <map>
+#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "convoy/base/descriptor.h"
 
 namespace convoy::page {
 
@@ -16,6 +22,7 @@ struct HttpRequest {
   std::string path{};                               // decoded, without the query
   std::multimap<std::string, std::string> query{};  // decoded
   std::map<std::string, std::string> headers{};     // names in lower case
+  bool without_body = false;                        // HEAD: the client asks for the headers alone
 
   std::string parameter(const std::string& name) const;  // the first of the name, or empty
   std::string header(const std::string& name) const;     // `name` in lower case
@@ -40,9 +47,10 @@ class HttpServer {
   // Called on several threads at once; what it throws becomes status 500 with its text.
   using Handler = std::function<HttpResponse(const HttpRequest&)>;
 
-  // Listens. `host`: an IPv4 or IPv6 address or a name of this machine; port 0 = any that is free. Throws IoError.
-  HttpServer(const std::string& host, int port, Handler handler);
-  ~HttpServer();
+  // Listens. `host`: an IPv4 or IPv6 address or a name of this machine; port 0 = any that is free. `head_time`: within which
+  // a client says all of its request. Throws IoError.
+  HttpServer(const std::string& host, int port, Handler handler,
+             std::chrono::milliseconds head_time = std::chrono::seconds(5));
   HttpServer(const HttpServer&) = delete;
   HttpServer& operator=(const HttpServer&) = delete;
 
@@ -51,12 +59,27 @@ class HttpServer {
   void stop();  // from any thread, also before run()
 
  private:
-  void serve_connections();
-  void answer(int connection) const;
+  // A client that is still saying its request, or has said it.
+  struct Client {
+    Descriptor connection;
+    std::string head{};
+    std::chrono::steady_clock::time_point deadline{};
+  };
+
+  void take_heads();
+  bool accept_client(std::vector<Client>& clients) const;
+  void hand_over(Client client);
+  void answer_clients();
+  void answer(const Client& client) const;
 
   Handler handler_;
-  int listener_ = -1;
+  std::chrono::milliseconds head_time_;
+  Descriptor listener_;
   int port_ = 0;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<Client> asked_;  // their requests are complete
+  bool ends_ = false;
 };
 
 }  // namespace convoy::page

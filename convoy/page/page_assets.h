@@ -3,10 +3,12 @@
 // The page itself, from assets/: built into the program.
 #pragma once
 
+#include <string>
 #include <string_view>
 
 namespace convoy::page {
 
-std::string_view page_html();  // one document, with its style and program inside
+// One document, with its style and program inside. `nonce`: their mark for a Content-Security-Policy.
+std::string page_html(std::string_view nonce);
 
 }  // namespace convoy::page

@@ -1,45 +1,70 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convoy/page/page_server.h"
 
+#include <arpa/inet.h>
+
 #include <algorithm>
+#include <array>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <optional>
 
 #include "convoy/base/error.h"
+#include "convoy/base/hash.h"
+#include "convoy/base/trimmed.h"
 #include "convoy/page/http_server.h"
 #include "convoy/page/page_assets.h"
 #include "convoy/page/result_files.h"
 #include "convoy/page/run_index.h"
 #include "convoy/page/sweep_index.h"
+#include "convoy/telemetry/run_folder.h"
 
 namespace convoy::page {
 namespace {
 
 using nlohmann::json;
 
-constexpr std::string_view kCookie = "convoy_token=";
+constexpr const char* kPolicy = "Content-Security-Policy";
 
-std::string host_of(const std::string& header) {
-  if (header.starts_with('[')) return header.substr(0, header.find(']') + 1);
-  return header.substr(0, header.find(':'));
+// Of a Host header: "[::1]:6007" is "[::1]" and "6007".
+struct HostAndPort {
+  std::string host;
+  std::string port;
+};
+HostAndPort host_and_port_of(const std::string& header) {
+  const size_t host_end = header.starts_with('[') ? header.find(']') : 0;
+  if (host_end == std::string::npos) return {};
+  const size_t colon = header.find(':', host_end);
+  if (colon == std::string::npos) return {.host = header, .port = ""};
+  return {.host = header.substr(0, colon), .port = header.substr(colon + 1)};
 }
 
-// All bytes are compared, whatever the first difference.
-bool equal_in_constant_time(const std::string& left, const std::string& right) {
-  if (left.size() != right.size()) return false;
-  unsigned difference = 0;
-  for (size_t at = 0; at < left.size(); ++at)
-    difference |= static_cast<unsigned char>(left[at] ^ right[at]);
-  return difference == 0;
+bool is_address(const std::string& host) {
+  std::array<unsigned char, sizeof(in6_addr)> bytes{};
+  if (host.size() > 2 && host.starts_with('[') && host.ends_with(']'))
+    return ::inet_pton(AF_INET6, host.substr(1, host.size() - 2).c_str(), bytes.data()) == 1;
+  return ::inet_pton(AF_INET, host.c_str(), bytes.data()) == 1;
 }
 
-std::string cookie_of(const HttpRequest& request) {
-  const std::string cookies = request.header("cookie");
-  const size_t at = cookies.find(kCookie);
-  if (at == std::string::npos) return {};
-  const size_t begin = at + kCookie.size();
-  return cookies.substr(begin, cookies.find(';', begin) - begin);
+bool is_every_address(const std::string& host) { return host == "0.0.0.0" || host == "::"; }
+
+// As it stands in an address of a page.
+std::string in_brackets(const std::string& host) {
+  return host.find(':') == std::string::npos ? host : "[" + host + "]";
+}
+
+std::string cookie_of(const HttpRequest& request, const std::string& name) {
+  std::string_view cookies = request.headers.contains("cookie")
+                                 ? std::string_view(request.headers.at("cookie"))
+                                 : std::string_view();
+  while (!cookies.empty()) {
+    const std::string_view cookie = cookies.substr(0, cookies.find(';'));
+    cookies.remove_prefix(std::min(cookies.size(), cookie.size() + 1));
+    const std::string_view pair = trimmed(cookie, " \t");
+    if (pair.substr(0, pair.find('=')) == name && pair.size() > name.size())
+      return std::string(pair.substr(name.size() + 1));
+  }
+  return {};
 }
 
 std::vector<std::string> runs_of(const HttpRequest& request) {
@@ -66,8 +91,8 @@ HttpResponse as_file(const std::string& name, const std::optional<std::string>& 
   if (!bytes) return {.status = 404, .body = "there is no such file\n"};
   return {.type = std::string(type_of_result(name)),
           .body = *bytes,
-          .headers = {{"Content-Security-Policy",
-                       "default-src 'none'; style-src 'unsafe-inline'; img-src data:; sandbox"}}};
+          .headers = {
+              {kPolicy, "default-src 'none'; style-src 'unsafe-inline'; img-src data:; sandbox"}}};
 }
 
 }  // namespace
@@ -88,7 +113,6 @@ struct PageServer::Server {
         sweeps(options.runs),
         http(options.host, options.port, [this](const HttpRequest& request) {
           HttpResponse response = answer(request);
-          // Where an answer has a policy of its own, a browser keeps to both.
           for (const auto& header : kHeaders) response.headers.emplace_back(header);
           return response;
         }) {}
@@ -131,34 +155,56 @@ struct PageServer::Server {
     if (!options.token.empty() && request.query.contains("token"))
       return {.status = 302,
               .headers = {{"Location", "/"},
-                          {"Set-Cookie", fmt::format("{}{}; HttpOnly; SameSite=Strict; Path=/",
-                                                     kCookie, options.token)}}};
-    return {.type = "text/html; charset=utf-8", .body = std::string(page_html())};
+                          {"Set-Cookie", fmt::format("{}={}; HttpOnly; SameSite=Strict; Path=/",
+                                                     cookie_name(request), options.token)}}};
+    // Nothing of the page comes from elsewhere, and nothing that slips into it runs: its own program and style name the
+    // word that only this answer has.
+    const std::string nonce = new_token();
+    return {.type = "text/html; charset=utf-8",
+            .body = page_html(nonce),
+            .headers = {{kPolicy, fmt::format("default-src 'none'; script-src 'nonce-{0}'; "
+                                              "style-src 'nonce-{0}'; connect-src 'self'; "
+                                              "img-src 'self' data:; base-uri 'none'; "
+                                              "form-action 'none'",
+                                              nonce)}}};
   }
 
-  // A page elsewhere can make a browser ask this server, but not under this host's name, nor with the token.
+  // Cookies do not tell ports apart. The port is the browser's, which a tunnel may have changed.
+  std::string cookie_name(const HttpRequest& request) const {
+    const std::string port = host_and_port_of(request.header("host")).port;
+    return "convoy_token_" + (port.empty() ? std::to_string(http.port()) : port);
+  }
+
+  // A page elsewhere can make a browser ask this server, but has not the token. Without one it is told by the host's name:
+  // an address is no name that its server could lead here.
   std::optional<HttpResponse> refused(const HttpRequest& request) const {
-    const std::string host = host_of(request.header("host"));
-    if (host != options.host && host != "localhost" && host != "127.0.0.1" && host != "[::1]")
+    if (options.token.empty()) {
+      const std::string host = host_and_port_of(request.header("host")).host;
+      if (is_address(host) || host == "localhost" || host == options.host ||
+          (is_every_address(options.host) && host == telemetry::host_name()))
+        return std::nullopt;
       return HttpResponse{.status = 403,
-                          .body = fmt::format("this page is served as {}\n", options.host)};
-    const std::string given =
-        request.query.contains("token") ? request.parameter("token") : cookie_of(request);
-    if (options.token.empty() || equal_in_constant_time(given, options.token)) return std::nullopt;
+                          .body = fmt::format("this page is served as {}\n", served_as())};
+    }
+    const std::string given = request.query.contains("token")
+                                  ? request.parameter("token")
+                                  : cookie_of(request, cookie_name(request));
+    if (equal_in_constant_time(given, options.token)) return std::nullopt;
     return HttpResponse{
         .status = 401,
         .body = "open the address that `convoy runs serve` printed: it holds the token\n"};
   }
 
-  // Nothing of the page comes from elsewhere.
+  // Every address of a machine has its name; other machines can not open 0.0.0.0.
+  std::string served_as() const {
+    return is_every_address(options.host) ? telemetry::host_name() : in_brackets(options.host);
+  }
+
   static constexpr std::pair<const char*, const char*> kHeaders[] = {
       {"Cache-Control", "no-store"},
       {"X-Content-Type-Options", "nosniff"},
       {"Referrer-Policy", "no-referrer"},
-      {"X-Frame-Options", "DENY"},
-      {"Content-Security-Policy",
-       "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; connect-src "
-       "'self'; img-src 'self' data:"}};
+      {"X-Frame-Options", "DENY"}};
 
   PageOptions options;
   RunIndex index;
@@ -175,7 +221,7 @@ int PageServer::port() const { return server_->http.port(); }
 
 std::string PageServer::url() const {
   const std::string& token = server_->options.token;
-  return fmt::format("http://{}:{}/{}", server_->options.host, port(),
+  return fmt::format("http://{}:{}/{}", server_->served_as(), port(),
                      token.empty() ? "" : "?token=" + token);
 }
 

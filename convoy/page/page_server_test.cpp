@@ -9,10 +9,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "convoy/base/descriptor.h"
 #include "convoy/base/error.h"
 #include "convoy/base/files.h"
 #include "convoy/page/http_server.h"
@@ -31,21 +33,27 @@ struct Answer {
   std::string body{};
 };
 
-Answer ask(int port, const std::string& request) {
-  const int connection = ::socket(AF_INET, SOCK_STREAM, 0);
+Descriptor connected(int port) {
+  Descriptor connection(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   sockaddr_in address{};
   address.sin_family = AF_INET;
   address.sin_port = htons(static_cast<uint16_t>(port));
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  // A server that does not answer fails a test, and does not hang it.
+  const timeval patience{60, 0};
+  ::setsockopt(connection.get(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+  EXPECT_EQ(::connect(connection.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
+  return connection;
+}
+
+Answer ask(int port, const std::string& request) {
+  const Descriptor connection = connected(port);
+  EXPECT_EQ(::send(connection.get(), request.data(), request.size(), MSG_NOSIGNAL),
+            static_cast<ssize_t>(request.size()));
   std::string text;
-  if (::connect(connection, reinterpret_cast<sockaddr*>(&address), sizeof(address)) == 0) {
-    EXPECT_EQ(::send(connection, request.data(), request.size(), MSG_NOSIGNAL),
-              static_cast<ssize_t>(request.size()));
-    char block[4096];
-    for (ssize_t count = 0; (count = ::recv(connection, block, sizeof(block), 0)) > 0;)
-      text.append(block, static_cast<size_t>(count));
-  }
-  ::close(connection);
+  char block[4096];
+  for (ssize_t count = 0; (count = ::recv(connection.get(), block, sizeof(block), 0)) > 0;)
+    text.append(block, static_cast<size_t>(count));
   const size_t end = text.find("\r\n\r\n");
   if (end == std::string::npos) return {};
   return {std::stoi(text.substr(9, 3)), text.substr(0, end), text.substr(end + 4)};
@@ -86,9 +94,9 @@ class Page : public ::testing::Test {
     return plan.name();
   }
 
-  void serve(const std::string& token = "") {
+  void serve(const std::string& token = "", const std::string& host = "127.0.0.1") {
     server_ = std::make_unique<PageServer>(
-        PageOptions{.runs = runs_, .host = "127.0.0.1", .port = 0, .token = token});
+        PageOptions{.runs = runs_, .host = host, .port = 0, .token = token});
     serving_ = std::thread([this] { server_->run(); });
   }
 
@@ -283,27 +291,122 @@ TEST_F(Page, FiguresOfSweepsRunNoScripts) {
   EXPECT_EQ(get("/api/sweep/figure?sweep=none").status, 404);
 }
 
-TEST_F(Page, OnlyWhoKnowsTheTokenIsAnswered) {
+TEST_F(Page, OnlyWhoHasTheTokenIsAnswered) {
   serve("secret");
+  const std::string cookie = fmt::format("convoy_token_{}", server_->port());
   EXPECT_EQ(get("/").status, 401);
   EXPECT_EQ(get("/api/runs?token=wrong").status, 401);
-  EXPECT_EQ(get("/api/runs", "Cookie: a=b; convoy_token=secret\r\n").status, 200);
+  EXPECT_EQ(get("/api/runs", fmt::format("Cookie: a=b; {}=secret\r\n", cookie)).status, 200);
+  EXPECT_EQ(get("/api/runs", fmt::format("Cookie: {}=\r\n", cookie)).status, 401);
   const Answer entry = get("/?token=secret");
   EXPECT_EQ(entry.status, 302);
-  EXPECT_NE(entry.head.find("HttpOnly; SameSite=Strict"), std::string::npos);
+  EXPECT_NE(entry.head.find("Set-Cookie: " + cookie + "=secret; HttpOnly; SameSite=Strict"),
+            std::string::npos)
+      << entry.head;
   EXPECT_NE(server_->url().find("?token=secret"), std::string::npos);
   EXPECT_EQ(new_token().size(), 32U);
   EXPECT_NE(new_token(), new_token());
 }
 
+// A browser sends the cookies of a host to all its ports.
+TEST_F(Page, ServersInOneBrowserKeepTheirCookiesApart) {
+  serve("secret");
+  const char* const tunnel = "127.0.0.1:7001";
+  EXPECT_NE(get("/?token=secret", "", tunnel).head.find("Set-Cookie: convoy_token_7001="),
+            std::string::npos)
+      << "the port is the one that the browser uses";
+  const std::string cookies = "Cookie: convoy_token_7000=other; convoy_token_7001=secret\r\n";
+  EXPECT_EQ(get("/api/runs", cookies, tunnel).status, 200);
+  EXPECT_EQ(get("/api/runs", cookies, "127.0.0.1:7000").status, 401);
+}
+
+TEST_F(Page, OtherMachinesAreAnsweredWhereTheHostIsEveryAddress) {
+  serve("secret", "0.0.0.0");
+  for (const char* host : {"192.0.2.7:6007", "[2001:db8::7]:6007", "node7.example:6007"}) {
+    EXPECT_EQ(get("/?token=secret", "", host).status, 302) << host;
+    EXPECT_EQ(get("/", "", host).status, 401) << host;
+  }
+  EXPECT_EQ(server_->url().find("0.0.0.0"), std::string::npos) << "no other machine can open that";
+}
+
+TEST_F(Page, AddressesOfSixteenBytesStandInBrackets) {
+  try {
+    serve("", "::1");
+  } catch (const IoError&) {
+    GTEST_SKIP() << "this machine has no IPv6";
+  }
+  EXPECT_EQ(server_->url(), fmt::format("http://[::1]:{}/", server_->port()));
+}
+
 TEST_F(Page, AnotherHostsNameAndOtherMethodsAreRefused) {
   serve();
   EXPECT_EQ(get("/", "", "evil.example").status, 403);
+  EXPECT_EQ(get("/", "", "[::1").status, 403);
+  EXPECT_EQ(get("/", "", "192.0.2.7:6007").status, 200) << "no name leads here from elsewhere";
+  EXPECT_EQ(get("/", "", "[::1]:6007").status, 200);
   EXPECT_EQ(get("/").status, 200);
   EXPECT_NE(get("/").body.find("/api/curves"), std::string::npos) << "the program is inside";
-  EXPECT_EQ(ask(server_->port(), "POST /api/runs HTTP/1.1\r\nHost: localhost\r\n\r\n").status, 405);
+  const Answer posted = ask(server_->port(), "POST /api/runs HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  EXPECT_EQ(posted.status, 405);
+  EXPECT_NE(posted.head.find("Allow: GET, HEAD"), std::string::npos);
   EXPECT_EQ(get("/nothing").status, 404);
   EXPECT_EQ(ask(server_->port(), "nonsense\r\n\r\n").status, 400);
+}
+
+TEST_F(Page, HeadIsTheAnswerWithoutItsBody) {
+  serve();
+  const Answer head = ask(server_->port(), "HEAD /api/runs HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  EXPECT_EQ(head.status, 200);
+  EXPECT_EQ(head.body, "");
+  EXPECT_NE(head.head.find(fmt::format("Content-Length: {}", get("/api/runs").body.size())),
+            std::string::npos)
+      << head.head;
+}
+
+TEST_F(Page, OnlyTheProgramOfThePageRuns) {
+  serve();
+  const Answer page = get("/");
+  EXPECT_EQ(page.head.find("unsafe-inline"), std::string::npos) << page.head;
+  const size_t at = page.head.find("script-src 'nonce-");
+  ASSERT_NE(at, std::string::npos) << page.head;
+  const std::string nonce = page.head.substr(at + 18, 32);
+  EXPECT_NE(page.body.find("<script nonce=\"" + nonce + "\">"), std::string::npos);
+  EXPECT_NE(page.body.find("<style nonce=\"" + nonce + "\">"), std::string::npos);
+  EXPECT_EQ(get("/").body.find(nonce), std::string::npos) << "the next answer has another";
+}
+
+TEST_F(Page, ClientsThatTrickleKeepNobodyWaiting) {
+  serve();
+  std::vector<Descriptor> slow;
+  for (int client = 0; client < 32; ++client) slow.push_back(connected(server_->port()));
+  std::atomic<bool> ends = false;
+  std::thread trickle([&] {
+    while (!ends) {
+      for (const Descriptor& client : slow) ::send(client.get(), "G", 1, MSG_NOSIGNAL);
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    }
+  });
+  EXPECT_EQ(get("/api/runs").status, 200);
+  ends = true;
+  trickle.join();
+}
+
+TEST(HttpConnections, EndWhereTheHeadTakesTooLong) {
+  HttpServer server(
+      "127.0.0.1", 0, [](const HttpRequest&) { return HttpResponse{}; },
+      std::chrono::milliseconds(200));
+  std::thread serving([&server] { server.run(); });
+  const Descriptor client = connected(server.port());
+  bool ended = false;
+  for (int byte = 0; byte < 3000 && !ended; ++byte) {
+    char answer = 0;
+    ended = ::send(client.get(), "G", 1, MSG_NOSIGNAL) < 0 ||
+            ::recv(client.get(), &answer, 1, MSG_DONTWAIT) == 0;
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  EXPECT_TRUE(ended);
+  server.stop();
+  serving.join();
 }
 
 TEST(HttpRequests, AreReadAsBrowsersWriteThem) {
@@ -321,6 +424,7 @@ TEST(HttpRequests, AreReadAsBrowsersWriteThem) {
         "GET / HTTP/1.1\r\n: x\r\n\r\n", "GET / HTTP/1.1\r\nHost\r\n\r\n", "GET / HTTP/2\r\n\r\n"})
     EXPECT_EQ(parse_request(text).refusal, 400) << text;
   EXPECT_EQ(parse_request("GET /%zz%4 HTTP/1.0\r\n\r\n").request.path, "/%zz%4");
+  EXPECT_TRUE(parse_request("HEAD / HTTP/1.1\r\n\r\n").request.without_body);
 }
 
 TEST_F(Page, APortInUseIsAnError) {

@@ -116,16 +116,17 @@ token=$(sed 's/.*token=//' "$work/url")
 python3 - "$(sed 's/?.*//' "$work/url")" "$token" <<'PYTHON'
 import json, sys, time, urllib.request
 base, token = sys.argv[1:]
+cookie = {"Cookie": "convoy_token_" + base.rstrip("/").rsplit(":", 1)[1] + "=" + token}
 def load(path, what):
     began = time.time()
-    body = urllib.request.urlopen(urllib.request.Request(base + path, headers={"Cookie": "convoy_token=" + token})).read()
+    body = urllib.request.urlopen(urllib.request.Request(base + path, headers=cookie)).read()
     print(f"{what}: {len(body) / 1024:.0f} KiB in {1000 * (time.time() - began):.0f} ms")
     assert len(body) < 2 << 20
     return body
 began = time.time()
 runs = json.loads(load("api/runs", "the list for the first time"))["runs"]
 while any(run["state"] == "reading" for run in runs):
-    runs = json.loads(urllib.request.urlopen(urllib.request.Request(base + "api/runs", headers={"Cookie": "convoy_token=" + token})).read())["runs"]
+    runs = json.loads(urllib.request.urlopen(urllib.request.Request(base + "api/runs", headers=cookie)).read())["runs"]
 print(f"all runs read after {time.time() - began:.1f} s")
 load("api/runs", "the list again")
 time.sleep(1.1)
