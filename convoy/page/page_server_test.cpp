@@ -20,6 +20,7 @@
 #include "convoy/page/http_server.h"
 #include "convoy/sweep/command/command_grid.h"
 #include "convoy/sweep/runner/sweep_store.h"
+#include "convoy/telemetry/run_folder.h"
 
 namespace convoy::page {
 namespace {
@@ -131,6 +132,35 @@ TEST_F(Page, ListsRunsWithTheirStates) {
   EXPECT_EQ(runs[2]["name"], "deep/dead");
   EXPECT_EQ(runs[2]["state"], "failed");
   EXPECT_EQ(runs[2]["total_steps"], 9);
+}
+
+TEST_F(Page, ARunThatGoesOnHasASpeedAndATimeLeft) {
+  write_run("done", 4, kEnd);
+  write_run("now", 4, "");
+  const auto held = telemetry::RunFolder::create(runs_ / "now", "now");
+  serve();
+  const json runs = api("/api/runs")["runs"];
+  const auto line_of = [&](const char* name) {
+    return *std::find_if(runs.begin(), runs.end(),
+                         [&](const json& run) { return run["name"] == name; });
+  };
+  EXPECT_EQ(line_of("now")["state"], "running");
+  EXPECT_EQ(line_of("now")["speed"], 50);
+  EXPECT_EQ(line_of("now")["speed_unit"], "tokens/s");
+  EXPECT_EQ(line_of("now")["seconds_left"], 5) << "five steps of a second";
+  EXPECT_TRUE(line_of("done")["seconds_left"].is_null());
+  std::ofstream(runs_ / "now/events.jsonl", std::ios::app)
+      << R"({"event":"start","time":500.0,"resume_step":4,"total_steps":9})"
+         "\n"
+      << R"({"event":"step","time":510.0,"step":5,"samples_per_second":7})"
+         "\n"
+      << R"({"event":"step","time":520.0,"step":6,"samples_per_second":7})"
+         "\n";
+  std::this_thread::sleep_for(std::chrono::milliseconds(1100));
+  const json resumed = api("/api/runs")["runs"];
+  EXPECT_EQ(resumed[0]["name"], "now");
+  EXPECT_EQ(resumed[0]["seconds_left"], 30) << "the pause before the resume is no part of it";
+  EXPECT_EQ(resumed[0]["speed_unit"], "samples/s");
 }
 
 TEST_F(Page, CurvesFollowTheFileAndAResume) {

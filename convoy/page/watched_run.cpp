@@ -18,6 +18,9 @@ using telemetry::RunState;
 // What every event has, and what no chart wants.
 const std::set<std::string> kNoFigures = {"time", "step", "event", "epoch", "rows", "tokens"};
 
+// With evaluations and checkpoints among them, and near enough to follow a change of speed.
+constexpr size_t kMostPaceSteps = 256;
+
 std::string group_of(const json& event, const std::string& word) {
   return word == "step" ? "train" : member_or(event, "split", std::string("eval"));
 }
@@ -38,6 +41,7 @@ void WatchedRun::forget() {
   created_seconds_ = updated_seconds_ = 0;
   evaluated_ = false;
   curves_.clear();
+  pace_.clear();
 }
 
 bool WatchedRun::read_on(std::chrono::steady_clock::time_point deadline) {
@@ -71,13 +75,32 @@ void WatchedRun::add_start(const json& event) {
   const int64_t resumed = member_or(event, "resume_step", int64_t{-1});
   for (auto& [tag, curve] : curves_) curve.cut_after(resumed);
   step_ = std::min(step_, std::max<int64_t>(resumed, 0));
+  pace_.clear();
+}
+
+void WatchedRun::add_pace(int64_t step) {
+  if (pace_.size() == kMostPaceSteps)
+    pace_.erase(pace_.begin(), pace_.begin() + kMostPaceSteps / 2);
+  pace_.emplace_back(step, updated_seconds_);
+}
+
+std::optional<double> WatchedRun::seconds_left() const {
+  if (pace_.size() < 2 || total_steps_ <= step_) return std::nullopt;
+  const auto [first_step, first_seconds] = pace_.front();
+  const auto [last_step, last_seconds] = pace_.back();
+  if (last_step <= first_step || last_seconds <= first_seconds) return std::nullopt;
+  return (last_seconds - first_seconds) / static_cast<double>(last_step - first_step) *
+         static_cast<double>(total_steps_ - step_);
 }
 
 void WatchedRun::add_figures(const std::string& group, const json& event) {
   const auto step = event.find("step");
   if (step == event.end() || !step->is_number_integer()) return;
   const auto at = step->get<int64_t>();
-  if (group == "train") step_ = std::max(step_, at);
+  if (group == "train") {
+    step_ = std::max(step_, at);
+    add_pace(at);
+  }
   for (const auto& [key, value] : event.items()) {
     if (kNoFigures.contains(key)) continue;
     if (value.is_number() || value.is_null()) {
@@ -107,17 +130,22 @@ json WatchedRun::summary() const {
     return found->second.last();
   };
   const RunState now = state();
-  json line = {{"kind", task_ == "process" ? "process" : "train"},
-               {"name", name_},
-               {"state", telemetry::run_state_word(now)},
-               {"steps", step_},
-               {"total_steps", total_steps_},
-               {"loss", last("train/loss")},
-               {"eval_loss", evaluated_ ? json(best_evaluation_) : json(nullptr)},
-               {"speed", last("train/tokens_per_second")},
-               {"failed", last("train/rows_failed")},
-               {"created", created_seconds_},
-               {"updated", updated_seconds_}};
+  const std::optional<double> left = now == RunState::Running ? seconds_left() : std::nullopt;
+  const bool counts_samples = curves_.contains("train/samples_per_second");
+  json line = {
+      {"kind", task_ == "process" ? "process" : "train"},
+      {"name", name_},
+      {"state", telemetry::run_state_word(now)},
+      {"steps", step_},
+      {"total_steps", total_steps_},
+      {"loss", last("train/loss")},
+      {"eval_loss", evaluated_ ? json(best_evaluation_) : json(nullptr)},
+      {"speed", last(counts_samples ? "train/samples_per_second" : "train/tokens_per_second")},
+      {"speed_unit", counts_samples ? "samples/s" : "tokens/s"},
+      {"seconds_left", left ? json(*left) : json(nullptr)},
+      {"failed", last("train/rows_failed")},
+      {"created", created_seconds_},
+      {"updated", updated_seconds_}};
   if (const double share = events_.share_read(); share < 1) {
     line["state"] = "reading";
     line["read"] = share;

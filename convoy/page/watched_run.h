@@ -8,7 +8,10 @@
 #include <filesystem>
 #include <map>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "convoy/page/curve_sketch.h"
 #include "convoy/page/line_tail.h"
@@ -32,7 +35,7 @@ class WatchedRun {
   telemetry::RunState state() const;
   // The line of the list: kind ("train" or "process", whose steps are rows), name, state ("reading" with `read`, the share
   // that is, until all of it is known), steps, total_steps, loss,
-  // eval_loss, speed, failed, created, updated, failure.
+  // eval_loss, speed, speed_unit, seconds_left (of a run that goes on, at its last step), failed, created, updated, failure.
   nlohmann::json summary() const;
   // {tag: [[step, mean, low, high], ...]}, null for a gap's values. Tags: "train/loss", "eval/loss", "rank/0/loss".
   nlohmann::json curves() const;
@@ -44,6 +47,8 @@ class WatchedRun {
   void add_line(const std::string& line);
   void add_start(const nlohmann::json& event);
   void add_figures(const std::string& group, const nlohmann::json& event);
+  void add_pace(int64_t step);
+  std::optional<double> seconds_left() const;
 
   std::filesystem::path folder_;
   std::string name_;
@@ -59,6 +64,7 @@ class WatchedRun {
   double best_evaluation_ = 0;
   bool evaluated_ = false;
   std::map<std::string, CurveSketch> curves_;
+  std::vector<std::pair<int64_t, double>> pace_;  // steps of late, and when they were done
 };
 
 }  // namespace convoy::page

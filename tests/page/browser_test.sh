@@ -69,7 +69,7 @@ expect() { # NAME PATTERN WHAT
 
 browser wide 1400,1000
 expect wide 'data-ready="true"' 'the runs'
-expect wide '504 runs, 1 sweep' 'the number of runs'
+expect wide '505 runs, 1 sweep' 'the number of runs'
 expect wide 'data-run="long"' 'the run of a million steps'
 expect wide 'class="state failed"' 'a failed run'
 expect wide 'class="state finished"' 'a finished run'
@@ -107,6 +107,7 @@ browser dark 390,844 --blink-settings=preferredColorScheme=0
 expect dark 'data-ready="true"' 'the runs'
 
 timeout 120 python3 tests/page/keyboard.py "$(cat "$work/url")" ${pictures:+"$pictures"}
+timeout 120 python3 tests/page/looks.py "$(cat "$work/url")" ${pictures:+"$pictures"}
 
 # What the page costs with all these runs, by a server that has read nothing yet.
 kill "$server"

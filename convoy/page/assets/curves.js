@@ -1,6 +1,8 @@
 // --- curves ---
 
-const WIDTH = 520, HEIGHT = 250, LEFT = 58, RIGHT = 22, TOP = 10, BOTTOM = 26;
+// On a phone a chart is drawn for its width, so that letters keep their size.
+const WIDTH = window.matchMedia('(max-width: 30rem)').matches ? 340 : 520;
+const HEIGHT = 262, LEFT = 58, RIGHT = 22, TOP = 10, BOTTOM = 38;
 
 // Debiased moving average, as TensorBoard smooths.
 function smoothed(points, weight) {
@@ -14,12 +16,13 @@ function smoothed(points, weight) {
   });
 }
 
-function ticks(low, high, wanted) {
+// `least`: no two of them are nearer, 1 for what comes in whole numbers.
+function ticks(low, high, wanted, least = 0) {
   const span = high - low || Math.abs(high) || 1;
   const power = Math.pow(10, Math.floor(Math.log10(span / wanted)));
-  const step = [1, 2, 5, 10].map(times => times * power).find(size => span / size <= wanted);
+  const step = Math.max(least, [1, 2, 5, 10].map(times => times * power).find(size => span / size <= wanted));
   const found = [];
-  for (let index = Math.ceil(low / step); found.length <= wanted && index * step <= high + step * 1e-9; index++) found.push(index * step);
+  for (let index = Math.ceil(low / step - 1e-9); found.length <= wanted && index * step <= high + step * 1e-9; index++) found.push(index * step);
   return found;
 }
 
@@ -48,54 +51,111 @@ function pathOf(points, x, y) {
   return path;
 }
 
-// `series`: {label, color, points, smooth, dashed}. `range`: that the axis shows whatever the values are.
-function chart(title, series, unit = 'step', range = null) {
-  const log = byId('log').checked;
-  const weight = Number(byId('smoothing').value);
-  const drawn = series.map(one => ({...one, line: one.smooth ? smoothed(one.points, weight) : one.points}));
+// What charts stand over: where its marks are, how they are written, and how a place is written beside its values.
+const countAxis = name => ({name, marks: (first, last) => ticks(first, last, 5, 1), textOf: (first, last) => tickText, place: at => `${name} ${at}`});
+function timeUnit(seconds) { return [[86400 * 3, 86400, 'days'], [3600 * 3, 3600, 'h'], [60 * 3, 60, 'min'], [0, 1, 's']].find(([from]) => seconds >= from); }
+const TIME_AXIS = {
+  name: 'time since the first look',
+  marks: (first, last) => { const [, size] = timeUnit(last - first); return ticks(first / size, last / size, 5).map(at => at * size); },
+  textOf: (first, last) => { const [, size, unit] = timeUnit(last - first); return at => `${tickText(at / size)} ${unit}`; },
+  place: at => 'after ' + duration(at),
+};
+
+// A run that diverges by this factor flattens the others: the axis ends above these. It is done where values can diverge, and not on a
+// logarithmic axis, which shows all.
+const FAR_OFF = 10, CAN_DIVERGE = /loss|grad norm|perplexity/;
+function farOff(title, series) {
+  const most = new Map();
+  for (const one of series)
+    for (const [, value] of one.points) if (value !== null) most.set(one.run, Math.max(most.get(one.run) || 0, Math.abs(value)));
+  const sizes = [...most.values()].filter(size => size > 0).sort((left, right) => left - right);
+  const usual = sizes[(sizes.length - 1) >> 1];
+  return new Map(CAN_DIVERGE.test(title) ? [...most].filter(([, size]) => size > FAR_OFF * usual) : []);
+}
+
+// From the first to the last place, and from the lowest to the highest value, of all that can be drawn but what is far off.
+function boundsOf(drawn, log, off, range) {
   let first = Infinity, last = -Infinity, low = Infinity, high = -Infinity;
   for (const one of drawn)
     for (const [step, value] of [...one.points, ...one.line]) {
       if (value === null || (log && value <= 0)) continue;
       first = Math.min(first, step); last = Math.max(last, step);
+      if (off.has(one.run)) continue;
       low = Math.min(low, value); high = Math.max(high, value);
     }
+  // The part of the others that is not far off is seen, too.
+  for (const one of drawn.filter(each => off.has(each.run)))
+    for (const [, value] of one.points) if (value !== null && Math.abs(value) <= high) low = Math.min(low, value);
+  if (range && !log && first <= last) { low = Math.min(low, range[0]); high = Math.max(high, range[1]); }
+  // Smoothing leaves the last digits of a constant uneven.
+  if (high - low <= 1e-9 * Math.max(Math.abs(low), Math.abs(high))) {
+    const pad = Math.abs(low) * 0.05 || 1;
+    if (!log) low = low >= 0 ? Math.max(0, low - pad) : low - pad;
+    high += pad;
+  }
+  return {first, last, low, high};
+}
+
+// What was measured at the place nearest to `at`: {place, values}; nothing is filled in for a curve without a value there.
+function measuredNear(drawn, at) {
+  let place = null;
+  for (const one of drawn)
+    for (const [step, value] of one.points) if (value !== null && (place === null || Math.abs(step - at) < Math.abs(place - at))) place = step;
+  const values = [];
+  for (const one of drawn) {
+    const point = one.points.find(([step, value]) => step === place && value !== null);
+    if (!point) continue;
+    const [, mean, low, high] = point;
+    values.push(`${one.label} ${figure(mean)}${low === high ? '' : ` (${figure(low)} to ${figure(high)})`}`.trim());
+  }
+  return {place, values};
+}
+
+let clips = 0;
+
+// `series`: {label, color, points, smooth, dashed, run}. `range`: that the axis shows whatever the values are.
+function chart(title, series, axis = countAxis('step'), range = null) {
+  const log = byId('log').checked;
+  const weight = Number(byId('smoothing').value);
+  const drawn = series.map(one => ({...one, line: one.smooth ? smoothed(one.points, weight) : one.points}));
+  const off = log ? new Map() : farOff(title, drawn);
+  const {first, last, low, high} = boundsOf(drawn, log, off, range);
   const caption = element('figcaption', {}, title, element('span', {class: 'at'}));
   const box = element('figure', {'data-chart': title}, caption);
   if (first > last) { box.append(element('p', {class: 'legend'}, log ? 'no value above 0' : 'no finite value')); return box; }
-  if (range && !log) { low = Math.min(low, range[0]); high = Math.max(high, range[1]); }
-  // Smoothing leaves the last digits of a constant uneven.
-  if (high - low <= 1e-9 * Math.max(Math.abs(low), Math.abs(high))) { const pad = Math.abs(low) * 0.05 || 1; low -= log ? 0 : pad; high += pad; }
   const bend = log ? Math.log10 : value => value;
   const x = step => LEFT + (WIDTH - LEFT - RIGHT) * (last === first ? 0.5 : (step - first) / (last - first));
   const y = value => TOP + (HEIGHT - TOP - BOTTOM) * (bend(high) - bend(value)) / ((bend(high) - bend(low)) || 1);
   const paper = svg('svg', {viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: 'img', 'aria-label': title});
-  const marks = log ? ticks(Math.log10(low), Math.log10(high), 5).map(at => Math.pow(10, at)) : ticks(low, high, 5);
+  const marks = log ? ticks(Math.log10(low), Math.log10(high), 5).map(at => Math.pow(10, at)) : ticks(low, high, 5, drawn.every(one => one.points.every(([, value]) => value === null || Number.isInteger(value))) ? 1 : 0);
   for (const mark of marks) {
     paper.append(svg('line', {class: 'grid', x1: LEFT, x2: WIDTH - RIGHT, y1: y(mark), y2: y(mark)}),
       svg('text', {x: LEFT - 6, y: y(mark) + 4, 'text-anchor': 'end'}, tickText(mark)));
   }
-  for (const mark of ticks(first, last, 5))
-    paper.append(svg('text', {x: x(mark), y: HEIGHT - 8, 'text-anchor': 'middle'}, tickText(mark)));
+  const textOf = axis.textOf(first, last);
+  for (const mark of axis.marks(first, last))
+    paper.append(svg('text', {x: x(mark), y: HEIGHT - 23, 'text-anchor': 'middle'}, textOf(mark)));
+  paper.append(svg('text', {x: (LEFT + WIDTH - RIGHT) / 2, y: HEIGHT - 7, 'text-anchor': 'middle'}, axis.name));
+  const clip = 'clip-' + clips++;
+  const inside = svg('g', {'clip-path': `url(#${clip})`});
+  const room = svg('clipPath', {id: clip});
+  room.append(svg('rect', {x: LEFT - 3, y: TOP - 3, width: WIDTH - LEFT - RIGHT + 6, height: HEIGHT - TOP - BOTTOM + 6}));
+  paper.append(room, inside);
   for (const one of drawn) {
-    if (one.smooth && weight > 0) paper.append(svg('path', {class: 'raw', stroke: one.color, d: pathOf(one.points, x, y)}));
+    if (one.smooth && weight > 0) inside.append(svg('path', {class: 'raw', stroke: one.color, d: pathOf(one.points, x, y)}));
     const curve = svg('path', {class: 'curve', stroke: one.color, d: pathOf(one.line, x, y)});
     if (one.dashed) curve.setAttribute('stroke-dasharray', '5 3');
-    paper.append(curve);
-    if (one.line.length === 1 && one.line[0][1] !== null) paper.append(svg('circle', {cx: x(one.line[0][0]), cy: y(one.line[0][1]), r: 3, fill: one.color}));
+    inside.append(curve);
+    if (one.line.length === 1 && one.line[0][1] !== null) inside.append(svg('circle', {cx: x(one.line[0][0]), cy: y(one.line[0][1]), r: 3, fill: one.color}));
   }
   const cursor = svg('line', {class: 'cursor', y1: TOP, y2: HEIGHT - BOTTOM, visibility: 'hidden'});
   paper.append(cursor);
   paper.addEventListener('pointermove', event => {
     const bounds = paper.getBoundingClientRect();
     const at = first + (last - first) * Math.min(1, Math.max(0, ((event.clientX - bounds.left) / bounds.width * WIDTH - LEFT) / (WIDTH - LEFT - RIGHT)));
-    const values = drawn.map(one => {
-      let best = null;
-      for (const point of one.points) if (point[1] !== null && (!best || Math.abs(point[0] - at) < Math.abs(best[0] - at))) best = point;
-      return best ? `${one.label} ${figure(best[1])}` : '';
-    });
-    cursor.setAttribute('x1', x(at)); cursor.setAttribute('x2', x(at)); cursor.setAttribute('visibility', 'visible');
-    caption.lastChild.textContent = `${unit} ${Math.round(at)}: ${values.slice(0, 8).join(', ')}`;
+    const {place, values} = measuredNear(drawn, at);
+    cursor.setAttribute('x1', x(place)); cursor.setAttribute('x2', x(place)); cursor.setAttribute('visibility', 'visible');
+    caption.lastChild.textContent = `${axis.place(place)}: ${values.slice(0, 8).join(', ')}`;
   });
   paper.addEventListener('pointerleave', () => { cursor.setAttribute('visibility', 'hidden'); caption.lastChild.textContent = ''; });
   // The name of a single curve is in the title, or in the facts above.
@@ -105,6 +165,8 @@ function chart(title, series, unit = 'step', range = null) {
     return element('span', {}, line, one.label);
   }));
   box.append(paper, legend);
+  for (const [run, most] of off)
+    box.append(element('p', {class: 'cut'}, `The axis ends at ${figure(high)}: ${shortName(run)} goes to ${figure(most)}. A log axis shows all of it.`));
   return box;
 }
 

@@ -33,6 +33,25 @@ function age(seconds) {
   return passed < 129600 ? Math.round(passed / 3600) + ' h ago' : Math.round(passed / 86400) + ' days ago';
 }
 
+// The two largest parts of it; the blanks do not break.
+function duration(seconds) {
+  const whole = Math.max(0, Math.round(seconds));
+  const parts = [[86400, 'days'], [3600, 'h'], [60, 'min'], [1, 's']];
+  const first = Math.max(0, parts.findIndex(([size]) => whole >= size));
+  let rest = whole;
+  const words = parts.slice(whole ? first : 3).map(([size, unit]) => { const count = Math.floor(rest / size); rest -= count * size; return [count, unit]; });
+  return words.slice(0, 2).filter(([count], at) => at === 0 || count).map(([count, unit]) => `${count}\u00a0${unit}`).join('\u00a0');
+}
+
+// A part that is folded away until somebody opens it; it stays open while the page renews what is around it.
+const opened = {};
+function folded(summary, name, ...children) {
+  const fold = element('details', {class: 'fold'}, element('summary', {}, summary), ...children);
+  fold.open = Boolean(opened[name]);
+  fold.addEventListener('toggle', () => { opened[name] = fold.open; });
+  return fold;
+}
+
 // [path, value] of every value inside; lists as text.
 function flat(value, path, into) {
   if (value !== null && typeof value === 'object' && !Array.isArray(value))

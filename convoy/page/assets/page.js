@@ -23,10 +23,16 @@ const visibleRuns = () => {
 const UNITS = {train: 'step', process: 'row', sweep: 'cell'};
 const doneOf = run => run.total_steps ? `${run.steps}/${run.total_steps}` : String(run.steps);
 
+// How fast a run is that goes on, and how long it takes still.
+function paceOf(run) {
+  if (run.state !== 'running') return [];
+  return [run.speed ? `${figure(run.speed, 0)}\u00a0${run.speed_unit}` : '', run.seconds_left ? duration(run.seconds_left) + '\u00a0left' : ''].filter(Boolean);
+}
+
 function figuresOf(run) {
   if (run.state === 'reading') return `${Math.round(100 * run.read)} % of it is read`;
-  if (run.kind === 'train') return `step ${doneOf(run)}  loss ${figure(run.loss)}  eval ${figure(run.eval_loss)}`;
-  return `${UNITS[run.kind]}s ${doneOf(run)}` + (run.kind === 'process' && run.speed ? `  ${figure(run.speed, 0)} tokens/s` : '');
+  const came = run.kind === 'train' ? [`step ${doneOf(run)}`, `loss ${figure(run.loss)}`, `eval ${figure(run.eval_loss)}`] : [`${UNITS[run.kind]}s ${doneOf(run)}`];
+  return [...came, ...paceOf(run)].join('  ');
 }
 
 function itemOf(run, index) {
@@ -97,11 +103,13 @@ function drawCharts() {
       const label = [alone && (rank !== undefined || title === 'loss') ? '' : shortName(name), rank !== undefined ? 'rank ' + rank : '',
         title === 'loss' ? tag.split('/')[0] : ''].filter(Boolean).join(' ');
       const color = alone ? COLORS[series.length % COLORS.length] : colorOf(name);
-      series.push({label, color, points: scale === 1 ? points : points.map(([step, ...values]) => [step, ...values.map(value => value === null ? null : value * scale)]), smooth: !tag.startsWith('eval/') && tag !== 'train/learning_rate' && !tag.endsWith('_bytes'), dashed: tag.startsWith('eval/') || (rank > 0 && !alone)});
+      series.push({label, color, run: name, points: scale === 1 ? points : points.map(([step, ...values]) => [step, ...values.map(value => value === null ? null : value * scale)]), smooth: !tag.startsWith('eval/') && tag !== 'train/learning_rate' && !tag.endsWith('_bytes'), dashed: tag.startsWith('eval/') || (rank > 0 && !alone)});
     }
   const placeOf = title => { const at = ORDER.indexOf(title); return at < 0 ? ORDER.length + (title.startsWith('ranks') ? 1 : 0) : at; };
   const titles = [...charts.keys()].sort((left, right) => placeOf(left) - placeOf(right) || left.localeCompare(right));
-  const drawn = minor => titles.filter(title => MINOR.test(title) === minor).map(title => chart(title, charts.get(title)));
+  const kinds = new Set(state.shown.map(name => (runOf(name) || {}).kind));
+  const axis = countAxis(kinds.size === 1 ? UNITS[[...kinds][0]] : 'step or row');
+  const drawn = minor => titles.filter(title => MINOR.test(title) === minor).map(title => chart(title, charts.get(title), axis));
   const rest = drawn(true);
   byId('charts').replaceChildren(...drawn(false));
   byId('more-charts').replaceChildren(...rest);
@@ -121,7 +129,7 @@ function devicePanel(host, curves, named) {
       const device = tag.slice(0, -column.length - 1);
       return {label: named ? (device === 'host' ? host : `${host}:${device}`) : device, color: COLORS[index % COLORS.length], points: curves[tag], smooth: false, named};
     });
-    return series.length ? chart(title, series, 'second', title.endsWith('%') ? [0, 100] : null) : '';
+    return series.length ? chart(title, series, TIME_AXIS, title.endsWith('%') ? [0, 100] : null) : '';
   });
   return [...(named ? [element('h2', {class: 'whole'}, 'Devices of ' + host)] : []), ...charts];
 }
@@ -146,6 +154,24 @@ function comparisonOf(several) {
   return [element('p', {}, none.length ? 'Settings are not compared: ' + none.join(', ') + ' recorded none.' : 'The settings are the same.'), ...came];
 }
 
+// Where a setting came from, or the setting that it is a part of.
+function originOf(key, origins) {
+  for (let path = key; path; path = path.slice(0, Math.max(0, path.lastIndexOf('.')))) if (origins[path]) return origins[path];
+  return 'default';
+}
+
+// What somebody chose for this run before what a preset or the program did; what nobody did is folded away.
+function settingsOf({config, origins}) {
+  const nearness = origin => [/^command line/, /^environment/, /^(?!preset|decided|default)/, /^preset/].findIndex(kind => kind.test(origin)) >>> 0;
+  const rows = flat(config || {}, '', []).map(([key, value]) => [key, value, originOf(key, origins || {})]);
+  const chosen = rows.filter(([, , origin]) => origin !== 'default').sort((left, right) => nearness(left[2]) - nearness(right[2]));
+  const untouched = rows.filter(([, , origin]) => origin === 'default').map(([key, value]) => [key, value]);
+  const defaults = table('Settings at their defaults', ['setting', 'value'], untouched);
+  if (!chosen.length) return defaults;
+  return [...table('Settings', ['setting', 'value', 'from'], chosen),
+    ...(untouched.length ? [folded(`${untouched.length} settings at their defaults`, 'defaults', ...defaults.slice(1))] : [])];
+}
+
 async function drawFacts() {
   const one = state.shown.length === 1 ? await asJson('/api/run', [['run', state.shown[0]]]) : null;
   const several = state.shown.length > 1 ? await asJson('/api/comparison', state.shown.map(name => ['run', name])) : null;
@@ -153,16 +179,15 @@ async function drawFacts() {
   if (one) {
     const {summary} = one;
     facts.push(element('h2', {}, summary.name + ' '), element('p', {}, element('span', {class: 'state ' + summary.state}, summary.state),
-      ` at ${UNITS[summary.kind]} ${summary.steps}${summary.total_steps ? ' of ' + summary.total_steps : ''}, in ${one.folder}`));
+      ' at ' + [`${UNITS[summary.kind]} ${summary.steps}${summary.total_steps ? ' of ' + summary.total_steps : ''}`, ...paceOf(summary), 'in ' + one.folder].join(', ')));
     if (summary.failure) facts.push(element('p', {class: 'failure'}, summary.failure));
     const identity = one.identity || {};
     tables.push(...table('Figures', ['figure', 'value'], flat(one.metrics || {}, '', []).filter(([, value]) => value !== 'null')),
-      ...table('Stamp', ['what a resumed run shares', 'value'], flat(identity.stamp || {}, '', [])),
-      ...table('Settings', ['setting', 'value', 'from'], flat(identity.config || {}, '', []).map(([key, value]) => [key, value, (identity.origins || {})[key] || 'default'])));
+      ...settingsOf(identity), ...table('Stamp', ['what a resumed run shares', 'value'], flat(identity.stamp || {}, '', [])));
   }
   if (several) facts.push(...comparisonOf(several));
   renew('facts', facts);
-  renew('tables', tables);
+  renew('tables', tables, one && JSON.stringify([one.summary.name, one.metrics, one.identity]));
   await drawSamples(one);
   await drawLog(one);
 }

@@ -6,18 +6,21 @@ function figureLink(sweep, name) {
   return '/api/sweep/file?' + new URLSearchParams([['sweep', sweep], ['file', name]]);
 }
 
+// On a phone a figure keeps a size that can be read, and is moved below the window.
+const paperOf = image => element('div', {class: 'paper', tabindex: '0', role: 'region', 'aria-label': image.alt}, element('img', image));
+
 // The picture of what is there now, and beside it those that the sweep wrote. Of one figure in two formats the SVG is shown.
 function drawSweepFigures(one) {
   const {name, updated, steps} = one.summary;
   const log = byId('log').checked ? [['log', '1']] : [];
   const now = '/api/sweep/figure?' + new URLSearchParams([['sweep', name], ...log, ['at', updated + '.' + steps]]);
   const drawn = [element('figure', {class: 'whole', 'data-chart': 'sweep'}, element('figcaption', {}, 'Results so far'),
-    element('img', {src: now, alt: 'median and quartiles over seeds, and each seed, of ' + name}))];
+    paperOf({src: now, alt: 'median and quartiles over seeds, and each seed, of ' + name}))];
   const stems = new Set(one.figures.filter(file => file.name.endsWith('.svg')).map(file => file.name.slice(0, -4)));
   for (const file of one.figures.filter(each => each.name.endsWith('.svg') || !stems.has(each.name.slice(0, -4))))
     drawn.push(element('figure', {'data-figure': file.name}, element('figcaption', {},
       element('a', {href: figureLink(name, file.name), target: '_blank', rel: 'noopener'}, file.name), element('span', {class: 'at'}, age(file.changed))),
-    element('img', {src: figureLink(name, file.name), alt: file.name, loading: 'lazy'})));
+    paperOf({src: figureLink(name, file.name), alt: file.name, loading: 'lazy'})));
   byId('charts').replaceChildren(...drawn);
 }
 
