@@ -8,7 +8,7 @@ import browser as chromium
 def check(browser, url, pictures):
     browser.ask("Page.enable")
     browser.ask("Page.navigate", {"url": url})
-    browser.expect("document.body?.dataset.ready === 'true'", "the page is there")
+    browser.expect("document.body?.dataset.ready === 'true'", "the page is there", seconds=150)
     focused = "document.activeElement.dataset.run"
     browser.press("j")
     browser.expect(f"{focused} === state.runs[1].name", "j goes to the next run")

@@ -90,7 +90,7 @@ def check_phone_and_dark(browser, pictures):
 def check(browser, url, pictures):
     browser.ask("Page.enable")
     browser.ask("Page.navigate", {"url": url})
-    browser.expect("document.body?.dataset.ready === 'true'", "the page is there")
+    browser.expect("document.body?.dataset.ready === 'true'", "the page is there", seconds=150)
     assert browser.value("document.querySelector('link[rel=icon]').href.startsWith('data:image/svg+xml')"), "FAILED: there is no icon"
     check_running(browser)
     browser.picture(pictures, "running")
