@@ -6,6 +6,7 @@
 #include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 #include <string_view>
 
@@ -42,9 +43,12 @@ double median(std::vector<double> values) {
   return *middle;
 }
 
-std::string best_text(const std::vector<CurvePoint>& curve) {
-  const auto best = lowest(curve);
-  return best ? fmt::format("{:.4f} at step {}", best->value, best->step) : "";
+std::string point_text(const std::optional<CurvePoint>& point) {
+  return point ? fmt::format("{:.4f} at step {}", point->value, point->step) : "";
+}
+
+std::optional<CurvePoint> last_of(const std::vector<CurvePoint>& curve) {
+  return curve.empty() ? std::nullopt : std::optional(curve.back());
 }
 
 // A line of `name` says nothing that `by` does not. `equal`: where it has the same values.
@@ -53,10 +57,12 @@ struct Repeat {
   std::string_view by;
   bool equal = false;
 };
-constexpr std::array<Repeat, 18> kRepeats = {{
+constexpr std::array<Repeat, 20> kRepeats = {{
     {"strategy", "parallel.strategy", true},
     {"step", "steps"},
     {"global_step", "steps"},
+    {"last evaluation loss", "lowest evaluation loss", true},
+    {"eval_loss", "lowest evaluation loss"},
     {"best_eval_loss", "lowest evaluation loss"},
     {"best_step", "best_eval_loss"},
     {"train_runtime", "from first to last event"},
@@ -126,7 +132,8 @@ std::vector<std::pair<std::string, std::string>> figures_of(const RunHistory& ru
           {"steps", steps_text(run)},
           {"last loss",
            run.train_loss.empty() ? "" : fmt::format("{:.4f}", run.train_loss.back().value)},
-          {"lowest evaluation loss", best_text(run.eval_loss)},
+          {"lowest evaluation loss", point_text(lowest(run.eval_loss))},
+          {"last evaluation loss", point_text(last_of(run.eval_loss))},
           {"tokens per second, median", speed},
           {"from first to last event",
            fmt::format("{:.0f} s", run.updated_seconds - run.created_seconds)}};

@@ -23,7 +23,7 @@ class RunComparisonTest : public ::testing::Test {
 
   // `more`: members of run.json behind the configuration.
   RunHistory run(const std::string& name, const std::string& config, const std::string& metrics,
-                 const std::string& more = "") {
+                 const std::string& more = "", const std::string& more_events = "") {
     fs::create_directory(folder_ / name);
     write_file_atomic(folder_ / name / "run.json", R"({"config": )" + config + more + "}");
     write_file_atomic(folder_ / name / "metrics.json", metrics);
@@ -33,7 +33,7 @@ class RunComparisonTest : public ::testing::Test {
 {"event":"step","time":102.0,"step":2,"loss":2.0,"tokens_per_second":300}
 {"event":"eval","time":103.0,"step":2,"loss":1.25}
 {"event":"end","time":104.0,"status":"finished"}
-)");
+)" + more_events);
     return read_run(folder_ / name);
   }
 
@@ -83,23 +83,36 @@ TEST_F(RunComparisonTest, RanksAndStrategyOfTheLastStart) {
 TEST_F(RunComparisonTest, NothingIsToldTwiceAndNoMetricThatIsEqual) {
   const RunComparison comparison = compare_runs(
       {run("a", R"({"train": {"learning_rate": 0.001}, "parallel": {"strategy": "ddp"}})",
-           R"({"global_step": 2, "best_step": 2, "best_eval_loss": 1.25, "train_loss": 2.25,
+           R"({"global_step": 2, "best_step": 2, "best_eval_loss": 1.25, "eval_loss": 1.25,
+               "train_loss": 2.25,
                "eval_rows": 20, "train_tokens_per_second": 99, "peak_learning_rate": 0.001,
                "global_batch_size": 16})",
            R"(, "stamp": {"parallel.strategy": "ddp"})"),
        run("b", R"({"train": {"learning_rate": 2e-05}, "parallel": {"strategy": "zero1"}})",
-           R"({"global_step": 1, "best_step": 1, "best_eval_loss": 1.5, "train_loss": 2.75,
+           R"({"global_step": 1, "best_step": 1, "best_eval_loss": 1.5, "eval_loss": 1.5,
+               "train_loss": 2.75,
                "eval_rows": 20, "train_tokens_per_second": 98, "peak_learning_rate": 2e-05,
                "global_batch_size": 8})",
            R"(, "stamp": {"parallel.strategy": "zero1"})")});
   const auto told = by_name(lines_to_tell(comparison));
-  for (const char* name : {"strategy", "global_step", "best_step", "best_eval_loss", "eval_rows",
-                           "train_tokens_per_second", "peak_learning_rate"})
+  for (const char* name :
+       {"strategy", "global_step", "best_step", "best_eval_loss", "eval_loss",
+        "last evaluation loss", "eval_rows", "train_tokens_per_second", "peak_learning_rate"})
     EXPECT_FALSE(told.contains(name)) << name;
   EXPECT_EQ(told.at("train_loss"), (std::vector<std::string>{"2.25", "2.75"}));
   EXPECT_EQ(told.at("global_batch_size"), (std::vector<std::string>{"16", "8"}))
       << "no setting says it";
   EXPECT_EQ(by_name(comparison.settings).size(), 2U);
+}
+
+TEST_F(RunComparisonTest, TheLastEvaluationIsToldWhereAnotherOneWasTheBest) {
+  const RunComparison comparison = compare_runs(
+      {run("a", "{}", "{}"), run("b", "{}", "{}", "",
+                                 R"({"event":"eval","time":103.5,"step":3,"loss":1.75})"
+                                 "\n")});
+  const auto told = by_name(lines_to_tell(comparison));
+  EXPECT_EQ(told.at("lowest evaluation loss")[1], "1.2500 at step 2");
+  EXPECT_EQ(told.at("last evaluation loss")[1], "1.7500 at step 3");
 }
 
 // Of a best step by another figure than the loss nothing else tells.

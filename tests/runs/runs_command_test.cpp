@@ -119,7 +119,7 @@ TEST(RunsCompare, ShowsFiguresSideBySideAndDrawsBoth) {
   const Outcome table = runs("compare sums-lora sums-killed");
   EXPECT_EQ(table.status, 0);
   for (const char* word :
-       {"FIGURE", "sums-lora", "sums-killed", "40/40", "12/40", "eval_loss", "ranks", "strategy"})
+       {"FIGURE", "sums-lora", "sums-killed", "40/40", "12/40", "train_loss", "ranks", "strategy"})
     EXPECT_NE(table.output.find(word), std::string::npos) << word << "\n" << table.output;
   const json report = json::parse(runs("compare sums-lora sums-killed --json").output);
   EXPECT_EQ(report["figures"]["steps"][0], "40/40");
