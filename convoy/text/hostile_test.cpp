@@ -282,6 +282,35 @@ TEST(HostileTemplate, EndsInAnErrorInTime) {
   }
 }
 
+TEST(HostileTemplate, ATagThatIsNotClosedIsNamedWithItsLine) {
+  struct Wrong {
+    const char* source;
+    int64_t line;
+    const char* words;
+  };
+  const std::vector<Wrong> cases = {
+      {"a\n{% for m in messages %}\n\n{{ m.role }}\n", 2,
+       "`{% for %}` is not closed: `{% endfor %}` is missing"},
+      {"{% for m in messages %}\n{% if m %}\nx\n{% endfor %}\n", 4,
+       "`{% endfor %}` does not fit `{% if %}` of line 2, which wants `{% endif %}` first"},
+      {"{% if 1 %}x{% else %}\n{% for m in messages %}{% endfor %}", 1,
+       "`{% if %}` is not closed: `{% endif %}` is missing"},
+      {"x\n{% macro f(a) %}{{ a }}", 2, "`{% endmacro %}` is missing"},
+      {"\n{% endif %}", 2, "`{% endif %}` closes nothing"},
+      {"{% if 1 %}{% unless %}{% endif %}", 1, "unknown tag `unless`"}};
+  const Folder folder;
+  for (const Wrong& wrong : cases) {
+    folder.write("chat_template.jinja", wrong.source);
+    try {
+      ChatTemplate::load(folder.path());
+      ADD_FAILURE() << wrong.source;
+    } catch (const DataError& error) {
+      EXPECT_EQ(error.place().line, wrong.line) << wrong.source;
+      EXPECT_NE(std::string(error.what()).find(wrong.words), std::string::npos) << error.what();
+    }
+  }
+}
+
 TEST(HostileTemplate, ErrorsNameFileAndLine) {
   const Folder folder;
   folder.write("chat_template.jinja",

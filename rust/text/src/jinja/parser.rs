@@ -18,12 +18,14 @@ pub struct Parser {
     links: usize,
     /// Loops that `break` and `continue` can leave.
     loops: usize,
+    /// Tags that are read, outermost first, with their lines.
+    open: Vec<(String, usize)>,
     pub has_generation: bool,
 }
 
 impl Parser {
     pub fn new(tokens: Vec<Placed>) -> Parser {
-        Parser { tokens, at: 0, soft: 0, links: 0, loops: 0, has_generation: false }
+        Parser { tokens, at: 0, soft: 0, links: 0, loops: 0, open: Vec::new(), has_generation: false }
     }
 
     pub fn line(&self) -> usize {
@@ -139,7 +141,6 @@ impl Parser {
     fn body(&mut self, ends: &[&str]) -> Result<(Vec<Statement>, String)> {
         descend()?;
         let mut body = Vec::new();
-        let opened_at = self.line();
         loop {
             spend(1)?;
             let line = self.line();
@@ -159,16 +160,16 @@ impl Parser {
                             return Ok((body, name));
                         }
                     }
-                    self.statement(&mut body, ends)?;
+                    self.statement(&mut body)?;
                     self.expect_end_of_tag(Token::BlockEnd)?;
                 }
-                _ if ends.is_empty() => return Ok((body, String::new())),
-                _ => {
-                    return Err(Error::at(
-                        format!("unexpected end of template: `{}` is missing", ends.last().unwrap_or(&"")),
-                        opened_at,
-                    ))
-                }
+                _ => match self.open.last() {
+                    None => return Ok((body, String::new())),
+                    Some((tag, line)) => {
+                        let message = format!("`{{% {tag} %}}` is not closed: `{{% end{tag} %}}` is missing");
+                        return Err(Error::at(message, *line));
+                    }
+                },
             }
         }
     }
@@ -190,12 +191,21 @@ impl Parser {
         Ok(body?.0)
     }
 
-    fn statement(&mut self, body: &mut Vec<Statement>, ends: &[&str]) -> Result<()> {
+    fn statement(&mut self, body: &mut Vec<Statement>) -> Result<()> {
         let line = self.line();
         let Token::Name(tag) = self.token().clone() else {
             return self.fail("tag name expected");
         };
         self.advance();
+        self.open.push((tag, line));
+        self.open_statement(body)?;
+        self.open.pop();
+        Ok(())
+    }
+
+    /// What follows the name of the innermost open tag.
+    fn open_statement(&mut self, body: &mut Vec<Statement>) -> Result<()> {
+        let (tag, line) = self.open.last().cloned().unwrap_or_default();
         let kind = match tag.as_str() {
             "if" => self.if_statement()?,
             "for" => self.for_statement()?,
@@ -256,15 +266,22 @@ impl Parser {
                     line,
                 ))
             }
-            _ => {
-                let expected = ends.iter().map(|end| format!(" or `{end}`")).collect::<String>();
-                let expected = expected.trim_start_matches(" or ");
-                let hint = if ends.is_empty() { String::new() } else { format!("; wanted {expected}") };
-                return Err(Error::at(format!("unknown tag `{tag}`{hint}"), line));
-            }
+            _ => return Err(self.unknown_tag(&tag, line)),
         };
         body.push(Statement { line, kind });
         Ok(())
+    }
+
+    fn unknown_tag(&self, tag: &str, line: usize) -> Error {
+        let around = self.open.iter().rev().nth(1);
+        let message = match (tag.starts_with("end") || matches!(tag, "else" | "elif"), around) {
+            (false, _) => format!("unknown tag `{tag}`"),
+            (true, None) => format!("`{{% {tag} %}}` closes nothing: no tag is open"),
+            (true, Some((open, at))) => format!(
+                "`{{% {tag} %}}` does not fit `{{% {open} %}}` of line {at}, which wants `{{% end{open} %}}` first"
+            ),
+        };
+        Error::at(message, line)
     }
 
     fn if_statement(&mut self) -> Result<StatementKind> {
