@@ -260,13 +260,6 @@ std::vector<std::string> differences(const Section& from, const Section& to) {
   return changes;
 }
 
-bool may_mean(std::string_view word, const std::string& path, const Field& field) {
-  std::string joined = path;
-  std::replace(joined.begin(), joined.end(), '.', '_');
-  return field.name == word || path == word || joined == word ||
-         std::find(field.aliases.begin(), field.aliases.end(), word) != field.aliases.end();
-}
-
 std::string environment_name(const std::string& path) {
   std::string name = path.find('.') == std::string::npos ? "CONVOY_" + path : path;
   for (char& letter : name)

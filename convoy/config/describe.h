@@ -32,10 +32,6 @@ void for_each_field(const Section& list, const std::string& prefix, const Visit&
     for_each_field(section, prefix + section.name + ".", visit);
 }
 
-// True when a person who wrote `word` may have meant the field at `path`: its name without the
-// sections, an alias, or the whole path, also with underscores ("train_batch_size").
-bool may_mean(std::string_view word, const std::string& path, const Field& field);
-
 // "TRAIN_BATCH_SIZE" of "train.batch_size"; a top-level key has the program's name before it: "CONVOY_SEED".
 std::string environment_name(const std::string& path);
 

@@ -108,6 +108,9 @@ class FlagParser {
   [[noreturn]] void unknown(const std::string& argument, const std::string& name) const {
     std::vector<std::string> known;
     for (const Field* field : fields_) known.push_back("--" + dashed(field->name));
+    for (const Field* field : fields_)
+      for (const std::string& alias : field->aliases)
+        if (alias.size() > 1) known.push_back("--" + dashed(alias));
     const std::string near = nearest_word("--" + dashed(name), known);
     throw ConfigError(fmt::format("unknown flag {}{}", argument,
                                   near.empty() ? "" : fmt::format(", did you mean {}?", near)),

@@ -34,7 +34,7 @@ struct Flags {
     visit("color", color, "colour").one_of({"auto", "always", "never"});
     visit("stop", stop, "strings that end an answer");
     visit("devices", devices, "indices");
-    visit("nproc", nproc, "ranks").at_least(1);
+    visit("nproc", nproc, "ranks").at_least(1).alias("ranks_of_host");
     visit("shape", shape, "numbers by name");
   }
 };
@@ -134,6 +134,9 @@ TEST(Flags, OtherProgramsArgumentsAreLeftAlone) {
 TEST(Flags, ErrorsSayWhatWasMeant) {
   EXPECT_EQ(error_of({"--max-new-token", "5"}),
             "unknown flag --max-new-token, did you mean --max-new-tokens?");
+  EXPECT_EQ(error_of({"--ranks-of-hosts", "2"}),
+            "unknown flag --ranks-of-hosts, did you mean --ranks-of-host?");
+  EXPECT_EQ(error_of({"--nprok", "2"}), "unknown flag --nprok, did you mean --nproc?");
   EXPECT_EQ(error_of({"--zzz=1"}), "unknown flag --zzz");
   EXPECT_EQ(error_of({"-x"}), "unknown flag -x");
   EXPECT_EQ(error_of({"--model"}), "--model wants a value (text)");

@@ -31,6 +31,12 @@ const Section* find_section(const Section& section, const std::string& key) {
   return nullptr;
 }
 
+ConfigError unknown_key(const Node& node, const std::string& spelling, const std::string& meant) {
+  return node.error(fmt::format("unknown key `{}`{}", spelling,
+                                meant.empty() ? "" : fmt::format(", did you mean `{}`?", meant)),
+                    spelling);
+}
+
 }  // namespace
 
 EnvironmentNames::EnvironmentNames(const Section& list, const Sources& sources) {
@@ -43,7 +49,8 @@ EnvironmentNames::EnvironmentNames(const Section& list, const Sources& sources) 
       other_spellings[environment_name(section + alias)] = environment_name(path);
   });
   for (const KeyRule& rule : sources.rules)
-    paths.try_emplace(environment_name(rule.path), rule.path);
+    if (rule.action != KeyAction::Suggest)
+      paths.try_emplace(environment_name(rule.path), rule.path);
   for (const Import& import : sources.imports)
     for (const std::string& key : import.keys) paths.try_emplace(environment_name(key), key);
   for (const auto& [name, path] : sources.environment_names) paths[name] = path;
@@ -70,7 +77,12 @@ std::string EnvironmentNames::nearest(const std::string& name) const {
 
 Flattener::Flattener(const Section& list, const Sources& sources, const EnvironmentNames& names,
                      std::vector<std::string>& notices, ErrorList& errors)
-    : list_(list), rules_(sources.rules), names_(names), notices_(notices), errors_(errors) {
+    : list_(list),
+      rules_(sources.rules),
+      names_(names),
+      notices_(notices),
+      errors_(errors),
+      meant_keys_(list) {
   for (const Import& import : sources.imports)
     import_keys_.insert(import.keys.begin(), import.keys.end());
   for_each_field(list_, "", [this](const std::string& path, const Field& field) {
@@ -150,6 +162,7 @@ bool Flattener::apply_rules(Node& node, const std::string& path, const std::stri
     if (rule.path != path) continue;
     const bool scalar = node.kind == NodeKind::Scalar;
     if (!rule.values.empty() && !(scalar && contains(rule.values, lower_case(node.text)))) continue;
+    if (rule.action == KeyAction::Suggest) throw unknown_key(node, spelling, rule.replacement);
     if (rule.action == KeyAction::Refuse) {
       const std::string value = scalar ? ": " + node.text : "";
       throw node.error(fmt::format("{}{} is not supported", spelling, value), spelling, rule.text);
@@ -194,8 +207,8 @@ void Flattener::record(const std::string& path, const Field& field, const std::s
 }
 
 void Flattener::fail_unknown(const Node& node, const Section& section, const std::string& key,
-                             const std::string& spelling) const {
-  if (errors_.full()) throw node.error(fmt::format("unknown key `{}`", spelling), spelling);
+                             const std::string& spelling) {
+  if (errors_.full()) throw unknown_key(node, spelling, "");
   if (const std::string meant = names_.key_of(key); !meant.empty())
     throw node.error(
         fmt::format("{} is the name of an environment variable; the key is {}", spelling, meant),
@@ -210,16 +223,26 @@ void Flattener::fail_unknown(const Node& node, const Section& section, const std
   for (const std::string& import : import_keys_)
     if (import.starts_with(above)) known.push_back(import.substr(above.size()));
   if (&section == &list_) known.insert(known.end(), {"include", "preset"});
-  std::string hint;
-  if (const std::string near = nearest_word(key, known); !near.empty()) {
-    hint = fmt::format(", did you mean `{}{}`?", above, near);
-  } else {
-    for_each_field(list_, "", [&](const std::string& path, const Field& field) {
-      if (hint.empty() && may_mean(key, path, field))
-        hint = fmt::format(", did you mean `{}`?", path);
-    });
+  if (const std::string near = nearest_word(key, known); !near.empty())
+    throw unknown_key(node, spelling, above + near);
+  if (add_unknown_entries(node, spelling)) return;
+  std::string meant = meant_keys_.find(spelling);
+  if (meant.empty()) meant = meant_keys_.nearest(spelling);
+  throw unknown_key(node, spelling, meant);
+}
+
+bool Flattener::add_unknown_entries(const Node& section, const std::string& spelling) {
+  std::vector<ConfigError> found;
+  bool is_any_meant = false;
+  for (const auto& [key, node] : section.entries) {
+    const std::string path = fmt::format("{}.{}", spelling, key);
+    const std::string meant = meant_keys_.find(path);
+    is_any_meant = is_any_meant || !meant.empty();
+    found.push_back(unknown_key(node, path, meant));
   }
-  throw node.error(fmt::format("unknown key `{}`{}", spelling, hint), spelling);
+  if (!is_any_meant) return false;
+  for (const ConfigError& error : found) errors_.add(error);
+  return true;
 }
 
 }  // namespace convoy::config

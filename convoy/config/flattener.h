@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "convoy/config/document.h"
+#include "convoy/config/meant_keys.h"
 #include "convoy/config/resolve.h"
 
 namespace convoy::config {
@@ -58,14 +59,18 @@ class Flattener {
   // Returns false when the value is dealt with.
   bool apply_rules(Node& node, const std::string& path, const std::string& spelling);
   void record(const std::string& path, const Field& field, const std::string& key, Given given);
-  [[noreturn]] void fail_unknown(const Node& node, const Section& section, const std::string& key,
-                                 const std::string& spelling) const;
+  void fail_unknown(const Node& node, const Section& section, const std::string& key,
+                    const std::string& spelling);
+  // Of a section that there is not, with keys that are meant elsewhere: each of its keys is an error of its own. Returns
+  // false when no key is meant.
+  bool add_unknown_entries(const Node& section, const std::string& spelling);
 
   const Section& list_;
   const std::vector<KeyRule>& rules_;
   const EnvironmentNames& names_;
   std::vector<std::string>& notices_;
   ErrorList& errors_;
+  const MeantKeys meant_keys_;
   std::map<std::string, std::pair<std::string, const Field*>> root_aliases_;
   std::set<std::string> import_keys_;
   std::map<std::string, Node> imports_;

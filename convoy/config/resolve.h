@@ -35,6 +35,7 @@ enum class KeyAction {
   Notice,   // accepted; `text` says why it has no effect
   Refuse,   // error; `text` says what to do
   Replace,  // read as `replacement`; `text`, when not empty, is said
+  Suggest,  // error: the key that says the same is `replacement`
 };
 
 struct KeyRule {

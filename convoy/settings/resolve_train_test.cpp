@@ -169,6 +169,36 @@ TEST(TrainSettings, EverySftPlayKeyIsAcceptedOrRefusedByName) {
   }
 }
 
+// Keys of other sections, by other words, and of other programs.
+TEST(TrainSettings, UnknownKeysAreFoundElsewhere) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"eval.every=5", "train.eval_steps"},
+      {"eval_every=5", "train.eval_steps"},
+      {"save.interval=5", "train.save_steps"},
+      {"logging.steps=5", "train.logging_steps"},
+      {"tuning.lora.dora=true", "tuning.lora.use_dora"},
+      {"train.dora=true", "tuning.lora.use_dora"},
+      {"lora_r=8", "tuning.lora.r"},
+      {"lora.rank=8", "tuning.lora.r"},
+      {"tuning.dropout=0", "tuning.lora.dropout"},
+      {"max_seq_length=8", "model.max_seq_len"},
+      {"train.seq_len=8", "model.max_seq_len"},
+      {"sequence_len=8", "model.max_seq_len"},
+      {"model.batch_size=8", "train.batch_size"},
+      {"data.max_seq_lne=8", "model.max_seq_len"},
+      {"micro_batch_size=2", "train.batch_size"},
+      {"base_model=m", "model.name"},
+      {"val_set_size=0.1", "data.split.val_ratio"}};
+  for (const auto& [typed, meant] : cases) {
+    const std::string key = std::string(typed).substr(0, std::string(typed).find('='));
+    EXPECT_EQ(fate(typed),
+              fmt::format("command line: unknown key `{}`, did you mean `{}`?", key, meant));
+  }
+  // What says too little is not guessed at.
+  for (const char* typed : {"size=5", "parallel.type=x", "qqq.zzz=1"})
+    EXPECT_EQ(fate(typed).find("did you mean"), std::string::npos) << fate(typed);
+}
+
 TEST(TrainSettings, QuantizationHasHuggingFacesSpellings) {
   const auto format = [](const std::vector<std::string>& assignments) {
     const TrainSettings settings = with(assignments);
@@ -451,6 +481,12 @@ TEST_F(TrainInputs, WhatIsMissingIsSaidWithEverythingElse) {
             "(data.train_path=rows.jsonl; the default places of SFT-Play hold none: "
             "data/processed/train.jsonl, data/processed/val.jsonl, data/processed/test.jsonl)\n"
             "4 errors");
+  // A section that there is not: its keys are told, not itself.
+  const std::string elsewhere =
+      error_of("model: {name: m}\ndata: {train_path: rows.jsonl}\neval:\n  every: 5\n  zzz: 1\n");
+  EXPECT_EQ(elsewhere,
+            "run.yaml:4: unknown key `eval.every`, did you mean `train.eval_steps`?\n"
+            "run.yaml:5: unknown key `eval.zzz`\n2 errors");
   // In a file that can not be read nothing is missed.
   EXPECT_EQ(error_of("model: [\n").find("not set"), std::string::npos);
 }

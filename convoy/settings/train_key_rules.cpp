@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cctype>
 #include <string_view>
+#include <utility>
 
 #include "convoy/settings/peer_file.h"
 #include "convoy/settings/resolve_train.h"
@@ -169,13 +170,52 @@ std::vector<KeyRule> best_metric_rules() {
   return rules;
 }
 
+// Keys of axolotl, LLaMA-Factory, TRL, MLX and torchtune that have other words for a key here.
+std::vector<KeyRule> names_elsewhere() {
+  static constexpr std::pair<const char*, const char*> kNames[] = {
+      {"base_model", "model.name"},
+      {"model_name_or_path", "model.name"},
+      {"sequence_len", "model.max_seq_len"},
+      {"cutoff_len", "model.max_seq_len"},
+      {"max_length", "model.max_seq_len"},
+      {"adapter", "tuning.mode"},
+      {"finetuning_type", "tuning.mode"},
+      {"use_lora", "tuning.mode"},
+      {"lora_target", "tuning.lora.target_modules"},
+      {"lora_target_linear", "tuning.lora.target_modules"},
+      {"lora_layers", "tuning.lora.layers_to_transform"},
+      {"adapter_name_or_path", "tuning.lora.adapter"},
+      {"micro_batch_size", "train.batch_size"},
+      {"optimizer", "train.optim"},
+      {"train.optimizer", "train.optim"},
+      {"iters", "train.steps"},
+      {"warmup", "train.warmup_steps"},
+      {"train.warmup", "train.warmup_steps"},
+      {"gradient_clipping", "train.max_grad_norm"},
+      {"clip_grad_norm", "train.max_grad_norm"},
+      {"grad_clip", "train.max_grad_norm"},
+      {"steps_per_report", "train.logging_steps"},
+      {"dataset", "data.train_path"},
+      {"dataset_name", "data.train_path"},
+      {"train_file", "data.train_path"},
+      {"validation_file", "data.val_path"},
+      {"val_set_size", "data.split.val_ratio"},
+      {"val_size", "data.split.val_ratio"},
+      {"chat_template", "data.template_path"},
+      {"template", "data.template_path"}};
+  std::vector<KeyRule> rules;
+  for (const auto& [name, key] : kNames) rules.push_back({name, {}, KeyAction::Suggest, "", key});
+  return rules;
+}
+
 }  // namespace
 
 const std::vector<KeyRule>& train_key_rules() {
   static const std::vector<KeyRule> rules = [] {
     std::vector<KeyRule> all = top_level_rules();
-    for (std::vector<KeyRule> part : {model_rules(), batch_rules(), train_rules(),
-                                      optimizer_rules(), mask_rules(), best_metric_rules()})
+    for (std::vector<KeyRule> part :
+         {model_rules(), batch_rules(), train_rules(), optimizer_rules(), mask_rules(),
+          best_metric_rules(), names_elsewhere()})
       all.insert(all.end(), part.begin(), part.end());
     return all;
   }();

@@ -9,6 +9,7 @@
 #include "convoy/apps/front/build_facts.h"
 #include "convoy/base/error.h"
 #include "convoy/config/describe.h"
+#include "convoy/config/meant_keys.h"
 
 namespace convoy::apps {
 namespace {
@@ -64,12 +65,7 @@ std::string setting_of_flag(const std::string& flag) {
       flag.substr(2, flag.find('=') == std::string::npos ? std::string::npos : flag.find('=') - 2);
   std::replace(name.begin(), name.end(), '-', '_');
   settings::TrainSettings train;
-  std::string meant;
-  config::for_each_field(config::list_fields(train), "",
-                         [&](const std::string& path, const config::Field& field) {
-                           if (meant.empty() && config::may_mean(name, path, field)) meant = path;
-                         });
-  return meant;
+  return config::MeantKeys(config::list_fields(train)).find(name);
 }
 
 std::string train_config_markdown() {
@@ -96,6 +92,8 @@ std::string train_config_markdown() {
     std::string what = "accepted: it is what Convoy does";
     if (rule.action == config::KeyAction::Notice) what = "no effect: " + rule.text;
     if (rule.action == config::KeyAction::Refuse) what = "refused: " + rule.text;
+    if (rule.action == config::KeyAction::Suggest)
+      what = fmt::format("refused: it is `{}`", rule.replacement);
     if (rule.action == config::KeyAction::Replace)
       what = fmt::format("read as `{}`{}", rule.replacement,
                          rule.text.empty() ? "" : ": " + rule.text);
