@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convoy/apps/front/job_end.h"
 
-#include <unistd.h>
-
 #include <cstdlib>
 
 #include "convoy/apps/front/standard_streams.h"
+#include "convoy/base/error_readers.h"
 #include "convoy/launch/error_file.h"
 
 namespace convoy::apps {
@@ -26,9 +25,10 @@ void hand_on_error(const Context& context, const launch::LaunchReport& report) {
 int say_how_it_ended(const Context& context, const launch::LaunchReport& report) {
   hand_on_error(context, report);
   if (report.failed()) {
-    std::string text = "convoy: " + launch::failure_text(report);
-    if (context.common.json || ::isatty(STDERR_FILENO) == 0)
-      text += launch::failure_json(report) + "\n";
+    const ErrorReaders readers = error_readers(context.common.json);
+    std::string text;
+    if (readers.people) text += "convoy: " + launch::failure_text(report);
+    if (readers.programs) text += launch::failure_json(report) + "\n";
     write_to_stderr(text);
   }
   if (!report.failed() && report.stop_signal != 0 && report.exit_code > 128)

@@ -2,7 +2,6 @@
 //
 // `convoy train`: resolves the configuration, makes the run folder, starts the ranks and says how they ended.
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <iterator>
@@ -23,6 +22,7 @@
 #include "convoy/apps/front/worker_program.h"
 #include "convoy/apps/front/worker_ranks.h"
 #include "convoy/base/error.h"
+#include "convoy/base/error_readers.h"
 #include "convoy/base/files.h"
 #include "convoy/launch/job_setup.h"
 #include "convoy/launch/scratch_folder.h"
@@ -178,9 +178,11 @@ std::string command_to_go_on(Invocation of, const settings::TrainSettings& train
 int conclude(const Context& context, const launch::LaunchReport& report,
              const std::string& to_go_on) {
   const bool saved = !report.failed() && report.exit_code == static_cast<int>(ExitCode::Stopped);
-  if (saved) context.log().info("stopped on request, the state is saved; go on with: " + to_go_on);
+  const ErrorReaders readers = error_readers(context.common.json);
+  if (saved && readers.people)
+    context.log().info("stopped on request, the state is saved; go on with: " + to_go_on);
   const int code = say_how_it_ended(context, report);
-  if (saved && (context.common.json || ::isatty(STDERR_FILENO) == 0))
+  if (saved && readers.programs)
     write_to_stderr(
         StopRequest("stopped on request, the state is saved", {.hint = "go on with: " + to_go_on})
             .json_line() +

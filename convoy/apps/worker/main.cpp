@@ -4,7 +4,6 @@
 // environment.
 #include <c10/util/Exception.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
@@ -15,6 +14,7 @@
 
 #include "convoy/apps/worker/worker_command.h"
 #include "convoy/base/error.h"
+#include "convoy/base/error_readers.h"
 #include "convoy/base/suggest.h"
 #include "convoy/launch/error_file.h"
 
@@ -49,8 +49,9 @@ int report(Error error, bool json) {
   const char* error_file = std::getenv("TORCHELASTIC_ERROR_FILE");
   if (error_file != nullptr && launch::write_error_file(error_file, error))
     return static_cast<int>(error.code());
-  fmt::print(stderr, "convoy: {}\n", error.sentence());
-  if (json || isatty(STDERR_FILENO) == 0) fmt::print(stderr, "{}\n", error.json_line());
+  const ErrorReaders readers = error_readers(json);
+  if (readers.people) fmt::print(stderr, "convoy: {}\n", error.sentence());
+  if (readers.programs) fmt::print(stderr, "{}\n", error.json_line());
   return static_cast<int>(error.code());
 }
 
