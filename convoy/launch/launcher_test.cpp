@@ -187,6 +187,22 @@ TEST_F(Launcher, RanksThatIgnoreTermAreKilledWithinTwoSeconds) {
   EXPECT_NE(failure_text(report).find("rank 0 was killed by signal 11"), std::string::npos);
 }
 
+// A rank that is Convoy itself has said the same before it ended.
+TEST_F(Launcher, ARefusalIsSaidOnce) {
+  const LaunchReport report = run(
+      2,
+      "[ $RANK = 1 ] && sleep 60; cat > $TORCHELASTIC_ERROR_FILE <<'END'\n"
+      "{\"message\": {\"message\": \"tensor q is NaN\", \"extraInfo\": {\"timestamp\": \"1\"}},\n"
+      " \"convoy\": {\"code\": 15, \"kind\": \"numeric\", \"rank\": null, \"step\": "
+      "12}}\nEND\necho noise >&2; echo 'convoy: tensor q is NaN' >&2; "
+      "echo '{\"code\":15,\"message\":\"tensor q is NaN\"}' >&2; exit 15");
+  const std::string text = failure_text(report);
+  EXPECT_NE(text.find("  | noise"), std::string::npos) << text;
+  const size_t said = text.find("tensor q is NaN");
+  ASSERT_NE(said, std::string::npos) << text;
+  EXPECT_EQ(text.find("tensor q is NaN", said + 1), std::string::npos) << text;
+}
+
 TEST_F(Launcher, ErrorFileSpeaksForTheRank) {
   const LaunchReport report = run(
       2,

@@ -114,6 +114,23 @@ std::string later_ends_text(const LaunchReport& report) {
   return text;
 }
 
+// Without what the report ends with: where a Convoy program failed below this one, its lines say that too, for people and
+// for programs.
+std::string lines_before_error(const RankEnd& cause) {
+  if (cause.json_line.empty()) return cause.last_lines;
+  constexpr std::string_view kName = "convoy: ";
+  std::string text;
+  std::istringstream stream(cause.last_lines);
+  for (std::string line; std::getline(stream, line);) {
+    std::string_view words = line;
+    if (words.starts_with(kName)) words.remove_prefix(kName.size());
+    const bool is_error = words.starts_with("{\"code\":") ||
+                          (!words.empty() && cause.sentence.find(words) != std::string::npos);
+    if (!is_error) text += line + "\n";
+  }
+  return text;
+}
+
 std::string last_lines_text(int rank, const std::string& lines) {
   if (lines.empty()) return {};
   return fmt::format("rank {} failed first; its last lines:\n{}", rank, indented(lines));
@@ -124,7 +141,8 @@ std::string cause_text(const LaunchReport& report) {
   const RankEnd& cause = report.ends[static_cast<size_t>(report.root_cause)];
   std::string text;
   const bool alone = report.ends.size() == 1;
-  if (!alone || cause.sentence.empty()) text += last_lines_text(cause.rank, cause.last_lines);
+  if (!alone || cause.sentence.empty())
+    text += last_lines_text(cause.rank, lines_before_error(cause));
   if (!cause.error_file.empty()) text += fmt::format("error file: {}\n", cause.error_file.string());
   if (!cause.log_file.empty()) text += fmt::format("log: {}\n", cause.log_file.string());
   return text;
