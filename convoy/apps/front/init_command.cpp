@@ -12,6 +12,8 @@
 #include "convoy/apps/front/starter_config.h"
 #include "convoy/base/error.h"
 #include "convoy/base/files.h"
+#include "convoy/base/trimmed.h"
+#include "convoy/launch/submit/quoting.h"
 #include "convoy/settings/resolve_train.h"
 
 namespace convoy::apps {
@@ -39,6 +41,8 @@ struct InitFlags {
   }
 };
 
+bool has_terminal() { return ::isatty(STDIN_FILENO) == 1; }
+
 void check_mode(const std::string& mode) {
   settings::TrainSettings settings;
   settings::resolve_train(settings, {.overrides = {"tuning.mode=" + mode}});
@@ -46,27 +50,27 @@ void check_mode(const std::string& mode) {
 
 void check_hardware(const std::string& hardware) { machine_of(hardware); }
 
-// A model may come later, from the hub, and rows may lie on another machine.
-void accept_anything(const std::string&) {}
-
 struct Question {
   const char* flag;
   std::string InitFlags::*answer;
   const char* text;
-  const char* usual;  // taken for an empty answer; empty = there is none
-  void (*check)(const std::string& answer) = accept_anything;  // throws ConfigError
+  const char* usual;                         // taken for an empty answer; empty = there is none
+  void (*check)(const std::string& answer);  // throws Error
+  // A model may come later, from the hub, and rows may lie on another machine.
+  bool may_be_elsewhere = false;
 };
 
 constexpr Question kQuestions[] = {
-    {"--model", &InitFlags::model, "Model (folder or hub id)", ""},
-    {"--data", &InitFlags::data, "Training rows (file, folder or data set)", ""},
+    {"--model", &InitFlags::model, "Model (folder or hub id)", "", check_model, true},
+    {"--data", &InitFlags::data, "Training rows (file, folder or data set)", "", check_data, true},
     {"--hardware", &InitFlags::hardware, "Hardware (auto, cpu, single-gpu, rtx4090x2, ...)", "auto",
      check_hardware},
     {"--mode", &InitFlags::mode, "What trains (lora, qlora, full)", "lora", check_mode},
 };
 
+// Asks until the answer will do; one that is refused and given once more may be right elsewhere.
 std::string ask(const Question& question) {
-  for (;;) {
+  for (std::string refused;;) {
     std::cerr << question.text
               << (*question.usual == 0 ? ": " : fmt::format(" [{}]: ", question.usual))
               << std::flush;
@@ -74,19 +78,23 @@ std::string ask(const Question& question) {
     if (!std::getline(std::cin, answer))
       throw ConfigError(fmt::format("no answer: {} is wanted", question.flag + 2),
                         {.key = question.flag + 2});
+    answer = std::string(trimmed(answer, " \t\r"));
     if (answer.empty()) answer = question.usual;
     if (answer.empty()) continue;
+    if (question.may_be_elsewhere && answer == refused) return answer;
     try {
       question.check(answer);
       return answer;
-    } catch (const ConfigError& error) {
-      std::cerr << error.what() << '\n';
+    } catch (const Error& error) {
+      std::cerr << error.sentence()
+                << (question.may_be_elsewhere ? "; give it once more to keep it\n" : "\n");
+      refused = answer;
     }
   }
 }
 
 void answer_all(InitFlags& flags) {
-  const bool terminal = ::isatty(STDIN_FILENO) == 1;
+  const bool terminal = has_terminal();
   std::string missing;
   for (const Question& question : kQuestions) {
     std::string& answer = flags.*question.answer;
@@ -105,18 +113,13 @@ void answer_all(InitFlags& flags) {
         {.hint = "convoy init --model FOLDER --data ROWS.jsonl --hardware auto --mode lora"});
 }
 
-int run_init(Context& context, const std::vector<std::string>& arguments) {
-  InitFlags flags;
-  if (const auto words = context.parse(flags, arguments); !words.empty())
-    throw ConfigError(fmt::format("init takes flags only, found `{}`", words.front()),
-                      {.hint = "convoy init --help"});
-  std::error_code ignored;
-  if (!flags.force && std::filesystem::exists(flags.output, ignored))
-    throw ConfigError(fmt::format("{} is there already", flags.output),
-                      {.file = flags.output, .hint = "--force, or another --output"});
-  answer_all(flags);
+int write_config(const Context& context, const InitFlags& flags, bool was_data_asked_for) {
   check_mode(flags.mode);
-  const StarterAnswers answers{flags.model, flags.data, flags.hardware, flags.mode};
+  const StarterAnswers answers{.model = flags.model,
+                               .data = flags.data,
+                               .hardware = flags.hardware,
+                               .mode = flags.mode,
+                               .data_may_be_elsewhere = was_data_asked_for};
   std::vector<std::string> notes;
   const StarterFacts facts = look_at(answers, notes);
   const std::string text = starter_config(answers, facts);
@@ -137,6 +140,37 @@ int run_init(Context& context, const std::vector<std::string>& arguments) {
   context.log().info(
       fmt::format("next{}: {}", notes.empty() ? "" : ", with all in place", command));
   return 0;
+}
+
+// The command that has the answers given so far.
+std::string command_of(InitFlags flags) {
+  InitFlags defaults;
+  std::vector<std::string> words = {"convoy", "init"};
+  for (std::string& word :
+       config::flags_that_differ(config::list_fields(flags), config::list_fields(defaults)))
+    words.push_back(std::move(word));
+  return launch::shell_words(words);
+}
+
+int run_init(Context& context, const std::vector<std::string>& arguments) {
+  InitFlags flags;
+  if (const auto words = context.parse(flags, arguments); !words.empty())
+    throw ConfigError(fmt::format("init takes flags only, found `{}`", words.front()),
+                      {.hint = "convoy init --help"});
+  std::error_code ignored;
+  if (!flags.force && std::filesystem::exists(flags.output, ignored))
+    throw ConfigError(fmt::format("{} is there already", flags.output),
+                      {.file = flags.output, .hint = "--force, or another --output"});
+  const std::string typed = command_of(flags);
+  const bool has_data = !flags.data.empty();
+  try {
+    answer_all(flags);
+    return write_config(context, flags, !has_data);
+  } catch (const Error&) {
+    if (const std::string answered = command_of(flags); has_terminal() && answered != typed)
+      context.log().info("your answers are kept in: " + answered);
+    throw;
+  }
 }
 
 }  // namespace

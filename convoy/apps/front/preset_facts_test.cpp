@@ -85,7 +85,13 @@ TEST_F(Init, WritesWhatTrains) {
   EXPECT_EQ(settings.data.schema, "loose") << "by the keys of its rows";
   EXPECT_EQ(settings.model.max_seq_len, 256) << "no row is longer";
   EXPECT_EQ(settings.tuning.mode, "lora");
-  EXPECT_NE(read_file(folder_ / "a.yaml").find("# "), std::string::npos) << "with its reasons";
+  const std::string text = read_file(folder_ / "a.yaml");
+  // Comments tell of the value that is there, or say of which one they tell.
+  for (const char* const line :
+       {"packing: false  # true: whole rows side by side", "# auto: the most rows that fit",
+        "save_steps: 0  # 0: save at the end of each epoch",
+        "gradient_checkpointing: false  # true: "})
+    EXPECT_NE(text.find(line), std::string::npos) << line << " in\n" << text;
   const ScriptEnd trained =
       run_script(folder_.path(),
                  fmt::format("OMP_NUM_THREADS=1 {} train a.yaml --output-dir run train.steps=2 "

@@ -146,6 +146,17 @@ sizing::Machine machine_of(const std::string& hardware) {
                     {.key = "hardware"});
 }
 
+void check_model(const std::string& model) {
+  const io::ModelFolder folder = io::ModelFolder::open(model);
+  families::read_decoder_spec(folder);
+  RowsOfModel{folder};
+}
+
+void check_data(const std::string& data) {
+  StarterFacts ignored;
+  look_at_rows(data, nullptr, ignored);
+}
+
 StarterFacts look_at(const StarterAnswers& answers, std::vector<std::string>& notes) {
   StarterFacts facts{.machine = machine_of(answers.hardware)};
   std::optional<io::ModelFolder> folder;
@@ -163,7 +174,8 @@ StarterFacts look_at(const StarterAnswers& answers, std::vector<std::string>& no
   try {
     data::find_dataset({.name = answers.data});
   } catch (const DataError& error) {
-    if (answers.hardware == "auto") throw;  // the rows of a run on this machine
+    // The rows of a run on this machine.
+    if (answers.hardware == "auto" && !answers.data_may_be_elsewhere) throw;
     notes.push_back(fmt::format("data: {}", error.sentence()));
     return facts;
   }
@@ -181,11 +193,13 @@ std::string starter_config(const StarterAnswers& answers, const StarterFacts& fa
   text += fmt::format("task: {}\n\nmodel:\n  name: {}\n", facts.plain_text ? "pretrain" : "sft",
                       quoted(answers.model));
   text += fmt::format(
-      "  max_seq_len: {}  # {}\n\n", tokens,
-      facts.longest_row_tokens > 0
-          ? fmt::format("the longest of the first {} has {}", counted(facts.looked_at_rows, "row"),
-                        counted(facts.longest_row_tokens, "token"))
-          : "longer rows are cut (data.truncation)");
+      "  max_seq_len: {}  # tokens of the longest row{}; data.truncation says what becomes of "
+      "longer "
+      "ones\n\n",
+      tokens,
+      facts.longest_row_tokens > 0 ? fmt::format(" ({} in the first {})", facts.longest_row_tokens,
+                                                 counted(facts.looked_at_rows, "row"))
+                                   : "");
   text += fmt::format("tuning:\n  mode: {}\n", answers.mode);
   if (!full)
     text +=
@@ -197,20 +211,21 @@ std::string starter_config(const StarterAnswers& answers, const StarterFacts& fa
       "  learning_rate: {}\n"
       "  lr_scheduler_type: cosine\n"
       "  warmup_ratio: 0.06\n"
-      "  batch_size: auto  # the most rows that fit into memory, measured at the start\n"
-      "  grad_accum: auto  # steps of about target_tokens_per_device_step tokens\n"
-      "  target_tokens_per_device_step: 4096  # small steps for small data; 16384 for large\n"
-      "  packing: {}  # whole rows side by side in blocks of max_seq_len\n"
-      "  bf16: {}\n"
-      "  gradient_checkpointing: {}  # true: less memory, a third more time\n"
-      "  eval_steps: 0  # evaluate and save at the end of each epoch\n"
-      "  save_steps: 0\n",
+      "  batch_size: auto  # auto: the most rows that fit into memory, measured at the start\n"
+      "  grad_accum: auto  # auto: steps of about target_tokens_per_device_step tokens\n"
+      "  target_tokens_per_device_step: 4096  # more make fewer and larger steps\n"
+      "  packing: {}  # true: whole rows side by side in blocks of max_seq_len\n"
+      "  bf16: {}  # true: compute in bf16; false: in fp32\n"
+      "  gradient_checkpointing: {}  # true: compute blocks again in backward, less memory for a "
+      "third more time\n"
+      "  eval_steps: 0  # 0: evaluate at the end of each epoch\n"
+      "  save_steps: 0  # 0: save at the end of each epoch\n",
       full ? "1e-5" : "2e-4", facts.plain_text, choices.bf16, choices.recompute);
   text += fmt::format(
       "\ndata:\n  train_path: {}\n"
       "{}"
       "  split: {{train_ratio: 0.9, val_ratio: 0.1, test_ratio: 0.0}}  # or name val_path\n"
-      "\nparallel:\n  strategy: auto  # ddp, or zero1 to zero3 where memory asks for it\n",
+      "\nparallel:\n  strategy: auto  # auto: ddp, or zero1 to zero3 where memory asks for it\n",
       quoted(answers.data),
       facts.schema.empty()
           ? ""

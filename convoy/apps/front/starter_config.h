@@ -16,8 +16,9 @@ namespace convoy::apps {
 struct StarterAnswers {
   std::string model;
   std::string data;
-  std::string hardware;  // auto, or the name of a known machine
-  std::string mode;      // as tuning.mode
+  std::string hardware;                // auto, or the name of a known machine
+  std::string mode;                    // as tuning.mode
+  bool data_may_be_elsewhere = false;  // though the hardware is here
 };
 
 // Facts of the model and the data. A fact is empty or 0 when its files are not on this host.
@@ -32,6 +33,12 @@ struct StarterFacts {
 
 // `auto` is the machine this runs on. Throws ConfigError for hardware that nobody knows.
 sizing::Machine machine_of(const std::string& hardware);
+
+// Throws Error for a model that is not here or can not be trained.
+void check_model(const std::string& model);
+
+// Throws Error for rows that are not here, or whose first ones can not be read.
+void check_data(const std::string& data);
 
 // Looks at what the answers name. `notes`: a sentence for what is not here. Throws DataError for a model
 // or data that are here and cannot be used, ConfigError for hardware that nobody knows.
