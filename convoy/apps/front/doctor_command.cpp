@@ -64,6 +64,13 @@ std::vector<Finding> judge_libtorch(const LibtorchFolder& found, const fs::path&
   std::vector<Finding> findings = {
       {Mark::Fine, "libtorch",
        fmt::format("LibTorch {} in {}", found.version, found.folder.string())}};
+  const NcclLibraryFacts nccl = find_nccl(found.folder);
+  if (nccl.version.empty() && has_nvidia_gpus)
+    findings.push_back({Mark::Warning, "libnccl", "NCCL: " + nccl.text(),
+                        "a torch 2.11 with CUDA and nvidia-nccl-cu13 in CONVOY_TORCH",
+                        ExitCode::Device});
+  else
+    findings.push_back({Mark::Fine, "libnccl", "NCCL: " + nccl.text()});
   if (!has_nvidia_gpus) return findings;
   const std::string why = why_no_cuda(program);
   if (why.empty())

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convoy/apps/front/libtorch_folder.h"
 
+#include <dlfcn.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
@@ -132,6 +133,49 @@ std::string why_no_cuda(const fs::path& program) {
   return fmt::format(
       "the LibTorch in {} is without CUDA; name a torch 2.11 with CUDA in CONVOY_TORCH",
       folder.string());
+}
+
+namespace {
+
+// "2.28.9" of 22809, "2.8.4" of 2804: the places moved at 2.9.
+std::string nccl_version_text(int code) {
+  const int major = code < 10'000 ? 1000 : 10'000;
+  return fmt::format("{}.{}.{}", code / major, code % major / 100, code % 100);
+}
+
+// What the library in `file` says of itself; empty where it can not be opened or is something else.
+std::string nccl_version_of(const fs::path& file) {
+  void* const opened = ::dlopen(file.c_str(), RTLD_LAZY | RTLD_LOCAL);
+  if (opened == nullptr) return {};
+  int code = 0;
+  const auto get_version = reinterpret_cast<int (*)(int*)>(::dlsym(opened, "ncclGetVersion"));
+  const bool is_known = get_version != nullptr && get_version(&code) == 0;
+  ::dlclose(opened);
+  return is_known ? nccl_version_text(code) : "";
+}
+
+}  // namespace
+
+std::string NcclLibraryFacts::text() const {
+  return version.empty() ? fmt::format("none ({})", why_none)
+                         : fmt::format("{} ({})", version, file.string());
+}
+
+NcclLibraryFacts find_nccl(const fs::path& libtorch) {
+  constexpr const char* kName = "libnccl.so.2";
+  std::error_code ignored;
+  if (libtorch.empty()) return {.version = {}, .file = {}, .why_none = "there is no LibTorch"};
+  if (!fs::exists(libtorch / "lib/libtorch_cuda.so", ignored))
+    return {.version = {}, .file = {}, .why_none = "LibTorch is without CUDA"};
+  // Where it is looked for when LibTorch's CUDA half is loaded: beside it, in the wheel of NCCL, in the system.
+  for (const fs::path& file : {libtorch / "lib" / kName,
+                               libtorch.parent_path() / "nvidia/nccl/lib" / kName, fs::path(kName)})
+    if (std::string version = nccl_version_of(file); !version.empty())
+      return {.version = std::move(version), .file = file, .why_none = {}};
+  return {
+      .version = {},
+      .file = {},
+      .why_none = fmt::format("no {} with LibTorch, and ranks on several GPUs want one", kName)};
 }
 
 std::string libtorch_library_path(const fs::path& program) {

@@ -19,6 +19,18 @@ struct LibtorchFolder {
 // CONVOY_TORCH, when set, is the only place. Reads file names and version files only.
 LibtorchFolder find_libtorch(const std::filesystem::path& program);
 
+// The NCCL that a LibTorch loads for groups of GPUs, asked without a GPU.
+struct NcclLibraryFacts {
+  std::string version;         // "2.28.9"; empty = none
+  std::filesystem::path file;  // of the version
+  std::string why_none;        // "LibTorch is without CUDA"
+
+  std::string text() const;  // "2.28.9 (/opt/.../libnccl.so.2)", "none (LibTorch is without CUDA)"
+};
+
+// `libtorch`: as LibtorchFolder::folder. Opens NCCL for a moment where there is one.
+NcclLibraryFacts find_nccl(const std::filesystem::path& libtorch);
+
 // Why that LibTorch can not compute on GPUs; empty = it has its CUDA half. Looks for files only.
 std::string why_no_cuda(const std::filesystem::path& program);
 

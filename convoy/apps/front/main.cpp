@@ -2,7 +2,6 @@
 //
 // The front program: finds the command, runs it, turns what it throws into the public error contract.
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -15,6 +14,7 @@
 #include "convoy/apps/front/libtorch_folder.h"
 #include "convoy/apps/front/standard_streams.h"
 #include "convoy/base/error.h"
+#include "convoy/base/error_readers.h"
 #include "convoy/base/suggest.h"
 
 namespace convoy::apps {
@@ -47,10 +47,11 @@ const Command& find_command(const std::string& name, const std::vector<std::stri
 
 std::string version_text(const Context& context) {
   const LibtorchFolder libtorch = find_libtorch(context.program);
-  return fmt::format("convoy {} ({})\nLibTorch {}\n", kVersion, kGitId,
+  return fmt::format("convoy {} ({})\nLibTorch {}\nNCCL {}\n", kVersion, kGitId,
                      libtorch.folder.empty()
                          ? "not found"
-                         : fmt::format("{} ({})", libtorch.version, libtorch.folder.string()));
+                         : fmt::format("{} ({})", libtorch.version, libtorch.folder.string()),
+                     find_nccl(libtorch.folder).text());
 }
 
 int dispatch(Context& context, const std::vector<std::string>& arguments) {
@@ -84,8 +85,10 @@ int dispatch(Context& context, const std::vector<std::string>& arguments) {
 }
 
 int report(const Error& error, bool json) {
-  std::string text = fmt::format("convoy: {}\n", error.sentence());
-  if (json || isatty(STDERR_FILENO) == 0) text += error.json_line() + "\n";
+  const ErrorReaders readers = error_readers(json);
+  std::string text;
+  if (readers.people) text += fmt::format("convoy: {}\n", error.sentence());
+  if (readers.programs) text += error.json_line() + "\n";
   write_to_stderr(text);
   return static_cast<int>(error.code());
 }
