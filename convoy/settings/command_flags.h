@@ -297,18 +297,17 @@ struct BenchTrainFlags {
 
   template <class Visitor>
   void fields(Visitor& visit) {
-    visit("mode", mode, "train: what is trained").one_of({"lora", "qlora", "dora", "full"});
-    visit("seq", seq, "train: tokens per row").at_least(2);
-    visit("batch", batch, "train: rows per micro-batch and rank").at_least(1);
+    visit("mode", mode, "what is trained").one_of({"lora", "qlora", "dora", "full"});
+    visit("seq", seq, "tokens per row").at_least(2);
+    visit("batch", batch, "rows per micro-batch and rank").at_least(1);
     visit("global_batch", global_batch,
-          "train: rows per step, over accumulation and ranks; 0 = batch x ranks")
+          "rows per step, over accumulation and ranks; 0 = batch x ranks")
         .at_least(0);
-    visit("strategy", strategy, "train: how ranks share the work")
+    visit("strategy", strategy, "how ranks share the work")
         .one_of({"auto", "none", "ddp", "zero1", "zero2", "zero3", "fsdp"});
-    visit("steps", steps, "train: timed steps, after one that is not").at_least(1);
-    visit("recompute", recompute,
-          "train: compute each block again in backward, keep its input alone");
-    visit("output_dir", output_dir, "train: folder for train_convoy_GEOMETRY.json; empty = none");
+    visit("steps", steps, "timed steps, after one that is not").at_least(1);
+    visit("recompute", recompute, "compute each block again in backward, keep its input alone");
+    visit("output_dir", output_dir, "folder for train_convoy_GEOMETRY.json; empty = none");
   }
 };
 
@@ -327,28 +326,20 @@ struct BenchGenerateFlags {
 
   template <class Visitor>
   void fields(Visitor& visit) {
-    visit("batches", batches, "generate: rows together; each is timed greedy and sampled")
-        .at_least(1);
-    visit("prompts", prompts, "generate: prompts, and at most four times the rows together")
-        .at_least(1);
-    visit("prompt_tokens", prompt_tokens, "generate: tokens of a prompt").at_least(1);
-    visit("new_tokens", new_tokens,
-          "generate: most new tokens of a row; rows want from a quarter of them up")
+    visit("batches", batches, "rows together; each is timed greedy and sampled").at_least(1);
+    visit("prompts", prompts, "prompts, and at most four times the rows together").at_least(1);
+    visit("prompt_tokens", prompt_tokens, "tokens of a prompt").at_least(1);
+    visit("new_tokens", new_tokens, "most new tokens of a row; rows want from a quarter of them up")
         .at_least(4);
-    visit("temperature", temperature, "generate: where tokens are sampled").above(0.0);
-    visit("top_p", top_p, "generate: share of the nucleus where tokens are sampled")
-        .above(0.0)
-        .at_most(1.0);
-    visit("repeats", repeats, "generate: timed runs of each kind, after one that is not")
-        .at_least(1);
-    visit("weights", weights, "generate: linear maps of Convoy's side, as for convoy generate")
+    visit("temperature", temperature, "where tokens are sampled").above(0.0);
+    visit("top_p", top_p, "share of the nucleus where tokens are sampled").above(0.0).at_most(1.0);
+    visit("repeats", repeats, "timed runs of each kind, after one that is not").at_least(1);
+    visit("weights", weights, "linear maps of Convoy's side, as for convoy generate")
         .one_of({"model", "int8", "int4"});
-    visit("quantization", quantization,
-          "generate: linear maps of Convoy's side in bitsandbytes' format")
+    visit("quantization", quantization, "linear maps of Convoy's side in bitsandbytes' format")
         .one_of({"none", "nf4", "fp4", "int8"});
-    visit("double_quant", double_quant, "generate: scales of blocks of nf4 and fp4 in 8 bits, too");
-    visit("kv_dtype", kv_dtype, "generate: keys and values of Convoy's side")
-        .one_of({"model", "int8"});
+    visit("double_quant", double_quant, "scales of blocks of nf4 and fp4 in 8 bits, too");
+    visit("kv_dtype", kv_dtype, "keys and values of Convoy's side").one_of({"model", "int8"});
   }
 };
 

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -37,10 +38,11 @@ struct Context {
 
 // What a command of several kinds of work does first: `convoy sweep mf ...`.
 struct Action {
-  std::string_view name;        // "mf"
-  std::string_view summary;     // one line in `convoy sweep --help`
-  std::string_view usage;       // "convoy sweep mf [flags]"
-  std::string (*flag_table)();  // the flags of this action
+  std::string_view name;                    // "mf"
+  std::string_view summary;                 // one line in `convoy sweep --help`
+  std::string_view usage;                   // "convoy sweep mf [flags]"
+  std::function<std::string()> flag_table;  // the flags of this action
+  std::string_view examples;                // real command lines, one per line
 };
 
 struct Command {
@@ -51,7 +53,7 @@ struct Command {
   std::string (*flag_table)();  // config::flag_table_of<TokensFlags>; null: none
   int (*run)(Context& context, const std::vector<std::string>& arguments);  // exit code
   bool forwards_arguments = false;   // what follows the first positional belongs to another program
-  std::vector<Action> actions = {};  // then flag_table is null
+  std::vector<Action> actions = {};  // with flags of their own
   bool hidden = false;               // of programs for each other: in no list
 };
 
@@ -60,7 +62,7 @@ const std::vector<Command>& commands();
 
 // What `convoy --help` and `convoy NAME --help` print.
 std::string overview_text();
-// With one of the command's actions among `words`: of that alone.
+// With one of the command's actions among `words`: of that alone, the first.
 std::string help_text(const Command& command, const std::vector<std::string>& words = {});
 // docs/reference/commands.md.
 std::string commands_markdown();

@@ -7,9 +7,9 @@
 #include <nlohmann/json.hpp>
 
 #include "convoy/apps/front/build_facts.h"
-#include "convoy/apps/front/command.h"
 #include "convoy/apps/front/preset_facts.h"
 #include "convoy/apps/front/process_config.h"
+#include "convoy/apps/front/shared_actions.h"
 #include "convoy/apps/front/train_config.h"
 #include "convoy/apps/front/train_inputs.h"
 #include "convoy/base/counted.h"
@@ -32,7 +32,7 @@ struct ConfigFlags {
 
   template <class Visitor>
   void fields(Visitor& visit) {
-    visit("origin", origin, "show: print where each value came from");
+    visit("origin", origin, "print where each value came from");
     visit("preset", preset, "start from this preset (`convoy config presets`)");
     visit("deepspeed", deepspeed, "DeepSpeed's JSON file, as train.deepspeed");
     visit("accelerate_config", accelerate_config, "file of `accelerate config`, as accelerate");
@@ -44,6 +44,15 @@ struct ConfigFlags {
         .at_least(0);
   }
 };
+
+using Words = std::vector<std::string>;
+
+// What the flags say, as settings: the last words of the command line win.
+Words with_peer_files(Words words, const ConfigFlags& flags) {
+  if (!flags.deepspeed.empty()) words.push_back("train.deepspeed=" + flags.deepspeed);
+  if (!flags.accelerate_config.empty()) words.push_back("accelerate=" + flags.accelerate_config);
+  return words;
+}
 
 void print_values(const Context& context, const ConfigFlags& flags,
                   const config::Resolved& resolved) {
@@ -73,8 +82,8 @@ config::Resolved read_process(settings::ProcessSettings& process, const Context&
   return resolved;
 }
 
-int show(const Context& context, const ConfigFlags& flags,
-         const std::vector<std::string>& arguments) {
+int show(const Context& context, const ConfigFlags& flags, const Words& words) {
+  const Words arguments = with_peer_files(words, flags);
   if (is_of_process(flags, arguments)) {
     settings::ProcessSettings process;
     print_values(context, flags, read_process(process, context, flags, arguments));
@@ -142,8 +151,8 @@ int say_ok(const Context& context, const config::Resolved& resolved, const RankB
   return 0;
 }
 
-int check(const Context& context, const ConfigFlags& flags,
-          const std::vector<std::string>& arguments) {
+int check(const Context& context, const ConfigFlags& flags, const Words& words) {
+  const Words arguments = with_peer_files(words, flags);
   if (arguments.empty() && flags.preset.empty())
     throw ConfigError("config check wants a file", {.hint = "convoy config check run.yaml"});
   if (is_of_process(flags, arguments)) {
@@ -180,7 +189,7 @@ nlohmann::ordered_json preset_json(const PresetFacts& preset) {
   return json;
 }
 
-int presets(const Context& context, const std::vector<std::string>& arguments) {
+int presets(const Context& context, const ConfigFlags&, const Words& arguments) {
   const std::map<std::string, std::string> texts = preset_texts();
   if (!arguments.empty()) {
     const auto preset = texts.find(arguments[0]);
@@ -205,7 +214,7 @@ int presets(const Context& context, const std::vector<std::string>& arguments) {
   return 0;
 }
 
-int prompts(const Context& context, const std::vector<std::string>& arguments) {
+int prompts(const Context& context, const ConfigFlags&, const Words& arguments) {
   const std::map<std::string, std::string> texts = prompt_texts();
   if (arguments.empty()) {
     if (context.common.json) fmt::print("{}\n", nlohmann::json(texts).dump(2));
@@ -224,8 +233,8 @@ int prompts(const Context& context, const std::vector<std::string>& arguments) {
   return 0;
 }
 
-int schema(const std::vector<std::string>& arguments) {
-  if (arguments == std::vector<std::string>{"process"}) {
+int schema(const Context&, const ConfigFlags&, const Words& arguments) {
+  if (arguments == Words{"process"}) {
     settings::ProcessSettings process;
     fmt::print("{}\n",
                config::json_schema(config::list_fields(process), "Convoy processing configuration")
@@ -244,31 +253,46 @@ int docs() {
   return 0;
 }
 
+const std::vector<SharedAction<ConfigFlags>>& actions() {
+  static const std::vector<SharedAction<ConfigFlags>> list = {
+      {.name = "show",
+       .summary = "every value, and with --origin where it came from",
+       .usage = "convoy config show [--origin] [CONFIG.yaml] [key=value ...]",
+       .examples = "convoy config show --origin run.yaml train.batch_size=2\n"
+                   "convoy config show --preset chat-lora model.name=Qwen/Qwen2.5-0.5B",
+       .flags = {"origin", "preset", "deepspeed", "accelerate_config", "nproc"},
+       .run = show},
+      {.name = "check",
+       .summary = "whether a configuration is right, and its effective batch on so many ranks",
+       .usage = "convoy config check CONFIG.yaml [key=value ...] [--nproc N]",
+       .examples = "convoy config check run.yaml --nproc 2\n"
+                   "convoy config check run.yaml train.learning_rate=1e-4 --json",
+       .flags = {"preset", "deepspeed", "accelerate_config", "nproc"},
+       .run = check},
+      {.name = "presets",
+       .summary = "the presets with what each is for, or the text of one",
+       .usage = "convoy config presets [NAME]",
+       .examples = "convoy config presets\nconvoy config presets chat-lora",
+       .flags = {},
+       .run = presets},
+      {.name = "prompts",
+       .summary = "the prompts of processing, or the text of one",
+       .usage = "convoy config prompts [NAME]",
+       .examples = "convoy config prompts\nconvoy config prompts generate",
+       .flags = {},
+       .run = prompts},
+      {.name = "schema",
+       .summary = "JSON Schema of a configuration, for editors",
+       .usage = "convoy config schema [process]",
+       .examples = "convoy config schema > convoy.schema.json\nconvoy config schema process",
+       .flags = {},
+       .run = schema}};
+  return list;
+}
+
 int run_config(Context& context, const std::vector<std::string>& arguments) {
-  ConfigFlags flags;
-  std::vector<std::string> rest = context.parse(flags, arguments);
-  const std::vector<std::string> parts = {"show", "check", "presets", "prompts", "schema"};
-  if (rest.empty()) throw ConfigError("config wants one of show, check, presets, prompts, schema");
-  const std::string part = rest[0];
-  rest.erase(rest.begin());
-  if ((!flags.deepspeed.empty() || !flags.accelerate_config.empty()) && part != "show" &&
-      part != "check")
-    throw ConfigError(
-        fmt::format("--deepspeed and --accelerate-config are of show and check, found {}", part));
-  if (flags.nproc > 0 && part != "show" && part != "check")
-    throw ConfigError(fmt::format("--nproc is of show and check, found {}", part),
-                      {.key = "--nproc"});
-  if (!flags.deepspeed.empty()) rest.push_back("train.deepspeed=" + flags.deepspeed);
-  if (!flags.accelerate_config.empty()) rest.push_back("accelerate=" + flags.accelerate_config);
-  if (part == "show") return show(context, flags, rest);
-  if (part == "check") return check(context, flags, rest);
-  if (part == "presets") return presets(context, rest);
-  if (part == "prompts") return prompts(context, rest);
-  if (part == "schema") return schema(rest);
-  if (part == "docs") return docs();
-  throw ConfigError(
-      fmt::format("config wants one of show, check, presets, prompts, schema, found `{}`{}", part,
-                  did_you_mean(part, parts)));
+  if (arguments == Words{"docs"}) return docs();
+  return run_shared_action(context, "config", actions(), "", arguments);
 }
 
 }  // namespace
@@ -276,18 +300,14 @@ int run_config(Context& context, const std::vector<std::string>& arguments) {
 Command config_command() {
   return {.name = "config",
           .summary = "shows and checks configuration: values, origins, presets, prompts, schema",
-          .usage =
-              "convoy config show [--origin] [CONFIG.yaml] [key=value ...]\n"
-              "convoy config check CONFIG.yaml [key=value ...] [--nproc N]\n"
-              "convoy config presets [NAME]\n"
-              "convoy config prompts [NAME]\n"
-              "convoy config schema [process]",
+          .usage = "convoy config show|check|presets|prompts|schema [flags]",
           .examples =
               "convoy config show --origin run.yaml train.batch_size=2\n"
               "convoy config check run.yaml --nproc 2\n"
-              "convoy config show --preset chat-lora model.name=Qwen/Qwen2.5-0.5B",
-          .flag_table = config::flag_table_of<ConfigFlags>,
-          .run = run_config};
+              "convoy config presets",
+          .flag_table = nullptr,
+          .run = run_config,
+          .actions = shown_actions(actions())};
 }
 
 }  // namespace convoy::apps

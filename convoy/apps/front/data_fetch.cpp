@@ -20,7 +20,8 @@ Action data_fetch_action() {
   return {.name = "fetch",
           .summary = "a data set of the Hugging Face hub into the local hub cache",
           .usage = "convoy data fetch ORG/NAME [flags]",
-          .flag_table = config::flag_table_of<FetchFlags>};
+          .flag_table = config::flag_table_of<FetchFlags>,
+          .examples = "convoy data fetch openai/gsm8k"};
 }
 
 int data_fetch(Context& context, const std::vector<std::string>& arguments) {

@@ -14,10 +14,12 @@
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
+#include <tuple>
 
 #include "convoy/apps/front/build_facts.h"
 #include "convoy/apps/front/command.h"
 #include "convoy/apps/front/process_config.h"
+#include "convoy/apps/front/runs_actions.h"
 #include "convoy/apps/front/train_config.h"
 #include "convoy/base/files.h"
 
@@ -96,18 +98,40 @@ TEST_F(Front, StartsWithoutLibTorchInMilliseconds) {
     }
 }
 
-TEST_F(Front, VersionNamesGitAndLibTorch) {
+TEST_F(Front, VersionNamesGitLibTorchAndNccl) {
   const std::string first_line =
       "convoy " + std::string(kVersion) + " (" + std::string(kGitId) + ")\n";
-  const std::string torch = "CONVOY_TORCH='" + folder_.string() + "'";
-  std::filesystem::create_directory(folder_ / "lib");
-  write("lib/libtorch_cpu.so", "");
-  write("version.py", "__version__ = '2.11.9+test'\n");
+  const std::filesystem::path packages = folder_ / "packages";
+  const std::string torch = "CONVOY_TORCH='" + (packages / "torch").string() + "'";
+  const std::string found =
+      fmt::format("LibTorch 2.11.9+test ({})\n", (packages / "torch").string());
+  std::filesystem::create_directories(packages / "torch/lib");
+  write("packages/torch/lib/libtorch_cpu.so", "");
+  write("packages/torch/version.py", "__version__ = '2.11.9+test'\n");
   const Outcome version = run("--version", torch);
   EXPECT_EQ(version.code, 0);
-  EXPECT_EQ(version.out, first_line + "LibTorch 2.11.9+test (" + folder_.string() + ")\n");
-  write("version.py", "__version__ = '2.4.1'\n");
-  EXPECT_EQ(run("--version", torch).out, first_line + "LibTorch not found\n");
+  EXPECT_EQ(version.out, first_line + found + "NCCL none (LibTorch is without CUDA)\n");
+  write("packages/torch/lib/libtorch_cuda.so", "");
+  // Where the wheels of torch and of NCCL lie.
+  const std::filesystem::path nccl = packages / "nvidia/nccl/lib/libnccl.so.2";
+  std::filesystem::create_directories(nccl.parent_path());
+  std::filesystem::copy_file(
+      std::filesystem::path(std::getenv("CONVOY_BIN_DIR")) / "libfake_nccl.so", nccl);
+  EXPECT_EQ(run("--version", torch).out,
+            first_line + found + fmt::format("NCCL 2.28.9 ({})\n", nccl.string()));
+  write("packages/torch/version.py", "__version__ = '2.4.1'\n");
+  EXPECT_EQ(run("--version", torch).out,
+            first_line + "LibTorch not found\nNCCL none (there is no LibTorch)\n");
+}
+
+TEST_F(Front, TheDoctorNamesNccl) {
+  std::filesystem::create_directories(folder_ / "torch/lib");
+  write("torch/lib/libtorch_cpu.so", "");
+  write("torch/version.py", "__version__ = '2.11.9+test'\n");
+  const json findings = json::parse(
+      run("doctor --no-ranks --json", "CONVOY_TORCH='" + (folder_ / "torch").string() + "'").out);
+  EXPECT_NE(findings.dump().find("NCCL: none (LibTorch is without CUDA)"), std::string::npos)
+      << findings.dump(1);
 }
 
 TEST_F(Front, AConfigurationIsCheckedForRanks) {
@@ -169,6 +193,10 @@ TEST_F(Front, UnknownCommandsAndFlagsSuggest) {
   EXPECT_EQ(flag.code, 2);
   EXPECT_NE(flag.err.find("unknown flag --orgin, did you mean --origin?"), std::string::npos);
   EXPECT_EQ(run("--orgin config").code, 2);
+  EXPECT_NE(run("train run.yaml --nprok 2").err.find("unknown flag --nprok, did you mean --nproc?"),
+            std::string::npos);
+  EXPECT_NE(run("train run.yaml --eval-every 2").err.find("train.eval_steps is a setting"),
+            std::string::npos);
   for (const char* const typed : {"--save_steps 4", "--train-save-steps=4"})
     EXPECT_NE(run(std::string("train run.yaml ") + typed)
                   .err.find("train.save_steps is a setting "
@@ -293,6 +321,32 @@ TEST_F(Front, HelpOfAnActionIsOfThatAlone) {
   EXPECT_NE(one.find("--widths"), std::string::npos);
   EXPECT_EQ(one.find("--gd-init-type"), std::string::npos);
   EXPECT_EQ(run("help sweep mf").out, one);
+  const auto has = [&](const std::string& words, const std::string& flag) {
+    return run(words + " --help").out.find("  " + flag + " ") != std::string::npos;
+  };
+  EXPECT_TRUE(has("runs serve", "--port"));
+  EXPECT_FALSE(has("runs list", "--port"));
+  EXPECT_TRUE(has("sweep show", "--cells"));
+  EXPECT_FALSE(has("sweep plot", "--cells"));
+  EXPECT_TRUE(has("config show", "--origin"));
+  EXPECT_FALSE(has("config check", "--origin"));
+  EXPECT_TRUE(has("bench peak", "--threads"));
+  EXPECT_FALSE(has("bench peak", "--geometry"));
+}
+
+TEST_F(Front, AnActionRefusesTheFlagsOfOthers) {
+  for (const auto& [typed, flag, action] :
+       {std::tuple("runs list --follow", "--follow", "convoy runs list"),
+        std::tuple("runs --port 1", "--port", "convoy runs list"),
+        std::tuple("config presets --nproc 2", "--nproc", "convoy config presets"),
+        std::tuple("config check --origin run.yaml", "--origin", "convoy config check"),
+        std::tuple("sweep plot --cells", "--cells", "convoy sweep plot")}) {
+    const Outcome refused = run(typed);
+    EXPECT_EQ(refused.code, 2) << typed;
+    EXPECT_EQ(refused.last_error()["message"],
+              fmt::format("{} has no effect in `{}`", flag, action));
+  }
+  EXPECT_EQ(run("runs --dir nowhere list").code, 0);
 }
 
 TEST(Commands, NamesAreUniqueAndExamplesReal) {
@@ -305,7 +359,31 @@ TEST(Commands, NamesAreUniqueAndExamplesReal) {
     EXPECT_TRUE(command.examples.starts_with("convoy ")) << command.name;
     EXPECT_GE(std::count(command.examples.begin(), command.examples.end(), '\n'), 1)
         << command.name;
+    for (const Action& action : command.actions) {
+      const std::string begin = fmt::format("convoy {} ", command.name);
+      EXPECT_TRUE(action.examples.starts_with(begin) ||
+                  action.examples.starts_with(fmt::format("convoy {}\n", command.name)))
+          << command.name << " " << action.name;
+      const std::string help = help_text(command, {std::string(action.name)});
+      EXPECT_NE(help.find(action.examples.substr(0, action.examples.find('\n'))),
+                std::string::npos);
+      for (const Action& other : command.actions)
+        EXPECT_TRUE(other.name == action.name ||
+                    help.find(fmt::format("{}{}", begin, other.name)) == std::string::npos)
+            << command.name << " " << action.name << " tells of " << other.name;
+    }
   }
+}
+
+// No flag of a shared struct is left without an action.
+TEST(Commands, EveryFlagOfRunsIsOfAnAction) {
+  std::string tables;
+  for (const Command& command : commands())
+    if (command.name == "runs")
+      for (const Action& action : command.actions) tables += action.flag_table();
+  RunsFlags flags;
+  for (const config::Field& field : config::list_fields(flags).fields)
+    EXPECT_NE(tables.find("--" + config::dashed(field.name)), std::string::npos) << field.name;
 }
 
 }  // namespace

@@ -3,9 +3,6 @@
 // `convoy help`, and every help text: made of the command registry, on a terminal and in docs/reference/commands.md.
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <sstream>
-
 #include "convoy/apps/front/command.h"
 #include "convoy/base/error.h"
 #include "convoy/base/suggest.h"
@@ -33,28 +30,16 @@ std::string indented(std::string_view lines) {
 }
 
 const Action* named_action(const Command& command, const std::vector<std::string>& words) {
-  const auto named =
-      std::find_if(command.actions.begin(), command.actions.end(), [&](const Action& action) {
-        return std::find(words.begin(), words.end(), action.name) != words.end();
-      });
-  return named == command.actions.end() ? nullptr : &*named;
+  for (const std::string& word : words)
+    for (const Action& action : command.actions)
+      if (action.name == word) return &action;
+  return nullptr;
 }
 
 std::string action_list(const Command& command) {
   std::string text;
   for (const Action& action : command.actions)
     text += fmt::format("  {:<14} {}\n", action.name, action.summary);
-  return text;
-}
-
-// All examples, or those of one action.
-std::string examples_of(const Command& command, const Action* action) {
-  if (action == nullptr) return indented(command.examples);
-  std::istringstream lines{std::string(command.examples)};
-  std::string text;
-  const std::string begin = fmt::format("convoy {} {} ", command.name, action->name);
-  for (std::string line; std::getline(lines, line);)
-    if (line.starts_with(begin)) text += fmt::format("  {}\n", line);
   return text;
 }
 
@@ -110,7 +95,7 @@ std::string help_text(const Command& command, const std::vector<std::string>& wo
     text += fmt::format("\nWith their own flags and `convoy {} NAME --help`:\n{}", command.name,
                         action_list(command));
   text += "\nCommon flags:\n" + common_flag_table();
-  return text + "\nExamples:\n" + examples_of(command, action);
+  return text + "\nExamples:\n" + indented(action ? action->examples : command.examples);
 }
 
 std::string commands_markdown() {
@@ -126,9 +111,12 @@ std::string commands_markdown() {
                         indented(command.usage));
     if (command.flag_table != nullptr) text += "\n```\n" + command.flag_table() + "```\n";
     for (const Action& action : command.actions)
-      text += fmt::format("\n### convoy {} {}\n\n{}.\n\n```\n{}\n{}```\n", command.name,
-                          action.name, action.summary, indented(action.usage), action.flag_table());
-    text += fmt::format("\nExamples:\n\n```\n{}```\n", indented(command.examples));
+      text +=
+          fmt::format("\n### convoy {} {}\n\n{}.\n\n```\n{}\n{}```\n\nExamples:\n\n```\n{}```\n",
+                      command.name, action.name, action.summary, indented(action.usage),
+                      action.flag_table(), indented(action.examples));
+    if (command.actions.empty() || command.flag_table != nullptr)
+      text += fmt::format("\nExamples:\n\n```\n{}```\n", indented(command.examples));
   }
   return text;
 }

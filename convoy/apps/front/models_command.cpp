@@ -123,15 +123,18 @@ Command models_command() {
           .actions = {{.name = "list",
                        .summary = "families of models, and what is refused",
                        .usage = "convoy models [list]",
-                       .flag_table = config::flag_table_of<ListFlags>},
+                       .flag_table = config::flag_table_of<ListFlags>,
+                       .examples = "convoy models\nconvoy models list --json"},
                       {.name = "check",
                        .summary = "what a model folder is and holds, and what would refuse it",
                        .usage = "convoy models check FOLDER|ORG/NAME [flags]",
-                       .flag_table = config::flag_table_of<settings::ModelCheckFlags>},
+                       .flag_table = config::flag_table_of<settings::ModelCheckFlags>,
+                       .examples = "convoy models check examples/tally-3m"},
                       {.name = "fetch",
                        .summary = "a model of the Hugging Face hub into the local hub cache",
                        .usage = "convoy models fetch ORG/NAME [flags]",
-                       .flag_table = config::flag_table_of<FetchFlags>}}};
+                       .flag_table = config::flag_table_of<FetchFlags>,
+                       .examples = "convoy models fetch Qwen/Qwen2.5-0.5B-Instruct"}}};
 }
 
 }  // namespace convoy::apps

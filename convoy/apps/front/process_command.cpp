@@ -62,10 +62,7 @@ Command process_command() {
           "--batch-size 4 --dry-run\n"
           "convoy process --dataset examples/sums/test.jsonl --model examples/tally-3m "
           "--num-examples 8 --output sums.json\n"
-          "convoy process --preset process-low-memory --world-size 2\n"
-          "convoy process verify --data answers.jsonl --output verified.jsonl "
-          "--gold-field answer --prediction-field generated\n"
-          "convoy process monitor --interval 1.0 --output gpu_usage.csv",
+          "convoy process --preset process-low-memory --world-size 2",
       .flag_table = process_flag_table,
       .run = run_process,
       .actions = {process_verify_action(), process_monitor_action()}};

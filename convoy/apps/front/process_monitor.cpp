@@ -66,7 +66,8 @@ Action process_monitor_action() {
   return {.name = "monitor",
           .summary = "writes what the GPUs do as CSV, until Ctrl-C",
           .usage = "convoy process monitor [--interval S] [--output F.csv] [--duration S]",
-          .flag_table = config::flag_table_of<MonitorFlags>};
+          .flag_table = config::flag_table_of<MonitorFlags>,
+          .examples = "convoy process monitor --interval 1.0 --output gpu_usage.csv"};
 }
 
 }  // namespace convoy::apps

@@ -77,7 +77,10 @@ Action process_verify_action() {
           .usage =
               "convoy process verify --data F --output O [--gold-field gold] [--prediction-field "
               "prediction]",
-          .flag_table = config::flag_table_of<ProcessVerifyFlags>};
+          .flag_table = config::flag_table_of<ProcessVerifyFlags>,
+          .examples =
+              "convoy process verify --data answers.jsonl --output verified.jsonl --gold-field "
+              "answer --prediction-field generated"};
 }
 
 }  // namespace convoy::apps

@@ -254,15 +254,15 @@ Command profile_command() {
           "convoy profile report RUN [RUN]   (of trainings with --profile-steps 10:15)",
       .examples =
           "convoy profile run.yaml --nproc 2\n"
-          "convoy profile run.yaml --nproc 4 --steps 20:29 --no-compare\n"
-          "convoy profile report last\n"
-          "convoy profile report runs/before runs/after",
+          "convoy profile run.yaml --nproc 4 --steps 20:29 --no-compare",
       .flag_table = flag_tables,
       .run = run_profile,
       .actions = {{.name = "report",
                    .summary = "where the time of the steps went that a training has traced",
                    .usage = "convoy profile report RUN|PROFILE [RUN] [--output F]",
-                   .flag_table = config::flag_table_of<ReportFlags>}}};
+                   .flag_table = config::flag_table_of<ReportFlags>,
+                   .examples = "convoy profile report last\n"
+                               "convoy profile report runs/before runs/after"}}};
 }
 
 }  // namespace convoy::apps

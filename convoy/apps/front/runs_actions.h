@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The actions of `convoy runs` that look at several runs at once.
+// The flags of `convoy runs`, and its actions that look at several runs at once.
 #pragma once
 
 #include <cstdint>
@@ -13,6 +13,7 @@
 
 namespace convoy::apps {
 
+// Those of all actions; runs_command.cpp says which action reads which.
 struct RunsFlags {
   std::string dir = "runs";
   std::string output;
@@ -38,32 +39,31 @@ struct RunsFlags {
   void fields(Visitor& visit) {
     visit("dir", dir, "folder that holds the runs");
     visit("output", output,
-          "plot, compare: file to write, .svg or .png; export: .csv, .parquet or .jsonl")
+          "file to write: a figure as .svg or .png, rows as .csv, .parquet or .jsonl")
         .alias("o");
-    visit("ascii", ascii, "plot, compare: draw in the terminal");
-    visit("metric", metric, "plot: which curve")
+    visit("ascii", ascii, "draw in the terminal");
+    visit("metric", metric, "which curve")
         .one_of({"loss", "learning_rate", "grad_norm", "tokens_per_second"});
-    visit("log_y", log_y, "plot: logarithmic y axis");
-    visit("smoothing", smoothing, "plot: weight of the past in the smoothed line; 0 = off")
+    visit("log_y", log_y, "logarithmic y axis");
+    visit("smoothing", smoothing, "weight of the past in the smoothed line; 0 = off")
         .at_least(0)
         .at_most(0.999);
-    visit("width", width, "plot: pixels").at_least(300).at_most(10000);
-    visit("height", height, "plot: pixels").at_least(200).at_most(10000);
-    visit("follow", follow, "tail: go on until the run ends").alias("f");
+    visit("width", width, "of the figure in pixels").at_least(300).at_most(10000);
+    visit("height", height, "of the figure in pixels").at_least(200).at_most(10000);
+    visit("follow", follow, "go on until the run ends").alias("f");
     visit("keep_best", keep_best,
-          "clean: remove all ended trainings but so many with the lowest evaluation loss")
+          "remove all ended trainings but so many with the lowest evaluation loss")
         .at_least(0);
-    visit("older_than", older_than, "clean: only runs whose last event is so many days old")
-        .at_least(0);
+    visit("older_than", older_than, "only runs whose last event is so many days old").at_least(0);
     visit("checkpoints", checkpoints,
-          "clean: remove checkpoints alone; adapters, models and figures stay");
-    visit("yes", yes, "clean: do not ask").alias("y");
-    visit("dry_run", dry_run, "clean: say what would be removed");
-    visit("force", force, "export: write over a file that exists");
-    visit("host", host, "serve: address of this machine to listen on");
-    visit("port", port, "serve: port; 0 = one that is free").at_least(0).at_most(65535);
-    visit("token", token, "serve: answer only who knows the token of the printed address");
-    visit("lines", lines, "tail: rows shown first").at_least(0).alias("n");
+          "remove checkpoints alone; adapters, models and figures stay");
+    visit("yes", yes, "do not ask").alias("y");
+    visit("dry_run", dry_run, "say what would be removed");
+    visit("force", force, "write over a file that exists");
+    visit("host", host, "address of this machine to listen on");
+    visit("port", port, "0 = one that is free").at_least(0).at_most(65535);
+    visit("token", token, "answer only who has the token of the printed address");
+    visit("lines", lines, "rows shown first").at_least(0).alias("n");
   }
 };
 

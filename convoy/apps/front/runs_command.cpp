@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `convoy runs list|show|plot|tail [RUN]`: finds and reads past runs.
+// `convoy runs ACTION [RUN ...]`: finds and reads past runs.
 #include <fmt/format.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -14,11 +14,10 @@
 #include <optional>
 #include <thread>
 
-#include "convoy/apps/front/command.h"
 #include "convoy/apps/front/runs_actions.h"
+#include "convoy/apps/front/shared_actions.h"
 #include "convoy/base/error.h"
 #include "convoy/base/files.h"
-#include "convoy/base/suggest.h"
 #include "convoy/base/wall_clock.h"
 #include "convoy/monitor/job_report.h"
 #include "convoy/process/run_report.h"
@@ -80,7 +79,11 @@ void print_table(const std::vector<std::vector<std::string>>& rows) {
   }
 }
 
-int list(const Context& context, const RunsFlags& flags) {
+using Words = std::vector<std::string>;
+
+int list(const Context& context, const RunsFlags& flags, const Words& words) {
+  if (!words.empty())
+    throw ConfigError(fmt::format("runs list takes no run; `convoy runs show {}` does", words[0]));
   const std::vector<RunHistory> runs = readable_runs(flags.dir, context.log());
   if (context.common.json) {
     json records = json::array();
@@ -132,8 +135,18 @@ void print_devices(const ordered_json& report) {
   fmt::print("{}", monitor::job_report_table(report));
 }
 
-int show(const Context& context, const RunsFlags& flags, const std::string& word) {
-  const RunHistory run = telemetry::read_run(telemetry::resolve_run(word, flags.dir));
+// `last` where no run is named.
+Words or_last(const Words& words) { return words.empty() ? Words{"last"} : words; }
+
+fs::path one_run(std::string_view action, const RunsFlags& flags, const Words& words) {
+  const Words named = or_last(words);
+  CONVOY_CHECK(named.size() == 1, ConfigError, "runs {} takes one run, found {}", action,
+               named.size());
+  return telemetry::resolve_run(named.front(), flags.dir);
+}
+
+int show(const Context& context, const RunsFlags& flags, const Words& words) {
+  const RunHistory run = telemetry::read_run(one_run("show", flags, words));
   const json identity = telemetry::read_run_record(run.path / "run.json");
   const json metrics = telemetry::read_run_record(run.path / "metrics.json");
   if (context.common.json) {
@@ -195,16 +208,16 @@ std::vector<telemetry::PlotSeries> series_of(const std::vector<RunHistory>& runs
   return series;
 }
 
-int plot(const Context& context, const RunsFlags& flags, const std::vector<std::string>& words) {
+int plot(const Context& context, const RunsFlags& flags, const Words& words) {
   std::vector<RunHistory> runs;
-  for (const std::string& word : words)
+  for (const std::string& word : or_last(words))
     runs.push_back(telemetry::read_run(telemetry::resolve_run(word, flags.dir)));
   return draw_series(context, flags, series_of(runs, flags.metric),
                      runs.size() == 1 ? runs[0].name : fmt::format("{} runs", runs.size()));
 }
 
-int tail(const Context& context, const RunsFlags& flags, const std::string& word) {
-  const fs::path run = telemetry::resolve_run(word, flags.dir);
+int tail(const Context& context, const RunsFlags& flags, const Words& words) {
+  const fs::path run = one_run("tail", flags, words);
   telemetry::EventTail events(run / "events.jsonl");
   std::vector<ordered_json> rows = events.new_rows();
   const auto shown = std::min<size_t>(rows.size(), static_cast<size_t>(flags.lines));
@@ -223,32 +236,65 @@ int tail(const Context& context, const RunsFlags& flags, const std::string& word
   }
 }
 
+const std::vector<SharedAction<RunsFlags>>& actions() {
+  static const std::vector<SharedAction<RunsFlags>> list_of_all = {
+      {.name = "list",
+       .summary = "the runs of a folder: state, steps, losses",
+       .usage = "convoy runs [list] [--dir D]",
+       .examples = "convoy runs list\nconvoy runs list --dir experiments --json",
+       .flags = {"dir"},
+       .run = list},
+      {.name = "show",
+       .summary = "what is known of one run",
+       .usage = "convoy runs show [RUN]   (a folder, a name, its beginning, or last)",
+       .examples = "convoy runs show\nconvoy runs show sums --json",
+       .flags = {"dir"},
+       .run = show},
+      {.name = "plot",
+       .summary = "curves of runs, as a figure or in the terminal",
+       .usage = "convoy runs plot [RUN ...] [--metric M] [--output FILE]",
+       .examples = "convoy runs plot last --output loss.svg\n"
+                   "convoy runs plot sums-a sums-b --metric grad_norm --log-y --ascii",
+       .flags = {"dir", "output", "ascii", "metric", "log_y", "smoothing", "width", "height"},
+       .run = plot},
+      {.name = "tail",
+       .summary = "the last events of a run",
+       .usage = "convoy runs tail [RUN] [--follow] [--lines N]",
+       .examples = "convoy runs tail sums --follow\nconvoy runs tail last --lines 100 --json",
+       .flags = {"dir", "follow", "lines"},
+       .run = tail},
+      {.name = "compare",
+       .summary = "what differs between runs: settings, ranks, figures, curves",
+       .usage = "convoy runs compare RUN RUN ... [--output FILE]",
+       .examples = "convoy runs compare sums-a sums-b\n"
+                   "convoy runs compare sums-a sums-b --output both.svg",
+       .flags = {"dir", "output", "ascii", "log_y", "smoothing", "width", "height"},
+       .run = compare_named_runs},
+      {.name = "export",
+       .summary = "steps and evaluations as the rows of one table",
+       .usage = "convoy runs export [RUN ...] --output FILE",
+       .examples = "convoy runs export --output runs.csv\n"
+                   "convoy runs export sums-a sums-b --output curves.parquet --force",
+       .flags = {"dir", "output", "force"},
+       .run = export_runs},
+      {.name = "clean",
+       .summary = "removes runs or their checkpoints, after it has asked",
+       .usage = "convoy runs clean [RUN ...] [--keep-best N] [--older-than DAYS] [--checkpoints]",
+       .examples = "convoy runs clean --keep-best 3 --dry-run\n"
+                   "convoy runs clean sums-a --checkpoints --yes",
+       .flags = {"dir", "keep_best", "older_than", "checkpoints", "yes", "dry_run"},
+       .run = clean_runs},
+      {.name = "serve",
+       .summary = "a page of the runs for browsers, until Ctrl-C",
+       .usage = "convoy runs serve [--dir D] [--port N]",
+       .examples = "convoy runs serve\nconvoy runs serve --dir . --port 0",
+       .flags = {"dir", "host", "port", "token"},
+       .run = serve_runs}};
+  return list_of_all;
+}
+
 int run_runs(Context& context, const std::vector<std::string>& arguments) {
-  RunsFlags flags;
-  std::vector<std::string> words = context.parse(flags, arguments);
-  const std::vector<std::string> actions = {"list",    "show",   "plot",  "tail",
-                                            "compare", "export", "clean", "serve"};
-  const std::string action = words.empty() ? "list" : words.front();
-  if (!words.empty()) words.erase(words.begin());
-  if (action == "list") {
-    CONVOY_CHECK(words.empty(), ConfigError, "runs list takes no run; `convoy runs show {}` does",
-                 words.front());
-    return list(context, flags);
-  }
-  if (action == "export") return export_runs(context, flags, words);
-  if (action == "serve") return serve_runs(context, flags, words);
-  if (action == "clean") return clean_runs(context, flags, words);
-  if (action == "compare") return compare_named_runs(context, flags, words);
-  if (words.empty()) words = {"last"};
-  if (action == "plot") return plot(context, flags, words);
-  if (action != "show" && action != "tail")
-    throw ConfigError(
-        fmt::format("unknown action `{}`{}", action, did_you_mean(action, actions)),
-        {.key = action, .hint = "list, show, plot, tail, compare, export, clean or serve"});
-  CONVOY_CHECK(words.size() == 1, ConfigError, "runs {} takes one run, found {}", action,
-               words.size());
-  return action == "show" ? show(context, flags, words.front())
-                          : tail(context, flags, words.front());
+  return run_shared_action(context, "runs", actions(), "list", arguments);
 }
 
 }  // namespace
@@ -256,23 +302,14 @@ int run_runs(Context& context, const std::vector<std::string>& arguments) {
 Command runs_command() {
   return {.name = "runs",
           .summary = "finds, reads, compares and cleans up past runs; draws their curves",
-          .usage =
-              "convoy runs list|show|plot|tail [RUN ...]   (RUN: folder, name, its beginning, or "
-              "last)\n"
-              "convoy runs compare RUN RUN ...\n"
-              "convoy runs export [RUN ...] --output FILE\n"
-              "convoy runs serve [--dir D] [--port N]\n"
-              "convoy runs clean [RUN ...] [--keep-best N] [--older-than DAYS] [--checkpoints]",
+          .usage = "convoy runs [list|show|plot|tail|compare|export|clean|serve] [RUN ...] [flags]",
           .examples =
               "convoy runs list\n"
               "convoy runs plot last --output loss.svg\n"
-              "convoy runs compare sums-a sums-b --output both.svg\n"
-              "convoy runs serve\n"
-              "convoy runs export --output runs.csv\n"
-              "convoy runs clean --keep-best 3 --dry-run\n"
               "convoy runs tail sums --follow",
-          .flag_table = config::flag_table_of<RunsFlags>,
-          .run = run_runs};
+          .flag_table = nullptr,
+          .run = run_runs,
+          .actions = shown_actions(actions())};
 }
 
 }  // namespace convoy::apps

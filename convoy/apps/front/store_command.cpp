@@ -74,7 +74,10 @@ Command store_command() {
           .actions = {{.name = "serve",
                        .summary = "starts the server, prints its URL, ends with this command",
                        .usage = "convoy store serve [flags]",
-                       .flag_table = config::flag_table_of<ServeFlags>}}};
+                       .flag_table = config::flag_table_of<ServeFlags>,
+                       .examples = "convoy store serve\n"
+                                   "convoy store serve --host 10.0.0.1 --port 5433 --data-dir "
+                                   "/scratch/store"}}};
 }
 
 }  // namespace convoy::apps

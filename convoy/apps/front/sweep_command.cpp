@@ -13,6 +13,7 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 
+#include "convoy/apps/front/shared_actions.h"
 #include "convoy/base/counted.h"
 #include "convoy/base/error.h"
 #include "convoy/base/files.h"
@@ -419,29 +420,36 @@ Command sweep_command() {
           "convoy sweep run [flags] -- COMMAND [ARGUMENTS...]\n"
           "convoy sweep show|plot|export|recover [flags]",
       .examples =
-          "convoy sweep ssm --seeds 0 1 2 3 --student-dims 150 300 --gnc-num-samples 1e8 --gd\n"
-          "convoy sweep mf --config "
-          "examples/sweep/width/width_gt_rank=1_act=Linear_gnc_init=gauss.json\n"
-          "convoy sweep run --grid lr=0.1,0.01 --num-seeds 3 --result loss -- ./train --lr {lr} "
-          "--seed {seed}\n"
+          "convoy sweep ssm --num-seeds 4 --student-dims 150 300 --gd\n"
+          "convoy sweep run --num-seeds 3 --result loss -- ./train --seed {seed}\n"
           "convoy sweep plot --output sweep.svg",
       .flag_table = nullptr,
       .run = run_sweep_command,
-      .actions = {{"ssm", "guess-and-check and gradient descent on diagonal state-space models",
-                   "convoy sweep ssm [flags]", flag_tables<SsmFlags, RunFlags>},
-                  {"mf", "the same on matrix factorisation, over width or depth",
-                   "convoy sweep mf [flags]", flag_tables<MfFlags, RunFlags>},
-                  {"run", "any program over a grid of values and seeds",
-                   "convoy sweep run [flags] -- COMMAND [ARGUMENTS...]",
-                   flag_tables<sweep::CommandFlags, RunFlags>},
-                  {"show", "the table of a sweep's results", "convoy sweep show [flags]",
-                   flag_tables<SweepReadFlags>},
-                  {"plot", "a figure of them, SVG or PNG", "convoy sweep plot [flags]",
-                   flag_tables<SweepReadFlags>},
-                  {"export", "all that is known of every cell, as a file",
-                   "convoy sweep export [flags]", flag_tables<SweepReadFlags>},
-                  {"recover", "a damaged store without what is damaged in it",
-                   "convoy sweep recover [flags]", flag_tables<SweepRecoverFlags>}}};
+      .actions = {
+          {"ssm", "guess-and-check and gradient descent on diagonal state-space models",
+           "convoy sweep ssm [flags]", flag_tables<SsmFlags, RunFlags>,
+           "convoy sweep ssm --seeds 0 1 2 3 --student-dims 150 300 --gnc-num-samples 1e8 --gd"},
+          {"mf", "the same on matrix factorisation, over width or depth", "convoy sweep mf [flags]",
+           flag_tables<MfFlags, RunFlags>,
+           "convoy sweep mf --config "
+           "examples/sweep/width/width_gt_rank=1_act=Linear_gnc_init=gauss.json"},
+          {"run", "any program over a grid of values and seeds",
+           "convoy sweep run [flags] -- COMMAND [ARGUMENTS...]",
+           flag_tables<sweep::CommandFlags, RunFlags>,
+           "convoy sweep run --grid lr=0.1,0.01 --num-seeds 3 --result loss -- ./train --lr {lr} "
+           "--seed {seed}"},
+          {"show", "the table of a sweep's results", "convoy sweep show [flags]",
+           table_of<SweepReadFlags>(sweep_read_flags("show")),
+           "convoy sweep show\nconvoy sweep show --store results/sweep.db --json"},
+          {"plot", "a figure of them, SVG or PNG", "convoy sweep plot [flags]",
+           table_of<SweepReadFlags>(sweep_read_flags("plot")),
+           "convoy sweep plot --output sweep.svg"},
+          {"export", "all that is known of every cell, as a file", "convoy sweep export [flags]",
+           table_of<SweepReadFlags>(sweep_read_flags("export")),
+           "convoy sweep export --output cells.csv"},
+          {"recover", "a damaged store without what is damaged in it",
+           "convoy sweep recover [flags]", flag_tables<SweepRecoverFlags>,
+           "convoy sweep recover results/sweep.db"}}};
 }
 
 }  // namespace convoy::apps

@@ -13,6 +13,7 @@
 
 namespace convoy::apps {
 
+// Of show, plot and export.
 struct SweepReadFlags {
   std::string store;
   std::string results_dir = "results";
@@ -33,16 +34,16 @@ struct SweepReadFlags {
     visit("name", name,
           "which sweep of the store: its name or the beginning, also NAME@VERSION; empty = the one "
           "that was run last");
-    visit("list", list, "show: name the sweeps of the store, the last run at the end");
-    visit("cells", cells, "show: every cell too, with its 95 % interval");
+    visit("list", list, "name the sweeps of the store, the last run at the end");
+    visit("cells", cells, "every cell too, with its 95 % interval");
     visit("format", format,
-          "export: wide as the prior programs wrote it; tidy, a row per cell, with --json or for a "
+          "wide as the prior programs wrote it; tidy, a row per cell, with --json or for a "
           ".json file as JSON; or parquet, the same")
         .one_of({"wide", "tidy", "parquet"});
-    visit("output", output, "plot: .svg or .png; export: file; empty = stdout").alias("o");
-    visit("log_y", log_y, "plot: logarithmic y axis");
-    visit("width", width, "plot: pixels").at_least(600).at_most(10000);
-    visit("height", height, "plot: pixels").at_least(200).at_most(10000);
+    visit("output", output, "file to write, a figure as .svg or .png; empty = stdout").alias("o");
+    visit("log_y", log_y, "logarithmic y axis");
+    visit("width", width, "of the figure in pixels").at_least(600).at_most(10000);
+    visit("height", height, "of the figure in pixels").at_least(200).at_most(10000);
   }
 };
 
@@ -61,6 +62,8 @@ struct SweepRecoverFlags {
 // "20250902_080855", local time.
 std::string time_for_names();
 
+// The names of those that the action reads.
+std::vector<std::string> sweep_read_flags(std::string_view action);
 int sweep_show(Context& context, const std::vector<std::string>& arguments);
 int sweep_plot(Context& context, const std::vector<std::string>& arguments);
 int sweep_export(Context& context, const std::vector<std::string>& arguments);

@@ -7,6 +7,7 @@
 #include <ctime>
 #include <nlohmann/json.hpp>
 
+#include "convoy/apps/front/shared_actions.h"
 #include "convoy/apps/front/sweep_command.h"
 #include "convoy/apps/front/sweep_parquet.h"
 #include "convoy/base/error.h"
@@ -29,9 +30,11 @@ std::unique_ptr<jobs::JobStore> open_for_reading(const SweepReadFlags& flags) {
   return jobs::open_store(store, {.access = jobs::Access::ReadOnly});
 }
 
-SweepReadFlags read_flags(Context& context, const std::vector<std::string>& arguments) {
+SweepReadFlags read_flags(Context& context, std::string_view action,
+                          const std::vector<std::string>& arguments) {
   SweepReadFlags flags;
   const std::vector<std::string> rest = context.parse(flags, arguments);
+  refuse_all_but(sweep_read_flags(action), flags, fmt::format("sweep {}", action));
   CONVOY_CHECK(rest.size() <= 1, ConfigError, "wanted one store at most, found {}", rest.size());
   if (!rest.empty()) flags.store = rest.front();
   return flags;
@@ -154,8 +157,14 @@ void write_or_print(const Context& context, const std::string& file, const std::
 
 }  // namespace
 
+std::vector<std::string> sweep_read_flags(std::string_view action) {
+  if (action == "show") return {"store", "results_dir", "name", "list", "cells"};
+  if (action == "export") return {"store", "results_dir", "name", "format", "output"};
+  return {"store", "results_dir", "name", "output", "log_y", "width", "height"};
+}
+
 int sweep_show(Context& context, const std::vector<std::string>& arguments) {
-  const SweepReadFlags flags = read_flags(context, arguments);
+  const SweepReadFlags flags = read_flags(context, "show", arguments);
   const auto store = open_for_reading(flags);
   if (flags.list) return list_sweeps(context, *store);
   const SweepResults results = read(context, *store, flags);
@@ -169,7 +178,7 @@ int sweep_show(Context& context, const std::vector<std::string>& arguments) {
 }
 
 int sweep_plot(Context& context, const std::vector<std::string>& arguments) {
-  const SweepReadFlags flags = read_flags(context, arguments);
+  const SweepReadFlags flags = read_flags(context, "plot", arguments);
   const std::string ending = fs::path(flags.output).extension().string();
   CONVOY_CHECK(flags.output.empty() || ending == ".svg" || ending == ".png", ConfigError,
                "wanted --output with .svg or .png, found `{}`", flags.output);
@@ -183,7 +192,7 @@ int sweep_plot(Context& context, const std::vector<std::string>& arguments) {
 }
 
 int sweep_export(Context& context, const std::vector<std::string>& arguments) {
-  const SweepReadFlags flags = read_flags(context, arguments);
+  const SweepReadFlags flags = read_flags(context, "export", arguments);
   const bool as_json = context.common.json || fs::path(flags.output).extension() == ".json";
   CONVOY_CHECK(!as_json || flags.format == "tidy", ConfigError,
                "JSON is written of --format tidy, found --format {}", flags.format);

@@ -3,8 +3,8 @@
 // Commands that run in convoy-worker: eval, score, generate on as many ranks as are asked for,
 // merge and bench in one. The front shows their help and starts them; the worker reads their flags,
 // from the same lists.
-#include "convoy/apps/front/command.h"
 #include "convoy/apps/front/saved_samples.h"
+#include "convoy/apps/front/shared_actions.h"
 #include "convoy/apps/front/worker_program.h"
 #include "convoy/apps/front/worker_ranks.h"
 #include "convoy/settings/command_flags.h"
@@ -16,6 +16,12 @@ namespace {
 template <class... Flags>
 std::string flag_tables() {
   return (config::flag_table_of<Flags>() + ...);
+}
+
+// Of the flags of benchmarks, peak measures by one.
+std::string peak_flag_table() {
+  return table_of<settings::BenchFlags>({"threads"})() +
+         config::flag_table_of<launch::DeviceFlags>();
 }
 
 // Sets the flags that are the front's; those of the worker stay in what is returned.
@@ -162,22 +168,30 @@ Command merge_command() {
 }
 
 Command bench_command() {
-  return {.name = "bench",
-          .summary = "times Convoy beside its peers, strategies beside each other, and the machine",
-          .usage =
-              "convoy bench train [--nproc N] [--strategy S] [flags]\n"
-              "convoy bench generate [flags]\n"
-              "convoy bench peak [--devices cpu|cuda]",
-          .examples =
-              "convoy bench train --mode lora --dtype bf16\n"
-              "convoy bench train --mode full --geometry tiny --no-peer --json\n"
-              "convoy bench train --mode full --nproc 2 --strategy zero3 --global-batch 8\n"
-              "convoy bench generate --batches 1,8 --rounds 3\n"
-              "convoy bench peak",
-          .flag_table =
-              flag_tables<settings::BenchFlags, settings::BenchTrainFlags,
-                          settings::BenchGenerateFlags, launch::DeviceFlags, launch::HostRankFlags>,
-          .run = run_bench};
+  return {
+      .name = "bench",
+      .summary = "times Convoy beside its peers, strategies beside each other, and the machine",
+      .usage = "convoy bench train|generate|peak [flags]",
+      .examples =
+          "convoy bench train --mode lora --dtype bf16\n"
+          "convoy bench generate --batches 1,8 --rounds 3\n"
+          "convoy bench peak",
+      .flag_table = nullptr,
+      .run = run_bench,
+      .actions = {
+          {"train", "steps of a training", "convoy bench train [--nproc N] [--strategy S] [flags]",
+           flag_tables<settings::BenchTrainFlags, settings::BenchFlags, launch::DeviceFlags,
+                       launch::HostRankFlags>,
+           "convoy bench train --mode lora --dtype bf16\n"
+           "convoy bench train --mode full --geometry tiny --no-peer --json\n"
+           "convoy bench train --mode full --nproc 2 --strategy zero3 --global-batch 8"},
+          {"generate", "new tokens of rows together", "convoy bench generate [flags]",
+           flag_tables<settings::BenchGenerateFlags, settings::BenchFlags, launch::DeviceFlags>,
+           "convoy bench generate --batches 1,8 --rounds 3\n"
+           "convoy bench generate --geometry tiny --no-peer --weights int8"},
+          {"peak", "what the machine multiplies by type, as shares of a peak are counted against",
+           "convoy bench peak [--devices cpu|cuda] [--threads N]", peak_flag_table,
+           "convoy bench peak\nconvoy bench peak --devices cpu --threads 1 --json"}}};
 }
 
 }  // namespace convoy::apps
