@@ -7,6 +7,7 @@
 #   ops       each op against its reference, by Convoy's own kernels and by LibTorch's
 #   parity    training and scores against what transformers and PEFT computed
 #   ranks     two ranks train as one does (two GPUs are needed)
+#   har       activity recognition trains as on the CPU; two replicas in threads (dp) as two ranks (ddp; two GPUs are needed)
 #   sweep     the sweeps' kernels give the bits of the CPU
 #   bench     speed at the geometries of Qwen2.5-0.5B, 1.5B and 7B beside transformers and PEFT
 # Writes a log per part, bench.jsonl and table.txt into FOLDER (gpu-check). Ends with 1 when a part failed. Without a Python that has
@@ -38,7 +39,7 @@ while [ $# -gt 0 ]; do
   shift 2
 done
 [ "$devices" = cuda ] || [ "$devices" = cpu ] || wrong "--devices is cuda or cpu, not $devices"
-[ ${#parts[@]} -gt 0 ] || parts=(launcher ops parity ranks sweep bench)
+[ ${#parts[@]} -gt 0 ] || parts=(launcher ops parity ranks har sweep bench)
 [ ${#geometries[@]} -gt 0 ] || geometries=(qwen05b qwen15b qwen7b)
 
 if [ -d "$here/bin" ]; then  # the archive
@@ -105,13 +106,23 @@ check_parity() {
   judged parity "$output/parity.log" env CONVOY_TEST_DEVICES="$devices" timeout 600 "$tests/parity_tests" --gtest_filter='*Family.*'
 }
 
-# The loss on the test rows after a few steps of the demo with the ranks named.
-loss_of_ranks() {
-  local run=$output/ranks-$1 log=$output/ranks-$1.log
+# trained_loss NAME ARGUMENTS...: the loss of the last evaluation of `convoy train ARGUMENTS` in the run folder NAME.
+trained_loss() {
+  local run=$output/$1 log=$output/$1.log
+  shift
   rm -rf "$run"
-  (cd "$sources" && timeout 300 "$convoy" train examples/sums/lora.yaml --devices "$devices" --nproc "$1" --output-dir "$run" \
-    train.steps=8 train.batch_size=$((8 / $1)) train.save_strategy=no) >"$log" 2>&1 || return 1
+  (cd "$sources" && timeout 300 "$convoy" train "$@" --output-dir "$run" train.save_strategy=no) >"$log" 2>&1 || return 1
   sed -n 's/.*"eval_loss":\([0-9.]*\).*/\1/p' "$run/events.jsonl" | tail -n 1
+}
+
+near() { awk -v a="$1" -v b="$2" 'BEGIN { d = a - b; exit !(d < 1e-3 && d > -1e-3) }'; }
+
+# first_error NAME...: of the runs of these names.
+first_error() { (cd "$output" && grep -h -m 1 '^convoy: ' "${@/%/.log}") || echo "see $output/$1.log"; }
+
+# A few steps of the demo with the ranks named.
+loss_of_ranks() {
+  trained_loss "ranks-$1" examples/sums/lora.yaml --devices "$devices" --nproc "$1" train.steps=8 train.batch_size=$((8 / $1))
 }
 
 check_ranks() {
@@ -121,11 +132,38 @@ check_ranks() {
   fi
   local one two
   if ! one=$(loss_of_ranks 1) || ! two=$(loss_of_ranks 2) || [ -z "$one" ]; then
-    failure ranks "$(grep -h -m 1 '^convoy: ' "$output"/ranks-[12].log || echo "see $output/ranks-2.log")"
-  elif awk -v a="$one" -v b="$two" 'BEGIN { d = a - b; exit !(d < 1e-3 && d > -1e-3) }'; then
+    failure ranks "$(first_error ranks-1 ranks-2)"
+  elif near "$one" "$two"; then
     say "ranks: two reach the loss $two, one $one"
   else
     failure ranks "two reach the loss $two, one $one"
+  fi
+}
+
+# har_loss NAME FLAGS...: a few steps in fp32, so that devices can be compared.
+har_loss() {
+  local name=$1
+  shift
+  trained_loss "har-$name" examples/har/har.yaml "$@" --no-amp train.steps=8
+}
+
+check_har() {
+  local alone cpu ddp dp
+  if ! alone=$(har_loss alone --devices "$devices" --nproc 1) || ! cpu=$(har_loss cpu --devices cpu --nproc 1) || [ -z "$alone" ]; then
+    failure har "$(first_error har-alone har-cpu)"
+    return
+  fi
+  if ! near "$alone" "$cpu"; then
+    failure har "the loss is $alone, on the CPU $cpu"
+  elif [ "$(gpus)" -lt 2 ]; then
+    say "har: the loss is $alone, on the CPU $cpu; ddp and dp left out, there is one GPU"
+  elif ! ddp=$(har_loss ddp --devices "$devices" --multi-gpu ddp --nproc 2) ||
+    ! dp=$(har_loss dp --devices "$devices" --multi-gpu dp parallel.replicas=2) || [ -z "$dp" ]; then
+    failure har "$(first_error har-ddp har-dp)"
+  elif near "$ddp" "$dp"; then
+    say "har: the loss is $alone, on the CPU $cpu; of two by ddp $ddp, by dp $dp"
+  else
+    failure har "the loss of two by ddp is $ddp, by dp $dp"
   fi
 }
 
@@ -199,7 +237,7 @@ check_bench() {
 "$convoy" --version
 for part in "${parts[@]}"; do
   case "$part" in
-    launcher | ops | parity | ranks | sweep | bench) "check_$part" ;;
+    launcher | ops | parity | ranks | har | sweep | bench) "check_$part" ;;
     *) wrong "there is no part $part" ;;
   esac
 done

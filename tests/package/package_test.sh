@@ -51,9 +51,9 @@ expect_no_gpu "there is no NVIDIA driver"
 )
 
 # What a machine with a GPU is checked with runs on CPUs too.
-"$root/checks/gpu_check.sh" --devices cpu --part launcher --part ops --part parity --part ranks --part sweep --output checked >checked.txt ||
+"$root/checks/gpu_check.sh" --devices cpu --part launcher --part ops --part parity --part ranks --part har --part sweep --output checked >checked.txt ||
   fail "gpu_check: $(cat checked.txt)"
-for line in 'launcher: a rank on each of 2 devices' 'ranks: two reach the loss' 'sweep: the results of the CPU, to the bit'; do
+for line in 'launcher: a rank on each of 2 devices' 'ranks: two reach the loss' 'har: the loss is .* by ddp' 'sweep: the results of the CPU, to the bit'; do
   grep -q "^$line" checked.txt || fail "gpu_check printed: $(cat checked.txt)"
 done
 [ "$(grep -cE '^(ops|parity): [1-9][0-9]* tests passed$' checked.txt)" -eq 2 ] || fail "gpu_check printed: $(cat checked.txt)"
