@@ -66,11 +66,9 @@ MeantKeys::MeantKeys(const Section& list) {
 }
 
 std::string MeantKeys::find(std::string_view spelling) const {
-  for (const std::string_view word : {spelling, last_part(spelling)}) {
-    if (std::string path = named(word); !path.empty()) return path;
-    if (std::string path = with_words_of(word); !path.empty()) return path;
-  }
-  return "";
+  if (std::string path = found_by(spelling); !path.empty()) return path;
+  const std::string_view word = last_part(spelling);
+  return says_something(words_of(word)) ? found_by(word) : "";
 }
 
 std::string MeantKeys::nearest(std::string_view spelling) const {
@@ -81,6 +79,11 @@ std::string MeantKeys::nearest(std::string_view spelling) const {
   for (const Key& key : keys_) names.insert(names.end(), key.names.begin(), key.names.end());
   const std::string near = nearest_word(word, names);
   return near.empty() ? "" : named(near);
+}
+
+std::string MeantKeys::found_by(std::string_view spelling) const {
+  std::string path = named(spelling);
+  return path.empty() ? with_words_of(spelling) : path;
 }
 
 std::string MeantKeys::named(std::string_view spelling) const {

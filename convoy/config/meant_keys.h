@@ -29,6 +29,7 @@ class MeantKeys {
     std::vector<std::string> sections;             // the words before them
   };
 
+  std::string found_by(std::string_view spelling) const;
   std::string named(std::string_view spelling) const;
   std::string with_words_of(std::string_view spelling) const;
 

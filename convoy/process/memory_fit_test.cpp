@@ -84,8 +84,16 @@ TEST(FitMemory, QuantisedWeightsStayAsTheyAreHeld) {
 }
 
 TEST(FitMemory, SaysWhenNothingFits) {
-  settings::ProcessSettings settings = within(2);
-  EXPECT_THROW(fit_memory(settings, seven_billion()), ConfigError);
+  for (const auto& [gib, budget] : {std::pair(2.0, "2.00 GiB"), std::pair(0.001, "1 MiB")}) {
+    settings::ProcessSettings settings = within(gib);
+    try {
+      fit_memory(settings, seven_billion());
+      ADD_FAILURE() << gib;
+    } catch (const ConfigError& error) {
+      EXPECT_TRUE(std::string(error.what()).ends_with(std::string("the budget is ") + budget))
+          << error.what();
+    }
+  }
 }
 
 }  // namespace

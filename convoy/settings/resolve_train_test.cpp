@@ -175,7 +175,7 @@ TEST(TrainSettings, UnknownKeysAreFoundElsewhere) {
       {"eval.every=5", "train.eval_steps"},
       {"eval_every=5", "train.eval_steps"},
       {"save.interval=5", "train.save_steps"},
-      {"logging.steps=5", "train.logging_steps"},
+      {"logging.steps=5", "logging.log_interval"},
       {"tuning.lora.dora=true", "tuning.lora.use_dora"},
       {"train.dora=true", "tuning.lora.use_dora"},
       {"lora_r=8", "tuning.lora.r"},
