@@ -36,6 +36,8 @@ bool wants_bar(const ProgressOptions& options, const TelemetryEnvironment& envir
   return ::isatty(options.descriptor) == 1;
 }
 
+int64_t percent(int64_t done, int64_t total) { return std::min<int64_t>(100, 100 * done / total); }
+
 std::string repeated(std::string_view piece, int64_t count) {
   std::string text;
   for (int64_t done = 0; done < count; ++done) text += piece;
@@ -108,8 +110,7 @@ std::string Progress::figures_text(const ProgressFigures& figures) const {
 std::string Progress::line_text(const ProgressFigures& figures) const {
   std::string text = fmt::format("{}: {} {}", options_.label, options_.unit, figures.done);
   if (options_.total > 0)
-    text += fmt::format("/{} {:3}%", options_.total,
-                        std::min<int64_t>(100, 100 * figures.done / options_.total));
+    text += fmt::format("/{} {:3}%", options_.total, percent(figures.done, options_.total));
   return text + figures_text(figures) + "\n";
 }
 
@@ -117,7 +118,8 @@ std::string Progress::bar_text(const ProgressFigures& figures) const {
   const std::string tail = figures_text(figures);
   std::string head = options_.label + " ";
   std::string count = fmt::format(" {}", figures.done);
-  if (options_.total > 0) count += fmt::format("/{}", options_.total);
+  if (options_.total > 0)
+    count += fmt::format("/{} {:3}%", options_.total, percent(figures.done, options_.total));
   // One column stays free: a full line would wrap on some terminals.
   const auto used = static_cast<int64_t>(head.size() + count.size() + tail.size());
   const int64_t room = std::min<int64_t>(30, columns_ - 1 - used);

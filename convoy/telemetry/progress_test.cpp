@@ -77,6 +77,7 @@ TEST(Progress, ABarRedrawsInPlaceAndEndsItsLine) {
   const std::string text = shown(ProgressStyle::Bar, ColorChoice::Always, 100, 1.0);
   EXPECT_GE(count(text, '\r'), 100);
   EXPECT_NE(text.find("\x1b[36m"), std::string::npos);
+  EXPECT_NE(text.find(" 25/100  25%  loss 1.5000"), std::string::npos) << text;
   EXPECT_TRUE(text.ends_with("\n"));
   EXPECT_EQ(count(text, '\n'), 2);
 }

@@ -113,11 +113,29 @@ TEST_F(SweepSsm, AnAxisValueMoreRunsTheNewCellsOnly) {
   EXPECT_NE(second.errors.find("known from other sweeps: 2 cells"), std::string::npos)
       << second.errors;
   EXPECT_EQ(second.errors.find("\"student_dim\":150"), std::string::npos) << second.errors;
+  EXPECT_NE(second.errors.find("[worker 0] process "), std::string::npos) << second.errors;
   std::set<double> values;
   for (const json& row : json::parse(first.output)) values.insert(row["value"].get<double>());
   for (const json& row : json::parse(second.output)) {
     const bool known = values.contains(row["value"].get<double>());
     EXPECT_EQ(known, row["student_dim"] == 150) << row.dump();
+  }
+}
+
+TEST_F(SweepSsm, SaysWhoComputesBeforeItStarts) {
+  const std::vector<std::string> words = {"ssm",        "--num-seeds", "1",
+                                          "--student-dims", "20",      "--gnc-num-samples",
+                                          "1000",       "--workers",   "2"};
+  const SweepEnd first = run(words);
+  EXPECT_NE(first.errors.find("2 workers on CPUs\n"), std::string::npos) << first.errors;
+  EXPECT_EQ(run(words).errors.find("workers on"), std::string::npos);
+}
+
+TEST_F(SweepSsm, ATestOfTheMachineIsTwoSweepsOfEqualTables) {
+  for (const char* word : {"check", "test"}) {
+    const SweepEnd end = run({word});
+    EXPECT_EQ(end.status, 2);
+    EXPECT_NE(end.errors.find("--workers 2 --results-dir two"), std::string::npos) << end.errors;
   }
 }
 

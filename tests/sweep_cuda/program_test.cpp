@@ -81,6 +81,7 @@ TEST_F(SweepOnGpus, GivesTheResultsOfTheCpu) {
 TEST_F(SweepOnGpus, UsesThoseThatAreVisibleAndWanted) {
   const SweepEnd both = sweep("cuda", "both");
   ASSERT_EQ(both.status, 0) << both.errors;
+  EXPECT_NE(both.errors.find("2 workers: GPU 0, GPU 1\n"), std::string::npos) << both.errors;
   const SweepEnd one = sweep("cuda", "one", {"--max-gpus", "1"});
   EXPECT_NE(devices(one).find("cuda:0 "), std::string::npos) << devices(one);
   EXPECT_EQ(devices(one).find("cuda:1 "), std::string::npos) << devices(one);

@@ -390,6 +390,12 @@ int run_sweep_command(Context& context, const std::vector<std::string>& argument
   if (action == "plot") return sweep_plot(context, rest);
   if (action == "export") return sweep_export(context, rest);
   if (action == "recover") return sweep_recover(context, rest);
+  if (action == "check" || action == "test")
+    throw ConfigError(
+        fmt::format("there is no sweep `{}`", action),
+        {.key = action,
+         .hint = "run a small sweep twice, `--num-seeds 4 --workers 1 --results-dir one` and "
+                 "`--workers 2 --results-dir two`: `convoy sweep export` gives equal tables"});
   const std::vector<std::string> known = {"ssm", "mf", "run", "show", "plot", "export", "recover"};
   throw ConfigError(fmt::format("unknown sweep `{}`{}", action, did_you_mean(action, known)),
                     {.key = action, .hint = kActionsText});

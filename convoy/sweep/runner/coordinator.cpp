@@ -76,10 +76,12 @@ class Coordinator {
                            [](const PlannedCell& each) { return each.guesses > 0; });
     const int64_t workers = worker_count(options);
     if (options.starts_programs) programs_ = std::make_unique<ProgramWatch>();
+    const std::vector<Environment> of_workers = environments(workers);
+    options_.log.info(workers_text(of_workers));
     pool_ = std::make_unique<WorkerPool>(
         launch::PoolOptions{.command = worker_command(plan, workload, options, sweep_, workers),
                             .workers = workers,
-                            .environment = environments(workers),
+                            .environment = of_workers,
                             .cpus = worker_cores(options, workers),
                             .signals = signals_.mask_for_ranks(),
                             .log_folder = options.log_folder});

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convoy/sweep/runner/worker.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -66,6 +68,7 @@ class Worker {
       : options_(options), workload_(workload), store_(store) {}
 
   void run() {
+    note("process {}", ::getpid());
     while (!ending()) {
       bool any = false;
       // Guesses are the first group.

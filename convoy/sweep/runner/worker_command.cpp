@@ -2,9 +2,11 @@
 #include "convoy/sweep/runner/worker_command.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
+#include "convoy/base/counted.h"
 #include "convoy/base/error.h"
 #include "convoy/base/usable_cpus.h"
 #include "convoy/launch/place/devices.h"
@@ -91,6 +93,22 @@ std::vector<std::map<std::string, std::string>> worker_environments(const RunOpt
     environments.push_back(std::move(environment));
   }
   return environments;
+}
+
+std::string workers_text(const std::vector<std::map<std::string, std::string>>& environments) {
+  std::map<std::string, int64_t> by_gpu;
+  int64_t on_cpus = 0;
+  for (const auto& environment : environments) {
+    const auto gpu = environment.find("CUDA_VISIBLE_DEVICES");
+    ++(gpu == environment.end() ? on_cpus : by_gpu[gpu->second]);
+  }
+  const std::string workers = counted(static_cast<int64_t>(environments.size()), "worker");
+  if (by_gpu.empty()) return workers + " on CPUs";
+  std::vector<std::string> places;
+  for (const auto& [gpu, count] : by_gpu)
+    places.push_back(fmt::format("{}GPU {}", count > 1 ? fmt::format("{} on ", count) : "", gpu));
+  if (on_cpus > 0) places.push_back(fmt::format("{} on CPUs", on_cpus));
+  return fmt::format("{}: {}", workers, fmt::join(places, ", "));
 }
 
 std::vector<std::vector<int>> worker_cores(const RunOptions& options, int64_t workers) {

@@ -1,0 +1,240 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The pages docs/reference/guide-*.md: each has one table of what a guide says and what to type here, and it is true.
+
+A row is `| the guide | type here | state |`. Everything in code in the middle column is a command of a shell; the commands of a row
+run one after the other, in a folder that holds examples/ and in which the page's `sh` blocks ran first. States:
+
+  works                   the commands of the row end with 0
+  works; GPUs unmeasured  the same; what is said of the speed of GPUs is not measured
+  refused                 the `convoy` or `make` command in the first column ends with another code than 0, and says "..."
+  not served              says why, and what to do instead; commands are optional
+
+`says "TEXT"` behind a state: the output holds TEXT. `(on 8 H200)` behind a command: it sees that machine of tests/machines. The
+models and data sets that the guides name are stood in for by examples/tally-3m and its sums.
+
+  guide_tables_test.py SOURCE_FOLDER PROGRAM_FOLDER [PAGE.md ...]
+"""
+import concurrent.futures
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+HEADING = "## What the guide says, and what to type"
+HEAD = ["the guide", "type here", "state"]
+STATE = re.compile(r"(works; GPUs unmeasured|works|refused|not served)(?:: (.+))?$", re.S)
+MACHINES = {"8 H200": "h200x8", "4 A100": "a100x4", "8 MI300": "mi300x8"}
+MODELS = ["deepseek-ai/DeepSeek-R1-Distill-Qwen-7B", "Qwen/Qwen2.5-1.5B-Instruct"]
+DATA_SETS = ["AI-MO/NuminaMath-1.5"]
+PAGES = ["activity-recognition", "data-processing", "seed-sweeps", "sft-play", "torchrun"]
+PATIENCE_SECONDS = 120
+
+
+class Wrong(Exception):
+    pass
+
+
+def cells_of(line):
+    return [cell.strip().replace("\\|", "|") for cell in re.split(r"(?<!\\)\|", line.strip())[1:-1]]
+
+
+def code_of(cell):
+    return [span.strip() for _, span in re.findall(r"(`+)(.+?)\1", cell)]
+
+
+def rows_of(text):
+    """The rows of the page's table. Throws Wrong."""
+    section = text.partition(f"\n{HEADING}\n")[2].partition("\n## ")[0]
+    lines = [line for line in section.splitlines() if line.startswith("|")]
+    if len(lines) < 3 or cells_of(lines[0]) != HEAD:
+        raise Wrong(f"no table `| {' | '.join(HEAD)} |` under `{HEADING}`")
+    rows = [cells_of(line) for line in lines[2:]]
+    for row in rows:
+        if len(row) != 3:
+            raise Wrong(f"a row of {len(row)} cells: {row}")
+    return rows
+
+
+def prepared(text):
+    return "\n".join(re.findall(r"^```sh\n(.*?)^```$", text, re.M | re.S))
+
+
+class Page:
+    """Runs one page in a folder of its own."""
+
+    def __init__(self, source, programs, text, folder):
+        self.source, self.text, self.folder = source, text, folder
+        shutil.copytree(source / "examples", folder / "examples")
+        self.environment = machines.plain_environment(programs) | {
+            "PATH": f"{programs}:{os.environ['PATH']}",
+            "HF_HOME": str(folder / "hub"),
+            "HF_HUB_OFFLINE": "1",
+            "OMP_NUM_THREADS": "1",
+            "OMP_WAIT_POLICY": "PASSIVE",
+            "TRAIN_STEPS": "4",
+            "TRAIN_EVAL_STEPS": "4",
+            "TRAIN_SAVE_STEPS": "2",
+        }
+        for name in ("MASTER_ADDR", "MASTER_PORT", "WORLD_SIZE", "LOCAL_RANK"):
+            self.environment.pop(name, None)
+        self.stand_in("models", MODELS, sorted((source / "examples/tally-3m").iterdir()))
+        self.stand_in("datasets", DATA_SETS, [source / "examples/sums/test.jsonl"])
+
+    def stand_in(self, kind, names, files):
+        for name in names:
+            entry = self.folder / "hub/hub" / f"{kind}--{name.replace('/', '--')}"
+            snapshot = entry / "snapshots" / ("0" * 40)
+            snapshot.mkdir(parents=True)
+            (entry / "refs").mkdir()
+            (entry / "refs/main").write_text("0" * 40)
+            for file in files:
+                (snapshot / file.name).symlink_to(file)
+
+    def machine(self, cell):
+        named = re.search(r"\(on ([^)]+)\)", cell)
+        if not named:
+            return {}
+        if named[1] not in MACHINES:
+            raise Wrong(f"no machine `{named[1]}`; known: {', '.join(MACHINES)}")
+        root = self.folder / "machines" / MACHINES[named[1]]
+        if root.exists():
+            shutil.rmtree(root)
+        return machines.lay_out(self.source, MACHINES[named[1]], root)
+
+    def run(self, script, more=None):
+        end = subprocess.run(
+            ["bash", "-euo", "pipefail", "-c", script],
+            cwd=self.folder,
+            env=self.environment | (more or {}),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            timeout=PATIENCE_SECONDS,
+        )
+        return end.returncode, end.stdout
+
+    def check(self, row):
+        guide, here, told = row
+        state = STATE.match(told)
+        if not state:
+            raise Wrong(f"unknown state `{told}`")
+        kind, words = state[1], state[2] or ""
+        commands = code_of(here)
+        refused = [code for code in code_of(guide) if code.startswith(("convoy ", "make "))] if kind == "refused" else []
+        wanted = re.findall(r'says "([^"]+)"', words)
+        if kind.startswith("works") and not commands:
+            raise Wrong("`works` without a command")
+        if kind == "refused" and not (refused and wanted):
+            raise Wrong('`refused` wants a command in the first column and says "..."')
+        if kind == "not served" and not words:
+            raise Wrong("`not served` wants a reason")
+        output = ""
+        if commands:
+            code, output = self.run("\n".join(commands), self.machine(here))
+            if code != 0:
+                raise Wrong(f"exit code {code} of {commands}\n{output}")
+        for command in refused:
+            code, output = self.run(command, self.machine(here))
+            if code == 0:
+                raise Wrong(f"`{command}` is not refused\n{output}")
+        for text in wanted:
+            if " ".join(text.split()) not in " ".join(output.split()):
+                raise Wrong(f'the output does not say "{text}"\n{output}')
+
+
+def failures_of(source, programs, text):
+    """What is wrong with a page, by row."""
+    failed = []
+    with tempfile.TemporaryDirectory() as folder:
+        page = Page(source, programs, text, pathlib.Path(folder))
+        rows = rows_of(text)
+        if script := prepared(text):
+            code, output = page.run(script)
+            if code != 0:
+                raise Wrong(f"the page's blocks end with {code}\n{output}")
+        for row in rows:
+            started = time.monotonic()
+            try:
+                page.check(row)
+            except (Wrong, subprocess.TimeoutExpired) as error:
+                failed.append(f"| {row[0]} | ...: {error}")
+            if time.monotonic() - started > 10:
+                print(f"slow    {time.monotonic() - started:.0f} s: {row[1]}", flush=True)
+    return failed
+
+
+def check_page(source, programs, name):
+    started = time.monotonic()
+    path = source / "docs/reference" / f"guide-{name}.md"
+    try:
+        text = path.read_text()
+        failed = failures_of(source, programs, text)
+        rows = len(rows_of(text))
+    except (OSError, Wrong) as error:
+        failed, rows = [str(error)], 0
+    for one in failed:
+        print(f"FAILED  {path.name} {one}", flush=True)
+    print(f"{'FAILED' if failed else 'ok    '}  {path.name}: {rows} rows, {time.monotonic() - started:.0f} s", flush=True)
+    return not failed
+
+
+def finds_what_is_wrong(source, programs):
+    """Planted mistakes: one good row, then rows of which each is wrong."""
+    head = f"\n{HEADING}\n\n| {' | '.join(HEAD)} |\n|---|---|---|\n"
+    good = '| a | `echo one \\| tr o O` | works: says "One" |\n| `make none` | | refused: says "none" |\n| b | | not served: no |\n'
+    wrong = [
+        "| a | `true` | serves |",
+        "| a | `false` | works |",
+        "| a | | works |",
+        '| a | `echo one` | works: says "two" |',
+        "| a | | not served |",
+        '| `convoy --version` | | refused: says "convoy" |',
+        "| a | `true` (on 9 Cray) | works |",
+    ]
+    found = failures_of(source, programs, head + good + "\n".join(wrong) + "\n")
+    if len(found) != len(wrong):
+        sys.exit(f"of {len(wrong)} planted mistakes {len(found)} were found: {found}")
+    for text in ("no table", head):
+        try:
+            rows_of(text)
+            sys.exit("a page without a table is taken")
+        except Wrong:
+            pass
+
+
+def index_is_whole(source):
+    """docs/README.md leads to every how-to and every guide's page, and to nothing that is not there."""
+    index = (source / "docs/README.md").read_text()
+    links = {link.partition("#")[0] for link in re.findall(r"\]\(([^)]+)\)", index)}
+    pages = [*(source / "docs/how-to").glob("*.md"), *(source / "docs/reference").glob("*.md")]
+    left_out = {str(page.relative_to(source / "docs")) for page in pages} - links
+    dead = [link for link in links if not (source / "docs" / link).exists()]
+    if left_out or dead:
+        sys.exit(f"docs/README.md leaves out {sorted(left_out)} and names what is not there: {dead}")
+
+
+def main():
+    source, programs = (pathlib.Path(argument).resolve() for argument in sys.argv[1:3])
+    sys.path.insert(0, str(source / "tests/monitor"))
+    global machines
+    import machines
+
+    index_is_whole(source)
+    finds_what_is_wrong(source, programs)
+    there = sorted(path.stem.removeprefix("guide-") for path in (source / "docs/reference").glob("guide-*.md"))
+    if there != PAGES:
+        sys.exit(f"wanted a page for each guide, {PAGES}, found {there}")
+    names = [pathlib.Path(argument).stem.removeprefix("guide-") for argument in sys.argv[3:]] or PAGES
+    # Half of the time is waiting for programs to start: two pages beside each other.
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        good = list(pool.map(lambda name: check_page(source, programs, name), names))
+    sys.exit(0 if all(good) else 1)
+
+
+main()
