@@ -123,9 +123,9 @@ TEST_F(SweepSsm, AnAxisValueMoreRunsTheNewCellsOnly) {
 }
 
 TEST_F(SweepSsm, SaysWhoComputesBeforeItStarts) {
-  const std::vector<std::string> words = {"ssm",        "--num-seeds", "1",
-                                          "--student-dims", "20",      "--gnc-num-samples",
-                                          "1000",       "--workers",   "2"};
+  const std::vector<std::string> words = {"ssm", "--num-seeds",       "1",    "--student-dims",
+                                          "20",  "--gnc-num-samples", "1000", "--workers",
+                                          "2"};
   const SweepEnd first = run(words);
   EXPECT_NE(first.errors.find("2 workers on CPUs\n"), std::string::npos) << first.errors;
   EXPECT_EQ(run(words).errors.find("workers on"), std::string::npos);
