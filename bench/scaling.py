@@ -51,7 +51,7 @@ def rows(options, folder, count):
 def tokens(options, folder, count):
     done = end_of(options, folder, "bench", "train", "--mode", "full", "--geometry", "small", "--seq", "256", "--batch", "2", "--global-batch",
                   "8", "--steps", "4", "--threads", "1", "--no-peer", "--devices", "cpu", "--nproc", str(count), "--json")
-    return json.loads(done.stdout)["tokens_per_second"]
+    return json.loads(done.stdout)["tokens_per_s"]
 
 
 def windows(strategy):

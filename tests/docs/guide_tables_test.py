@@ -81,8 +81,8 @@ class Page:
         }
         for name in ("MASTER_ADDR", "MASTER_PORT", "WORLD_SIZE", "LOCAL_RANK"):
             self.environment.pop(name, None)
-        self.stand_in("models", MODELS, sorted((source / "examples/tally-3m").iterdir()))
-        self.stand_in("datasets", DATA_SETS, [source / "examples/sums/test.jsonl"])
+        self.stand_in("models", MODELS, {file.name: file for file in (source / "examples/tally-3m").iterdir()})
+        self.stand_in("datasets", DATA_SETS, {"train.jsonl": source / "examples/sums/test.jsonl"})
 
     def stand_in(self, kind, names, files):
         for name in names:
@@ -91,8 +91,8 @@ class Page:
             snapshot.mkdir(parents=True)
             (entry / "refs").mkdir()
             (entry / "refs/main").write_text("0" * 40)
-            for file in files:
-                (snapshot / file.name).symlink_to(file)
+            for file_name, file in files.items():
+                shutil.copy(file, snapshot / file_name)
 
     def machine(self, cell):
         named = re.search(r"\(on ([^)]+)\)", cell)
