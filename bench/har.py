@@ -82,4 +82,5 @@ def main():
         print(f"median {ratio:.2f}x")
 
 
-main()
+if __name__ == "__main__":
+    main()

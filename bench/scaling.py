@@ -43,7 +43,7 @@ def rows(options, folder, count):
     (folder / "question.txt").write_text("Question: {{ problem }}\nAnswer:\n")
     done = end_of(options, folder, "process", "--model", str(HOME / "examples/tally-3m"), "--dataset",
                   str(HOME / "examples/sums/test.jsonl"), "--plain", "--generate-prompt", "question.txt", "--temperature", "0",
-                  "--max-tokens", "100", "--stages", "generate", "--samples", "4", "--devices", "cpu", "--world-size", str(count),
+                  "--max-tokens", "100", "--stages", "generate", "--samples", "2", "--devices", "cpu", "--world-size", str(count),
                   "--output", "out.jsonl")
     return float(re.search(r"([\d.]+) rows/s", done.stdout + done.stderr)[1])
 
@@ -56,14 +56,14 @@ def tokens(options, folder, count):
 
 def windows(strategy):
     def measured(options, folder, count):
-        return har.convoy_run(types.SimpleNamespace(convoy=options.convoy, data=options.har, epochs=4, strategy=strategy, ranks=count,
+        return har.convoy_run(types.SimpleNamespace(convoy=options.convoy, data=options.har, epochs=1, strategy=strategy, ranks=count,
                                                     dtype="fp32"))["samples_per_second"]
     return measured
 
 
 KINDS = [
     ("`convoy sweep ssm`, d = 150, 1e8 guesses, the whole command", "guesses/s", guesses),
-    ("`convoy process --stages generate`, tally-3m, 500 sums x 4", "rows/s", rows),
+    ("`convoy process --stages generate`, tally-3m, 500 sums x 2", "rows/s", rows),
     ("`convoy train`, `ddp`, *small*, full, bf16, 8 x 256 tokens a step", "tokens/s", tokens),
     ("activity recognition, `ddp`, batch 32 a rank", "windows/s", windows("ddp")),
     ("activity recognition, `dp`, batch 32 a replica", "windows/s", windows("dp")),
@@ -88,7 +88,7 @@ def main():
                 with tempfile.TemporaryDirectory(prefix="convoy-bench-") as folder:
                     found[count].append(measure(options, pathlib.Path(folder), count))
         medians = [statistics.median(found[count]) for count in counts]
-        print(f"| {name} | {unit} | {' | '.join(f'{value:,.3g}' for value in medians)} | **{medians[-1] / medians[0]:.2f}x** |", flush=True)
+        print(f"| {name} | {unit} | {' | '.join(format(float(f'{value:.3g}'), ',.0f') for value in medians)} | **{medians[-1] / medians[0]:.2f}x** |", flush=True)
 
 
 if __name__ == "__main__":
