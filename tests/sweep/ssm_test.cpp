@@ -131,6 +131,14 @@ TEST_F(SweepSsm, SaysWhoComputesBeforeItStarts) {
   EXPECT_EQ(run(words).errors.find("workers on"), std::string::npos);
 }
 
+TEST_F(SweepSsm, ALevelOfLoggingIsToldAsVerbose) {
+  const SweepEnd end = run({"ssm", "--log_level", "DEBUG"});
+  EXPECT_EQ(end.status, 2);
+  EXPECT_NE(end.errors.find("unknown flag --log_level (-v shows what each worker does"),
+            std::string::npos)
+      << end.errors;
+}
+
 TEST_F(SweepSsm, ATestOfTheMachineIsTwoSweepsOfEqualTables) {
   for (const char* word : {"check", "test"}) {
     const SweepEnd end = run({word});

@@ -190,10 +190,17 @@ void start_over(Flags& flags) {
 template <class Flags>
 void read_config(Context& context, Flags& flags, RunFlags& run,
                  const std::vector<std::string>& arguments) {
-  const auto parse = [&] {
-    return config::parse_flags(
-        {config::list_fields(flags), config::list_fields(run), config::list_fields(context.common)},
-        arguments);
+  const auto parse = [&]() -> std::vector<std::string> {
+    try {
+      return config::parse_flags({config::list_fields(flags), config::list_fields(run),
+                                  config::list_fields(context.common)},
+                                 arguments);
+    } catch (ConfigError& error) {
+      // Of Python's logging, which the prior program used.
+      if (config::dashed(error.place().key) == "--log-level")
+        error.place().hint = "-v shows what each worker does, -q only what goes wrong";
+      throw;
+    }
   };
   parse();
   const fs::path file = flags.config;
