@@ -93,6 +93,7 @@ LaunchReport Attempt::run() {
     wait_for_something();
     if (phase_ != Phase::Running) logs_.hurry();
     logs_.handle_deadline();
+    handle_guard();
     handle_signals();
     handle_peers();
     for (int local_rank = 0; local_rank < plan_.job.num_local_ranks; ++local_rank) reap(local_rank);
@@ -147,6 +148,7 @@ void Attempt::wait_for_something() {
     sources.push_back({local_rank, stream});
   };
   if (peers_ != nullptr) watch(peers_->descriptor(), POLLIN, -1, Stream::Output);
+  watch(guard_.descriptor(), POLLIN, -1, Stream::Output);
   if (timers_) watch(timers_->descriptor(), POLLIN, -1, Stream::Output);
   if (plan_.faults) watch(plan_.faults->descriptor(), POLLIN, -1, Stream::Output);
   for (const int console : logs_.waiting_consoles())
@@ -248,6 +250,19 @@ void Attempt::begin_stopping(const std::string& why) {
   fail_at_.reset();
   early_exit_told_at_.reset();
   kill_at_ = Clock::now() + plan_.stop_grace;
+}
+
+// Without one, what ranks started would outlive a launcher that is killed.
+void Attempt::handle_guard() {
+  const pid_t before = guard_.pid();
+  if (!guard_.replace_if_gone()) return;
+  descendants_.forget(before);
+  descendants_.leave_alone(guard_.pid());
+  logs_.end_open_lines();
+  Log().warning(fmt::format(
+      "{} (process {}), which tidies up should convoy be killed, was killed itself; process {} is "
+      "in its place",
+      kGuardName, before, guard_.pid()));
 }
 
 void Attempt::handle_health() {

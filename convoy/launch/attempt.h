@@ -58,6 +58,7 @@ class Attempt {
   void begin_stopping(const std::string& why);
   void leave_for(int signal);
   void tell_early_exit();
+  void handle_guard();
   void handle_health();
   void handle_timers();
   void handle_device_faults();

@@ -22,6 +22,8 @@ class DescendantKeeper {
 
   // A child that is somebody else's to wait for.
   void leave_alone(pid_t child) { not_ours_.insert(child); }
+  // It has been waited for: an orphan may have its number by now.
+  void forget(pid_t child) { not_ours_.erase(child); }
 
   // Kills all orphans and what they had started, and waits for them, but no longer than `limit`. Guards are only waited for. Returns how many were killed. Call
   // when the ranks are reaped.

@@ -3,12 +3,12 @@
 
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
-#include <set>
 #include <thread>
 
 #include "convoy/base/error.h"
@@ -59,12 +59,26 @@ constexpr pid_t kInOrder = 0;
 
 }  // namespace
 
-Guard::Guard(const std::filesystem::path& scratch, const std::string& mark) {
+Guard::Guard(const std::filesystem::path& scratch, const std::string& mark)
+    : scratch_(scratch), mark_(mark) {
+  start();
+}
+
+void Guard::start() {
   Pipe pipe = make_pipe();
-  pid_ = ::fork();
-  CONVOY_CHECK(pid_ >= 0, IoError, "no process could be made: {}", std::strerror(errno));
-  if (pid_ == 0) stand_guard(pipe.read_end.get(), scratch, mark);
+  const pid_t made = ::fork();
+  CONVOY_CHECK(made >= 0, IoError, "no process could be made: {}", std::strerror(errno));
+  if (made == 0) stand_guard(pipe.read_end.get(), scratch_, mark_);
+  pid_ = made;
+  exited_ = Descriptor(static_cast<int>(::syscall(SYS_pidfd_open, made, 0)));
   line_ = std::move(pipe.write_end);
+}
+
+bool Guard::replace_if_gone() {
+  if (!ends_within(std::chrono::milliseconds(0))) return false;
+  start();
+  for (const pid_t group : groups_) tell(group);
+  return true;
 }
 
 // One that somebody stopped goes on. What a guard can not do that must be killed, its launcher's own end does.
@@ -89,13 +103,19 @@ bool Guard::ends_within(std::chrono::milliseconds limit) const {
   }
 }
 
-void Guard::watch(pid_t group) { tell(group); }
+void Guard::watch(pid_t group) {
+  groups_.insert(group);
+  tell(group);
+}
 
-void Guard::forget(pid_t group) { tell(-group); }
+void Guard::forget(pid_t group) {
+  groups_.erase(group);
+  tell(-group);
+}
 
 void Guard::tell(pid_t message) {
-  // The pipe's buffer holds thousands of messages, so this does not block; a guard that someone killed is no reason to
-  // end the job (SIGPIPE is blocked while ranks run).
+  // The pipe's buffer holds thousands of messages, so this does not block; what a guard that someone killed does not hear, its
+  // successor does (SIGPIPE is blocked while ranks run).
   [[maybe_unused]] const ssize_t sent = ::write(line_.get(), &message, sizeof(message));
 }
 

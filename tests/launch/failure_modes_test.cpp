@@ -139,6 +139,33 @@ TEST_F(FailureModes, L02_KilledLauncherLeavesNoRankAndNoGrandchild) {
   EXPECT_EQ(run(shell(2, "true")).status, 0);  // and the next start works at once
 }
 
+TEST_F(FailureModes, L02_KilledGuardIsReplacedAndALauncherKilledLaterLeavesNothing) {
+  const auto launch = start(shell(2, "trap '' TERM; sleep 61 & setsid sleep 62 & " + kAllReady +
+                                         "echo x >> $HERE/ready; while :; do sleep 1; done"));
+  ASSERT_TRUE(wait_for_lines("ready", 2));
+  const auto guard = [&]() -> pid_t {
+    for (const pid_t pid : survivors()) {
+      std::ifstream file(fmt::format("/proc/{}/comm", pid));
+      std::string name;
+      if (std::getline(file, name) && name == "convoy-guard") return pid;
+    }
+    return -1;
+  };
+  const pid_t first = guard();
+  ASSERT_GT(first, 0);
+  ::kill(first, SIGKILL);
+  pid_t second = -1;
+  ASSERT_TRUE(wait_until([&] { return (second = guard()) > 0 && second != first; },
+                         milliseconds(10'000)));
+  EXPECT_TRUE(wait_until(
+      [&] { return launch->errors().find(fmt::format("process {}", second)) != std::string::npos; },
+      milliseconds(10'000)))
+      << launch->errors();
+  launch->signal(SIGKILL);
+  launch->wait();
+  EXPECT_TRUE(nothing_left());
+}
+
 TEST_F(FailureModes, L02_KilledLauncherOfOneNodeEndsTheOther) {
   const std::string port = std::to_string(20'000 + ::getpid() % 10'000);
   const auto node = [&](int rank) {

@@ -329,6 +329,22 @@ TEST_F(SweepRun, ASweepBesideAnotherEndsNothingOfIt) {
   EXPECT_EQ(end.status, 0) << end.errors;
 }
 
+TEST_F(SweepRun, AGuardThatIsKilledHasASuccessorWhichEndsWhatIsLeft) {
+  write("program.sh", "sleep 1000 & setsid sleep 1001 & wait\n");
+  auto sweep = start({"run", "--num-seeds", "1", "--workers", "1", "--", "sh", "program.sh"});
+  ASSERT_TRUE(wait_until([&] { return !processes("sleep 1001").empty(); }));
+  const std::vector<pid_t> before = sweep->guards();
+  ASSERT_EQ(before.size(), 1u);
+  ::kill(before[0], SIGKILL);
+  ASSERT_TRUE(wait_until([&] {
+    const std::vector<pid_t> now = sweep->guards();
+    return now.size() == 1 && now != before;
+  }));
+  ::kill(sweep->pid(), SIGKILL);
+  sweep->wait();
+  EXPECT_TRUE(nothing_left());
+}
+
 TEST_F(SweepRun, AGuardThatIsStoppedHoldsNobody) {
   auto sweep = start(
       {"run", "--num-seeds", "2", "--", "sh", "-c", "until test -e done; do sleep 0.05; done"});

@@ -148,6 +148,7 @@ class Coordinator {
     pool_->start_missing(spreads_ ? std::numeric_limits<int64_t>::max()
                                   : std::max<int64_t>(1, open_));
     listen(kTurn);
+    if (programs_) programs_->keep_guard();
     while (const auto signal = signals_.next())
       if (launch::contains(launch::default_stop_signals(), *signal)) stop(*signal);
     const auto now = Clock::now();

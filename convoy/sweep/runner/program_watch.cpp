@@ -22,6 +22,13 @@ ProgramWatch::ProgramWatch()
   keeper_.leave_alone(guard_.pid());
 }
 
+void ProgramWatch::keep_guard() {
+  const pid_t before = guard_.pid();
+  if (!guard_.replace_if_gone()) return;
+  keeper_.forget(before);
+  keeper_.leave_alone(guard_.pid());
+}
+
 void ProgramWatch::kill_orphans(const WorkerPool& pool) {
   for (const pid_t worker : pool.pids()) keeper_.leave_alone(worker);
   keeper_.kill_orphans(kOrphanLimit);
