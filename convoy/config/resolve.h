@@ -87,6 +87,9 @@ class Resolved {
 
   // The program set the member itself after resolving: the record says so ("decided: ...").
   void decided(const std::string& path, const std::string& why);
+  // What is done in another way than was asked for: to be said louder than a notice.
+  void warn(std::string sentence) { warnings_.push_back(std::move(sentence)); }
+  const std::vector<std::string>& warnings() const { return warnings_; }
 
   std::string yaml() const;               // reading it back gives the same values; byte-stable
   std::string yaml_with_origins() const;  // each line followed by "  # origin"
@@ -98,6 +101,7 @@ class Resolved {
   Section list_;
   std::vector<ResolvedValue> values_;
   std::vector<std::string> notices_;
+  std::vector<std::string> warnings_;
   bool whole_;
 };
 

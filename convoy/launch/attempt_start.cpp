@@ -5,9 +5,8 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include <cstdlib>
-
 #include "convoy/launch/attempt.h"
+#include "convoy/launch/place/environment_resolver.h"
 
 namespace convoy::launch {
 namespace {
@@ -40,8 +39,7 @@ std::map<std::string, std::string> Attempt::environment_of(int local_rank,
   environment[telemetry::kFlightVariable] = std::to_string(pages_.descriptor(local_rank));
   if (job.all_ranks_here()) environment["CONVOY_STORE_FILE"] = scratch_.store_file();
   if (timers_) environment["TORCHELASTIC_TIMER_FILE"] = timers_->path();
-  // Into a pipe Python writes blocks: lines would come late, and those before a crash never. Who set it, to nothing too, decided.
-  if (std::getenv("PYTHONUNBUFFERED") == nullptr) environment["PYTHONUNBUFFERED"] = "1";
+  environment.merge(library_defaults(process_environment()));
   const size_t equals = mark_.find('=');
   environment[mark_.substr(0, equals)] = mark_.substr(equals + 1);
   if (plan_.logs.console == Console::RankZeroPlain && job.first_rank + local_rank == 0 &&

@@ -6,6 +6,9 @@
 #include <filesystem>
 #include <map>
 #include <string>
+#include <vector>
+
+#include "convoy/launch/place/origin.h"
 
 namespace convoy::launch {
 
@@ -32,6 +35,13 @@ struct JobPlace {
 // Of the `index`th rank started here, without TORCHELASTIC_ERROR_FILE and what only some programs get. TORCH_NCCL_ASYNC_ERROR_HANDLING is left to the user
 // and the library: torchrun's 1 breaks flight recorder dumps (pytorch #121055).
 std::map<std::string, std::string> worker_environment(const JobPlace& job, int index);
+
+// Variables of libraries that ranks get because nobody has set them, in `environment`, or another one that says the same.
+std::map<std::string, std::string> library_defaults(
+    const std::map<std::string, std::string>& environment);
+// The same as rows of --explain, beside those that are worth knowing where they are not set; `amd`: the GPUs are AMD's.
+std::vector<Origin> library_origins(const std::map<std::string, std::string>& environment,
+                                    bool amd);
 
 // Random, for names of runs: 16 hexadecimal digits.
 std::string new_run_id();

@@ -109,6 +109,7 @@ class AccelerateReader {
         file_.give_as_written(section + "gradient_clipping", "train.max_grad_norm");
     }
     read_distributed_type();
+    if (precision_) facts_.precision = precision_;
     return facts_;
   }
 
@@ -141,22 +142,23 @@ class AccelerateReader {
   void read_precision() {
     const std::optional<std::string> precision = file_.word("mixed_precision");
     if (!precision) return;
-    if (*precision == "fp16") {
-      file_.give("mixed_precision", "train.fp16", "true");
+    if (*precision != "fp16" && *precision != "bf16" && *precision != "no")
+      return file_.refuse("mixed_precision",
+                          fmt::format("mixed_precision: {} is not supported", *precision),
+                          "bf16, fp16 or no");
+    file_.give_weakly("mixed_precision", *precision == "fp16" ? "train.fp16" : "train.bf16",
+                      *precision == "no" ? "false" : "true");
+    precision_ = imported_.values.back();
+    if (*precision == "fp16")
       file_.notice("mixed_precision", fmt::format("mixed_precision: fp16: {}", kFp16IsBf16));
-    } else if (*precision == "bf16" || *precision == "no")
-      file_.give("mixed_precision", "train.bf16", *precision == "bf16" ? "true" : "false");
-    else
-      file_.refuse("mixed_precision",
-                   fmt::format("mixed_precision: {} is not supported", *precision),
-                   "bf16, fp16 or no");
   }
 
   void read_distributed_type() {
     const std::optional<std::string> type = file_.word("distributed_type");
     if (!type || *type == "no") return;
+    // Says that there are several processes, not what they share.
     if (*type == "multi_gpu" || *type == "multi_cpu")
-      file_.give("distributed_type", "parallel.strategy", "ddp");
+      file_.give_weakly("distributed_type", "parallel.strategy", "ddp");
     else if (*type == "deepspeed")
       read_deepspeed_section();
     else if (*type == "fsdp")
@@ -212,6 +214,7 @@ class AccelerateReader {
   config::Imported& imported_;
   config::ErrorList& errors_;
   DeepSpeedFacts facts_;
+  std::optional<config::ImportedValue> precision_;
 };
 
 }  // namespace

@@ -126,6 +126,35 @@ TEST(AccelerateFile, MismatchQuotesTheFile) {
       << error;
 }
 
+TEST(AccelerateFile, PrecisionIsComparedByWhatIsComputed) {
+  const convoy::testing::TemporaryFolder folder;
+  const auto found = [&](const std::string& precision, const std::vector<std::string>& settings) {
+    write_file_atomic(folder / "a.yaml", "mixed_precision: " + precision + "\n");
+    std::vector<std::string> words = settings;
+    words.push_back("accelerate=" + (folder / "a.yaml").string());
+    return read(words);
+  };
+  // SFT-Play's run_bnb.yaml under the accelerate file that its guide asks for.
+  EXPECT_EQ(found("bf16", {"train.bf16=false", "train.fp16=true"}).error, "");
+  EXPECT_EQ(found("fp16", {"train.bf16=true", "train.fp16=false"}).error, "");
+  EXPECT_NE(found("no", {"train.fp16=true", "train.bf16=false"}).error.find("train.fp16 is true"),
+            std::string::npos);
+  EXPECT_NE(found("no", {"train.bf16=true"}).error.find("train.bf16 is true"), std::string::npos);
+  EXPECT_FALSE(found("no", {}).settings.train.computes_in_bf16());
+}
+
+TEST(AccelerateFile, SeveralProcessesMayShareTheirStateAsOthersSay) {
+  const convoy::testing::TemporaryFolder folder;
+  write_file_atomic(folder / "a.yaml", "distributed_type: MULTI_GPU\n");
+  write_file_atomic(folder / "ds.json",
+                    R"({"zero_optimization": {"stage": 2}, "bf16": {"enabled": true}})");
+  const Read both = read({"accelerate=" + (folder / "a.yaml").string(),
+                          "train.deepspeed=" + (folder / "ds.json").string(), "train.bf16=false",
+                          "train.fp16=true"});
+  EXPECT_EQ(both.error, "");
+  EXPECT_EQ(both.settings.parallel.strategy, "zero2");
+}
+
 TEST(AccelerateFile, RefusesByNameWhatItCanNotHonour) {
   EXPECT_NE(read_text("mixed_precision: fp8\nfp8_config: {backend: TE}\n").error.find("2 errors"),
             std::string::npos);

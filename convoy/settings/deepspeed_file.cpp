@@ -61,12 +61,17 @@ class DeepSpeedReader {
   config::ImportedValue last() const { return imported_.values.back(); }
 
   void read_precision() {
-    if (file_.flag("fp16.enabled").value_or(false)) {
-      give("fp16.enabled", "train.fp16");
-      file_.notice("fp16.enabled", fmt::format("fp16.enabled: {}", kFp16IsBf16));
-    }
     for (const std::string key : {"bf16.enabled", "bfloat16.enabled"})
-      if (file_.flag(key)) give(key, "train.bf16");
+      if (const std::optional<bool> bf16 = file_.flag(key))
+        give_precision(key, "train.bf16", *bf16);
+    if (!file_.flag("fp16.enabled").value_or(false)) return;
+    give_precision("fp16.enabled", "train.fp16", true);
+    file_.notice("fp16.enabled", fmt::format("fp16.enabled: {}", kFp16IsBf16));
+  }
+
+  void give_precision(const std::string& path, const std::string& setting, bool enabled) {
+    file_.give_weakly(path, setting, enabled ? "true" : "false");
+    facts_.precision = last();
   }
 
   void read_stage() {

@@ -19,6 +19,8 @@ struct DeepSpeedFacts {
   std::optional<config::ImportedValue> warmup_steps;
   std::optional<config::ImportedValue> schedule_steps;
   std::optional<config::ImportedValue> optimizer;
+  // Of train.bf16 or train.fp16, which compute the same here: only the number of bits can be contradicted.
+  std::optional<config::ImportedValue> precision;
 };
 
 // `value`: the path of the file, or the sections themselves, as `key` of ours has them. `ranks`: 0

@@ -200,6 +200,11 @@ void PeerFile::give(const std::string& path, const std::string& setting, std::st
   imported_.values.push_back(value_of(path, setting, std::move(text)));
 }
 
+void PeerFile::give_weakly(const std::string& path, const std::string& setting, std::string text) {
+  give(path, setting, std::move(text));
+  imported_.values.back().is_default = true;
+}
+
 void PeerFile::give_as_written(const std::string& path, const std::string& setting) {
   imported_.values.push_back({.path = setting, .node = *written(path), .spelling = name_of(path)});
 }
@@ -208,10 +213,9 @@ void PeerFile::give_default(const std::string& path, const std::string& missing,
                             const std::string& setting, std::string text) {
   notice(path, fmt::format("{} is not given: {} is {}'s {}, unless it is set", missing, setting,
                            program_, text));
-  give(path, setting, std::move(text));
+  give_weakly(path, setting, std::move(text));
   config::ImportedValue& value = imported_.values.back();
   value.spelling = missing;
-  value.is_default = true;
   value.written.clear();
 }
 

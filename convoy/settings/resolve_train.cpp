@@ -13,6 +13,7 @@
 
 #include "convoy/base/error.h"
 #include "convoy/config/describe.h"
+#include "convoy/settings/fallbacks.h"
 #include "convoy/settings/step_range.h"
 #include "convoy/settings/template_kwargs.h"
 
@@ -114,15 +115,14 @@ void check_best_metric(const TrainSettings& settings, const config::Resolved& re
                     train.larger_is_better() ? "larger" : "smaller", train.metric_for_best_model),
         resolved.place("train.greater_is_better", "remove it")));
   if (!all_readable(resolved, {"train.metric_for_best_model"}) ||
-      !is_text_metric(train.best_metric_name()))
+      !is_text_metric(train.best_metric_name()) ||
+      !train.generating_evaluation.predict_with_generate)
     return;
   const auto refuse = [&](const std::string& reason, const std::string& hint) {
     errors.add(ConfigError(
         fmt::format("train.metric_for_best_model is {}, {}", train.metric_for_best_model, reason),
         resolved.place("train.metric_for_best_model", hint)));
   };
-  if (!train.generating_evaluation.predict_with_generate)
-    refuse("which evaluations do not measure without answers", "train.predict_with_generate=true");
   if (train.eval_strategy == "no" && !train.final_eval)
     refuse("but there are no evaluations", "train.eval_strategy=steps");
   if (train.best_metric_name() == "schema_compliance" &&
@@ -226,6 +226,7 @@ void check_combinations(const TrainSettings& settings, const config::Resolved& r
   check_schedule(settings.train.schedule, resolved, errors);
   check_optimizer(settings.train, resolved, errors);
   check_best_metric(settings, resolved, errors);
+  check_reports(settings.logging, resolved, errors);
   check_generating_evaluation(settings, resolved, errors);
   check_of_adapters_and_text(settings, resolved, errors);
   check_mix(settings, resolved, errors);
@@ -292,13 +293,15 @@ config::Resolved resolve_train(TrainSettings& settings, config::Sources sources,
   sources.environment_names = {{"DEEPSPEED_CONFIG", "train.deepspeed"},
                                {"NUM_GPUS", "num_gpus"},
                                {"NCCL_TIMEOUT", "parallel.timeout_s"}};
-  return config::resolve(settings, sources,
-                         [&](const config::Resolved& resolved, config::ErrorList& errors) {
-                           imports.check(settings, resolved, errors);
-                           check_combinations(settings, resolved, errors);
-                           if (wanted == Wanted::TrainInputs && resolved.whole())
-                             check_inputs(settings, resolved, errors);
-                         });
+  config::Resolved resolved = config::resolve(
+      settings, sources, [&](const config::Resolved& found, config::ErrorList& errors) {
+        imports.check(settings, found, errors);
+        check_combinations(settings, found, errors);
+        if (wanted == Wanted::TrainInputs && found.whole()) check_inputs(settings, found, errors);
+      });
+  fall_back_to_the_loss(settings.train, resolved);
+  fall_back_to_tensorboard(settings.logging, resolved);
+  return resolved;
 }
 
 }  // namespace convoy::settings

@@ -406,11 +406,6 @@ TEST(TrainSettings, BestMetricIsOneThatEvaluationsProduce) {
   EXPECT_FALSE(with({"train.metric_for_best_model=perplexity"}).train.larger_is_better());
   for (const std::string& name : text_metric_names()) {
     if (name == "schema_compliance") continue;
-    EXPECT_EQ(fate("train.metric_for_best_model=" + name)
-                  .find("train.metric_for_best_model is eval_" + name +
-                        ", which evaluations do not measure without answers"),
-              0u)
-        << fate("train.metric_for_best_model=" + name);
     EXPECT_NO_THROW(with({generating, "train.metric_for_best_model=" + name})) << name;
   }
   const auto refused = [&](std::vector<std::string> assignments) {
@@ -440,6 +435,50 @@ TEST(TrainSettings, BestMetricIsOneThatEvaluationsProduce) {
   EXPECT_EQ(with({generating, "train.eval_metrics=[sari]", "train.metric_for_best_model=rouge2"})
                 .train.generating_evaluation.measured_metrics("rouge2"),
             (std::vector<std::string>{"sari", "rouge2"}));
+}
+
+std::vector<std::string> warnings_of(TrainSettings& settings,
+                                     const std::vector<std::string>& assignments) {
+  return resolve_train(settings, {.overrides = assignments}).warnings();
+}
+
+TEST(TrainSettings, WithoutAnswersTheLossDecidesWhichCheckpointIsBest) {
+  for (const std::string& name : text_metric_names()) {
+    TrainSettings settings;
+    const std::vector<std::string> warnings = warnings_of(
+        settings, {"train.metric_for_best_model=" + name, "train.greater_is_better=true"});
+    EXPECT_EQ(settings.train.metric_for_best_model, "eval_loss");
+    EXPECT_FALSE(settings.train.larger_is_better());
+    EXPECT_EQ(settings.train.greater_is_better, "auto");
+    ASSERT_EQ(warnings.size(), 1u);
+    EXPECT_NE(warnings[0].find("command line: train.metric_for_best_model is eval_" + name),
+              std::string::npos)
+        << warnings[0];
+    EXPECT_NE(warnings[0].find("train.predict_with_generate=true"), std::string::npos);
+  }
+  TrainSettings settings;
+  EXPECT_TRUE(warnings_of(settings, {"train.metric_for_best_model=perplexity"}).empty());
+  EXPECT_EQ(settings.train.metric_for_best_model, "eval_perplexity");
+}
+
+TEST(TrainSettings, ReportsToOtherProgramsBecomeTensorBoards) {
+  using Names = std::vector<std::string>;
+  const auto reports = [](const std::string& value, size_t num_warnings) {
+    TrainSettings settings;
+    const Names warnings = warnings_of(settings, {"train.report_to=" + value});
+    EXPECT_EQ(warnings.size(), num_warnings) << value;
+    for (const std::string& warning : warnings)
+      EXPECT_NE(warning.find("there is no wandb"), std::string::npos) << warning;
+    return settings.logging.backend.names;
+  };
+  EXPECT_EQ(reports("wandb", 1), Names{"tensorboard"});
+  EXPECT_EQ(reports("[wandb, tensorboard]", 1), Names{"tensorboard"});
+  EXPECT_EQ(reports("all", 0), Names{"tensorboard"});
+  EXPECT_EQ(reports("tensorboard", 0), Names{"tensorboard"});
+  EXPECT_EQ(reports("none", 0), Names{"none"});
+  EXPECT_NE(fate("logging.backend=tensorbord").find("did you mean `tensorboard`"),
+            std::string::npos)
+      << fate("logging.backend=tensorbord");
 }
 
 // What a run lacks, from a folder of its own.

@@ -40,6 +40,16 @@ void read_block_size(const std::map<std::string, Node>& found, config::Imported&
       {.path = "model.max_seq_len", .node = node, .spelling = "block_size", .is_default = true});
 }
 
+void check_precision(const ImportedValue& precision, const TrainingSettings& train,
+                     const config::Resolved& resolved, config::ErrorList& errors) {
+  const bool wanted = precision.node.text == "true";
+  if (!resolved.value("train.bf16").readable || !resolved.value("train.fp16").readable ||
+      train.computes_in_bf16() == wanted)
+    return;
+  const std::string ours = train.fp16 && !train.bf16 ? "train.fp16" : "train.bf16";
+  add_mismatch(precision, ours, wanted ? "false" : "true", resolved, errors);
+}
+
 LaunchWish num_gpus(const Node& node) {
   int64_t number = 0;
   const std::string& text = node.text;
@@ -91,6 +101,7 @@ void TrainImports::check(const TrainSettings& settings, const config::Resolved& 
         train.steps != train.schedule.warmup.schedule_steps)
       add_mismatch(*facts.schedule_steps, "train.steps", fmt::format("{}", train.steps), resolved,
                    errors);
+    if (facts.precision) check_precision(*facts.precision, train, resolved, errors);
     if (facts.optimizer && !std::string_view("adamw_torch_fused").starts_with(train.optim))
       add_mismatch(*facts.optimizer, "train.optim", train.optim, resolved, errors);
   }

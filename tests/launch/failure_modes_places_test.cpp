@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 #include <set>
@@ -106,6 +107,31 @@ TEST_F(FailureModes, L19_ExplainShowsWhatContradictsItselfAndWhatStandaloneBeats
   EXPECT_NE(alone.output.find("nnodes      1      --standalone  --nnodes 4"), std::string::npos)
       << alone.output;
   EXPECT_EQ(alone.output.find("--env-source"), std::string::npos) << alone.output;
+}
+
+TEST_F(FailureModes, ExplainShowsTheVariablesOfTheRanksLibraries) {
+  LaunchStart what = shell(2, "true", {"--explain"});
+  what.environment = {{"HSA_ENABLE_SDMA", "1"}, {"NCCL_TIMEOUT", "1800"}};
+  what.removed_variables = {"PYTHONHASHSEED", "PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_HIP_ALLOC_CONF",
+                            "PYTORCH_ALLOC_CONF"};
+  const auto explained = [&] {
+    std::string text = run(what).output;
+    const auto both_blank = [](char first, char second) { return first == ' ' && second == ' '; };
+    text.erase(std::unique(text.begin(), text.end(), both_blank), text.end());
+    return text;
+  };
+  const std::string shown = explained();
+  for (const char* const row :
+       {"PYTORCH_CUDA_ALLOC_CONF expandable_segments:True default",
+        "PYTHONHASHSEED not set; ranks get what is exported", "HSA_ENABLE_SDMA 1 the environment",
+        "note: neither NCCL nor PyTorch reads NCCL_TIMEOUT"})
+    EXPECT_NE(shown.find(row), std::string::npos) << row << "\n" << shown;
+  what.environment["PYTHONHASHSEED"] = "42";
+  what.environment["PYTORCH_ALLOC_CONF"] = "max_split_size_mb:64";
+  what.removed_variables = {"PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_HIP_ALLOC_CONF"};
+  const std::string exported = explained();
+  EXPECT_NE(exported.find("PYTHONHASHSEED 42 the environment"), std::string::npos) << exported;
+  EXPECT_EQ(exported.find("PYTORCH_CUDA_ALLOC_CONF"), std::string::npos) << exported;
 }
 
 TEST_F(FailureModes, L08_TakenPortOfTheRendezvousIsNamed) {

@@ -98,6 +98,22 @@ TEST_F(FailureModes, PythonOfARankWritesItsLinesAtOnceUnlessTheUserSaysOtherwise
   EXPECT_EQ(file("said"), "[1]\n[]\n[yes]\n");
 }
 
+TEST_F(FailureModes, AllocatorOfPyTorchGrowsItsSegmentsUnlessTheUserSaysOtherwise) {
+  LaunchStart what =
+      shell(1, "echo \"[$PYTORCH_CUDA_ALLOC_CONF|$PYTORCH_ALLOC_CONF]\" >> $HERE/said");
+  what.removed_variables = {"PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_HIP_ALLOC_CONF",
+                            "PYTORCH_ALLOC_CONF"};
+  EXPECT_EQ(run(what).status, 0);
+  what.removed_variables = {"PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_HIP_ALLOC_CONF"};
+  what.environment["PYTORCH_ALLOC_CONF"] = "max_split_size_mb:64";
+  EXPECT_EQ(run(what).status, 0);
+  what.environment["PYTORCH_CUDA_ALLOC_CONF"] = "";
+  what.removed_variables = {"PYTORCH_HIP_ALLOC_CONF"};
+  EXPECT_EQ(run(what).status, 0);
+  EXPECT_EQ(file("said"),
+            "[expandable_segments:True|]\n[|max_split_size_mb:64]\n[|max_split_size_mb:64]\n");
+}
+
 TEST_F(FailureModes, L05_ErrorOfTheRootCauseIsHandedToTheLauncherAround) {
   LaunchStart what = shell(2,
                            "[ $RANK = 1 ] && sleep 60; echo '{\"message\":{\"message\":\"no such "
@@ -155,8 +171,8 @@ TEST_F(FailureModes, L02_KilledGuardIsReplacedAndALauncherKilledLaterLeavesNothi
   ASSERT_GT(first, 0);
   ::kill(first, SIGKILL);
   pid_t second = -1;
-  ASSERT_TRUE(wait_until([&] { return (second = guard()) > 0 && second != first; },
-                         milliseconds(10'000)));
+  ASSERT_TRUE(
+      wait_until([&] { return (second = guard()) > 0 && second != first; }, milliseconds(10'000)));
   EXPECT_TRUE(wait_until(
       [&] { return launch->errors().find(fmt::format("process {}", second)) != std::string::npos; },
       milliseconds(10'000)))

@@ -246,9 +246,13 @@ TEST(GeneratingEvaluationLimits, RefusesAtTheStartWhatItWillNotProduce) {
   EXPECT_NE(unmarked.errors.find("none of the 6 validation rows marks its answer"),
             std::string::npos)
       << unmarked.errors;
+}
+
+TEST(GeneratingEvaluationLimits, WithoutAnswersTheLossDecidesWhichCheckpointIsBest) {
+  const TrainFixture fixture;
   const Ended loss_only = fixture.run("run", {"train.metric_for_best_model=rougeL"});
-  EXPECT_EQ(loss_only.status, 2);
-  EXPECT_NE(loss_only.errors.find("train.predict_with_generate=true"), std::string::npos)
+  EXPECT_EQ(loss_only.status, 0) << loss_only.errors;
+  EXPECT_NE(loss_only.errors.find("eval_loss decides which checkpoint is best"), std::string::npos)
       << loss_only.errors;
 }
 

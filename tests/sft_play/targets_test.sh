@@ -5,12 +5,17 @@
 set -euo pipefail
 source=$1 programs=$2
 work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+finish() {
+  make -C "$work/play" --no-print-directory tb-stop >/dev/null 2>&1 || true
+  rm -rf "$work"
+}
+trap finish EXIT
 cp -r "$source/examples/sft-play" "$work/play"
 mkdir "$work/bin"
 export PATH=$work/bin:$programs:$PATH CALLS=$work/calls OMP_NUM_THREADS=1 OMP_WAIT_POLICY=PASSIVE
 export MODEL_LOCAL_DIR=$source/examples/tally-3m MODEL_MAX_SEQ_LEN=256
-export TRAIN_STEPS=2 TRAIN_EVAL_STEPS=2 TRAIN_SAVE_STEPS=2 TRAIN_BF16=false TRAIN_GRADIENT_CHECKPOINTING=false
+export TRAIN_STEPS=2 TRAIN_EVAL_STEPS=2 TRAIN_SAVE_STEPS=2 TRAIN_GRADIENT_CHECKPOINTING=false
+export TRAIN_BATCH_SIZE=4 TRAIN_GRAD_ACCUM=1 HF_HOME=$work/hf
 cd "$work/play"
 
 cat >"$work/bin/tensorboard" <<'STAND_IN'
@@ -34,12 +39,15 @@ target() {
   done_targets+=("$name")
 }
 
-# watched NAME WORDS...: the same of a target that starts TensorBoard beside the run and ends it with it.
+# watched NAME WORDS...: the same of a target that starts TensorBoard beside the run; it stays, and make tb-stop ends it.
 watched() {
   : >"$CALLS"
-  target "$1" 'TensorBoard of this run: http://localhost:16006/' TB_PORT=16006 "${@:2}"
-  grep -q -- '--logdir .*/tb --port 16006' "$CALLS" || fail "make $1 did not start TensorBoard: $(cat "$CALLS")"
-  grep -q 'tensorboard ended' "$CALLS" || fail "make $1 left TensorBoard behind"
+  target "$1" 'TensorBoard of the runs in .*/outputs: http://localhost:16006/; `kill [0-9]+` ends it' TB_PORT=16006 "${@:2}"
+  grep -q -- '--logdir .*/outputs --port 16006' "$CALLS" || fail "make $1 did not start TensorBoard: $(cat "$CALLS")"
+  ! grep -q 'tensorboard ended' "$CALLS" || fail "make $1 ended TensorBoard"
+  target tb-stop 'TensorBoard \(process [0-9]+, port 16006\) has ended'
+  for _ in $(seq 100); do ! grep -q 'tensorboard ended' "$CALLS" || return 0; sleep 0.1; done
+  fail "make tb-stop ended no TensorBoard"
 }
 
 refused() {
@@ -51,14 +59,28 @@ fresh() { rm -rf outputs; }
 target help 'train-deepspeed'
 target install 'convoy 0'
 target setup-dirs ''
-target setup-accelerate 'accelerate-config'
+target setup-accelerate 'Nothing to set up'
+[ "$(grep -cE '^[0-9]+ +[0-9]+ .* cpu ' "$work/log")" = 1 ] || fail "setup-accelerate plans other ranks than train-distributed starts"
+target setup-accelerate 'make train-distributed starts here' NUM_GPUS=2
+[ "$(grep -cE '^[0-9]+ +[0-9]+ .* cpu ' "$work/log")" = 2 ] || fail "setup-accelerate does not plan NUM_GPUS=2"
+target setup-accelerate 'node 1 of 2, which meet at host-a:29501' NUM_GPUS=2 NNODES=2 NODE_RANK=1 MASTER_ADDR=host-a MASTER_PORT=29501
+grep -qE '^3 +1 ' "$work/log" || fail "setup-accelerate does not number the ranks of node 1"
+target setup-accelerate 'NODE_RANK=1 is not read without NNODES=N' NODE_RANK=1
+# The file that accelerate config writes, bf16 as SFT-Play's guide has it.
+mkdir -p "$HF_HOME/accelerate"
+printf '%s\n' 'compute_environment: LOCAL_MACHINE' 'distributed_type: MULTI_GPU' 'machine_rank: 1' 'main_process_ip: host-b' \
+  'main_process_port: 29502' 'mixed_precision: bf16' 'num_machines: 2' 'num_processes: 4' >"$HF_HOME/accelerate/default_config.yaml"
+target setup-accelerate 'node 1 of 2, which meet at host-b:29502'
+grep -q 'nproc-per-node 2: .*/hf/accelerate/default_config.yaml:8' "$work/log" || fail "accelerate's number of ranks is not read"
+target setup-accelerate 'node 0 of 3, which meet at host-b:29502' NNODES=3 NODE_RANK=0
+rm -r "$HF_HOME/accelerate"
 mkfifo "$work/hub_ends"
 python3 "$source/tests/sft_play/hub_of_one_model.py" "$source" "$MODEL_LOCAL_DIR" <"$work/hub_ends" >"$work/hub_url" &
 exec 3>"$work/hub_ends"
 for _ in $(seq 300); do [ -s "$work/hub_url" ] || sleep 0.1; done
-HF_ENDPOINT=$(cat "$work/hub_url") HF_HOME=$work/hf NO_PROXY='*' target download-model '' MODEL=org/tiny
+HF_ENDPOINT=$(cat "$work/hub_url") NO_PROXY='*' target download-model 'Saved to: models/org-tiny' MODEL=org/tiny
 exec 3>&-
-find "$work/hf" -name model.safetensors | grep -q . || fail "download-model fetched no weights"
+[ -s models/org-tiny/model.safetensors ] || fail "download-model fetched no weights"
 # refused_saying PATTERN WORDS...: make WORDS fails and says why.
 refused_saying() {
   refused "${@:2}"
@@ -81,7 +103,7 @@ refused_saying 'there is no program no-convoy' train CONVOY=no-convoy
 printf 'train: {batchsize: 1}\n' >wrong.yaml
 refused_saying 'wrong.yaml can not be used' train CONFIG=wrong.yaml
 grep -q 'did you mean `train.batch_size`' "$work/log" || fail "the key is not named"
-target process '' RAW="$source/examples/sums/test.jsonl"
+target process '' RAW="$source/examples/sums/test.jsonl" CONFIG=configs/multi_gpu_config.yaml
 [ -s data/processed/train.jsonl ] && [ -s data/processed/val.jsonl ] || fail "process wrote no splits"
 target style '' STYLE='Answer with a number.'
 grep -q 'Answer with a number.' data/processed_with_style/train.jsonl || fail "style is not in its rows"
@@ -89,6 +111,7 @@ target render ''
 grep -q '<|im_start|>' data/rendered/train.jsonl || fail "render did not render"
 target full-pipeline '' RAW="$source/examples/sums/test.jsonl"
 target check 'ok'
+MODEL_LOCAL_DIR='' refused_saying 'no model in models/Qwen-Qwen2.5-1.5B-Instruct. Say make download-model' train
 target gpu-info 'Number of GPUs'
 target memory-check 'memory of a rank'
 
@@ -104,7 +127,18 @@ convoy train configs/run_bnb.yaml tuning.backend=unsloth TRAIN_STEPS=3 --force-s
   </dev/null || fail "--force-stamp does not let the backend differ"
 target train-unsloth 'adapter written to .*outputs/run-unsloth/adapter'
 fresh
+# SFT-Play's own choice of rows: as many as fit, measured.
+target train 'adapter written to .*outputs/run-bnb/adapter' TRAIN_BATCH_SIZE=auto TRAIN_GRAD_ACCUM=auto
+grep -q '^  mode: qlora' outputs/run-bnb/config.yaml || fail "the run is not SFT-Play's"
+fresh
 target train-distributed 'x 2 ranks' CONFIG=configs/run_distributed.yaml NUM_GPUS=2
+grep -q 'eval_loss decides which checkpoint is best' "$work/log" || fail "the fall back to the loss is not said"
+[ "$(grep -c 'eval_loss decides' "$work/log")" = 1 ] || fail "the fall back to the loss is said more than once"
+fresh
+# Without a data section: the rows of make process.
+target train-distributed 'x 2 ranks' CONFIG=configs/multi_gpu_config.yaml NUM_GPUS=2 TRAIN_OUTPUT_DIR=outputs/multi TRAIN_PREDICT_WITH_GENERATE=false
+grep -q '^  val_path: data/processed/val.jsonl' outputs/multi/config.yaml || fail "the rows of make process were not taken"
+target eval-test 'exact_match' CONFIG=configs/multi_gpu_config.yaml TRAIN_OUTPUT_DIR=outputs/multi EVAL_FLAGS="--max-new-tokens 4 --limit 2"
 fresh
 target train-distributed '1 row per rank x 1 rank x 3 accumulation' NUM_GPUS=1 TRAIN_BATCH_SIZE=1 TRAIN_GRAD_ACCUM=3
 fresh
@@ -130,7 +164,7 @@ ONCE=1 target tensorboard 'localhost:6007' TB_PORT=6007
 grep -q 'tensorboard --logdir outputs --port 6007' "$CALLS" || fail "make tensorboard: $(cat "$CALLS")"
 ONCE=1 target tb 'localhost:6006'
 target tb-open 'outputs'
-target tb-stop 'ends with'
+target tb-stop 'No TensorBoard of a watched run is there'
 [ -d outputs/run-bnb/tb ] || fail "a run wrote no events"
 target tb-clean ''
 [ ! -d outputs/run-bnb/tb ] || fail "tb-clean left events"

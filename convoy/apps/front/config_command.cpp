@@ -136,7 +136,8 @@ RankBatch batch_on_ranks(const Context& context, const settings::TrainSettings& 
 
 int say_ok(const Context& context, const config::Resolved& resolved, const RankBatch& batch = {}) {
   if (context.common.json) {
-    nlohmann::ordered_json report = {{"ok", true}, {"notices", resolved.notices()}};
+    nlohmann::ordered_json report = {
+        {"ok", true}, {"notices", resolved.notices()}, {"warnings", resolved.warnings()}};
     if (!batch.sentence.empty()) {
       report["ranks"] = batch.ranks;
       // Null where it is measured when the run starts.

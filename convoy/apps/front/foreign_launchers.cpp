@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <map>
+#include <string_view>
 
 #include "convoy/base/error.h"
 #include "convoy/launch/submit/quoting.h"
@@ -41,6 +42,71 @@ const std::map<std::string, std::string>& flag_hints() {
   return kHints;
 }
 
+// What stands for a script or a make target: "convoy COMMAND WORDS FLAGS", WORDS being what was typed behind it, or an example.
+struct Counterpart {
+  const char* command;
+  const char* example;
+  const char* flags = "";
+
+  std::string line(std::vector<std::string> arguments) const {
+    constexpr std::string_view kConfig = "CONFIG=";
+    for (std::string& word : arguments)
+      if (word.starts_with(kConfig)) word.erase(0, kConfig.size());
+    const std::string words = arguments.empty() ? example : launch::shell_words(arguments);
+    return fmt::format("convoy {}{}{}{}{}", command, words.empty() ? "" : " ", words,
+                       *flags == 0 ? "" : " ", flags);
+  }
+};
+
+// SFT-Play's make targets that are no commands here, and the scripts of the guides for torchrun and for data sets.
+const std::map<std::string, Counterpart>& counterparts() {
+  constexpr auto kConfig = "CONFIG.yaml";
+  constexpr auto kRun = "--model MODEL --adapter RUN/adapter";
+  static const std::map<std::string, Counterpart> kCounterparts = {
+      {"train-bnb", {"train", "configs/run_bnb.yaml"}},
+      {"train-unsloth", {"train", "configs/run_unsloth.yaml"}},
+      {"dapt-train", {"train", "configs/run_dapt.yaml"}},
+      {"train-distributed", {"train", kConfig, "--nproc auto"}},
+      {"train-deepspeed", {"train", kConfig, "--nproc auto --deepspeed FILE.json"}},
+      {"train-with-tb", {"train", kConfig, "--tensorboard"}},
+      {"train-and-watch", {"train", kConfig, "--tensorboard-stays"}},
+      {"train-bnb-tb", {"train", "configs/run_bnb.yaml", "--tensorboard-stays"}},
+      {"train-unsloth-tb", {"train", "configs/run_unsloth.yaml", "--tensorboard-stays"}},
+      {"train-distributed-tb", {"train", kConfig, "--nproc auto --tensorboard-stays"}},
+      {"train-deepspeed-tb",
+       {"train", kConfig, "--nproc auto --deepspeed FILE.json --tensorboard-stays"}},
+      {"setup-accelerate", {"train", kConfig, "--nproc auto --placement"}},
+      {"download-model", {"models fetch", "ORG/NAME"}},
+      {"style", {"data style", "ROWS.jsonl STYLED.jsonl --style TEXT"}},
+      {"render", {"data render", "ROWS.jsonl RENDERED.jsonl --model MODEL"}},
+      {"eval-val", {"eval", kConfig, "--generate --split val"}},
+      {"eval-test", {"eval", kConfig, "--generate --split test"}},
+      {"eval-quick", {"eval", kConfig, "--generate --split val --limit 200"}},
+      {"eval-full", {"eval", kConfig, "--generate --split val --limit 0"}},
+      {"infer", {"generate", kRun, "--interactive"}},
+      {"infer-interactive", {"generate", kRun, "--interactive"}},
+      {"infer-batch", {"generate", kRun, "--prompts ROWS.jsonl --output ANSWERS.jsonl"}},
+      {"merge-bf16", {"merge", kRun, "--output FOLDER --dtype bf16"}},
+      {"run-nvidia-all.sh", {"launch --nproc-per-node gpu", "train.py"}},
+      {"run-amd-all.sh", {"launch --nproc-per-node gpu", "train.py"}},
+      {"run-distributed.py", {"process", "--preset process-standard"}},
+      {"run-distributed-pipeline.py", {"process", "--preset process-standard"}},
+      {"monitor-gpu.py", {"monitor --schema seed", "--interval 5 --output gpu_usage.csv"}},
+  };
+  return kCounterparts;
+}
+
+std::string counterpart_hint(const std::string& name, const std::vector<std::string>& arguments) {
+  const auto found = counterparts().find(config::dashed(name));
+  if (found != counterparts().end())
+    return fmt::format("{} is this here: {}", name, found->second.line(arguments));
+  // Any other script is a program to launch.
+  if (!name.ends_with(".py") && !name.ends_with(".sh")) return "";
+  std::vector<std::string> words = {name};
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  return Counterpart{"launch --nproc-per-node gpu", ""}.line(words);
+}
+
 }  // namespace
 
 std::string hint_for_command(const std::string& name, const std::vector<std::string>& arguments) {
@@ -55,7 +121,7 @@ std::string hint_for_command(const std::string& name, const std::vector<std::str
     return fmt::format("`convoy launch` starts ranks, with torchrun's flags: {}", kExample);
   if (name == "mpirun" || name == "mpiexec" || name == "srun")
     return fmt::format("on one host: {}; or {} ... convoy launch train.py on many", kExample, name);
-  return "";
+  return counterpart_hint(name, arguments);
 }
 
 std::string hint_for_flag(const std::string& flag) {

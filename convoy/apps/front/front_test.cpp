@@ -231,6 +231,28 @@ TEST_F(Front, WordsOfOtherLaunchersGetWhatToTypeHere) {
   }
 }
 
+TEST_F(Front, ScriptsAndMakeTargetsOfTheGuidesGetWhatToTypeHere) {
+  for (const auto& [typed, here] :
+       {std::pair("run_nvidia_all.sh", "convoy launch --nproc-per-node gpu train.py"),
+        std::pair("run_amd_all.sh train.py --epochs 3",
+                  "convoy launch --nproc-per-node gpu train.py --epochs 3"),
+        std::pair("run_distributed.py --batch-size 4", "convoy process --batch-size 4"),
+        std::pair("run_distributed.py", "convoy process --preset process-standard"),
+        std::pair("monitor_gpu.py --interval 5.0 --output f.csv",
+                  "convoy monitor --schema seed --interval 5.0 --output f.csv"),
+        std::pair("run_hf_standalone.py --x 1",
+                  "convoy launch --nproc-per-node gpu run_hf_standalone.py --x 1"),
+        std::pair("train-distributed CONFIG=configs/run_bnb.yaml TRAIN_BATCH_SIZE=1",
+                  "convoy train configs/run_bnb.yaml TRAIN_BATCH_SIZE=1 --nproc auto"),
+        std::pair("train_distributed_tb",
+                  "convoy train CONFIG.yaml --nproc auto --tensorboard-stays"),
+        std::pair("eval-test CONFIG=c.yaml", "convoy eval c.yaml --generate --split test")}) {
+    const Outcome refused = run(typed);
+    EXPECT_EQ(refused.code, 2) << typed;
+    EXPECT_NE(refused.err.find(here), std::string::npos) << typed << "\n" << refused.err;
+  }
+}
+
 TEST_F(Front, ConfigShowPrintsOrigins) {
   write("base.yaml", "train: {eval_steps: 7}\n");
   write("run.yaml",

@@ -6,6 +6,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "convoy/apps/front/command.h"
@@ -17,6 +18,7 @@
 #include "convoy/launch/launch_flags.h"
 #include "convoy/launch/logs/run_logs.h"
 #include "convoy/launch/supervisor.h"
+#include "convoy/launch/worker_environment.h"
 
 namespace convoy::apps {
 namespace {
@@ -119,6 +121,16 @@ void open_log_folder(const Context& context, const LaunchFlags& flags, const std
   }
 }
 
+// People set it for PyTorch's collectives, which have no such variable. Empty: it is not there, or Convoy reads it.
+std::string unread_timeout(const Environment& environment,
+                           const std::vector<std::string>& program) {
+  const bool is_ours = !program.empty() &&
+                       std::filesystem::path(program[0]).filename().string().starts_with("convoy");
+  if (is_ours || !environment.contains("NCCL_TIMEOUT")) return "";
+  return "neither NCCL nor PyTorch reads NCCL_TIMEOUT: a program gives its time limit to "
+         "init_process_group(timeout=...); `convoy train` reads it as parallel.timeout_s";
+}
+
 launch::SetupRequest setup_request(const Flags& flags, const Environment& environment) {
   CONVOY_CHECK(flags.launch.logs_specs.empty(), ConfigError,
                "--logs-specs names a Python entry point, which this program can not load");
@@ -179,12 +191,19 @@ void lay_standalone_over(const MemberFlags& members, std::vector<launch::Origin>
   }
 }
 
+// `libraries`: variables of the ranks, a table of their own for people.
 int print_explanation(const Context& context, const launch::JobSetup& setup,
-                      const std::vector<launch::Origin>& rows) {
+                      std::vector<launch::Origin> rows,
+                      const std::vector<launch::Origin>& libraries) {
   launch::ResolvedPlace place = setup.place;
   place.notes = setup.notes;  // those of the flags too
-  fmt::print("{}", context.common.json ? launch::explain_json(place, rows) + "\n"
-                                       : launch::explain_text(place, rows));
+  if (context.common.json) {
+    rows.insert(rows.end(), libraries.begin(), libraries.end());
+    fmt::print("{}\n", launch::explain_json(place, rows));
+  } else {
+    fmt::print("{}\nvariables of the ranks' libraries\n{}", launch::explain_text(place, rows),
+               launch::origin_table(libraries));
+  }
   return static_cast<int>(ExitCode::Done);
 }
 
@@ -214,9 +233,13 @@ int run_launch(Context& context, const std::vector<std::string>& arguments) {
   for (const std::string& sentence :
        launch::misspelt_pet_variables(found.flags.lists(), environment))
     setup.notes.push_back(sentence);
+  if (const std::string note = unread_timeout(environment, found.program); !note.empty())
+    setup.notes.push_back(note);
   if (flags.explain) {
     if (flags.standalone) lay_standalone_over(request.members, found.origins);
-    return print_explanation(context, setup, found.origins);
+    return print_explanation(
+        context, setup, std::move(found.origins),
+        launch::library_origins(environment, setup.visible_variable == "HIP_VISIBLE_DEVICES"));
   }
   for (const std::string& note : setup.notes) context.log().warning(note);
   for (const std::string& note : setup.placement.notes) context.log().warning(note);

@@ -6,8 +6,10 @@
 #include <signal.h>
 #include <sys/wait.h>
 
-#include <string>
-#include <vector>
+#include <fstream>
+#include <iterator>
+#include <optional>
+#include <utility>
 
 #include "convoy/base/error.h"
 #include "convoy/launch/reserved_port.h"
@@ -41,35 +43,68 @@ std::vector<std::string> find_tensorboard() {
   return {};
 }
 
+// One that stays, of the runs in a folder.
+struct Standing {
+  pid_t pid = -1;
+  int64_t port = 0;
+
+  std::string sentence(const std::filesystem::path& runs) const {
+    return fmt::format("TensorBoard of the runs in {}: http://localhost:{}/; `kill {}` ends it",
+                       runs.string(), port, pid);
+  }
+};
+
+// Nothing where there is none, or its process has ended; the number may be another's by now.
+std::optional<Standing> find_standing(const std::filesystem::path& runs) {
+  Standing found;
+  std::ifstream file(runs / "tensorboard.pid");
+  if (!(file >> found.pid >> found.port) || found.pid <= 1) return std::nullopt;
+  std::ifstream command(fmt::format("/proc/{}/cmdline", found.pid));
+  const std::string words(std::istreambuf_iterator<char>(command), {});
+  return words.find("tensorboard") == std::string::npos ? std::nullopt : std::optional(found);
+}
+
 }  // namespace
 
-TensorBoardBeside::TensorBoardBeside(const std::filesystem::path& events,
-                                     const std::filesystem::path& log_file, int64_t port,
-                                     const Log& log)
-    : events_(events), log_file_(log_file), log_(log) {
-  const std::vector<std::string> program = find_tensorboard();
-  if (!launch::port_is_free(static_cast<int>(port)))
+TensorBoardBeside::TensorBoardBeside(TensorBoardPlan plan, const Log& log)
+    : plan_(std::move(plan)), log_(log) {
+  if (plan_.stays && find_standing(plan_.events)) return;  // the end of the run says where it is
+  std::vector<std::string> program = find_tensorboard();
+  if (!launch::port_is_free(static_cast<int>(plan_.port)))
     log_.warning(fmt::format(
         "no TensorBoard: port {} is taken; --tensorboard-port N takes another. The run goes on",
-        port));
+        plan_.port));
   else if (program.empty())
     log_.warning(
         "no TensorBoard: neither a program tensorboard nor Python's module is there (pip install "
         "tensorboard). The run goes on");
   else
-    start(program, port);
+    start(std::move(program));
 }
 
-void TensorBoardBeside::start(const std::vector<std::string>& program, int64_t port) {
+void TensorBoardBeside::start(std::vector<std::string> program) {
   std::error_code ignored;
-  std::filesystem::create_directories(events_, ignored);
-  std::filesystem::create_directories(log_file_.parent_path(), ignored);
-  std::vector<std::string> words = {log_file_.string()};
+  std::filesystem::create_directories(plan_.events, ignored);
+  std::filesystem::create_directories(plan_.log_file.parent_path(), ignored);
+  std::vector<std::string> words = {plan_.log_file.string()};
   words.insert(words.end(), program.begin(), program.end());
-  words.insert(words.end(), {"--logdir", events_.string(), "--port", std::to_string(port)});
+  words.insert(words.end(),
+               {"--logdir", plan_.events.string(), "--port", std::to_string(plan_.port)});
   // Its words go to a file: nobody reads a pipe while the ranks run.
-  process_ = start_quietly("log=$1; shift; exec \"$@\" >\"$log\" 2>&1", words);
-  log_.info(fmt::format("TensorBoard of this run: http://localhost:{}/, until it ends", port));
+  if (!plan_.stays) {
+    process_ = start_quietly("log=$1; shift; exec \"$@\" >\"$log\" 2>&1", words);
+    log_.info(
+        fmt::format("TensorBoard of this run: http://localhost:{}/, until it ends", plan_.port));
+    return;
+  }
+  // What a shell has started is no child of this process and gets no signal of its end.
+  words.insert(words.begin(),
+               {(plan_.events / "tensorboard.pid").string(), std::to_string(plan_.port)});
+  const launch::RankProcess shell = start_quietly(
+      "file=$1 port=$2 log=$3; shift 3; \"$@\" >\"$log\" 2>&1 & echo $! $port >\"$file\"", words);
+  ::waitpid(shell.pid, nullptr, 0);
+  if (const std::optional<Standing> standing = find_standing(plan_.events))
+    log_.info(standing->sentence(plan_.events));
 }
 
 bool TensorBoardBeside::has_ended(int limit_ms) const {
@@ -78,10 +113,16 @@ bool TensorBoardBeside::has_ended(int limit_ms) const {
 }
 
 TensorBoardBeside::~TensorBoardBeside() {
-  if (process_.pid < 0) return;
+  if (process_.pid >= 0)
+    end();
+  else if (const auto standing = plan_.stays ? find_standing(plan_.events) : std::nullopt)
+    log_.info(standing->sentence(plan_.events));
+}
+
+void TensorBoardBeside::end() {
   if (has_ended(0)) {
-    log_.warning(
-        fmt::format("TensorBoard ended before the run; its words are in {}", log_file_.string()));
+    log_.warning(fmt::format("TensorBoard ended before the run; its words are in {}",
+                             plan_.log_file.string()));
   } else {
     launch::signal_group(process_.pid, SIGTERM);
     if (!has_ended(kStopLimit_ms)) log_.info("TensorBoard does not end, and is killed");
@@ -90,7 +131,7 @@ TensorBoardBeside::~TensorBoardBeside() {
   launch::signal_group(process_.pid, SIGKILL);
   ::waitpid(process_.pid, nullptr, 0);
   log_.info(fmt::format("TensorBoard has ended; `tensorboard --logdir {}` shows the run again",
-                        events_.string()));
+                        plan_.events.string()));
 }
 
 }  // namespace convoy::apps

@@ -1,35 +1,44 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// TensorBoard that is started with a run and ended with it. A run needs none: where it can not be started, that is said,
-// and the run goes on.
+// TensorBoard that is started with a run, and ended with it or left as one server of all runs in a folder. A run needs none:
+// where it can not be started, that is said, and the run goes on.
 #pragma once
+
+#include <sys/types.h>
 
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "convoy/base/log.h"
 #include "convoy/launch/rank_process.h"
 
 namespace convoy::apps {
 
+struct TensorBoardPlan {
+  std::filesystem::path events;    // a run's, or with `stays` the folder of its runs
+  std::filesystem::path log_file;  // for TensorBoard's own words
+  int64_t port = 6006;             // of this host
+  // The next run in `events` finds it by the file tensorboard.pid there: "PROCESS PORT".
+  bool stays = false;
+};
+
 class TensorBoardBeside {
  public:
-  // Shows the events below `events` on `port` of this host; its own words go to `log_file`. `log` outlives this.
-  // Construct before ranks are started.
-  TensorBoardBeside(const std::filesystem::path& events, const std::filesystem::path& log_file,
-                    int64_t port, const Log& log);
+  // `log` outlives this. Construct before ranks are started.
+  TensorBoardBeside(TensorBoardPlan plan, const Log& log);
   ~TensorBoardBeside();
   TensorBoardBeside(const TensorBoardBeside&) = delete;
   TensorBoardBeside& operator=(const TensorBoardBeside&) = delete;
 
  private:
-  void start(const std::vector<std::string>& program, int64_t port);
+  void start(std::vector<std::string> program);
+  void end();
   bool has_ended(int limit_ms) const;
 
-  const std::filesystem::path events_;
-  const std::filesystem::path log_file_;
+  const TensorBoardPlan plan_;
   const Log& log_;
-  launch::RankProcess process_;
+  launch::RankProcess process_;  // one that ends with the run
 };
 
 }  // namespace convoy::apps

@@ -38,30 +38,37 @@ namespace {
 namespace fs = std::filesystem;
 
 struct TrainFlags : launch::DeviceFlags {
+  std::string config;
   std::string resume;
   std::string output_dir;
   std::string preset;
   std::string deepspeed;
   std::string accelerate_config;
   bool tensorboard = false;
+  bool tensorboard_stays = false;
   int64_t tensorboard_port = 6006;
   double device_interval = 5;
   std::string profile_steps;
   bool dry_run = false;
+  bool placement = false;
   config::NameList force_stamp;
 
   template <class Visitor>
   void fields(Visitor& visit) {
     DeviceFlags::fields(visit);
+    visit("config", config, "the configuration; the same as a word without a flag");
     visit(
         "resume", resume,
         "auto, never, a run folder or one of its checkpoints; beats train.resume_from_checkpoint");
     visit("output_dir", output_dir, "run folder; beats train.output_dir");
     visit("preset", preset, "start from this preset (`convoy config presets`)");
-    visit("deepspeed", deepspeed, "DeepSpeed's JSON file, as train.deepspeed");
+    visit("deepspeed", deepspeed, "DeepSpeed's JSON file, as train.deepspeed")
+        .alias("deepspeed_config");
     visit("accelerate_config", accelerate_config, "file of `accelerate config`, as accelerate");
     visit("tensorboard", tensorboard,
           "start TensorBoard with the run and end it with it; needs Python's tensorboard");
+    visit("tensorboard_stays", tensorboard_stays,
+          "as --tensorboard, of all runs in the run folder's parent, and left running after the run");
     visit("tensorboard_port", tensorboard_port, "port of --tensorboard").at_least(1).at_most(65535);
     visit("device_interval", device_interval,
           "seconds between looks at GPUs and host, into devices.csv of the run folder; 0 = off")
@@ -71,6 +78,8 @@ struct TrainFlags : launch::DeviceFlags {
           "trace these steps, as logging.profile_steps: 10:15, both counted; then `convoy profile "
           "report RUN`");
     visit("dry_run", dry_run, "check everything, print the plan and stop");
+    visit("placement", placement,
+          "print where each rank would run, without a look at model and rows, and stop");
     visit("force_stamp", force_stamp,
           "let this field of the checkpoint's stamp differ; may be given more than once");
   }
@@ -106,6 +115,14 @@ std::vector<std::string> with_flags(std::vector<std::string> arguments, const Tr
   if (folder.empty() && !flags.resume.empty()) folder = run_of_checkpoint(flags.resume);
   if (!folder.empty()) arguments.push_back("train.output_dir=" + folder.string());
   return arguments;
+}
+
+// `make train CONFIG=run.yaml` and `train.py --config run.yaml` name by a variable and a flag what is a word here.
+void name_config_by_a_word(std::vector<std::string>& words, const TrainFlags& flags) {
+  constexpr std::string_view kVariable = "CONFIG=";
+  for (std::string& word : words)
+    if (word.starts_with(kVariable)) word.erase(0, kVariable.size());
+  if (!flags.config.empty()) words.insert(words.begin(), flags.config);
 }
 
 bool is_config_file(const std::string& word) { return word.find('=') == std::string::npos; }
@@ -271,6 +288,7 @@ Invocation read_command_line(Context& context, const std::vector<std::string>& a
                                     config::list_fields(har), config::list_fields(context.common)},
                                    arguments),
                  found.flags, har);
+  name_config_by_a_word(found.rest, found.flags);
   // As many ranks as there are devices to use, unless somebody else has started them.
   if (har.multi_gpu == "ddp" && members.nproc_per_node.empty() && !is_started_as_rank())
     members.nproc_per_node = "auto";
@@ -327,10 +345,38 @@ void give_config(const Context& context, const Invocation& found, const RunConfi
                [](const std::string& word) { return !is_config_file(word); });
 }
 
+TensorBoardPlan tensorboard_plan(const TrainFlags& flags, const telemetry::RunFolder& folder) {
+  TensorBoardPlan plan{.events = folder.tensorboard_folder(),
+                       .log_file = folder.logs_folder() / "tensorboard.log",
+                       .port = flags.tensorboard_port,
+                       .stays = flags.tensorboard_stays};
+  if (plan.stays) {
+    plan.events = folder.path().parent_path();
+    plan.log_file = plan.events / "tensorboard.log";
+  }
+  return plan;
+}
+
+int print_placement(const Context& context, const launch::JobSetup& setup) {
+  say_notes(context, setup);
+  if (context.common.json) {
+    fmt::print("{}\n", launch::placement_json(setup.placement.ranks));
+    return 0;
+  }
+  if (setup.several_nodes())
+    fmt::print("{} of {}, which meet at {}:{}\n",
+               setup.wanted_node_rank < 0 ? "any node"
+                                          : fmt::format("node {}", setup.wanted_node_rank),
+               setup.nodes.most, setup.endpoint.host, setup.endpoint.port);
+  fmt::print("{}", launch::placement_table(setup.placement.ranks));
+  return 0;
+}
+
 int run_train(Context& context, const std::vector<std::string>& arguments) {
   const Invocation found = read_command_line(context, arguments);
   const TrainFlags& flags = found.flags;
   const launch::JobSetup setup = launch::set_up_job(found.request, launch::process_environment());
+  if (flags.placement) return print_placement(context, setup);
   worker_program(context);
   RunConfig run;
   read_config(context, found, may_be_sent(setup) && !flags.dry_run, ranks_of_job(setup), run);
@@ -383,9 +429,8 @@ int run_train(Context& context, const std::vector<std::string>& arguments) {
                     launch::placement_json(setup.placement.ranks) + "\n");
   const Log log = context.log();
   std::optional<TensorBoardBeside> tensorboard;
-  if (flags.tensorboard && own)
-    tensorboard.emplace(folder.tensorboard_folder(), folder.logs_folder() / "tensorboard.log",
-                        flags.tensorboard_port, log);
+  if ((flags.tensorboard || flags.tensorboard_stays) && own)
+    tensorboard.emplace(tensorboard_plan(flags, folder), log);
   std::optional<RunDevices> devices;
   if (flags.device_interval > 0)
     devices.emplace(context, setup, folder,

@@ -6,9 +6,13 @@
 #include <sys/wait.h>
 
 #include <array>
+#include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <fstream>
 #include <nlohmann/json.hpp>
+#include <thread>
 
 #include "convoy/base/descriptor.h"
 #include "convoy/base/files.h"
@@ -276,6 +280,69 @@ TEST_F(TrainCommand, TensorBoardStartsAndEndsWithTheRun) {
   EXPECT_EQ(read_file(folder_ / "calls"),
             "--logdir " + (folder_ / "a/tb").string() + " --port " + port + "\nended\n");
   EXPECT_TRUE(fs::exists(folder_ / "a/logs/tensorboard.log"));
+}
+
+// One server of all runs beside each other: the second run finds it.
+TEST_F(TrainCommand, TensorBoardMayStayForAllRunsOfAFolder) {
+  const fs::path program = folder_ / "bin" / "tensorboard";
+  write_file_atomic(program,
+                    "#!/bin/sh\ntrap 'echo ended >> calls; exit' TERM\necho $* >> calls\n"
+                    "while :; do sleep 0.05; done\n");
+  fs::permissions(program, fs::perms::owner_all);
+  const std::string path = (folder_ / "bin").string() + ":" + std::getenv("PATH");
+  ::setenv("PATH", path.c_str(), 1);
+  const std::string port = std::to_string(testing::free_port());
+  const std::string flags = "sums.yaml --tensorboard-stays --tensorboard-port " + port;
+  const std::string called = "while [ ! -s calls ]; do sleep 0.05; done";
+  EXPECT_EQ(train(flags + " --output-dir runs/a", called), 0) << output_;
+  pid_t process = -1;
+  std::ifstream(folder_ / "runs/tensorboard.pid") >> process;
+  ASSERT_GT(process, 1) << output_;
+  const std::string where =
+      fmt::format("TensorBoard of the runs in {}: http://localhost:{}/; `kill {}` ends it",
+                  (folder_ / "runs").string(), port, process);
+  EXPECT_NE(output_.find(where), std::string::npos) << output_;
+  EXPECT_EQ(train(flags + " --output-dir runs/b", called), 0) << output_;
+  EXPECT_NE(output_.find(where), std::string::npos) << output_;
+  EXPECT_EQ(::kill(process, SIGTERM), 0);
+  const auto has_ended = [&] {
+    return read_file(folder_ / "calls").find("ended") != std::string::npos;
+  };
+  for (int turn = 0; turn < 1000 && !has_ended(); ++turn)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  EXPECT_EQ(read_file(folder_ / "calls"),
+            "--logdir " + (folder_ / "runs").string() + " --port " + port + "\nended\n");
+}
+
+TEST_F(TrainCommand, ConfigurationMayBeNamedAsOtherTrainersNameIt) {
+  for (const char* const words : {"CONFIG=sums.yaml", "--config sums.yaml", "--config=sums.yaml"}) {
+    EXPECT_EQ(train(std::string(words) + " --output-dir named", "cat $5"), 0) << output_;
+    EXPECT_NE(output_.find("train_path: rows.jsonl"), std::string::npos) << words << output_;
+  }
+  write_file_atomic(folder_ / "ds.json", R"({"zero_optimization": {"stage": 2}})");
+  EXPECT_EQ(train("--config sums.yaml --deepspeed_config ds.json --output-dir zero", "cat $5"), 0);
+  EXPECT_NE(output_.find("strategy: zero2"), std::string::npos) << output_;
+  EXPECT_EQ(train("--config sums.yaml other.yaml", "exit 0"), 2);
+}
+
+TEST_F(TrainCommand, PlacementNeedsNeitherModelNorRows) {
+  fs::remove_all(folder_ / "some-model");
+  fs::remove(folder_ / "rows.jsonl");
+  EXPECT_EQ(train("sums.yaml --nproc 2 --devices cpu --placement", "touch started"), 0) << output_;
+  EXPECT_NE(output_.find("rank  local  host"), std::string::npos) << output_;
+  EXPECT_EQ(train("sums.yaml --nproc 2 --devices cpu --placement --json --nnodes 2 --node-rank 1 "
+                  "--master-addr host-a",
+                  "touch started"),
+            0);
+  EXPECT_EQ(json::parse(output_.substr(output_.rfind("[{")), nullptr, false)[1]["rank"], 3)
+      << output_;
+  EXPECT_FALSE(fs::exists(folder_ / "runs") || fs::exists(folder_ / "started"));
+}
+
+TEST_F(TrainCommand, ReportsToOtherProgramsLeaveTensorBoardsFilesOn) {
+  EXPECT_EQ(train("sums.yaml train.report_to=wandb --output-dir out", "cat $5"), 0) << output_;
+  EXPECT_NE(output_.find("there is no wandb here"), std::string::npos) << output_;
+  EXPECT_NE(output_.find("backend: [tensorboard]"), std::string::npos) << output_;
 }
 
 TEST_F(TrainCommand, WithoutTensorBoardTheRunGoesOn) {

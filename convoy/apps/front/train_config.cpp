@@ -43,6 +43,7 @@ config::Resolved read_train_config(settings::TrainSettings& train,
   config::Resolved resolved =
       settings::resolve_train(train, train_sources(arguments, preset), wanted, facts);
   for (const std::string& notice : resolved.notices()) log.info(notice);
+  for (const std::string& warning : resolved.warnings()) log.warning(warning);
   return resolved;
 }
 

@@ -56,6 +56,8 @@ def intended_environment(environment, case):
     environment.pop("TORCHELASTIC_SIGNALS_TO_HANDLE", None)
     # torchrun gives Python the flag -u, which programs that start Python themselves do not have.
     environment.setdefault("PYTHONUNBUFFERED", "1")
+    # Rows of changing length leave holes in the allocator's fixed segments.
+    environment.setdefault("PYTORCH_CUDA_ALLOC_CONF", "expandable_segments:True")
     # A free port that is kept, on the loopback address, so that two jobs on one host never collide.
     if environment["MASTER_PORT"] == "29500":
         environment["MASTER_PORT"] = "<free>"
