@@ -123,7 +123,7 @@ TEST_F(FailureModes, ExplainShowsTheVariablesOfTheRanksLibraries) {
   const std::string shown = explained();
   for (const char* const row :
        {"PYTORCH_CUDA_ALLOC_CONF expandable_segments:True default",
-        "PYTHONHASHSEED not set; ranks get what is exported", "HSA_ENABLE_SDMA 1 the environment",
+        "PYTHONHASHSEED - not set; ranks get what is exported", "HSA_ENABLE_SDMA 1 the environment",
         "note: neither NCCL nor PyTorch reads NCCL_TIMEOUT"})
     EXPECT_NE(shown.find(row), std::string::npos) << row << "\n" << shown;
   what.environment["PYTHONHASHSEED"] = "42";

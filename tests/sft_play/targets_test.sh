@@ -111,7 +111,7 @@ target render ''
 grep -q '<|im_start|>' data/rendered/train.jsonl || fail "render did not render"
 target full-pipeline '' RAW="$source/examples/sums/test.jsonl"
 target check 'ok'
-MODEL_LOCAL_DIR='' refused_saying 'no model in models/Qwen-Qwen2.5-1.5B-Instruct. Say make download-model' train
+MODEL_LOCAL_DIR='' refused_saying 'no model in models/Qwen-Qwen2.5-1.5B-Instruct. Say make download-model' train-unsloth
 target gpu-info 'Number of GPUs'
 target memory-check 'memory of a rank'
 
