@@ -127,6 +127,7 @@ std::vector<Completion> Engine::step() {
     const nn::UnitUse use = model_.use_head();
     if (!drawing.empty()) draw(hidden_RD, drawing, ended);
   }
+  scheduler_.finish_step();
   count(plan, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
   return ended;
 }

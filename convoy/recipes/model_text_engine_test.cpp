@@ -4,9 +4,11 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <functional>
 #include <map>
 #include <memory>
 #include <new>
+#include <stdexcept>
 
 #include "convoy/base/error.h"
 #include "convoy/nn/kv_cache.h"
@@ -108,15 +110,16 @@ TEST_F(TextEngineOfAModel, ACancelledRequestLeavesNothing) {
   EXPECT_THROW(make_text_engine(loaded_, {.rows = 0}), ConfigError);
 }
 
-// Memory for so many new tokens at a time; what asks for more finds none.
-class NarrowModel : public nn::CausalLm {
+// A model before whose passes something may be thrown.
+class FailingModel : public nn::CausalLm {
  public:
-  NarrowModel(std::unique_ptr<nn::CausalLm> model, int64_t most_rows)
-      : model_(std::move(model)), most_rows_(most_rows) {}
+  using BeforePass = std::function<void(const nn::TokenBatch&)>;
+  FailingModel(std::unique_ptr<nn::CausalLm> model, BeforePass before_pass)
+      : model_(std::move(model)), before_pass_(std::move(before_pass)) {}
 
   at::Tensor hidden_states(const nn::TokenBatch& batch,
                            const nn::ForwardOptions& options) override {
-    if (batch.rows().num_rows() > most_rows_) throw std::bad_alloc();
+    before_pass_(batch);
     return model_->hidden_states(batch, options);
   }
   nn::Linear& head() override { return model_->head(); }
@@ -140,12 +143,15 @@ class NarrowModel : public nn::CausalLm {
 
  private:
   std::unique_ptr<nn::CausalLm> model_;
-  int64_t most_rows_;
+  BeforePass before_pass_;
 };
 
 // The step's texts may succeed when they are made again: fewer at once then.
 TEST_F(TextEngineOfAModel, WhereMemoryRunsOutTextsAreTriedAgainFewerAtOnce) {
-  loaded_.model = std::make_unique<NarrowModel>(std::move(loaded_.model), 1);
+  loaded_.model =
+      std::make_unique<FailingModel>(std::move(loaded_.model), [](const nn::TokenBatch& batch) {
+        if (batch.rows().num_rows() > 1) throw std::bad_alloc();
+      });
   const auto engine = make_text_engine(loaded_, {.rows = 4});
   const char* question =
       "Pia shares 78 buttons equally among 3 friends. How many buttons does each "
@@ -167,6 +173,48 @@ TEST_F(TextEngineOfAModel, WhereMemoryRunsOutTextsAreTriedAgainFewerAtOnce) {
   for (int64_t number = 0; number < 4; ++number) {
     EXPECT_TRUE(results[number].text.ends_with("#### 26")) << results[number].text;
     EXPECT_LE(tries[number], 3);
+  }
+}
+
+// Prompts of more than a block, the same in the first: what a failed step would have put there must
+// be read by nobody.
+TEST_F(TextEngineOfAModel, NoTextComesFromBlocksOfAStepThatFailed) {
+  const std::string story =
+      "Pia has 78 buttons in a box and a friend who counts them twice. On Monday she shares all 78 "
+      "buttons equally among 3 friends. How many buttons does each friend get?";
+  const std::vector<TextRequest> asked = {sum(1, story), sum(2, story + " Say it."),
+                                          sum(3, story)};
+  const auto answer = [&](process::TextEngine& engine) {
+    for (const TextRequest& request : asked) engine.submit(request);
+    return finish(engine);
+  };
+  const auto wanted = answer(*make_text_engine(loaded_, {.rows = 4}));
+  ASSERT_GT(wanted.at(1).prompt_tokens, 33);
+  std::function<void()> next_fault;
+  loaded_.model =
+      std::make_unique<FailingModel>(std::move(loaded_.model), [&](const nn::TokenBatch&) {
+        if (const auto fault = std::exchange(next_fault, {})) fault();
+      });
+  const std::vector<std::function<void()>> faults = {
+      [] { throw std::bad_alloc(); },
+      [] { TORCH_CHECK(false, "DefaultCPUAllocator: can't allocate memory"); },
+      [] { throw std::runtime_error("another one"); }};
+  for (size_t fault = 0; fault < faults.size(); ++fault) {
+    const auto engine = make_text_engine(loaded_, {.rows = 4});
+    next_fault = faults[fault];
+    for (const TextRequest& request : asked) engine->submit(request);
+    try {
+      for (const TextResult& result : engine->step()) {
+        EXPECT_TRUE(result.error_may_pass) << result.error;
+        engine->submit(asked.at(static_cast<size_t>(result.number) - 1));
+      }
+    } catch (const std::runtime_error& error) {
+      EXPECT_STREQ(error.what(), "another one");
+    }
+    const auto found = finish(*engine);
+    ASSERT_EQ(found.size(), wanted.size()) << fault;
+    for (const auto& [number, result] : wanted)
+      EXPECT_EQ(found.at(number).text, result.text) << "fault " << fault << " text " << number;
   }
 }
 

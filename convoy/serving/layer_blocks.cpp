@@ -70,6 +70,15 @@ void LayerBlocks::extend(BlockTable& table, int64_t end) {
   }
 }
 
+void LayerBlocks::publish(const PrefixKey& key, BlockId block) {
+  if (index_.add(key, block)) unsettled_.push_back(block);
+}
+
+void LayerBlocks::retract_published() {
+  for (const BlockId block : unsettled_) index_.forget(block);
+  unsettled_.clear();
+}
+
 void LayerBlocks::drop_below_window(BlockTable& table, int64_t position) {
   const auto first = std::min(first_place(position), static_cast<int64_t>(table.size()));
   for (int64_t place = first; place-- > 0 && table[place] != kNoBlock;) {

@@ -45,7 +45,11 @@ class LayerBlocks {
   // Free blocks that a row wants before it computes up to `end`.
   int64_t missing(const BlockTable& table, int64_t end) const;
   void extend(BlockTable& table, int64_t end);
-  void publish(const PrefixKey& key, BlockId block) { index_.add(key, block); }
+  // Rows find `block` by this prefix from now on, though it is only about to be computed.
+  void publish(const PrefixKey& key, BlockId block);
+  // What was published since the last of these two calls: it is computed, or never will be.
+  void keep_published() { unsettled_.clear(); }
+  void retract_published();
   // Lets go of what no query from `position` on reads.
   void drop_below_window(BlockTable& table, int64_t position);
   // The end of a row first: beginnings are shared more.
@@ -58,6 +62,7 @@ class LayerBlocks {
   int64_t block_tokens_;
   BlockPool pool_;
   PrefixIndex index_;
+  std::vector<BlockId> unsettled_;  // published, and not known to be computed
 };
 
 }  // namespace convoy::serving

@@ -35,8 +35,10 @@ BlockId PrefixIndex::find(const PrefixKey& key) const {
   return found == blocks_.end() ? kNoBlock : found->second;
 }
 
-void PrefixIndex::add(const PrefixKey& key, BlockId block) {
-  if (blocks_.try_emplace(key, block).second) key_of_[block] = {key, true};
+bool PrefixIndex::add(const PrefixKey& key, BlockId block) {
+  const bool is_new = blocks_.try_emplace(key, block).second;
+  if (is_new) key_of_[block] = {key, true};
+  return is_new;
 }
 
 void PrefixIndex::forget(BlockId block) {

@@ -26,8 +26,9 @@ class PrefixIndex {
   explicit PrefixIndex(int64_t num_blocks) : key_of_(static_cast<size_t>(num_blocks)) {}
 
   BlockId find(const PrefixKey& key) const;  // kNoBlock: none
-  // `block` holds this prefix from now on. Another block that does stays the one that is found.
-  void add(const PrefixKey& key, BlockId block);
+  // `block` holds this prefix from now on. Another block that does stays the one that is found:
+  // then it returns false.
+  bool add(const PrefixKey& key, BlockId block);
   bool holds(BlockId block) const { return key_of_[static_cast<size_t>(block)].used; }
   void forget(BlockId block);  // it gets other tokens
 

@@ -133,6 +133,13 @@ void Scheduler::put_back(Row& row) {
   ++preemptions_;
 }
 
+// Rows that share a block of the failed step hold what was never computed, wherever they stand in it.
+void Scheduler::undo_step() {
+  for (LayerBlocks& group : groups_) group.retract_published();
+  for (Row* row : running_) put_back(*row);
+  running_.clear();
+}
+
 // Puts rows back from the end until the blocks for `end` are free; false when the row itself is gone.
 bool Scheduler::make_room(size_t index, int64_t end) {
   const Row& row = *running_[index];
@@ -241,7 +248,14 @@ void Scheduler::admit(std::vector<PlannedRow>& plan, int64_t& prompt_tokens) {
   }
 }
 
+void Scheduler::finish_step() {
+  for (LayerBlocks& group : groups_) group.keep_published();
+  step_is_open_ = false;
+}
+
 std::vector<PlannedRow> Scheduler::plan() {
+  if (step_is_open_) undo_step();
+  step_is_open_ = true;
   std::vector<PlannedRow> plan;
   const int64_t before = preemptions_;
   const int64_t decoding = std::count_if(running_.begin(), running_.end(),

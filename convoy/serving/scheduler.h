@@ -62,9 +62,11 @@ class Scheduler {
   bool fits(int64_t most_tokens) const;
   void add(Request request);  // Throws StateError on what fits() refuses.
 
-  // The next step. The caller computes all of it before the next call: blocks are shared already with rows of the same
-  // step, which read them after they were stored.
+  // The next step. The caller computes all of it, then calls finish_step(). Rows of one step share its blocks already: they
+  // read them after they were stored. A step that was not finished when the next one is planned has failed, whatever it was
+  // that failed: nobody shares its blocks, and its rows wait to be computed from their beginning.
   std::vector<PlannedRow> plan();
+  void finish_step();  // all of the step is computed
   // The blocks of a planned row by group; good until the next call.
   const std::vector<BlockTable>& tables(int64_t number) const;
   const std::vector<int32_t>& tokens(int64_t number) const;  // prompt and new ones
@@ -87,6 +89,7 @@ class Scheduler {
   bool has_room(const Row& row, int64_t shared) const;
   bool make_room(size_t row, int64_t end);
   void put_back(Row& row);
+  void undo_step();
   PlannedRow advance(Row& row, int64_t end);
   void sort_running();
   void wait(Row& row);
@@ -98,6 +101,7 @@ class Scheduler {
   std::vector<Row*> running_;
   std::set<std::pair<Place, Row*>> waiting_;
   std::set<std::pair<int64_t, Row*>> waiting_by_arrival_;
+  bool step_is_open_ = false;  // planned and not finished
   int64_t arrivals_ = 0;
   int64_t admissions_ = 0;
   int64_t cached_prompt_tokens_ = 0;

@@ -52,10 +52,7 @@ class SimulatedEngine {
 
   // Returns who finished.
   std::vector<int64_t> step() {
-    const std::vector<PlannedRow> plan = scheduler_.plan();
-    plans_.push_back(plan);
-    EXPECT_EQ(plan.empty(), scheduler_.empty());
-    EXPECT_LE(static_cast<int64_t>(plan.size()), config_.max_rows);
+    const std::vector<PlannedRow> plan = plan_step();
     store(plan);
     for (const PlannedRow& row : plan) read(row);
     std::vector<int64_t> finished;
@@ -68,8 +65,17 @@ class SimulatedEngine {
       finished.push_back(row.number);
       cancel(row.number);
     }
+    scheduler_.finish_step();
     check_holders();
     return finished;
+  }
+
+  // A step that ends, by an exception, when `stored` of its rows are stored.
+  void fail_step(size_t stored) {
+    std::vector<PlannedRow> plan = plan_step();
+    plan.resize(std::min(stored, plan.size()));
+    store(plan);
+    check_holders();
   }
 
   Scheduler& scheduler() { return scheduler_; }
@@ -86,6 +92,13 @@ class SimulatedEngine {
     int64_t most = 0;
     int64_t adapter = 0;
   };
+
+  std::vector<PlannedRow> plan_step() {
+    plans_.push_back(scheduler_.plan());
+    EXPECT_EQ(plans_.back().empty(), scheduler_.empty());
+    EXPECT_LE(static_cast<int64_t>(plans_.back().size()), config_.max_rows);
+    return plans_.back();
+  }
 
   std::vector<uint64_t> prefixes(int64_t number) {
     std::vector<uint64_t> hashes;
@@ -180,7 +193,7 @@ struct Traffic {
 
 class RandomTraffic : public ::testing::TestWithParam<Traffic> {};
 
-// Thousands of arrivals with shared beginnings, cancels and priorities: every text is the one of a row alone.
+// Thousands of arrivals with shared beginnings, cancels, priorities and steps that fail: every text is the one of a row alone.
 TEST_P(RandomTraffic, EveryTextIsThatOfARowAlone) {
   const Traffic& traffic = GetParam();
   std::mt19937_64 random(traffic.seed);
@@ -205,6 +218,7 @@ TEST_P(RandomTraffic, EveryTextIsThatOfARowAlone) {
       engine.cancel(gone);
       wanted.erase(gone);
     }
+    if (below(12) == 0) engine.fail_step(static_cast<size_t>(below(4)));
     engine.step();
     if (::testing::Test::HasFatalFailure()) return;
     ASSERT_LT(++steps, 500'000);
@@ -261,6 +275,32 @@ TEST(Scheduler, SamplesOfOnePromptShareItsBlocks) {
   engine.step();
   EXPECT_EQ(engine.scheduler().figures().cached_prompt_tokens, 7 * 16);
   EXPECT_EQ(engine.scheduler().figures().taken_blocks, 4 + 8);  // 4 full ones, and an end of each
+}
+
+TEST(Scheduler, BlocksOfAFailedStepAreSharedWithNobody) {
+  SimulatedEngine engine(sizes(4, 8, 64, {{0, 64}, {9, 64}}));
+  for (int64_t sample = 0; sample < 3; ++sample) engine.submit(sample, counted(18), 3);
+  engine.fail_step(0);
+  engine.cancel(0);  // whose blocks the others have
+  engine.submit(0, counted(18), 3);
+  engine.cancel(2);
+  engine.submit(3, counted(18), 3);
+  engine.fail_step(1);
+  while (!engine.scheduler().empty()) engine.step();
+  for (const int64_t number : {0, 1, 3})
+    EXPECT_EQ(engine.texts().at(number), alone(counted(18), 3, 0)) << number;
+  EXPECT_EQ(engine.scheduler().figures().taken_blocks, 0);
+}
+
+TEST(Scheduler, AFailedStepLeavesWhatWasComputedBefore) {
+  SimulatedEngine engine(sizes(4, 8, 64, {{0, 64}}));
+  engine.submit(1, counted(10), 7);
+  while (!engine.scheduler().empty()) engine.step();
+  engine.submit(2, counted(14), 2);
+  engine.fail_step(0);
+  engine.step();
+  // The two full blocks of the first, once when the step failed and once when it did not.
+  EXPECT_EQ(engine.scheduler().figures().cached_prompt_tokens, 2 * 8);
 }
 
 TEST(Scheduler, WhatAFinishedRowLeftIsUsedAgain) {
