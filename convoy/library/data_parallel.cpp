@@ -2,14 +2,16 @@
 #include "convoy/library/data_parallel.h"
 
 #include <ATen/ATen.h>
-#include <c10/core/DeviceGuard.h>
+#include <c10/core/StreamGuard.h>
 #include <torch/csrc/autograd/autograd.h>
 #include <torch/csrc/autograd/function.h>
 #include <torch/csrc/autograd/functions/utils.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "convoy/base/error.h"
+#include "convoy/library/internal/device_streams.h"
 #include "convoy/library/internal/module_tree.h"
 #include "convoy/library/internal/replica_threads.h"
 
@@ -46,7 +48,7 @@ std::vector<at::Tensor> cut_as(const at::Tensor& gradient, const std::vector<at:
 
 struct Replicas::State {
   State(std::vector<std::shared_ptr<torch::nn::Module>> clones, std::vector<at::Device> places)
-      : modules(std::move(clones)), devices(std::move(places)), threads(devices.size()) {
+      : modules(std::move(clones)), devices(std::move(places)), threads(devices) {
     for (const auto& module : modules) {
       parameters.push_back(values_of(parameters_of(*module)));
       buffers.push_back(values_of(tree_of(*module).buffers));
@@ -84,7 +86,6 @@ struct Replicas::State {
   // Backward of the replicas at once; then their gradients, pairwise.
   void backward(const TensorLists& outputs, const TensorLists& gradients) {
     threads.run(outputs.size(), [&](size_t replica) {
-      const c10::DeviceGuard guard(devices[replica]);
       std::vector<at::Tensor> roots, seeds;
       for (size_t index = 0; index < outputs[replica].size(); ++index) {
         if (!gradients[replica][index].defined() || !outputs[replica][index].requires_grad())
@@ -126,23 +127,48 @@ struct Replicas::State {
 
 namespace {
 
+// The gradients of the joined outputs on their way from JoinedOutputs to JoinedGraphs.
+using HandedGradients = std::shared_ptr<autograd::variable_list>;
+
 // The replicas' graphs as one node: nothing of a graph sees them, so their backward passes need not
-// take turns on the one thread that autograd has for a CPU.
+// take turns on the one thread that autograd has for a CPU. The node waits for these passes, so it
+// must not take the one thread that autograd has for a GPU, which they need. Its input is a number
+// on the CPU: such a node runs on the thread that called backward().
 template <class Backward>
 class JoinedGraphs : public autograd::Node {
  public:
-  JoinedGraphs(Backward backward, TensorLists leaves, TensorLists outputs,
-               const std::vector<at::Tensor*>& inputs)
-      : backward_(std::move(backward)), leaves_(std::move(leaves)), outputs_(std::move(outputs)) {
+  JoinedGraphs(Backward backward, HandedGradients handed, TensorLists leaves, TensorLists outputs,
+               const std::vector<at::Tensor*>& inputs, std::vector<c10::Stream> streams)
+      : backward_(std::move(backward)),
+        handed_(std::move(handed)),
+        leaves_(std::move(leaves)),
+        outputs_(std::move(outputs)),
+        streams_(std::move(streams)) {
+    add_input_metadata(at::zeros({}));
     for (const at::Tensor* input : inputs)
       add_next_edge(input->defined() && input->requires_grad()
                         ? autograd::impl::gradient_edge(*input)
                         : autograd::Edge());
   }
 
-  autograd::variable_list apply(autograd::variable_list&& joined) override {
+  autograd::variable_list apply(autograd::variable_list&&) override {
+    const autograd::variable_list joined = std::exchange(*handed_, {});
     CONVOY_CHECK(!outputs_.empty(), ConfigError,
                  "backward through a DataParallel a second time: its graph is gone");
+    autograd::variable_list gradients;
+    {
+      const c10::MultiStreamGuard of_forward(streams_);
+      run_backward(joined);
+      gradients = input_gradients();
+    }
+    continue_after(streams_);
+    return gradients;
+  }
+
+  void release_variables() override { outputs_.clear(); }
+
+ private:
+  void run_backward(const autograd::variable_list& joined) {
     TensorLists gradients(outputs_.size(), std::vector<at::Tensor>(outputs_[0].size()));
     for (size_t at = 0; at < joined.size(); ++at) {
       if (!joined[at].defined()) continue;
@@ -153,12 +179,8 @@ class JoinedGraphs : public autograd::Node {
         gradients[replica][at] = pieces[replica];
     }
     backward_(outputs_, gradients);
-    return input_gradients();
   }
 
-  void release_variables() override { outputs_.clear(); }
-
- private:
   autograd::variable_list input_gradients() const {
     autograd::variable_list gradients(num_outputs());
     for (size_t input = 0; input < num_outputs(); ++input) {
@@ -175,8 +197,27 @@ class JoinedGraphs : public autograd::Node {
   }
 
   Backward backward_;
-  TensorLists leaves_;   // the replicas' inputs
-  TensorLists outputs_;  // by replica, as many as are joined
+  HandedGradients handed_;
+  TensorLists leaves_;                // the replicas' inputs
+  TensorLists outputs_;               // by replica, as many as are joined
+  std::vector<c10::Stream> streams_;  // that the forward pass ran on
+};
+
+// Above JoinedGraphs: lies on the device of the joined outputs, and waits for nothing.
+class JoinedOutputs : public autograd::Node {
+ public:
+  JoinedOutputs(HandedGradients handed, const std::shared_ptr<autograd::Node>& graphs)
+      : handed_(std::move(handed)) {
+    add_next_edge({graphs, 0});
+  }
+
+  autograd::variable_list apply(autograd::variable_list&& joined) override {
+    *handed_ = std::move(joined);
+    return {at::zeros({})};
+  }
+
+ private:
+  HandedGradients handed_;
 };
 
 }  // namespace
@@ -217,10 +258,7 @@ TensorLists Replicas::deal(const std::vector<at::Tensor*>& inputs) {
 }
 
 void Replicas::run(size_t count, const std::function<void(size_t)>& body) {
-  state_->threads.run(count, [&](size_t replica) {
-    const c10::DeviceGuard guard(state_->devices[replica]);
-    body(replica);
-  });
+  state_->threads.run(count, body);
 }
 
 void Replicas::join(const std::vector<at::Tensor*>& inputs, const TensorLists& dealt,
@@ -244,8 +282,13 @@ void Replicas::join(const std::vector<at::Tensor*>& inputs, const TensorLists& d
   const auto backward = [state = state_](const TensorLists& roots, const TensorLists& gradients) {
     state->backward(roots, gradients);
   };
-  const std::shared_ptr<autograd::Node> node(
-      new JoinedGraphs<decltype(backward)>(backward, dealt, outputs, inputs), autograd::deleteNode);
+  const auto handed = std::make_shared<autograd::variable_list>();
+  const std::shared_ptr<autograd::Node> graphs(
+      new JoinedGraphs<decltype(backward)>(backward, handed, dealt, outputs, inputs,
+                                           current_streams(state_->devices)),
+      autograd::deleteNode);
+  const std::shared_ptr<autograd::Node> node(new JoinedOutputs(handed, graphs),
+                                             autograd::deleteNode);
   for (at::Tensor* tensor : joined) autograd::set_history(*tensor, node);
 }
 

@@ -3,17 +3,22 @@
 
 #include <ATen/Parallel.h>
 #include <ATen/ThreadLocalState.h>
+#include <c10/core/DeviceGuard.h>
+#include <c10/core/StreamGuard.h>
 #include <omp.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "convoy/base/quiet_thread.h"
+#include "convoy/library/internal/device_streams.h"
 
 namespace convoy::library {
 
-ReplicaThreads::ReplicaThreads(size_t count) : errors_(count) {
-  const int share = std::max(1, at::get_num_threads() / static_cast<int>(count));
-  for (size_t thread = 0; thread < count; ++thread)
+ReplicaThreads::ReplicaThreads(std::vector<c10::Device> devices)
+    : devices_(std::move(devices)), errors_(devices_.size()) {
+  const int share = std::max(1, at::get_num_threads() / static_cast<int>(devices_.size()));
+  for (size_t thread = 0; thread < devices_.size(); ++thread)
     threads_.push_back(quiet_thread([this, thread, share] { serve(thread, share); }));
 }
 
@@ -28,13 +33,16 @@ ReplicaThreads::~ReplicaThreads() {
 
 void ReplicaThreads::run(size_t count, const std::function<void(size_t)>& body) {
   const at::ThreadLocalState modes;
-  const std::function<void(size_t)> in_modes = [&](size_t thread) {
-    const at::ThreadLocalStateGuard guard(modes);
+  const std::vector<c10::Stream> streams = current_streams(devices_);
+  const std::function<void(size_t)> as_the_caller = [&](size_t thread) {
+    const at::ThreadLocalStateGuard in_modes(modes);
+    const c10::MultiStreamGuard on_streams(streams);
+    const c10::DeviceGuard on_device(devices_[thread]);
     body(thread);
   };
   std::unique_lock lock(mutex_);
   std::fill(errors_.begin(), errors_.end(), nullptr);
-  body_ = &in_modes;
+  body_ = &as_the_caller;
   wanted_ = running_ = count;
   ++round_;
   changed_.notify_all();

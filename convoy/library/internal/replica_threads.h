@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A thread for each replica, which stays.
+// A thread for each replica, on its device, which stays.
 #pragma once
+
+#include <c10/core/Device.h>
 
 #include <condition_variable>
 #include <cstddef>
@@ -15,19 +17,22 @@ namespace convoy::library {
 
 class ReplicaThreads {
  public:
-  // Each computes with its share of the threads that the caller's operators take.
-  explicit ReplicaThreads(size_t count);
+  // Each computes with its share of the threads that the caller's operators take. `devices`: by
+  // thread.
+  explicit ReplicaThreads(std::vector<c10::Device> devices);
   ~ReplicaThreads();
   ReplicaThreads(const ReplicaThreads&) = delete;
   ReplicaThreads& operator=(const ReplicaThreads&) = delete;
 
   // Runs body(thread) on the first `count` threads, in the caller's modes of LibTorch (gradients,
-  // autocast). Blocks until all are done; throws what the first of them threw.
+  // autocast) and on its streams of the devices. Blocks until all are done; throws what the first of
+  // them threw.
   void run(size_t count, const std::function<void(size_t thread)>& body);
 
  private:
   void serve(size_t thread, int operator_threads);
 
+  const std::vector<c10::Device> devices_;
   std::mutex mutex_;
   std::condition_variable changed_;
   const std::function<void(size_t)>* body_ = nullptr;

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The library's DataParallel on devices that have one thread of autograd each, and streams.
+#include "convoy/library/data_parallel.h"
+
+#include <ATen/ATen.h>
+#include <c10/core/StreamGuard.h>
+#include <gtest/gtest.h>
+#include <torch/nn/cloneable.h>
+#include <torch/nn/modules/linear.h>
+
+#include "convoy/base/error.h"
+#include "simulated_device/simulated_device.h"
+
+namespace convoy {
+namespace {
+
+struct NetImpl : torch::nn::Cloneable<NetImpl> {
+  NetImpl() { reset(); }
+  void reset() override {
+    first = register_module("first", torch::nn::Linear(4, 8));
+    second = register_module("second", torch::nn::Linear(8, 3));
+  }
+  std::tuple<at::Tensor, at::Tensor> forward(const at::Tensor& x) {
+    const at::Tensor hidden = torch::tanh(first(x));
+    return {second(hidden), hidden.square().sum()};
+  }
+  torch::nn::Linear first{nullptr}, second{nullptr};
+};
+TORCH_MODULE(Net);
+
+struct Gradients {
+  at::Tensor of_input;
+  std::vector<at::Tensor> of_parameters;
+};
+
+// After two passes, which add up.
+template <class Model>
+Gradients gradients_of(Net& net, Model& model, at::Device device) {
+  const at::Tensor x = at::arange(20, at::kFloat).view({5, 4}).div_(7).sin_().to(device);
+  at::Tensor input = x.clone().requires_grad_();
+  for (int pass = 0; pass < 2; ++pass) {
+    const auto [rows, sums] = model->forward(input);
+    (rows.sin().sum() + sums.sum()).backward();
+  }
+  Gradients found{input.grad().cpu(), {}};
+  for (const at::Tensor& parameter : net->parameters())
+    found.of_parameters.push_back(parameter.grad().cpu());
+  return found;
+}
+
+Net net_on(at::Device device) {
+  torch::manual_seed(1);
+  Net net;
+  net->to(device);
+  return net;
+}
+
+class DataParallelOnDevices : public ::testing::Test {
+ protected:
+  void SetUp() override { simulated::install(2); }
+  void TearDown() override { EXPECT_EQ(simulated::take_findings(), std::vector<std::string>()); }
+
+  static void expect_gradients_of_the_module(const std::vector<at::Device>& devices) {
+    Net plain = net_on(at::kCPU);
+    const Gradients wanted = gradients_of(plain, plain, at::kCPU);
+    Net dealt = net_on(devices[0]);
+    DataParallel model(dealt, devices);
+    const Gradients found = gradients_of(dealt, model, devices[0]);
+    EXPECT_TRUE(at::allclose(found.of_input, wanted.of_input, 1e-5, 1e-6));
+    for (size_t index = 0; index < wanted.of_parameters.size(); ++index)
+      EXPECT_TRUE(at::allclose(found.of_parameters[index], wanted.of_parameters[index], 1e-5, 1e-6))
+          << index;
+  }
+
+  const at::Device first_ = simulated::device(0);
+  const at::Device second_ = simulated::device(1);
+};
+
+TEST_F(DataParallelOnDevices, BackwardOfOneReplicaEnds) {
+  expect_gradients_of_the_module({first_});
+}
+
+TEST_F(DataParallelOnDevices, ReplicasMayShareADeviceOrHaveTheirOwn) {
+  expect_gradients_of_the_module({first_, first_, first_});
+  expect_gradients_of_the_module({first_, second_});
+  expect_gradients_of_the_module({second_, at::kCPU, first_, second_});
+}
+
+// Without an order between the streams the device itself finds fault.
+TEST_F(DataParallelOnDevices, ReplicasWorkOnTheCallersStreams) {
+  const c10::impl::VirtualGuardImpl backend(first_.type());
+  const std::vector<c10::Stream> streams = {backend.getNewStream(first_),
+                                            backend.getNewStream(second_)};
+  const c10::MultiStreamGuard guard(streams);
+  expect_gradients_of_the_module({first_});
+  expect_gradients_of_the_module({first_, second_});
+}
+
+TEST_F(DataParallelOnDevices, BackwardMayBeCalledOnOtherStreamsThanForward) {
+  const c10::impl::VirtualGuardImpl backend(first_.type());
+  Net net = net_on(first_);
+  DataParallel model(net, {first_, second_});
+  at::Tensor loss;
+  const c10::Stream of_forward = backend.getNewStream(first_);
+  backend.synchronizeDevice(0);
+  {
+    const c10::StreamGuard guard(of_forward);
+    loss = std::get<0>(model(at::ones({4, 4}, first_))).sum();
+  }
+  loss.backward();
+  // Read on the stream of backward().
+  EXPECT_GT(net->first->weight.grad().abs().sum().item<float>(), 0);
+  EXPECT_EQ(net->second->bias.grad().sum().item<float>(), 12);
+}
+
+TEST_F(DataParallelOnDevices, AGraphThatIsGoneIsSaid) {
+  Net net = net_on(first_);
+  DataParallel model(net, {first_});
+  const at::Tensor loss = std::get<0>(model(at::ones({4, 4}, first_))).sum();
+  loss.backward();
+  EXPECT_THROW(loss.backward(), std::exception);
+}
+
+}  // namespace
+}  // namespace convoy
