@@ -81,6 +81,20 @@ void take_part(io::SnapshotWriter& writer, int rank, const std::atomic<bool>& ca
                               .crc32c = record.at("crc32c").get<uint32_t>()});
 }
 
+// Of whatever is being thrown. A backtrace of LibTorch's begins on the second line.
+std::string current_failure() {
+  try {
+    throw;
+  } catch (const Error& error) {
+    return error.sentence();
+  } catch (const std::exception& error) {
+    const std::string text = error.what();
+    return text.substr(0, text.find('\n'));
+  } catch (...) {
+    return "an exception without a text";
+  }
+}
+
 // On every rank but the first.
 void leave_part(const fs::path& folder, int rank,
                 const std::function<void(io::SnapshotWriter&)>& write) {
@@ -90,8 +104,13 @@ void leave_part(const fs::path& folder, int rank,
     io::SnapshotWriter writer(folder);
     write(writer);
     write_file_atomic(file, records_text(writer));
-  } catch (const Error& error) {
-    write_file_atomic(file, io::Json{{"failed", error.sentence()}}.dump());
+  } catch (...) {
+    const std::string why = current_failure();
+    try {
+      write_file_atomic(file, io::Json{{"failed", why}}.dump());
+    } catch (const Error&) {
+      // The disk that took no part takes no note either: what ended this rank is what is told.
+    }
     throw;
   }
 }
@@ -123,8 +142,6 @@ LoadedCheckpoint read_verified(const io::VerifiedSnapshot& snapshot,
 io::Json to_json(const Progress& progress) {
   io::Json json = {{"step", progress.step},
                    {"epoch", progress.epoch},
-                   {"position_in_epoch", progress.position_in_epoch},
-                   {"micro_step", progress.micro_step},
                    {"tokens_seen", progress.tokens_seen},
                    {"supervised_tokens_seen", progress.supervised_tokens_seen},
                    {"best_metric", nullptr},
@@ -141,8 +158,6 @@ Progress progress_from_json(const io::Json& value, const std::string& place) {
   Progress progress;
   progress.step = count("step");
   progress.epoch = count("epoch");
-  progress.position_in_epoch = count("position_in_epoch");
-  progress.micro_step = count("micro_step");
   progress.tokens_seen = count("tokens_seen");
   progress.supervised_tokens_seen = count("supervised_tokens_seen");
   progress.best_metric = json.optional_double("best_metric", -1e300, 1e300);

@@ -24,10 +24,8 @@ namespace convoy::checkpoint {
 
 // Where training stands. Positions count what is done.
 struct Progress {
-  int64_t step = 0;               // optimizer steps
-  int64_t epoch = 0;              // 0-based
-  int64_t position_in_epoch = 0;  // micro-batches consumed in this epoch, over all ranks
-  int64_t micro_step = 0;         // micro-batches accumulated since the last optimizer step
+  int64_t step = 0;   // optimizer steps
+  int64_t epoch = 0;  // 0-based
   int64_t tokens_seen = 0;
   int64_t supervised_tokens_seen = 0;
   std::optional<double> best_metric;

@@ -5,9 +5,11 @@
 
 #include <fstream>
 #include <limits>
+#include <thread>
 
 #include "convoy/base/error.h"
 #include "convoy/base/files.h"
+#include "convoy/comm/meeting.h"
 #include "convoy/io/model_folder.h"
 #include "files/temporary_folder.h"
 
@@ -21,8 +23,6 @@ TrainState state_at(int64_t step) {
   TrainState state;
   state.progress = {.step = step,
                     .epoch = 2,
-                    .position_in_epoch = 17,
-                    .micro_step = 3,
                     .tokens_seen = 12345678901,
                     .supervised_tokens_seen = 99,
                     .best_metric = 0.1 + 0.2,
@@ -118,6 +118,15 @@ TEST(CheckpointStore, FallsBackInWordsAndRefusesWhenNoneIsLeft) {
   }
 }
 
+TEST(Progress, HoldsWhatIsSetAndReadsThatOfOlderVersions) {
+  io::Json written = to_json(state_at(8).progress);
+  for (const char* unset : {"position_in_epoch", "micro_step"}) {
+    EXPECT_FALSE(written.contains(unset));
+    written[unset] = 3;
+  }
+  EXPECT_EQ(progress_from_json(written, "manifest.json"), state_at(8).progress);
+}
+
 // Written by any number of ranks, read by any other.
 class Pieces : public ::testing::Test {
  protected:
@@ -168,6 +177,45 @@ TEST_F(Pieces, WhatIsMissingIsNamed) {
   EXPECT_THROW(GroupReader(folder_.path(), "model"), CheckpointError);
   fs::remove(folder_ / "optimizer-00002-of-00003.safetensors");
   EXPECT_THROW(GroupReader(folder_.path(), "optimizer"), CheckpointError);
+}
+
+// Two ranks save a piece each; returns what each of them met, by rank.
+std::vector<std::string> save_together(const fs::path& folder,
+                                       const std::vector<at::Tensor>& values) {
+  telemetry::FlightWriter flight;
+  const auto meetings = comm::Meeting::of_threads({}, 2, flight);
+  std::vector<std::string> errors(2);
+  std::vector<std::thread> ranks;
+  for (size_t rank = 0; rank < 2; ++rank)
+    ranks.emplace_back([&, rank] {
+      const auto group = comm::join_group_at(meetings[rank], std::chrono::seconds(60));
+      CheckpointStore store(folder, 2);
+      if (rank == 0) store.prepare();
+      TrainTensors tensors;
+      tensors.pieces["optimizer"] = {
+          {"m", {40}, 20 * static_cast<int64_t>(rank), values[rank]}};
+      try {
+        store.start_save_together(*group, state_at(8), std::move(tensors), false)->wait();
+      } catch (const std::exception& error) {
+        errors[rank] = error.what();
+      }
+    });
+  for (std::thread& rank : ranks) rank.join();
+  return errors;
+}
+
+TEST(SavedTogether, WhateverKeepsARankFromWritingItsPartEndsTheSave) {
+  TemporaryFolder folder;
+  const at::Tensor good = at::arange(20, at::kFloat);
+  EXPECT_EQ(save_together(folder / "good", {good, good}), (std::vector<std::string>{"", ""}));
+  // LibTorch refuses to view its columns as one row: no error of ours.
+  const auto errors = save_together(folder / "bad", {good, good.view({5, 4}).t()});
+  EXPECT_NE(errors[0].find("rank 1 could not write its part: view size is not compatible"),
+            std::string::npos)
+      << errors[0];
+  EXPECT_EQ(errors[0].find('\n'), std::string::npos) << errors[0];
+  EXPECT_NE(errors[1].find("view size is not compatible"), std::string::npos) << errors[1];
+  EXPECT_FALSE(CheckpointStore(folder / "bad", 2).newest_step().has_value());
 }
 
 TEST(Stamp, RoundTrips) {

@@ -17,6 +17,7 @@
 #include "convoy/recipes/classify_report.h"
 #include "convoy/recipes/effective_batch.h"
 #include "convoy/recipes/optimizer_settings.h"
+#include "convoy/recipes/run_fault.h"
 #include "convoy/recipes/run_report.h"
 #include "convoy/recipes/run_start.h"
 #include "convoy/recipes/signal_data.h"
@@ -301,11 +302,13 @@ ExitCode Classify::finish(const train::LoopResult& result, const train::Classify
 ExitCode Classify::run() {
   try {
     return go();
-  } catch (const Error& error) {
+  } catch (const std::exception& fault) {
+    const Error error = fault_of(fault, "lower train.batch_size");
     // The others are not made to wait for this rank.
     if (training_log_) training_log_->failure(error);
     if (group_) group_->abort();
-    throw;
+    if (dynamic_cast<const Error*>(&fault) != nullptr) throw;
+    throw error;
   }
 }
 

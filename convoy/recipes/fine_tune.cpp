@@ -28,6 +28,7 @@
 #include "convoy/recipes/memory_plan.h"
 #include "convoy/recipes/memory_report.h"
 #include "convoy/recipes/optimizer_settings.h"
+#include "convoy/recipes/run_fault.h"
 #include "convoy/recipes/run_report.h"
 #include "convoy/recipes/run_start.h"
 #include "convoy/recipes/step_flops.h"
@@ -568,6 +569,10 @@ ExitCode FineTune::run() {
         placement_.device.str(),
         held_memory(base_ ? base_->model.get() : nullptr, optimizer_ ? &*optimizer_ : nullptr),
         device::rank_memory(placement_.device).peak_bytes, settings_);
+    give_up(error);
+    throw error;
+  } catch (const std::exception& foreign) {
+    const Error error = fault_of(foreign, "lower train.batch_size or model.max_seq_len");
     give_up(error);
     throw error;
   }

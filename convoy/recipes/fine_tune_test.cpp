@@ -4,14 +4,19 @@
 // and batch, and what is in the folder at the end.
 #include "convoy/recipes/fine_tune.h"
 
+#include <c10/core/CPUAllocator.h>
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <functional>
+#include <new>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <stdexcept>
 
 #include "convoy/recipes/test_model.h"
 #include "convoy/telemetry/run_folder.h"
+#include "convoy/telemetry/run_history.h"
 #include "files/temporary_folder.h"
 
 namespace convoy::recipes {
@@ -72,6 +77,57 @@ class FineTuned : public ::testing::Test {
   nlohmann::json config_;
   std::atomic<bool> stop_ = false;
 };
+
+// Gives out the CPU's memory, and throws `fault` instead once `is_due` says so.
+class FaultyAllocator final : public c10::Allocator {
+ public:
+  c10::DataPtr allocate(size_t bytes) override {
+    if (fault && is_due()) {
+      const std::function<void()> thrower = std::exchange(fault, {});
+      thrower();
+    }
+    return inner_.allocate(bytes);
+  }
+  c10::DeleterFnPtr raw_deleter() const override { return inner_.raw_deleter(); }
+  void copy_data(void* to, const void* from, size_t bytes) const override {
+    inner_.copy_data(to, from, bytes);
+  }
+
+  std::function<void()> fault;
+  std::function<bool()> is_due;
+
+ private:
+  c10::Allocator& inner_ = *c10::GetCPUAllocator();
+};
+
+TEST_F(FineTuned, FaultsThatAreNoneOfConvoysAreToldInTheRunsEvents) {
+  EXPECT_EQ(train(), ExitCode::Done);  // from here on its allocator is there
+  fs::remove_all(run());
+  static FaultyAllocator* const allocator = [] {
+    auto* made = new FaultyAllocator;  // tensors of static storage may outlive everything else
+    c10::SetCPUAllocator(made, /*priority=*/2);
+    return made;
+  }();
+  allocator->is_due = [this] { return fs::exists(run() / "events.jsonl"); };
+  const std::vector<std::pair<std::function<void()>, ExitCode>> faults = {
+      {[] { throw std::bad_alloc(); }, ExitCode::Resources},
+      {[] { TORCH_CHECK(false, "CUDA error: an illegal instruction"); }, ExitCode::Device},
+      {[] { throw std::runtime_error("planted"); }, ExitCode::Bug}};
+  for (const auto& [fault, code] : faults) {
+    allocator->fault = fault;
+    try {
+      train();
+      ADD_FAILURE() << "nothing was thrown";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), code);
+      const telemetry::RunHistory history = telemetry::read_run(run());
+      EXPECT_EQ(history.state, telemetry::RunState::Failed);
+      EXPECT_EQ(history.failure, error.sentence());
+    }
+    EXPECT_FALSE(allocator->fault);
+    fs::remove_all(run());
+  }
+}
 
 TEST_F(FineTuned, LoraTrainsTheTargetsAndExportsThemAlone) {
   config_["tuning"]["lora"]["target_modules"] = {"q_proj", "up_proj"};

@@ -6,6 +6,7 @@
 
 #include <csignal>
 
+#include "convoy/telemetry/run_history.h"
 #include "load/slowdown.h"
 #include "resume/train_process.h"
 
@@ -51,6 +52,30 @@ TEST(KilledRank, TakesTheJobDownWithinTwoSecondsAndIsNamed) {
   EXPECT_LT(std::chrono::steady_clock::now() - killed, testing::within(2));
   EXPECT_EQ(ended.status, 128 + SIGKILL) << ended.errors;
   EXPECT_NE(ended.errors.find("rank 1 was killed by signal 9"), std::string::npos) << ended.errors;
+}
+
+// Rank 0 can write nothing of its own end.
+TEST(KilledRank, IsToldInTheRunsEventsThoughNoRankCould) {
+  const TrainFixture fixture;
+  TrainProcess process = fixture.start("run", {"train.epochs=200"});
+  ASSERT_TRUE(process.wait_until([&] { return fixture.has_event("run", "step", 2); }));
+  const std::vector<pid_t> ranks = process.ranks();
+  ASSERT_EQ(ranks.size(), 1u);
+  ::kill(ranks[0], SIGKILL);
+  const Ended ended = process.wait();
+  EXPECT_EQ(ended.status, 128 + SIGKILL) << ended.errors;
+  const telemetry::RunHistory history = telemetry::read_run(fixture.run_folder("run"));
+  EXPECT_EQ(history.state, telemetry::RunState::Failed);
+  EXPECT_NE(history.failure.find("was killed by signal 9"), std::string::npos) << history.failure;
+  EXPECT_EQ(fixture.num_events("run", "failure"), 1);
+}
+
+TEST(RefusedRun, LeavesTheEventsOfTheRunBeforeAsTheyAre) {
+  const TrainFixture fixture;
+  ASSERT_EQ(fixture.run("run", {"train.epochs=1"}).status, 0);
+  EXPECT_EQ(fixture.run("run", {"train.epochs=2", "seed=43"}).status, 2);
+  EXPECT_EQ(fixture.num_events("run", "failure"), 0);
+  EXPECT_EQ(telemetry::read_run(fixture.run_folder("run")).state, telemetry::RunState::Finished);
 }
 
 }  // namespace

@@ -260,8 +260,11 @@ class Processing {
       if (events && report.stop_signal != 0)
         events->append(telemetry::EventKind::End, {{"status", "stopped"}});
       return report;
-    } catch (const Error& error) {
-      if (events) events->append(telemetry::EventKind::Failure, {{"message", error.sentence()}});
+    } catch (const std::exception& error) {
+      const auto* const own = dynamic_cast<const Error*>(&error);
+      if (events)
+        events->append(telemetry::EventKind::Failure,
+                       {{"message", own != nullptr ? own->sentence() : error.what()}});
       throw;
     }
   }

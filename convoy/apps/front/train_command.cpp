@@ -4,13 +4,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <iterator>
 #include <map>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "convoy/apps/front/command.h"
+#include "convoy/apps/front/failed_run.h"
 #include "convoy/apps/front/foreign_launchers.h"
 #include "convoy/apps/front/job_end.h"
 #include "convoy/apps/front/peer_launch.h"
@@ -29,7 +30,6 @@
 #include "convoy/launch/submit/quoting.h"
 #include "convoy/settings/har_flags.h"
 #include "convoy/telemetry/environment.h"
-#include "convoy/telemetry/event_log.h"
 #include "convoy/telemetry/run_folder.h"
 
 namespace convoy::apps {
@@ -205,20 +205,6 @@ int conclude(const Context& context, const launch::LaunchReport& report,
             .json_line() +
         "\n");
   return code;
-}
-
-// Of a rank that had not ended: it could not write of it itself, and rank 0 may know nothing of it.
-void record_failure(const Context& context, const telemetry::RunFolder& folder,
-                    const launch::LaunchReport& report) {
-  if (report.root_cause < 0) return;
-  const launch::RankEnd& cause = report.ends[static_cast<size_t>(report.root_cause)];
-  if (!cause.still_ran()) return;
-  const auto line = nlohmann::ordered_json::parse(launch::failure_json(report), nullptr, false);
-  nlohmann::ordered_json row;
-  for (const char* const name : {"code", "kind", "message", "rank", "step"})
-    if (line.contains(name) && !line[name].is_null()) row[name] = line[name];
-  telemetry::EventLog(folder.events_path(), context.log())
-      .append(telemetry::EventKind::Failure, row);
 }
 
 // Rank 0's launcher makes the run folder and holds its lock; the others take part in the run. Which of two launchers on one host that is,
@@ -440,9 +426,10 @@ int run_train(Context& context, const std::vector<std::string>& arguments) {
                                                                run.train.logging.backend.names,
                                                                folder.tensorboard_folder())
                                                          : fs::path()});
+  const auto begin = std::chrono::system_clock::now();
   const launch::LaunchReport report = launch::run_job(job);
   tensorboard.reset();
-  if (own) record_failure(context, folder, report);
+  if (own) record_failure(context.log(), folder, report, begin);
   if (devices) devices->conclude();
   return conclude(context, report, command_to_go_on(found, run.train, folder.path()));
 }

@@ -2,21 +2,20 @@
 //
 // convoy-worker: one rank, or a command that needs LibTorch. Started by `convoy`, or by another launcher with torchrun's
 // environment.
-#include <c10/util/Exception.h>
 #include <fmt/format.h>
 
 #include <cstdio>
 #include <cstdlib>
+#include <exception>
 #include <functional>
 #include <map>
-#include <new>
-#include <system_error>
 
 #include "convoy/apps/worker/worker_command.h"
 #include "convoy/base/error.h"
 #include "convoy/base/error_readers.h"
 #include "convoy/base/suggest.h"
 #include "convoy/launch/error_file.h"
+#include "convoy/recipes/run_fault.h"
 
 namespace convoy::apps {
 namespace {
@@ -55,38 +54,11 @@ int report(Error error, bool json) {
   return static_cast<int>(error.code());
 }
 
-// `details` of a device say what it has and what was asked of it.
-IoError out_of_memory(const std::string& command, const std::string& details = "") {
-  return IoError(
-      details.empty() ? "out of memory" : "out of memory: " + details,
-      {.hint = command == "train"   ? "lower train.batch_size or model.max_seq_len"
-               : command == "bench" ? "lower --batch or --seq, or take a smaller --geometry"
-               : command == "merge" ? "merge on the CPU: --devices cpu"
-                                    : "lower --batch-size"});
-}
-
-// c10::alloc_cpu throws a plain error: "not enough memory" in some versions, "can't allocate memory" in others.
-bool is_out_of_memory(const std::string& message) {
-  return message.find("DefaultCPUAllocator") != std::string::npos ||
-         message.find("not enough memory") != std::string::npos;
-}
-
-// What CUDA's own libraries answer; only its runtime's errors have a type.
-bool is_of_device(const std::string& message) {
-  for (const char* word : {"CUDA error", "CUBLAS_STATUS", "cuBLAS", "cuDNN", "no kernel image"})
-    if (message.find(word) != std::string::npos) return true;
-  return false;
-}
-
-DeviceError failed_device(const std::string& message) {
-  return DeviceError(
-      fmt::format("the GPU refused: {}", message.substr(0, message.find('\n'))),
-      {.hint = "nvidia-smi shows its state; tools/gpu_check.sh finds out what works on it"});
-}
-
-StateError bug(const std::string& message) {
-  return StateError(fmt::format("a bug in Convoy: {}", message),
-                    {.hint = "please report it with the command line"});
+std::string memory_hint(const std::string& command) {
+  return command == "train"   ? "lower train.batch_size or model.max_seq_len"
+         : command == "bench" ? "lower --batch or --seq, or take a smaller --geometry"
+         : command == "merge" ? "merge on the CPU: --devices cpu"
+                              : "lower --batch-size";
 }
 
 int run(const Arguments& arguments) {
@@ -95,24 +67,8 @@ int run(const Arguments& arguments) {
   for (const std::string& argument : arguments) json = json || argument == "--json";
   try {
     return dispatch(arguments);
-  } catch (const Error& error) {
-    return report(error, json);
-  } catch (const std::bad_alloc&) {
-    return report(out_of_memory(command), json);
-  } catch (const c10::OutOfMemoryError& error) {
-    return report(out_of_memory(command, error.what_without_backtrace()), json);
-  } catch (const c10::AcceleratorError& error) {
-    return report(failed_device(error.what_without_backtrace()), json);
-  } catch (const c10::Error& error) {
-    const std::string message = error.what_without_backtrace();
-    if (is_of_device(message)) return report(failed_device(message), json);
-    return report(is_out_of_memory(message) ? Error(out_of_memory(command)) : bug(message), json);
-  } catch (const std::system_error& error) {
-    return report(IoError(fmt::format("the system refused: {}", error.what()),
-                          {.hint = "raise the limits of memory and processes (ulimit -v, -u)"}),
-                  json);
   } catch (const std::exception& error) {
-    return report(bug(error.what()), json);
+    return report(recipes::fault_of(error, memory_hint(command)), json);
   }
 }
 

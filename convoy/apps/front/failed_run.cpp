@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/apps/front/failed_run.h"
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "convoy/base/error.h"
+#include "convoy/base/json_member.h"
+#include "convoy/telemetry/event_log.h"
+
+namespace convoy::apps {
+namespace {
+
+// What the run's own rows say of this start.
+struct Told {
+  bool began = false;
+  bool failed = false;
+};
+
+Told told_since(const std::filesystem::path& events, std::chrono::system_clock::time_point begin) {
+  Told told;
+  if (!std::filesystem::exists(events)) return told;
+  // Rows have their times in whole milliseconds.
+  const auto since = std::chrono::floor<std::chrono::milliseconds>(begin.time_since_epoch());
+  try {
+    for (const nlohmann::ordered_json& row : telemetry::read_events(events)) {
+      if (member_or(row, "time", 0.0) < static_cast<double>(since.count()) / 1000.0) continue;
+      told.began = told.began || row["event"] == "start";
+      told.failed = told.failed || row["event"] == "failure";
+    }
+  } catch (const DataError&) {
+    // Damaged rows tell nothing; whoever shows them says so.
+  }
+  return told;
+}
+
+bool is_refusal(int exit_code) {
+  const auto code = static_cast<ExitCode>(exit_code);
+  return code == ExitCode::Usage || code == ExitCode::BadInput || code == ExitCode::NoCheckpoint;
+}
+
+}  // namespace
+
+void record_failure(const Log& log, const telemetry::RunFolder& folder,
+                    const launch::LaunchReport& report,
+                    std::chrono::system_clock::time_point begin) {
+  if (!report.failed()) return;
+  const bool still_ran =
+      report.root_cause >= 0 && report.ends[static_cast<size_t>(report.root_cause)].still_ran();
+  const Told told = told_since(folder.events_path(), begin);
+  if (!still_ran && (told.failed || (!told.began && is_refusal(report.exit_code)))) return;
+  const auto line = nlohmann::ordered_json::parse(launch::failure_json(report), nullptr, false);
+  nlohmann::ordered_json row;
+  for (const char* const name : {"code", "kind", "message", "rank", "step"})
+    if (line.contains(name) && !line[name].is_null()) row[name] = line[name];
+  telemetry::EventLog(folder.events_path(), log).append(telemetry::EventKind::Failure, row);
+}
+
+}  // namespace convoy::apps
