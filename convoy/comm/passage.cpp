@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "convoy/base/trimmed.h"
+
 namespace convoy::comm {
 namespace {
 
@@ -22,8 +24,6 @@ std::string_view dtype_word(at::ScalarType dtype) {
   }
 }
 
-}  // namespace
-
 Passage::Passage(telemetry::FlightWriter& flight, double& waited_seconds, int rank, int size,
                  telemetry::Collective collective)
     : flight_(&flight),
@@ -33,6 +33,22 @@ Passage::Passage(telemetry::FlightWriter& flight, double& waited_seconds, int ra
       collective_(collective),
       number_(flight.enter(collective)) {}
 
+// The lines of a library's error as one: NCCL's own reason stands on the last.
+std::string one_line(const std::string& text) {
+  std::string line;
+  size_t begin = 0;
+  while (begin < text.size()) {
+    const size_t end = std::min(text.find('\n', begin), text.size());
+    const std::string_view part =
+        trimmed(std::string_view(text).substr(begin, end - begin), " \t\r");
+    if (!part.empty()) line.append(line.empty() ? "" : "; ").append(part);
+    begin = end + 1;
+  }
+  return line;
+}
+
+}  // namespace
+
 CommError Passage::failure(const std::string& reason) const {
   flight_->failed(number_);
   std::string what = fmt::format("{} #{} on group {}", collective_.operation, collective_.sequence,
@@ -40,8 +56,7 @@ CommError Passage::failure(const std::string& reason) const {
   if (collective_.num_elements > 0)
     what += fmt::format(" ({} x {})", collective_.num_elements, collective_.dtype);
   return CommError(
-      fmt::format("rank {} of {}: {} failed: {}", rank_, size_, what,
-                  reason.substr(0, reason.find('\n'))),
+      fmt::format("rank {} of {}: {} failed: {}", rank_, size_, what, one_line(reason)),
       {.hint = "another rank ended or did not answer in time; its own error is the cause",
        .rank = rank_});
 }

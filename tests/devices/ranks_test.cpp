@@ -105,7 +105,8 @@ comm::NcclLibrary library() {
               },
           .abort = [](comm::NcclCommunicator) { return 0; },
           .destroy = [](comm::NcclCommunicator) { return 0; },
-          .error_text = text_of};
+          .error_text = text_of,
+          .last_error = [](comm::NcclCommunicator) { return "Last error:\nsocket 5 is closed\n"; }};
 }
 
 class OneRank {
@@ -201,7 +202,7 @@ RANK_BODY(LostPeer) {
     ADD_FAILURE() << "no error";
   } catch (const CommError& error) {
     EXPECT_NE(error.sentence().find("all_reduce #1 on group devices (3 x float32) failed: NCCL: "
-                                    "remote process exited"),
+                                    "remote process exited; Last error:; socket 5 is closed"),
               std::string::npos)
         << error.sentence();
   }

@@ -137,20 +137,36 @@ GlooGroup::GlooGroup(std::shared_ptr<Meeting> meeting, const Part& part,
       exceptions_at_start_(std::uncaught_exceptions()),
       whole_(whole),
       backend_(std::make_unique<Backend>()) {
-  const SocketSet before = connected_sockets();
-  passages_.enter("join").finish(
-      [&] { backend_->group = connect(*meeting_, rank_, size_, part.keys, timeout); });
-  backend_->sockets = new_sockets(before, connected_sockets());
+  try {
+    passages_.enter("join").finish([&] { join(part.keys); });
+  } catch (...) {
+    leave_broken();
+    throw;
+  }
   if (whole_ != nullptr) whole_->parts_.push_back(this);
+}
+
+// A rank is connected as soon as its own connections stand. If it then ended, and took the store
+// along, others could not finish theirs: so none goes on before all are connected.
+void GlooGroup::join(const std::string& keys) {
+  const SocketSet before = connected_sockets();
+  backend_->group = connect(*meeting_, rank_, size_, keys, timeout_);
+  backend_->sockets = new_sockets(before, connected_sockets());
+  await(*backend_->group->barrier(), backend_->sockets);
+}
+
+GlooGroup::~GlooGroup() {
+  if (std::uncaught_exceptions() > exceptions_at_start_) abort();
+  if (whole_ != nullptr) std::erase(whole_->parts_, this);
+  if (aborted_) leave_broken();
 }
 
 // Once in a while a thread of c10d's does not hear that its connection is shut and waits for its
 // send until the time limit, and the destructor of c10d's group for the thread. This rank is about
 // to end: the group is left to that.
-GlooGroup::~GlooGroup() {
-  if (std::uncaught_exceptions() > exceptions_at_start_) abort();
-  if (whole_ != nullptr) std::erase(whole_->parts_, this);
-  if (aborted_) backend_->group.release();
+void GlooGroup::leave_broken() {
+  shut_down(backend_->sockets);
+  backend_->group.release();
 }
 
 void GlooGroup::abort() {

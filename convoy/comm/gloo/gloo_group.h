@@ -14,7 +14,7 @@ namespace convoy::comm {
 
 class GlooGroup : public Group {
  public:
-  // Collective. Blocks. Throws CommError.
+  // Collective. Blocks until every rank is connected to every other. Throws CommError.
   GlooGroup(std::shared_ptr<Meeting> meeting, std::chrono::seconds timeout);
   ~GlooGroup()
       override;  // while an exception unwinds: abort() first, for c10d would wait for its pending work
@@ -44,6 +44,8 @@ class GlooGroup : public Group {
   };
   GlooGroup(std::shared_ptr<Meeting> meeting, const Part& part, std::chrono::seconds timeout,
             GlooGroup* whole);
+  void join(const std::string& keys);
+  void leave_broken();
 
   std::shared_ptr<Meeting> meeting_;
   const std::chrono::seconds timeout_;

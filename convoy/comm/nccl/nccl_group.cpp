@@ -92,7 +92,9 @@ NcclGroup::~NcclGroup() {
 }
 
 void NcclGroup::check(int result) const {
-  if (result != 0) throw std::runtime_error(fmt::format("NCCL: {}", nccl_.error_text(result)));
+  if (result == 0) return;
+  throw std::runtime_error(fmt::format("NCCL: {}\n{}", nccl_.error_text(result),
+                                       nccl_.last_error(communicator_)));
 }
 
 void NcclGroup::join() {

@@ -34,6 +34,7 @@ NcclLibrary open_nccl() {
   find(library, "ncclCommAbort", nccl.abort);
   find(library, "ncclCommDestroy", nccl.destroy);
   find(library, "ncclGetErrorString", nccl.error_text);
+  find(library, "ncclGetLastError", nccl.last_error);
   return nccl;
 }
 

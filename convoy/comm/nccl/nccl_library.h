@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The functions of NCCL that we call, found at run time: the NCCL that LibTorch's CUDA half has
-// loaded. Declarations as in nccl.h of 2.4 and later, whose binary interface is kept stable.
+// loaded. Declarations as in nccl.h of 2.13 and later, whose binary interface is kept stable.
 #pragma once
 
 #include <cstddef>
@@ -30,6 +30,7 @@ struct NcclLibrary {
   int (*abort)(NcclCommunicator communicator);
   int (*destroy)(NcclCommunicator communicator);
   const char* (*error_text)(int result);
+  const char* (*last_error)(NcclCommunicator communicator);  // what led to it; may be empty
 };
 
 // Throws DeviceError when there is no NCCL.

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/comm/gloo/gloo_group.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <memory>
+#include <thread>
+#include <torch/csrc/distributed/c10d/PrefixStore.hpp>
+
+#include "convoy/comm/job_store.h"
+#include "convoy/comm/meeting.h"
+#include "ranks/ranks.h"
+
+namespace convoy::comm {
+namespace {
+
+using std::chrono::milliseconds;
+
+// A store whose keys arrive one at a time, each so late.
+class SlowStore : public c10d::PrefixStore {
+ public:
+  SlowStore(c10::intrusive_ptr<c10d::Store> keys, milliseconds delay)
+      : PrefixStore("slow", std::move(keys)), delay_(delay) {}
+
+  std::vector<uint8_t> get(const std::string& key) override {
+    std::this_thread::sleep_for(delay_);
+    return PrefixStore::get(key);
+  }
+  bool hasExtendedApi() const override { return false; }
+
+ private:
+  milliseconds delay_;
+};
+
+// Rank 0 keeps the store, is connected to all long before the last rank is, and has nothing to do.
+RANK_BODY(LastConnectsLate) {
+  const auto meeting = std::make_shared<Meeting>(read_rank_environment(), milliseconds(20'000));
+  const bool is_last = meeting->rank() + 1 == meeting->size();
+  meeting->store().keys = c10::make_intrusive<SlowStore>(meeting->store().keys,
+                                                         milliseconds(is_last ? 200 : 0));
+  const auto group = join_group_at(meeting, std::chrono::seconds(20));
+  EXPECT_EQ(group->size(), 4);
+}
+TEST(GlooGroup, NoRankEndsWhileAnotherStillConnects) {
+  testing::expect_all_well(
+      testing::start_ranks(4, "LastConnectsLate", {.rendezvous = testing::Rendezvous::Tcp}));
+}
+
+}  // namespace
+}  // namespace convoy::comm
