@@ -30,24 +30,15 @@ void check_blocks(const PagedCache& cache, const PagedRows& rows) {
   CONVOY_INVARIANT(rows.block_tokens() == cache.shape.block_tokens,
                    "rows of blocks of {} tokens do not fit a cache of blocks of {}",
                    rows.block_tokens(), cache.shape.block_tokens);
-  for (const PagedRow& row : rows.rows()) {
-    for (const int32_t block : row.blocks)
-      CONVOY_INVARIANT(block < cache.shape.num_blocks, "a cache of {} blocks has no block {}",
-                       cache.shape.num_blocks, block);
-  }
+  CONVOY_INVARIANT(rows.end_block() <= cache.shape.num_blocks, "a cache of {} blocks has no block {}",
+                   cache.shape.num_blocks, rows.end_block() - 1);
 }
 
 void check_visible(const PagedRows& rows, const AttentionConfig& config) {
-  for (int64_t index = 0; index < rows.num_rows(); ++index) {
-    const PagedRow& row = rows.row(index);
-    if (row.num_queries == 0) continue;
-    const int64_t position = row.num_keys - row.num_queries;
-    const int64_t first =
-        config.sliding_window > 0 ? std::max<int64_t>(0, position - config.sliding_window + 1) : 0;
-    for (int64_t key = first / rows.block_tokens(); key * rows.block_tokens() < row.num_keys; ++key)
-      CONVOY_INVARIANT(row.blocks[key] >= 0, "row {} sees tokens without a block from {} on", index,
-                       key * rows.block_tokens());
-  }
+  const int64_t window = config.sliding_window > 0 ? config.sliding_window : INT64_MAX;
+  CONVOY_INVARIANT(window <= rows.widest_window(),
+                   "a row sees tokens without a block: there are blocks for a window of {}",
+                   rows.widest_window());
 }
 
 }  // namespace

@@ -331,6 +331,28 @@ TEST(PagedAttention, SaysWhatDoesNotFit) {
       StateError);
 }
 
+// Layers by the dozen ask; the rows know it since they were made.
+TEST(PagedAttention, RowsAreCheckedWhenTheyAreMade) {
+  const auto made = [](std::vector<PagedRow> rows) { return PagedRows(std::move(rows), 32); };
+  EXPECT_EQ(made({}).end_block(), 0);
+  EXPECT_EQ(made({}).widest_window(), INT64_MAX);
+  const PagedRow whole{8, 40, {3, 1}};
+  EXPECT_EQ(made({whole}).end_block(), 4);
+  EXPECT_EQ(made({whole}).widest_window(), INT64_MAX);
+  // 90 keys before the new ones. The first block that is there begins at key 64.
+  const PagedRow windowed{10, 100, {kNoBlock, kNoBlock, 7, 2}};
+  EXPECT_EQ(made({windowed, whole}).end_block(), 8);
+  EXPECT_EQ(made({whole, windowed}).widest_window(), 90 - 64 + 1);
+  // A hole counts though there are blocks below it; a row without new tokens sees nothing.
+  EXPECT_EQ(made({{1, 96, {4, kNoBlock, 7}}}).widest_window(), 95 - 64 + 1);
+  EXPECT_EQ(made({{0, 96, {kNoBlock, kNoBlock, kNoBlock}}}).widest_window(), INT64_MAX);
+  const PagedCache cache = make_paged_cache({.num_blocks = 8, .num_kv_heads = 2, .head_dim = 16},
+                                            at::kFloat);
+  const at::Tensor q = at::zeros({10, 2, 16});
+  EXPECT_NO_THROW(paged_attention(q, cache, made({windowed}), {.sliding_window = 27}));
+  EXPECT_THROW(paged_attention(q, cache, made({windowed}), {.sliding_window = 28}), StateError);
+}
+
 TEST(PagedAttention, BlockBytesAreThoseOfTheCache) {
   const PagedShape shape{.num_blocks = 5, .num_kv_heads = 2, .head_dim = 64};
   EXPECT_EQ(paged_block_bytes(shape, at::kBFloat16), 2 * 32 * 2 * 64 * 2);

@@ -51,6 +51,27 @@ std::vector<int32_t> table_of(const std::vector<PagedRow>& rows) {
   return table;
 }
 
+int64_t end_block_of(const std::vector<PagedRow>& rows) {
+  int32_t highest = kNoBlock;
+  for (const PagedRow& row : rows)
+    for (const int32_t block : row.blocks) highest = std::max(highest, block);
+  return int64_t{highest} + 1;
+}
+
+int64_t widest_window_of(const PagedRow& row, int64_t block_tokens) {
+  if (row.num_queries == 0) return INT64_MAX;
+  const int64_t position = row.num_keys - row.num_queries;
+  int64_t place = position / block_tokens;
+  while (place > 0 && row.blocks[place - 1] != kNoBlock) --place;
+  return place == 0 ? INT64_MAX : position - place * block_tokens + 1;
+}
+
+int64_t widest_window_of(const std::vector<PagedRow>& rows, int64_t block_tokens) {
+  int64_t widest = INT64_MAX;
+  for (const PagedRow& row : rows) widest = std::min(widest, widest_window_of(row, block_tokens));
+  return widest;
+}
+
 const std::vector<PagedRow>& checked(const std::vector<PagedRow>& rows, int64_t block_tokens) {
   CONVOY_INVARIANT(block_tokens > 0, "a block wants tokens, found {}", block_tokens);
   for (size_t index = 0; index < rows.size(); ++index)
@@ -64,6 +85,8 @@ PagedRows::PagedRows(std::vector<PagedRow> rows, int64_t block_tokens, at::Devic
     : rows_(std::move(rows)),
       block_tokens_(block_tokens),
       queries_(starts_of(checked(rows_, block_tokens)), device) {
+  end_block_ = end_block_of(rows_);
+  widest_window_ = widest_window_of(rows_, block_tokens_);
   const std::vector<int64_t> slots = slots_of(rows_, block_tokens);
   slots_T_ = device::to_device<int64_t>(slots, device);
   const std::vector<int32_t> table = table_of(rows_);

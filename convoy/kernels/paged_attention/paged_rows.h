@@ -32,6 +32,10 @@ class PagedRows {
   const PagedRow& row(int64_t index) const { return rows_[index]; }
   const std::vector<PagedRow>& rows() const { return rows_; }
   int64_t block_tokens() const { return block_tokens_; }
+  // All blocks have lower numbers.
+  int64_t end_block() const { return end_block_; }
+  // The widest window whose keys all have blocks, for every row's first new token; INT64_MAX: any.
+  int64_t widest_window() const { return widest_window_; }
   // Where the new tokens of each row lie in a packed batch.
   const RowIndex& queries() const { return queries_; }
   // By new token, int64 [T] on the device: block * block_tokens + place in the block.
@@ -42,6 +46,8 @@ class PagedRows {
  private:
   std::vector<PagedRow> rows_;
   int64_t block_tokens_;
+  int64_t end_block_ = 0;
+  int64_t widest_window_ = INT64_MAX;
   RowIndex queries_;
   at::Tensor slots_T_;
   at::Tensor block_table_RN_;
