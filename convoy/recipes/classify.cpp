@@ -8,6 +8,7 @@
 
 #include "convoy/base/files.h"
 #include "convoy/base/hash.h"
+#include "convoy/device/determinism.h"
 #include "convoy/device/dtype.h"
 #include "convoy/device/placement.h"
 #include "convoy/device/tensor_memory.h"
@@ -331,6 +332,8 @@ void Classify::refuse_settings_of_language_models() const {
 
 ExitCode Classify::go() {
   refuse_settings_of_language_models();
+  if (settings_.train.deterministic && !placement_.device.is_cpu())
+    device::take_deterministic_algorithms();
   device::keep_tensor_memory();
   device::share_cpu_threads(environment_.local_world, environment_.replicas);
   flight_.set_phase("data");

@@ -11,6 +11,7 @@
 #include "convoy/comm/meeting.h"
 #include "convoy/data/batch_plan.h"
 #include "convoy/data/encode_splits.h"
+#include "convoy/device/determinism.h"
 #include "convoy/device/dtype.h"
 #include "convoy/device/memory.h"
 #include "convoy/device/placement.h"
@@ -579,6 +580,8 @@ ExitCode FineTune::run() {
 }
 
 ExitCode FineTune::go() {
+  if (settings_.train.deterministic && !placement_.device.is_cpu())
+    device::take_deterministic_algorithms();
   device::keep_tensor_memory();
   device::share_cpu_threads(environment_.local_world, environment_.replicas);
   flight_.set_phase("load");

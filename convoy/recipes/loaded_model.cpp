@@ -3,6 +3,7 @@
 
 #include "convoy/base/error.h"
 #include "convoy/base/hash.h"
+#include "convoy/device/determinism.h"
 #include "convoy/device/dtype.h"
 #include "convoy/device/refillable_tensor.h"
 #include "convoy/io/foreign_checkpoint.h"
@@ -161,10 +162,10 @@ ModelRequest model_request(const settings::ModelFlags& flags, const settings::En
   request.weights = engine.weights;
   require_one_format(flags.held.quantization, flags.held.double_quant, engine.weights);
   if (!engine.deterministic) return request;
-  if (!placement.device.is_cpu())
-    throw ConfigError("rows do not depend on their neighbours on the CPU alone",
-                      {.key = "deterministic", .hint = "use --devices cpu, or leave it out"});
-  kernels::use_row_invariant_cpu_products();
+  if (placement.device.is_cpu())
+    kernels::use_row_invariant_cpu_products();
+  else
+    device::take_deterministic_algorithms();
   return request;
 }
 

@@ -28,6 +28,9 @@ ModelRequest worker_model(const settings::ProcessSettings& settings,
   flags.dtype = model.dtype;
   flags.held.quantization = model.quantization;
   flags.held.double_quant = model.double_quant;
+  if (settings.engine.deterministic && !placement.device.is_cpu())
+    throw ConfigError("texts do not depend on what is computed beside them on the CPU alone",
+                      {.key = "deterministic", .hint = "use --devices cpu, or leave it out"});
   settings::EngineFlags engine;
   engine.deterministic = settings.engine.deterministic;
   engine.weights = settings.engine.weights;

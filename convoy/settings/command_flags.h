@@ -174,7 +174,8 @@ struct EngineFlags {
           "most tokens of a step: longer prompts are read in pieces, beside the answers of others")
         .at_least(1);
     visit("deterministic", deterministic,
-          "an answer has the same bytes whatever it is generated with; on the CPU");
+          "on CPUs, an answer has the same bytes whatever it is generated with; on GPUs, "
+          "LibTorch's algorithms that repeat to the bit, for answers without a temperature");
     visit("weights", weights,
           "linear maps as the model computes, or in 8 or 4 bits: less memory, other numerics")
         .one_of({"model", "int8", "int4"});

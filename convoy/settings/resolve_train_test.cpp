@@ -366,6 +366,8 @@ TEST(TrainSettings, OptimizersHaveTheNamesOfTransformers) {
 
 TEST(TrainSettings, PeersNamesOfNoiseOffloadAndFloorsAreKnown) {
   EXPECT_EQ(with({"train.neftune_alpha=5"}).train.neftune_noise_alpha, 5);
+  EXPECT_TRUE(with({"train.full_determinism=true"}).train.deterministic);
+  EXPECT_FALSE(with({}).train.deterministic);
   EXPECT_EQ(with({"loraplus_lr_ratio=16"}).tuning.lora.loraplus_lr_ratio, 16);
   EXPECT_EQ(with({"train.cosine_min_lr_ratio=0.1"}).train.schedule.min_lr_ratio, 0.1);
   const ScheduleSettings schedule =

@@ -202,6 +202,7 @@ struct TrainingSettings {
   bool packing = false;
   bool bf16 = true;
   bool fp16 = false;
+  bool deterministic = false;
   bool gradient_checkpointing = false;
   std::string activation_offload = "none";
   double neftune_noise_alpha = 0;
@@ -295,6 +296,10 @@ struct TrainingSettings {
     visit("bf16", bf16, "compute in bf16; trained weights keep an fp32 master");
     visit("fp16", fp16,
           "of other trainers' files: computes in bf16, whose range needs no loss scaling");
+    visit("deterministic", deterministic,
+          "on GPUs, LibTorch's algorithms that repeat to the bit, at a cost in speed; CPUs repeat "
+          "without it")
+        .alias("full_determinism");
     visit("gradient_checkpointing", gradient_checkpointing, "recompute each block in backward");
     visit("activation_offload", activation_offload,
           "where block inputs wait for backward, with gradient_checkpointing: on the device, or in "

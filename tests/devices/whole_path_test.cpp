@@ -2,8 +2,10 @@
 //
 // What users run, on the simulated device: train, stop and resume, score, generate, merge. The
 // files that come out have the bytes of those that the CPU writes with the same table of ops.
+#include <ATen/Context.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -79,6 +81,7 @@ class Side {
     run.sampling.max_new_tokens = 6;
     run.sampling.temperature = 0.8;
     run.engine.batch_size = 4;
+    run.engine.deterministic = config_["train"].value("deterministic", false);
     recipes::generate_text(run, kQuiet);
   }
   void merge(const std::string& adapter, const std::string& output) {
@@ -163,6 +166,21 @@ TEST_F(WholePath, ARunThatGoesOnEndsAsOneThatWasNotStopped) {
                                                            : "/model/model.safetensors";
     EXPECT_EQ(device_->bytes(run + result), device_->bytes(unbroken + result));
   }
+}
+
+TEST_F(WholePath, DeterministicTakesLibTorchsModeOnDevicesAlone) {
+  const at::Context& context = at::globalContext();
+  for (Side* side : {&*cpu_, &*device_}) {
+    side->config()["train"]["deterministic"] = true;
+    side->train("run");
+    side->generate("run/adapter", "answers.jsonl");
+    EXPECT_EQ(context.deterministicAlgorithms(), side == &*device_);
+  }
+  EXPECT_FALSE(context.deterministicAlgorithmsWarnOnly());
+  EXPECT_FALSE(context.deterministicFillUninitializedMemory());
+  EXPECT_TRUE(context.deterministicCuDNN());
+  EXPECT_STREQ(std::getenv("CUBLAS_WORKSPACE_CONFIG"), ":4096:8");
+  at::globalContext().setDeterministicAlgorithms(false, false);
 }
 
 TEST_F(WholePath, AFullDeviceSaysWhatItHoldsAndWhatToLower) {

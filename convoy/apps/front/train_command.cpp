@@ -49,6 +49,7 @@ struct TrainFlags : launch::DeviceFlags {
   int64_t tensorboard_port = 6006;
   double device_interval = 5;
   std::string profile_steps;
+  bool deterministic = false;
   bool dry_run = false;
   bool placement = false;
   config::NameList force_stamp;
@@ -77,6 +78,7 @@ struct TrainFlags : launch::DeviceFlags {
     visit("profile_steps", profile_steps,
           "trace these steps, as logging.profile_steps: 10:15, both counted; then `convoy profile "
           "report RUN`");
+    visit("deterministic", deterministic, "as train.deterministic: a run on GPUs repeats to the bit");
     visit("dry_run", dry_run, "check everything, print the plan and stop");
     visit("placement", placement,
           "print where each rank would run, without a look at model and rows, and stop");
@@ -101,6 +103,7 @@ std::vector<std::string> with_flags(std::vector<std::string> arguments, const Tr
   if (!flags.deepspeed.empty()) arguments.push_back("train.deepspeed=" + flags.deepspeed);
   if (!flags.profile_steps.empty())
     arguments.push_back("logging.profile_steps=" + flags.profile_steps);
+  if (flags.deterministic) arguments.push_back("train.deterministic=true");
   if (!flags.accelerate_config.empty())
     arguments.push_back("accelerate=" + flags.accelerate_config);
   fs::path folder = flags.output_dir;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // By sorting each row: a GPU does that fast. All rows together, each by its own rule.
+#include <algorithm>
 #include <cmath>
 
 #include "convoy/device/transfer.h"
@@ -20,12 +21,17 @@ class Batch {
     const at::Tensor values_RV = penalised();
     const at::Tensor usable_R =
         raw_RV_.amax({1}).isfinite().logical_and(values_RV.amax({1}).isfinite());
-    const at::Tensor greedy_R = of_rows([](const SamplingRow& row) {
-                                  return row.rule.temperature == 0.0 ? 1.0 : 0.0;
-                                }).gt(0);
-    const at::Tensor drawn_R = draw(values_RV);
-    return at::where(greedy_R, values_RV.argmax(1), drawn_R)
-        .masked_fill(usable_R.logical_not(), kNoToken);
+    at::Tensor ids_R = values_RV.argmax(1);
+    const bool draws = std::any_of(rows_.begin(), rows_.end(), [](const SamplingRow& row) {
+      return row.rule.temperature != 0.0;
+    });
+    if (draws) {
+      const at::Tensor greedy_R = of_rows([](const SamplingRow& row) {
+                                    return row.rule.temperature == 0.0 ? 1.0 : 0.0;
+                                  }).gt(0);
+      ids_R = at::where(greedy_R, ids_R, draw(values_RV));
+    }
+    return ids_R.masked_fill(usable_R.logical_not(), kNoToken);
   }
 
   // log(softmax) of the logits as they came.
@@ -60,7 +66,7 @@ class Batch {
     return raw_RV_.flatten().index_copy(0, places_N, after_N).view(raw_RV_.sizes());
   }
 
-  // Rows without temperature draw too; nobody looks.
+  // Rows without temperature beside those with one draw too; nobody looks.
   at::Tensor draw(const at::Tensor& values_RV) const {
     const int64_t num_ids = values_RV.size(1);
     const at::Tensor temperature_R1 =
