@@ -192,8 +192,7 @@ std::vector<std::string> save_together(const fs::path& folder,
       CheckpointStore store(folder, 2);
       if (rank == 0) store.prepare();
       TrainTensors tensors;
-      tensors.pieces["optimizer"] = {
-          {"m", {40}, 20 * static_cast<int64_t>(rank), values[rank]}};
+      tensors.pieces["optimizer"] = {{"m", {40}, 20 * static_cast<int64_t>(rank), values[rank]}};
       try {
         store.start_save_together(*group, state_at(8), std::move(tensors), false)->wait();
       } catch (const std::exception& error) {

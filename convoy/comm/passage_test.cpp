@@ -21,8 +21,11 @@ std::string told(const std::function<void()>& fault) {
 }
 
 TEST(Passage, TellsEveryLineOfALibrarysErrorOnOne) {
-  EXPECT_EQ(told([] { throw std::runtime_error("NCCL: unhandled error\n  Last error:\r\n\nno memory\n"); }),
-            "rank 1 of 4: join #0 on group world failed: NCCL: unhandled error; Last error:; no memory");
+  EXPECT_EQ(
+      told([] {
+        throw std::runtime_error("NCCL: unhandled error\n  Last error:\r\n\nno memory\n");
+      }),
+      "rank 1 of 4: join #0 on group world failed: NCCL: unhandled error; Last error:; no memory");
   EXPECT_EQ(told([] { throw std::runtime_error("closed"); }),
             "rank 1 of 4: join #0 on group world failed: closed");
   EXPECT_EQ(told([] { TORCH_CHECK(false, "connect timeout\nto rank 3"); }),

@@ -182,8 +182,7 @@ TEST_F(TextEngineOfAModel, NoTextComesFromBlocksOfAStepThatFailed) {
   const std::string story =
       "Pia has 78 buttons in a box and a friend who counts them twice. On Monday she shares all 78 "
       "buttons equally among 3 friends. How many buttons does each friend get?";
-  const std::vector<TextRequest> asked = {sum(1, story), sum(2, story + " Say it."),
-                                          sum(3, story)};
+  const std::vector<TextRequest> asked = {sum(1, story), sum(2, story + " Say it."), sum(3, story)};
   const auto answer = [&](process::TextEngine& engine) {
     for (const TextRequest& request : asked) engine.submit(request);
     return finish(engine);

@@ -15,15 +15,15 @@ bool holds_any(const std::string& message, std::initializer_list<const char*> wo
   return false;
 }
 
-// c10::alloc_cpu throws a plain error: "not enough memory" in some versions, "can't allocate memory" in others.
+// c10::alloc_cpu throws a plain error: "not enough memory" in some versions, "can't allocate memory"
+// in others.
 bool is_out_of_memory(const std::string& message) {
   return holds_any(message, {"DefaultCPUAllocator", "not enough memory"});
 }
 
 // What CUDA's own libraries answer; only its runtime's errors have a type.
 bool is_of_device(const std::string& message) {
-  return holds_any(message,
-                   {"CUDA error", "CUBLAS_STATUS", "cuBLAS", "cuDNN", "no kernel image"});
+  return holds_any(message, {"CUDA error", "CUBLAS_STATUS", "cuBLAS", "cuDNN", "no kernel image"});
 }
 
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }

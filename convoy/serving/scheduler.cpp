@@ -133,7 +133,7 @@ void Scheduler::put_back(Row& row) {
   ++preemptions_;
 }
 
-// Rows that share a block of the failed step hold what was never computed, wherever they stand in it.
+// Rows that share a block of the failed step hold what was never computed, wherever they stand.
 void Scheduler::undo_step() {
   for (LayerBlocks& group : groups_) group.retract_published();
   for (Row* row : running_) put_back(*row);

@@ -62,9 +62,10 @@ class Scheduler {
   bool fits(int64_t most_tokens) const;
   void add(Request request);  // Throws StateError on what fits() refuses.
 
-  // The next step. The caller computes all of it, then calls finish_step(). Rows of one step share its blocks already: they
-  // read them after they were stored. A step that was not finished when the next one is planned has failed, whatever it was
-  // that failed: nobody shares its blocks, and its rows wait to be computed from their beginning.
+  // The next step. The caller computes all of it, then calls finish_step(). Rows of one step share
+  // its blocks already: they read them after they were stored. A step that is not finished when the
+  // next one is planned has failed, for whatever reason: nobody shares its blocks, and its rows are
+  // computed from their beginning.
   std::vector<PlannedRow> plan();
   void finish_step();  // all of the step is computed
   // The blocks of a planned row by group; good until the next call.

@@ -193,7 +193,8 @@ struct Traffic {
 
 class RandomTraffic : public ::testing::TestWithParam<Traffic> {};
 
-// Thousands of arrivals with shared beginnings, cancels, priorities and steps that fail: every text is the one of a row alone.
+// Thousands of arrivals with shared beginnings, cancels, priorities and steps that fail: every text
+// is the one of a row alone.
 TEST_P(RandomTraffic, EveryTextIsThatOfARowAlone) {
   const Traffic& traffic = GetParam();
   std::mt19937_64 random(traffic.seed);

@@ -78,7 +78,8 @@ struct TrainFlags : launch::DeviceFlags {
     visit("profile_steps", profile_steps,
           "trace these steps, as logging.profile_steps: 10:15, both counted; then `convoy profile "
           "report RUN`");
-    visit("deterministic", deterministic, "as train.deterministic: a run on GPUs repeats to the bit");
+    visit("deterministic", deterministic,
+          "as train.deterministic: a run on GPUs repeats to the bit");
     visit("dry_run", dry_run, "check everything, print the plan and stop");
     visit("placement", placement,
           "print where each rank would run, without a look at model and rows, and stop");

@@ -37,8 +37,8 @@ class SlowStore : public c10d::PrefixStore {
 RANK_BODY(LastConnectsLate) {
   const auto meeting = std::make_shared<Meeting>(read_rank_environment(), milliseconds(20'000));
   const bool is_last = meeting->rank() + 1 == meeting->size();
-  meeting->store().keys = c10::make_intrusive<SlowStore>(meeting->store().keys,
-                                                         milliseconds(is_last ? 200 : 0));
+  meeting->store().keys =
+      c10::make_intrusive<SlowStore>(meeting->store().keys, milliseconds(is_last ? 200 : 0));
   const auto group = join_group_at(meeting, std::chrono::seconds(20));
   EXPECT_EQ(group->size(), 4);
 }

@@ -93,8 +93,8 @@ NcclGroup::~NcclGroup() {
 
 void NcclGroup::check(int result) const {
   if (result == 0) return;
-  throw std::runtime_error(fmt::format("NCCL: {}\n{}", nccl_.error_text(result),
-                                       nccl_.last_error(communicator_)));
+  throw std::runtime_error(
+      fmt::format("NCCL: {}\n{}", nccl_.error_text(result), nccl_.last_error(communicator_)));
 }
 
 void NcclGroup::join() {

@@ -30,8 +30,9 @@ void check_blocks(const PagedCache& cache, const PagedRows& rows) {
   CONVOY_INVARIANT(rows.block_tokens() == cache.shape.block_tokens,
                    "rows of blocks of {} tokens do not fit a cache of blocks of {}",
                    rows.block_tokens(), cache.shape.block_tokens);
-  CONVOY_INVARIANT(rows.end_block() <= cache.shape.num_blocks, "a cache of {} blocks has no block {}",
-                   cache.shape.num_blocks, rows.end_block() - 1);
+  CONVOY_INVARIANT(rows.end_block() <= cache.shape.num_blocks,
+                   "a cache of {} blocks has no block {}", cache.shape.num_blocks,
+                   rows.end_block() - 1);
 }
 
 void check_visible(const PagedRows& rows, const AttentionConfig& config) {

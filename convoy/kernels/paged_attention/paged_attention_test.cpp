@@ -346,8 +346,8 @@ TEST(PagedAttention, RowsAreCheckedWhenTheyAreMade) {
   // A hole counts though there are blocks below it; a row without new tokens sees nothing.
   EXPECT_EQ(made({{1, 96, {4, kNoBlock, 7}}}).widest_window(), 95 - 64 + 1);
   EXPECT_EQ(made({{0, 96, {kNoBlock, kNoBlock, kNoBlock}}}).widest_window(), INT64_MAX);
-  const PagedCache cache = make_paged_cache({.num_blocks = 8, .num_kv_heads = 2, .head_dim = 16},
-                                            at::kFloat);
+  const PagedCache cache =
+      make_paged_cache({.num_blocks = 8, .num_kv_heads = 2, .head_dim = 16}, at::kFloat);
   const at::Tensor q = at::zeros({10, 2, 16});
   EXPECT_NO_THROW(paged_attention(q, cache, made({windowed}), {.sliding_window = 27}));
   EXPECT_THROW(paged_attention(q, cache, made({windowed}), {.sliding_window = 28}), StateError);
