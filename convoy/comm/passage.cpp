@@ -24,15 +24,6 @@ std::string_view dtype_word(at::ScalarType dtype) {
   }
 }
 
-Passage::Passage(telemetry::FlightWriter& flight, double& waited_seconds, int rank, int size,
-                 telemetry::Collective collective)
-    : flight_(&flight),
-      waited_seconds_(&waited_seconds),
-      rank_(rank),
-      size_(size),
-      collective_(collective),
-      number_(flight.enter(collective)) {}
-
 // The lines of a library's error as one: NCCL's own reason stands on the last.
 std::string one_line(const std::string& text) {
   std::string line;
@@ -48,6 +39,15 @@ std::string one_line(const std::string& text) {
 }
 
 }  // namespace
+
+Passage::Passage(telemetry::FlightWriter& flight, double& waited_seconds, int rank, int size,
+                 telemetry::Collective collective)
+    : flight_(&flight),
+      waited_seconds_(&waited_seconds),
+      rank_(rank),
+      size_(size),
+      collective_(collective),
+      number_(flight.enter(collective)) {}
 
 CommError Passage::failure(const std::string& reason) const {
   flight_->failed(number_);
