@@ -94,7 +94,10 @@ std::string letters_of(std::span<const Token> tokens) {
 std::optional<Verdict> compare_choices(std::span<const Token> gold,
                                        std::span<const Token> prediction) {
   const std::string wanted_letters = letters_of(gold);
-  if (wanted_letters.size() > 1 && wanted_letters == letters_of(prediction)) return Verdict::Yes;
+  const std::string told_letters = letters_of(prediction);
+  if (!wanted_letters.empty() && !told_letters.empty() &&
+      std::max(wanted_letters.size(), told_letters.size()) > 1)
+    return wanted_letters == told_letters ? Verdict::Yes : Verdict::No;
   const std::optional<Choice> wanted = choice_of(gold);
   const std::optional<Choice> told = choice_of(prediction);
   if (!wanted || !told) return std::nullopt;

@@ -227,6 +227,9 @@ Verdict Comparer::equal(const Node& gold, const Node& prediction) {
     if (const std::optional<Node> list = one_by_one(prediction)) return collections(gold, *list);
   if (all_assignments(prediction))
     if (const std::optional<Node> list = one_by_one(gold)) return collections(*list, prediction);
+  // One of several solutions is not all of them.
+  if (all_assignments(gold) && is_assignment(prediction))
+    return unordered(gold.children, {prediction});
   if (is_equation(prediction) && !gold_relates && !all_assignments(gold))
     return equal(gold, prediction.children.back());
   if (is_assignment(gold) && !prediction_relates) return equal(gold.children.back(), prediction);

@@ -92,6 +92,52 @@ TEST(Equivalence, WhatCanNotBeReadIsUnknown) {
   EXPECT_EQ(verdict("1/0", "5"), "unknown");
 }
 
+TEST(Equivalence, RaisedCharactersAreExponents) {
+  EXPECT_EQ(verdict("10⁸", "100000000"), "yes");
+  EXPECT_EQ(verdict("100000000", "10⁸"), "yes");
+  EXPECT_EQ(verdict("10⁸", "10⁷"), "no");
+  EXPECT_EQ(verdict("x⁻¹", "\\frac{1}{x}"), "yes");
+  EXPECT_EQ(verdict("\\frac{1}{x}", "x⁻¹"), "yes");
+  EXPECT_EQ(verdict("x⁻¹", "x"), "no");
+  EXPECT_EQ(verdict("2²⁰", "1048576"), "yes");
+  EXPECT_EQ(verdict("1.5 × 10⁻³", "0.0015"), "yes");
+  EXPECT_EQ(verdict("x^n", "xⁿ"), "yes");
+  EXPECT_EQ(verdict("x² + 1", "x^2+1"), "yes");
+  EXPECT_EQ(verdict("8", "The answer is 2³."), "yes");
+  EXPECT_EQ(verdict("81", "So the answer is 3⁴."), "yes");
+}
+
+TEST(Equivalence, OverIsAFraction) {
+  EXPECT_EQ(verdict("{1 \\over 2}", "0.5"), "yes");
+  EXPECT_EQ(verdict("1 \\over 2", "\\frac{1}{2}"), "yes");
+  EXPECT_EQ(verdict("\\frac{1}{2}", "{1 \\over 3}"), "no");
+  EXPECT_EQ(verdict("\\frac{x+1}{x-1}", "$x+1 \\over x-1$"), "yes");
+  EXPECT_EQ(verdict("\\sqrt{1 \\over 4}", "1/2"), "yes");
+  EXPECT_EQ(verdict("{1 \\over {2 \\over 3}}", "3/2"), "yes");
+  EXPECT_EQ(verdict("x = {a \\over b}", "a/b"), "yes");
+  EXPECT_EQ(verdict("(1 \\over 2, 3 \\over 4)", "(0.5, 0.75)"), "yes");
+}
+
+TEST(Equivalence, ReferencesThatAreNoAnswerAreUnknown) {
+  for (const char* none : {"proof", "notfound", " Proof ", "NotFound"})
+    for (const char* prediction : {"5", "proof", "notfound", "the proof is complete"})
+      EXPECT_EQ(verdict(none, prediction), "unknown") << none << ", " << prediction;
+  EXPECT_EQ(verdict("5", "proof"), "unknown");
+}
+
+TEST(Equivalence, APartOfTheAnswersIsNotTheAnswer) {
+  EXPECT_EQ(verdict("A, C", "A"), "no");
+  EXPECT_EQ(verdict("A", "A, C"), "no");
+  EXPECT_EQ(verdict("A, C", "C and A"), "yes");
+  EXPECT_EQ(verdict("AC", "(A), (C)"), "yes");
+  EXPECT_EQ(verdict("A, C", "A, B, C"), "no");
+  EXPECT_EQ(verdict("x=2 or x=3", "x=2"), "no");
+  EXPECT_EQ(verdict("x=2", "x=2 or x=3"), "no");
+  EXPECT_EQ(verdict("x=2 or x=3", "2"), "no");
+  EXPECT_EQ(verdict("x=2 or x=3", "x=3 or x=2"), "yes");
+  EXPECT_EQ(verdict("x=2 or x=3", "2, 3"), "yes");
+}
+
 TEST(Equivalence, ASpentBudgetIsUnknown) {
   const CheckLimits few{.steps = 5};
   EXPECT_EQ(check_answer("x^2+2x+1", "(x+1)^2"), Verdict::Yes);

@@ -465,9 +465,17 @@ std::string without_prose(std::string_view answer, Author author) {
   return found.empty() && author == Author::Reference ? std::string(answer) : found;
 }
 
+// What data sets write where a question has no answer to compare: NuminaMath's "proof" and
+// "notfound".
+bool stands_for_none(std::string_view reference) {
+  const std::string low = lowered(reference);
+  return low == "proof" || low == "notfound";
+}
+
 }  // namespace
 
 std::string extract_answer(std::string_view text, Author author) {
+  if (author == Author::Reference && stands_for_none(trimmed(text))) return {};
   const std::string plain = without_bold(trimmed(without_thoughts(text)));
   text = trimmed(plain);
   if (std::string answer = boxed_answer(text); !answer.empty()) return answer;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <iterator>
+#include <utility>
 
 namespace convoy::answers {
 namespace {
@@ -24,6 +25,7 @@ constexpr Entry kCommands[] = {
     {"dfrac", sign("frac")},
     {"tfrac", sign("frac")},
     {"cfrac", sign("frac")},
+    {"over", sign("over")},
     {"sqrt", sign("sqrt")},
     {"binom", sign("binom")},
     {"dbinom", sign("binom")},
@@ -309,6 +311,10 @@ constexpr Entry kCharacters[] = {
     {"。", sign(".")},
 };
 
+constexpr std::pair<std::string_view, char> kRaised[] = {
+    {"⁰", '0'}, {"¹", '1'}, {"²", '2'}, {"³", '3'}, {"⁴", '4'}, {"⁵", '5'}, {"⁶", '6'},
+    {"⁷", '7'}, {"⁸", '8'}, {"⁹", '9'}, {"⁺", '+'}, {"⁻", '-'}, {"ⁿ", 'n'}};
+
 constexpr std::string_view kTextCommands[] = {
     "text",   "textbf", "textit", "textrm", "texttt", "textsf", "textnormal",  "mathrm",
     "mathit", "mathsf", "mathtt", "mbox",   "hbox",   "emph",   "operatorname"};
@@ -351,6 +357,15 @@ const Spelled* spelled_character(std::string_view text, size_t& length) {
       return &entry.spelled;
     }
   return nullptr;
+}
+
+char raised_character(std::string_view text, size_t& length) {
+  for (const auto& [spelling, letter] : kRaised)
+    if (text.starts_with(spelling)) {
+      length = spelling.size();
+      return letter;
+    }
+  return 0;
 }
 
 bool is_text_command(std::string_view name) {

@@ -20,6 +20,10 @@ const Spelled* spelled_word(std::string_view word);
 // The longest character sequence at the start of `text`; `length` is set to its bytes.
 const Spelled* spelled_character(std::string_view text, size_t& length);
 
+// The digit, sign or letter that is raised at the start of `text`: 8 of "⁸", - of "⁻"; 0 where
+// there is none.
+char raised_character(std::string_view text, size_t& length);
+
 bool is_text_command(std::string_view name);  // \text{...}, \mathrm{...}: words, or upright letters
 bool is_dropped_with_argument(std::string_view name);  // \hspace{...}, \tag{...}
 

@@ -298,8 +298,38 @@ class Tokenizer {
     return false;
   }
 
+  // "⁸" and "⁻¹" as ^{8} and ^{-1}; "²" and "³" alone are signs of their own, which units have too.
+  bool raised() {
+    std::string exponent;
+    size_t end = at_;
+    size_t length = 0;
+    while (const char letter = raised_character(text_.substr(end), length)) {
+      exponent += letter;
+      end += length;
+    }
+    if (exponent.empty() || exponent == "2" || exponent == "3") return false;
+    at_ = end;
+    push(TokenType::Sign, "^");
+    push(TokenType::Sign, "{");
+    for (size_t at = 0; at < exponent.size();) {
+      size_t digits = at;
+      while (digits < exponent.size() && is_digit(exponent[digits])) ++digits;
+      const std::string_view all = exponent;
+      if (digits > at) {
+        push(TokenType::Number, all.substr(at, digits - at));
+        at = digits;
+      } else {
+        push(is_letter(exponent[at]) ? TokenType::Letter : TokenType::Sign, all.substr(at, 1));
+        ++at;
+      }
+    }
+    push(TokenType::Sign, "}");
+    return true;
+  }
+
   void wide() {
     size_t length = 0;
+    if (raised()) return;
     if (const Spelled* spelled = spelled_character(rest(), length)) {
       at_ += length;
       push_spelled(*spelled);
@@ -369,6 +399,54 @@ void drop_math_dollars(std::vector<Token>& tokens) {
   tokens = std::move(kept);
 }
 
+// Whether the token parts what \over may divide from the rest: a bracket, a comma, a relation.
+bool ends_over(const Token& token) {
+  static constexpr std::string_view kEnds[] = {
+      "(",  ")", "[",  "]",  "\\{", "\\}",     ",", ";", "=",  "<",
+      "<=", ">", ">=", "!=", "in",  "newline", "&", "$", "or", "and"};
+  return std::find(std::begin(kEnds), std::end(kEnds), token.text) != std::end(kEnds);
+}
+
+// {a \over b} as \frac{a}{b}: all that stands before it in its braces over all that stands behind.
+void put_over(std::vector<Token>& tokens) {
+  constexpr int kMostOvers = 16;  // more are left, and not understood
+  for (int count = 0; count < kMostOvers; ++count) {
+    const auto over = std::find_if(tokens.begin(), tokens.end(),
+                                   [](const Token& token) { return is(token, "over"); });
+    if (over == tokens.end()) return;
+    auto begin = over;
+    for (int open = 0; begin != tokens.begin(); --begin) {
+      const Token& before = *std::prev(begin);
+      open += is(before, "}");
+      if (open == 0 && (is(before, "{") || ends_over(before))) break;
+      open -= is(before, "{");
+    }
+    auto end = std::next(over);
+    for (int open = 0; end != tokens.end(); ++end) {
+      open += is(*end, "{");
+      if (open == 0 && (is(*end, "}") || ends_over(*end))) break;
+      open -= is(*end, "}");
+    }
+    const auto sign = [](std::string_view text) {
+      return Token{TokenType::Sign, std::string(text)};
+    };
+    std::vector<Token> fraction = {sign("frac"), sign("{")};
+    fraction.insert(fraction.end(), begin, over);
+    fraction.push_back(sign("}"));
+    fraction.push_back(sign("{"));
+    fraction.insert(fraction.end(), std::next(over), end);
+    fraction.push_back(sign("}"));
+    const bool braced = begin != tokens.begin() && end != tokens.end() &&
+                        is(*std::prev(begin), "{") && is(*end, "}");
+    if (braced) {
+      --begin;
+      ++end;
+    }
+    const auto at = tokens.erase(begin, end);
+    tokens.insert(at, fraction.begin(), fraction.end());
+  }
+}
+
 void drop_ends(std::vector<Token>& tokens) {
   while (!tokens.empty() && (ends_sentence(tokens.back()) || is(tokens.back(), "newline")))
     tokens.pop_back();
@@ -390,6 +468,7 @@ Tokens tokenize(std::string_view text, const Spelling& spelling, Steps& steps) {
   tokenizer.read(text, false, 0);
   Tokens tokens = tokenizer.take();
   drop_math_dollars(tokens.list);
+  put_over(tokens.list);
   drop_ends(tokens.list);
   return tokens;
 }
