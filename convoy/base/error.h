@@ -24,6 +24,7 @@ enum class ExitCode : int {
   Device = 14,        // device fault
   Numeric = 15,       // NaN, Inf, diverged replicas
   NoProgress = 16,    // do not requeue
+  Unreachable = 69,   // no network, or a server that does not answer
   Bug = 70,           // our own
   Stopped = 75,       // stopped on request, state saved: requeue
 };
@@ -74,6 +75,7 @@ CONVOY_ERROR_KIND(CommError, ExitCode::PeerLost, "comm");
 CONVOY_ERROR_KIND(DeviceError, ExitCode::Device, "device");
 CONVOY_ERROR_KIND(NumericError, ExitCode::Numeric, "numeric");
 CONVOY_ERROR_KIND(ProgressError, ExitCode::NoProgress, "no_progress");
+CONVOY_ERROR_KIND(NetworkError, ExitCode::Unreachable, "network");
 CONVOY_ERROR_KIND(StateError, ExitCode::Bug, "bug");
 CONVOY_ERROR_KIND(StopRequest, ExitCode::Stopped, "stopped");
 #undef CONVOY_ERROR_KIND

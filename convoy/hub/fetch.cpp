@@ -41,6 +41,7 @@ class Fetch {
         entry_(plan.cache, plan.repository) {}
 
   FetchResult run() {
+    log_.info(fmt::format("asking {} for {}", settings_.endpoint, plan_.repository.id));
     HubClient client = make_client();
     const RepositoryState state = client.find_revision(plan_.revision);
     result_.commit = state.commit;
@@ -247,7 +248,9 @@ FetchResult fetch(const FetchPlan& plan, const HubSettings& settings, const Stop
     throw ConfigError(fmt::format("`{}` is no revision", plan.revision),
                       {.key = "--revision", .hint = "wanted a branch, a tag or a commit"});
   if (settings.is_offline)
-    throw ConfigError("HF_HUB_OFFLINE forbids to ask the hub", {.hint = "unset it to fetch"});
+    throw ConfigError(
+        "HF_HUB_OFFLINE forbids to ask the hub",
+        {.hint = "unset it to fetch; what is in the hub cache, or a folder, is used without"});
   return Fetch(plan, settings, stop, progress, log).run();
 }
 

@@ -52,7 +52,7 @@ struct FetchProgress {
 
 // Blocks, until `stop` at the latest: then StopRequest. Throws ConfigError where the hub may not be
 // asked, DataError for what it does not have or give, and for files that are not what it says,
-// CommError, IoError (also before anything is fetched: too little space).
+// NetworkError, IoError (also before anything is fetched: too little space).
 FetchResult fetch(const FetchPlan& plan, const HubSettings& settings, const StopTest& stop,
                   FetchProgress& progress, const Log& log);
 

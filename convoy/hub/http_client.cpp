@@ -136,8 +136,12 @@ HttpAnswer HttpClient::send(const HttpRequest& request) {
   if (code == CURLE_URL_MALFORMAT || code == CURLE_UNSUPPORTED_PROTOCOL)
     throw ConfigError(fmt::format("`{}` is no address", request.url),
                       {.hint = "check HF_ENDPOINT"});
-  throw CommError(fmt::format("{}: {}", request.url,
-                              reason[0] != '\0' ? reason.data() : curl_.easy_strerror(code)));
+  throw NetworkError(
+      fmt::format("{}: {}", request.url,
+                  reason[0] != '\0' ? reason.data() : curl_.easy_strerror(code)),
+      {.hint = "set HF_ENDPOINT to a mirror, or https_proxy to a proxy, that this machine reaches; "
+               "without a network fetch on another machine and copy the folder that it prints: a "
+               "folder may be named wherever an id may, and nothing is asked for it"});
 }
 
 }  // namespace convoy::hub

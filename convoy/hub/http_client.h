@@ -53,7 +53,7 @@ class HttpClient {
   HttpClient(const HttpClient&) = delete;
   HttpClient& operator=(const HttpClient&) = delete;
 
-  // Throws CommError when no whole answer came, StopRequest after `stop`, ConfigError for a URL
+  // Throws NetworkError when no whole answer came, StopRequest after `stop`, ConfigError for a URL
   // that is none.
   HttpAnswer send(const HttpRequest& request);
 

@@ -23,10 +23,10 @@ constexpr double kLongestWaitSeconds = 60;
 constexpr int64_t kMostFileBytes = int64_t{1} << 50;
 
 // The hub can not answer now, and says perhaps when it can.
-class Busy : public CommError {
+class Busy : public NetworkError {
  public:
   Busy(const std::string& message, double wait_seconds)
-      : CommError(message, {.hint = "try again later"}), wait_seconds_(wait_seconds) {}
+      : NetworkError(message, {.hint = "try again later"}), wait_seconds_(wait_seconds) {}
   double wait_seconds() const { return wait_seconds_; }  // 0: it does not say
 
  private:
@@ -192,7 +192,7 @@ void HubClient::with_retries(const std::function<void()>& attempt,
     std::string reason;
     try {
       return attempt();
-    } catch (const CommError& error) {
+    } catch (const NetworkError& error) {
       const int64_t now = progress ? progress() : 0;
       failures = now > before ? 1 : failures + 1;
       before = now;
@@ -203,11 +203,11 @@ void HubClient::with_retries(const std::function<void()>& attempt,
     }
     const double own_seconds = kFirstWaitSeconds * std::pow(2, failures - 1);
     if (asked_seconds > 10 * kLongestWaitSeconds)
-      throw CommError(
+      throw NetworkError(
           fmt::format("{}, and wants {} of quiet", reason, telemetry::duration_text(asked_seconds)),
           {.hint = "run the same command later: what is there is kept"});
     const double seconds = std::max(asked_seconds, std::min(own_seconds, kLongestWaitSeconds));
-    log_.detail(fmt::format("{}; again in {:.1f} s", reason, seconds));
+    log_.info(fmt::format("{}; again in {:.1f} s", reason, seconds));
     wait(seconds);
   }
 }
@@ -273,7 +273,8 @@ void HubClient::read_file(const std::string& commit, const RemoteFile& file, int
   ask(std::move(request));
   const int64_t reached = std::max<int64_t>(at, 0);
   if (reached < file.size_bytes)
-    throw CommError(fmt::format("{} ended after {} of {} bytes", url, reached, file.size_bytes));
+    throw NetworkError(fmt::format("{} ended after {} of {} bytes", url, reached, file.size_bytes),
+                       {.hint = "run the same command again: it goes on there"});
 }
 
 }  // namespace convoy::hub

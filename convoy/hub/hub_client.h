@@ -43,16 +43,17 @@ class HubClient {
             StopTest stop, Log log);
 
   // Each tries again where the hub or the way to it fails for a while. Throws DataError for what
-  // the hub does not have or does not give, CommError when it can not be reached, StopRequest.
+  // the hub does not have or does not give, NetworkError when it can not be reached, StopRequest.
   RepositoryState find_revision(const std::string& revision);
   RemoteFile find_file(const std::string& commit, const std::string& path);
 
   // One try: bytes from `begin` on, or all of them from 0 where the server does not know ranges.
-  // Throws what find_file() throws, and CommError where the bytes end early: what came was taken.
+  // Throws what find_file() throws, and NetworkError where the bytes end early: what came was
+  // taken.
   void read_file(const std::string& commit, const RemoteFile& file, int64_t begin,
                  const PieceSink& sink);
 
-  // Calls `attempt` until it returns, with longer and longer waits after each CommError, and at
+  // Calls `attempt` until it returns, with longer and longer waits after each NetworkError, and at
   // once where `progress` (bytes so far) has grown. Throws the last error.
   void with_retries(const std::function<void()>& attempt,
                     const std::function<int64_t()>& progress = {});

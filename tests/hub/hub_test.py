@@ -222,10 +222,16 @@ class Faults(FetchCase):
 
     def test_a_hub_that_stays_away_is_an_error_that_says_so(self):
         self.fault(match="/api/", status=502, times=-1)
-        _, err = self.fetch(code=13, HF_HUB_DOWNLOAD_TIMEOUT="1")
+        _, err = self.fetch(code=69, HF_HUB_DOWNLOAD_TIMEOUT="1")
         self.assertIn("502", err)
-        _, err = self.fetch(code=13, HF_ENDPOINT="http://127.0.0.1:9")
-        self.assertIn("127.0.0.1:9", err)
+        for words in (("models", "fetch", NAME), ("data", "fetch", "org/rows")):
+            _, err = self.run_convoy(*words, code=69, HF_ENDPOINT="http://127.0.0.1:9")
+            lines = err.splitlines()
+            self.assertIn(f"asking http://127.0.0.1:9 for {words[2]}", lines[0])
+            self.assertIn("again in 0.5 s", lines[1])
+            for wanted in ("127.0.0.1:9", "HF_ENDPOINT", "without a network", "copy the folder"):
+                self.assertIn(wanted, lines[-2])
+            self.assertEqual(json.loads(lines[-1])["kind"], "network")
 
     def test_a_stall_is_noticed(self):
         self.fault(match=self.repository.etag("model.safetensors"), stall=20_000, method="GET")

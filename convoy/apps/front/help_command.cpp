@@ -79,8 +79,8 @@ std::string overview_text() {
          "what this is.\n"
          "Exit codes: 0 done, 2 usage or config, 10 bad input, 11 no usable checkpoint, 12 disk or "
          "memory,\n"
-         "13 peer lost, 14 device, 15 numeric, 16 no progress, 70 bug, 75 stopped with state "
-         "saved.\n";
+         "13 peer lost, 14 device, 15 numeric, 16 no progress, 69 no network, 70 bug, 75 stopped "
+         "with\nstate saved.\n";
 }
 
 std::string help_text(const Command& command, const std::vector<std::string>& words) {
