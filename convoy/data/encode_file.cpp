@@ -21,6 +21,7 @@ struct Finished {
   RowRecord record;
   EncodedRow row;  // only of kept rows
   std::optional<UnsupervisedRow> unsupervised;
+  RowLosses losses;  // of this row alone
 };
 
 using Turn = std::vector<PulledRow>;
@@ -89,6 +90,7 @@ class FileEncoder {
 
   void judge(Finished& finished, EncodedRow row) const {
     const Sample& sample = finished.prepared.sample;
+    finished.losses.add(sample, row);
     finished.record = {.outcome = RowOutcome::Kept,
                        .own_bos = row.own_bos,
                        .fields_cut = finished.prepared.fields_cut};
@@ -110,6 +112,7 @@ class FileEncoder {
       return;
     }
     finished.record.outcome = RowOutcome::Unsupervised;
+    if (supervised > 0) finished.losses.answers_cut.add(sample);
     row.ids.resize(std::min(row.ids.size(), kExplainedIds));
     finished.unsupervised = {sample.line, sample.index, tokens, supervised, std::move(row.ids)};
   }
@@ -124,6 +127,7 @@ class FileEncoder {
     if (accepted && finished.refusal)
       reader_.report_bad_row(*finished.refusal, finished.prepared.index);
     if (!accepted || finished.refusal) return take_({}, {});
+    file_.losses.add(finished.losses);
     if (!file_.first_sample) file_.first_sample = std::move(finished.prepared.sample);
     if (finished.unsupervised && !file_.first_unsupervised)
       file_.first_unsupervised = std::move(finished.unsupervised);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "convoy/data/encode_sample.h"
+#include "convoy/data/row_warnings.h"
 #include "convoy/data/sample_reader.h"
 
 namespace convoy::data {
@@ -17,7 +18,7 @@ namespace convoy::data {
 struct TruncationPolicy {
   int64_t max_tokens = 0;
   Truncation truncation = Truncation::KeepStart;
-  std::optional<int32_t> bos_id;  // kept in front by KeepEnd
+  std::optional<int32_t> bos_id = {};  // kept in front by KeepEnd
 };
 
 // "keep_start", ...; "auto" is Split for task "pretrain", KeepStart for others. Throws ConfigError
@@ -48,6 +49,7 @@ struct UnsupervisedRow {
 struct EncodedFile {
   std::optional<Sample> first_sample;  // of those that could be encoded
   std::optional<UnsupervisedRow> first_unsupervised;
+  RowLosses losses;
 };
 
 // Takes every row in file order, one at a time: what became of it and, of a kept one, its tokens.

@@ -6,6 +6,8 @@
 #include <utility>
 
 #include "convoy/base/error.h"
+#include "convoy/base/trimmed.h"
+#include "convoy/data/content_parts.h"
 #include "convoy/data/learnt_turns.h"
 
 namespace convoy::data {
@@ -34,21 +36,6 @@ const text::ChatTemplate& required(const text::ChatTemplate* chat_template) {
   return *chat_template;
 }
 
-bool has_parts(const ordered_json& messages) {
-  return std::any_of(messages.begin(), messages.end(), [](const ordered_json& message) {
-    const auto content = message.find("content");
-    return content != message.end() && content->is_array();
-  });
-}
-
-// Templates that were written for texts add a list to one, which Python refuses as well.
-std::string hint_of(const Sample& sample, const ErrorPlace& place) {
-  ordered_json joined;
-  if (!place.hint.empty() || !has_parts(whole_conversation(sample, joined))) return place.hint;
-  return "the row's content is a list of parts; if this template takes only texts, write the "
-         "content as one string, or name a template for parts with data.template_path";
-}
-
 // Says in which row `work` failed; what failed inside (a line of the template) stays in the message.
 template <class Work>
 auto in_row(const Sample& sample, Work work) {
@@ -61,8 +48,7 @@ auto in_row(const Sample& sample, Work work) {
       message = place.line > 0 ? fmt::format("{}:{}: {}", place.file, place.line, message)
                                : fmt::format("{}: {}", place.file, message);
     if (sample.line == 0) message = fmt::format("row {}: {}", sample.index, message);
-    throw DataError(message,
-                    {.file = sample.file, .line = sample.line, .hint = hint_of(sample, place)});
+    throw DataError(message, {.file = sample.file, .line = sample.line, .hint = place.hint});
   }
 }
 
@@ -108,7 +94,18 @@ void SampleEncoder::append_eos(std::vector<int32_t>& ids) const {
 EncodedRow SampleEncoder::encode_text(const Sample& sample) const {
   EncodedRow row = plain_row(sample.text);
   append_eos(row.ids);
-  return supervised_from(std::move(row), 1, sample.index);
+  row = supervised_from(std::move(row), 1, sample.index);
+  if (sample.text.empty()) skip_empty_answer(row, "text");
+  return row;
+}
+
+// Nothing but a token that ends it would be learnt.
+void SampleEncoder::skip_empty_answer(EncodedRow& row, const char* answer) const {
+  if (supervision_.empty_answers == EmptyAnswers::Learn) return;
+  if (supervision_.empty_answers == EmptyAnswers::Error)
+    throw DataError(fmt::format("the {} is empty", answer));
+  row.empty_answer = true;
+  std::fill(row.supervised.begin(), row.supervised.end(), uint8_t{0});
 }
 
 // The two texts are tokenised as one, so a token may join the end of the prompt to the completion: the completion then
@@ -121,17 +118,37 @@ EncodedRow SampleEncoder::encode_prompt_completion(const Sample& sample) const {
   const auto [at, other] =
       std::mismatch(prompt.begin(), prompt.end(), row.ids.begin(), row.ids.end());
   const auto first = static_cast<size_t>(at - prompt.begin());
-  return supervised_from(std::move(row), first, sample.index);
+  row = supervised_from(std::move(row), first, sample.index);
+  if (trimmed(sample.completion, " \t\r\n").empty()) skip_empty_answer(row, "completion");
+  return row;
+}
+
+// The conversation with contents that the template reads; `held` has it where it is not `messages`.
+const ordered_json& SampleEncoder::readable(const ordered_json& messages,
+                                            const ordered_json& variables,
+                                            ordered_json& held) const {
+  const text::ChatTemplate& chat_template = required(chat_template_);
+  if (!has_content_parts(messages)) return messages;
+  held = with_readable_contents(chat_template, messages, variables);
+  return held;
 }
 
 EncodedRow SampleEncoder::encode_chat(const Sample& sample) const {
   const text::ChatTemplate& chat_template = required(chat_template_);
   ordered_json joined;
-  const ordered_json& messages = whole_conversation(sample, joined);
+  ordered_json held;
+  const ordered_json& messages =
+      readable(whole_conversation(sample, joined), sample.variables, held);
   if (learns_every_token()) {
-    const std::string text = chat_template.render(messages, sample.variables, false).text;
+    const RenderWhole whole = [&](const ordered_json& others, const ordered_json& variables) {
+      return chat_template.render(others, variables, false).text;
+    };
+    const std::string text = whole(messages, sample.variables);
+    const Unwritten unwritten = find_unwritten(whole, messages, sample.variables, text, 0);
     EncodedRow row{.ids = chat_encoding(text).ids, .supervised = {}};
     row.own_bos = begins_with_bos(row.ids);
+    row.tools_unread = unwritten.tools;
+    row.calls_unread = unwritten.calls;
     return supervised_from(std::move(row), 1, sample.index);
   }
   size_t first = sample.kind == Kind::ChatPromptCompletion ? sample.messages.size() : 0;
@@ -143,15 +160,19 @@ EncodedRow SampleEncoder::encode_chat(const Sample& sample) const {
         first = index;
         break;
       }
-  LearntTurns turns =
-      find_learnt_turns(chat_template, messages, sample.variables, first, supervision_.roles);
+  LearntTurns turns = find_learnt_turns(chat_template, messages, sample.variables, first,
+                                        supervision_.roles, supervision_.empty_answers);
   if (only_last && turns.spans.size() > 1)
     turns.spans.erase(turns.spans.begin(), std::prev(turns.spans.end()));
   const text::Encoding encoding = chat_encoding(turns.text);
   return {.ids = encoding.ids,
           .supervised = mask_of(turns, encoding, tokenizer_, supervision_.ends),
           .source_index = sample.index,
-          .own_bos = begins_with_bos(encoding.ids)};
+          .own_bos = begins_with_bos(encoding.ids),
+          .empty_answer =
+              supervision_.empty_answers == EmptyAnswers::Skip && !turns.unwritten.answers.empty(),
+          .tools_unread = turns.unwritten.tools,
+          .calls_unread = turns.unwritten.calls};
 }
 
 EncodedRow SampleEncoder::encode(const Sample& sample) const {
@@ -173,7 +194,8 @@ EncodedRow SampleEncoder::encode_prompt(const Sample& sample) const {
   return in_row(sample, [&] {
     EncodedRow row;
     if (is_chat(sample)) {
-      ordered_json messages = sample.messages;
+      ordered_json held;
+      ordered_json messages = readable(sample.messages, sample.variables, held);
       if (sample.kind == Kind::Chat && messages.size() > 1 && messages.back().is_object() &&
           messages.back().value("role", "") == "assistant")
         messages.erase(messages.size() - 1);
@@ -194,8 +216,10 @@ std::string SampleEncoder::render(const Sample& sample, bool add_generation_prom
   return in_row(sample, [&] {
     if (is_chat(sample)) {
       ordered_json joined;
+      ordered_json held;
       return required(chat_template_)
-          .render(whole_conversation(sample, joined), sample.variables, add_generation_prompt)
+          .render(readable(whole_conversation(sample, joined), sample.variables, held),
+                  sample.variables, add_generation_prompt)
           .text;
     }
     return sample.kind == Kind::Text ? sample.text : sample.prompt + sample.completion;

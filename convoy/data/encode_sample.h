@@ -42,9 +42,11 @@ class SampleEncoder {
   SampleEncoder(const text::Tokenizer& tokenizer, const text::ChatTemplate* chat_template,
                 Supervision supervision);
 
-  // BOS is never doubled. Text and string completions get EOS appended, chat does not (its template ends turns). Learnt
-  // turns are supervised with their end-of-turn token, by {% generation %} spans or by prefix difference. Not truncated.
-  // Throws DataError naming file and line.
+  // BOS is never doubled. Text and string completions get EOS appended, chat does not (its template
+  // ends turns). Learnt turns are supervised with their end-of-turn token, by {% generation %}
+  // spans or by prefix difference; answers, completions and texts without a letter as Supervision
+  // says. Contents in parts are joined where the template reads only strings. Not truncated. Throws
+  // DataError naming file and line.
   EncodedRow encode(const Sample& sample) const;
   // Ids of a prompt to be continued: chat up to its last assistant turn with the generation prompt, or the plain
   // prompt/text without EOS. Throws DataError.
@@ -57,6 +59,10 @@ class SampleEncoder {
 
  private:
   EncodedRow encode_chat(const Sample& sample) const;
+  const nlohmann::ordered_json& readable(const nlohmann::ordered_json& messages,
+                                         const nlohmann::ordered_json& variables,
+                                         nlohmann::ordered_json& held) const;
+  void skip_empty_answer(EncodedRow& row, const char* answer) const;
   EncodedRow encode_prompt_completion(const Sample& sample) const;
   EncodedRow encode_text(const Sample& sample) const;
   EncodedRow plain_row(const std::string& text) const;

@@ -248,6 +248,117 @@ TEST_F(TallyChat, VariablesReachTheTemplateInEveryUseOfARow) {
   }
 }
 
+TEST_F(TallyChat, EmptyAnswersAreLearntOnlyWhenAsked) {
+  const std::string tagged =
+      "{% for m in messages %}<|im_start|>{{ m.role }}\n{% if m.role == 'assistant' %}"
+      "{% generation %}{{ m.content }}<|im_end|>{% endgeneration %}\n"
+      "{% else %}{{ m.content }}<|im_end|>\n{% endif %}{% endfor %}"
+      "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}";
+  Sample sample = chat_sample(turns_);
+  sample.messages[1]["content"] = " \n";
+  for (const std::string& source : {tagged, untagged(tagged)}) {
+    const auto chat_template = TemplateFile(source).load(model_);
+    const SampleEncoder skipping(tokenizer_, &chat_template, Supervision());
+    EXPECT_EQ(learnt(tokenizer_, skipping.encode(sample)), "4<|im_end|>");
+    EXPECT_TRUE(skipping.encode(sample).empty_answer);
+    EXPECT_FALSE(skipping.encode(chat_sample(turns_)).empty_answer);
+    const SampleEncoder learning(tokenizer_, &chat_template,
+                                 {.empty_answers = EmptyAnswers::Learn});
+    EXPECT_EQ(learnt(tokenizer_, learning.encode(sample)), " \n<|im_end|>4<|im_end|>");
+    EXPECT_FALSE(learning.encode(sample).empty_answer);
+    const SampleEncoder refusing(tokenizer_, &chat_template,
+                                 {.empty_answers = EmptyAnswers::Error});
+    EXPECT_THROW(refusing.encode(sample), DataError);
+    EXPECT_NO_THROW(refusing.encode(chat_sample(turns_)));
+  }
+}
+
+TEST(EncodeSample, EmptyCompletionsAndTextsAreLearntOnlyWhenAsked) {
+  const auto tokenizer = text::Tokenizer::load(golden_folder() / "llama3");
+  const SampleEncoder skipping(tokenizer, nullptr, Supervision());
+  const SampleEncoder learning(tokenizer, nullptr, {.empty_answers = EmptyAnswers::Learn});
+  const SampleEncoder refusing(tokenizer, nullptr, {.empty_answers = EmptyAnswers::Error});
+  for (const Sample& sample :
+       {pair_sample("the user:", ""), pair_sample("the user:", " \n"), text_sample("")}) {
+    EXPECT_EQ(learnt(tokenizer, skipping.encode(sample)), "");
+    EXPECT_TRUE(skipping.encode(sample).empty_answer);
+    EXPECT_TRUE(learnt(tokenizer, learning.encode(sample)).ends_with("<|eot_id|>"));
+    EXPECT_THROW(refusing.encode(sample), DataError);
+  }
+}
+
+TEST_F(TallyChat, ToolsThatTheTemplateDoesNotWriteAreTold) {
+  const ordered_json tools =
+      ordered_json::parse(R"([{"type": "function", "function": {"name": "add"}}])");
+  ordered_json calling = {{"role", "assistant"}, {"content", nullptr}};
+  calling["tool_calls"] = ordered_json::parse(
+      R"([{"type": "function", "function": {"name": "add", "arguments": {}}}])");
+  const Sample sample = chat_sample(ordered_json::array({turns_[0], calling}), tools);
+  const std::string plain =
+      "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content or '' }}CALLS<|im_end|>\n"
+      "{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}";
+  const auto with = [&](const std::string& calls, const std::string& head) {
+    std::string source = plain;
+    return TemplateFile(head + source.replace(source.find("CALLS"), 5, calls)).load(model_);
+  };
+  const auto neither = with("", "");
+  const EncodedRow unread = SampleEncoder(tokenizer_, &neither, Supervision()).encode(sample);
+  EXPECT_TRUE(unread.tools_unread);
+  EXPECT_TRUE(unread.calls_unread);
+  EXPECT_TRUE(unread.empty_answer);
+  EXPECT_EQ(learnt(tokenizer_, unread), "");
+  const auto both = with("{% for c in m.tool_calls %}{{ c.function.name }}{% endfor %}",
+                         "{% for t in tools %}{{ t.function.name }}{% endfor %}");
+  const EncodedRow read = SampleEncoder(tokenizer_, &both, Supervision()).encode(sample);
+  EXPECT_FALSE(read.tools_unread);
+  EXPECT_FALSE(read.calls_unread);
+  EXPECT_FALSE(read.empty_answer);
+  EXPECT_EQ(learnt(tokenizer_, read), "add<|im_end|>");
+}
+
+TEST_F(TallyChat, PartsAreJoinedWhereTheTemplateReadsOnlyTexts) {
+  const auto parts = [](const std::string& first, const std::string& second) {
+    return ordered_json::array(
+        {{{"type", "text"}, {"text", first}}, {{"type", "text"}, {"text", second}}});
+  };
+  Sample sample = chat_sample(ordered_json(turns_.begin(), turns_.begin() + 2));
+  sample.messages[0]["content"] = parts("1 +", "1?");
+  sample.messages[1]["content"] = parts("2", "or so");
+  // The model's own template adds texts, which fails of a list; another writes the list as Python
+  // prints it.
+  auto printing = TemplateFile(
+                      "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}"
+                      "<|im_end|>\n{% endfor %}{% if add_generation_prompt "
+                      "%}<|im_start|>assistant\n{% endif %}")
+                      .load(model_);
+  for (const text::ChatTemplate* chat_template : {&template_, &printing}) {
+    const SampleEncoder encoder(tokenizer_, chat_template, Supervision());
+    EXPECT_NE(encoder.render(sample, false).find("1 +\n1?<|im_end|>"), std::string::npos)
+        << encoder.render(sample, false);
+    EXPECT_EQ(learnt(tokenizer_, encoder.encode(sample)), "2\nor so<|im_end|>");
+    EXPECT_NE(tokenizer_.decode(encoder.encode_prompt(sample).ids, false).find("1 +\n1?"),
+              std::string::npos);
+  }
+  const auto reading = TemplateFile(
+                           "{% for m in messages %}<|im_start|>{{ m.role }}\n"
+                           "{% if m.content is string %}{{ m.content }}{% else %}"
+                           "{% for p in m.content %}[{{ p.text }}]{% endfor %}{% endif %}"
+                           "<|im_end|>\n{% endfor %}")
+                           .load(model_);
+  const std::string bracketed =
+      SampleEncoder(tokenizer_, &reading, Supervision()).render(sample, false);
+  EXPECT_NE(bracketed.find("1 +\n1?"), std::string::npos) << "one part is not written as its text";
+  const auto concatenating = TemplateFile(
+                                 "{% for m in messages %}<|im_start|>{{ m.role }}\n"
+                                 "{% if m.content is string %}{{ m.content }}{% else %}"
+                                 "{% for p in m.content %}{{ p.text }}{% endfor %}{% endif %}"
+                                 "<|im_end|>\n{% endfor %}")
+                                 .load(model_);
+  const std::string own =
+      SampleEncoder(tokenizer_, &concatenating, Supervision()).render(sample, false);
+  EXPECT_NE(own.find("1 +1?<|im_end|>"), std::string::npos) << own;
+}
+
 TEST(EncodeSample, CompletionBeginsWhereTheTokensPart) {
   const auto tokenizer = text::Tokenizer::load(golden_folder() / "llama3");
   const SampleEncoder encoder(tokenizer, nullptr, Supervision());

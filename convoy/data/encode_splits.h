@@ -33,7 +33,7 @@ struct SplitReport {
   int64_t rows_own_bos = 0;       // EncodedRow::own_bos, of all rows read
   int64_t tokens = 0;
   int64_t supervised_tokens = 0;
-  std::string unreadable;  // lines and first reason of the whole file's unreadable rows, or empty
+  std::vector<std::string> warnings;  // of the whole file: unreadable rows, and row_warnings.h
   bool from_cache = false;
   std::string content_hash;  // of the source files
 };

@@ -75,6 +75,63 @@ TEST(EncodeSplits, ARunThatCutsAwayEveryAnswerIsRefused) {
   }
 }
 
+TEST(EncodeSplits, WhatTheTemplateLeavesOutIsAWarningOfTheFile) {
+  Example example;
+  const std::string good =
+      R"({"messages": [{"role": "user", "content": "1+1"}, {"role": "assistant", "content": "2"}]})"
+      "\n";
+  const std::string tools =
+      R"({"tools": [{"type": "function"}], "messages": [{"role": "user", "content": "1+1"}, )"
+      R"({"role": "assistant", "content": "", "tool_calls": [{"function": {"name": "add"}}]}]})"
+      "\n";
+  example.data.train_path = example.folder.write("tools.jsonl", good + tools + tools).string();
+  example.data.test_path = example.data.train_path;
+  const EncodedSplits splits = example.encode(512);
+  EXPECT_EQ(splits.train.num_rows(), 1);
+  const std::string warnings = fmt::format("{}", fmt::join(splits.reports[0].warnings, "\n"));
+  for (const char* wanted :
+       {"nothing of the `tools` of 2 rows, the first is row 2 on line 2",
+        "nothing of the `tool_calls` of 2 rows, the first is row 2 on line 2: they are not learnt",
+        "2 rows have an empty answer, the first is row 2 on line 2"})
+    EXPECT_NE(warnings.find(wanted), std::string::npos) << warnings;
+  example.data.empty_answers = "learn";
+  EXPECT_EQ(example.encode(512).train.num_rows(), 3);
+}
+
+TEST(EncodeSplits, AFileOfEmptyCompletionsIsRefused) {
+  Example example;
+  std::string rows;
+  for (int row = 0; row < 18; ++row) rows += "{\"prompt\": \"1+1\", \"completion\": \"\"}\n";
+  example.data.train_path = example.folder.write("empty.jsonl", rows).string();
+  example.data.test_path = example.data.train_path;
+  try {
+    example.encode(512);
+    FAIL() << "wanted an error";
+  } catch (const DataError& error) {
+    EXPECT_NE(std::string(error.what()).find("of the file's rows 18 have an empty answer"),
+              std::string::npos)
+        << error.what();
+  }
+}
+
+TEST(EncodeSplits, PlainTextFilesAreRows) {
+  Example example;
+  std::filesystem::create_directory(example.folder.path() / "texts");
+  example.folder.write("texts/a.txt", "one two\nthree\n\nfour\n");
+  example.folder.write("texts/b.txt", "five\r\n");
+  example.data.train_path = (example.folder.path() / "texts").string();
+  example.data.test_path = example.data.train_path;
+  const EncodedSplits documents = example.encode(512);
+  ASSERT_EQ(documents.train.num_rows(), 2);
+  EXPECT_EQ(
+      example.supervised_text(documents.train, 0).find("two\nthree\n\nfour\n") != std::string::npos,
+      true);
+  example.data.text_rows = "line";
+  const EncodedSplits lines = example.encode(512);
+  EXPECT_EQ(lines.train.num_rows(), 4);
+  EXPECT_FALSE(lines.reports[0].from_cache);
+}
+
 TEST(EncodeSplits, ChatRowsWithoutATemplateAreRefused) {
   Example example;
   example.chat_template.reset();

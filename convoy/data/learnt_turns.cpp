@@ -6,6 +6,7 @@
 #include <set>
 #include <string_view>
 
+#include "convoy/base/error.h"
 #include "convoy/data/turn_marks.h"
 
 namespace convoy::data {
@@ -55,11 +56,26 @@ void choose_ends(std::vector<uint8_t>& mask, const std::vector<size_t>& ends,
   if (wanted == LearntEnds::Last) mask[*last] = 1;
 }
 
-std::vector<TurnSpan> tagged_spans(const text::RenderedChat& chat, size_t skipped) {
+// The message of each span; empty where the template does not write one span for every answer.
+std::vector<size_t> messages_of_spans(const ordered_json& messages, size_t num_spans) {
+  std::vector<size_t> answers;
+  for (size_t index = 0; index < messages.size(); ++index)
+    if (messages[index].is_object() && messages[index].value("role", ordered_json()) == kAssistant)
+      answers.push_back(index);
+  return answers.size() == num_spans ? answers : std::vector<size_t>();
+}
+
+std::vector<TurnSpan> tagged_spans(const text::RenderedChat& chat, const ordered_json& messages,
+                                   size_t skipped, const std::vector<size_t>& left_out) {
+  const std::vector<size_t> owners = messages_of_spans(messages, chat.generation_spans.size());
   std::vector<TurnSpan> spans;
-  for (size_t span = skipped; span < chat.generation_spans.size(); ++span)
-    spans.push_back({chat.generation_spans[span].first, chat.generation_spans[span].second,
-                     static_cast<int64_t>(span)});
+  for (size_t span = skipped; span < chat.generation_spans.size(); ++span) {
+    const bool is_left_out = !owners.empty() && std::find(left_out.begin(), left_out.end(),
+                                                          owners[span]) != left_out.end();
+    if (!is_left_out)
+      spans.push_back({chat.generation_spans[span].first, chat.generation_spans[span].second,
+                       static_cast<int64_t>(span)});
+  }
   return spans;
 }
 
@@ -67,7 +83,7 @@ std::vector<TurnSpan> tagged_spans(const text::RenderedChat& chat, size_t skippe
 
 LearntTurns find_learnt_turns(const text::ChatTemplate& chat_template, const ordered_json& messages,
                               const ordered_json& variables, size_t first_message,
-                              const std::vector<std::string>& roles) {
+                              const std::vector<std::string>& roles, EmptyAnswers empty_answers) {
   int64_t renders = 0;
   const text::Conversation conversation = chat_template.read(messages, variables);
   const auto first = [&](size_t num_messages, bool add_generation_prompt) {
@@ -76,6 +92,20 @@ LearntTurns find_learnt_turns(const text::ChatTemplate& chat_template, const ord
   };
   const text::RenderedChat chat = first(messages.size(), false);
   LearntTurns turns{.text = chat.text, .spans = {}, .by_tags = false, .renders = 0};
+  const RenderWhole whole = [&](const ordered_json& others, const ordered_json& names) {
+    ++renders;
+    return chat_template.render(others, names, false).text;
+  };
+  turns.unwritten = find_unwritten(whole, messages, variables, turns.text, first_message);
+  std::vector<size_t>& empty = turns.unwritten.answers;
+  if (std::find(roles.begin(), roles.end(), kAssistant) == roles.end()) empty.clear();
+  if (empty_answers == EmptyAnswers::Error && !empty.empty())
+    throw DataError(
+        fmt::format("message {} is an answer, and the chat template writes nothing of "
+                    "it",
+                    empty.front()));
+  const std::vector<size_t> left_out =
+      empty_answers == EmptyAnswers::Learn ? std::vector<size_t>() : empty;
   const ChatRenders means = {
       .other =
           [&](const ordered_json& other, bool add_generation_prompt) {
@@ -90,9 +120,10 @@ LearntTurns find_learnt_turns(const text::ChatTemplate& chat_template, const ord
     } else if (chat_template.has_generation_tags()) {
       turns.by_tags = true;
       found = tagged_spans(
-          chat, first_message > 0 ? first(first_message, true).generation_spans.size() : 0);
+          chat, messages,
+          first_message > 0 ? first(first_message, true).generation_spans.size() : 0, left_out);
     } else {
-      found = find_assistant_turns(means, messages, turns.text, first_message);
+      found = find_assistant_turns(means, messages, turns.text, first_message, left_out);
     }
     turns.spans.insert(turns.spans.end(), found.begin(), found.end());
   }

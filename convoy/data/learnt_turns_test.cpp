@@ -115,9 +115,15 @@ TEST_F(LearntTurnsOfTally, ATemplateThatPutsTheSystemTurnIntoTheUsersIsFollowed)
             "1 + 1?<|im_end|>2 + 2?<|im_end|>Thanks<|im_end|>");
 }
 
-TEST_F(LearntTurnsOfTally, AContentOfPartsIsRefusedForOtherRoles) {
+TEST_F(LearntTurnsOfTally, AContentOfPartsIsRefusedForOtherRolesWhereTheTemplateReadsIt) {
   turns_[1]["content"] = ordered_json::array({{{"type", "text"}, {"text", "1 + 1?"}}});
-  EXPECT_THROW(learnt_of(turns_, {.roles = {"user"}}), DataError);
+  EXPECT_NO_THROW(learnt_of(turns_, {.roles = {"user"}}));  // joined for a template of texts
+  const auto reading = template_of(
+      "{% for m in messages %}<|im_start|>{{ m.role }}\n{% if m.content is string %}"
+      "{{ m.content }}{% else %}{% for p in m.content %}{{ p.text }}{% endfor %}{% endif %}"
+      "<|im_end|>\n{% endfor %}");
+  const SampleEncoder encoder(tokenizer_, &reading, {.roles = {"user"}});
+  EXPECT_THROW(encoder.encode(chat_sample(turns_)), DataError);
 }
 
 TEST_F(LearntTurnsOfTally, EndsThatAreNoTokensAreRefused) {

@@ -26,7 +26,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kFormatVersion = 4;  // of the tokens: raised when the same row encodes otherwise
+constexpr int kFormatVersion = 5;  // of the tokens: raised when the same row encodes otherwise
 
 enum Part { Train = 0, Val = 1, Test = 2 };
 constexpr std::array<const char*, 3> kPartNames = {"train", "val", "test"};
@@ -101,6 +101,7 @@ class SplitBuilder {
                             {"supervise", data.supervise},
                             {"roles_to_train", data.roles_to_train.names},
                             {"train_on_eos", data.train_on_eos},
+                            {"empty_answers", data.empty_answers},
                             {"truncation", data.truncation},
                             {"max_seq_len", inputs_.max_seq_len},
                             {"system_prompt", data.system_prompt},
@@ -108,6 +109,7 @@ class SplitBuilder {
                             {"max_field_chars", data.max_field_chars},
                             {"bad_rows", data.bad_rows},
                             {"text_field", data.text_field},
+                            {"text_rows", data.text_rows},
                             {"split", kPartNames[part]}};
     if (source.by_ratio) {
       words["seed"] = inputs_.seed;
@@ -157,6 +159,9 @@ class SplitBuilder {
     const std::string policy_line = inputs_.policy(*file.first_sample);
     const std::vector<uint8_t> part_of_row = deal(source, spool.num_rows());
     std::array<SplitReport, 3> reports = report(source, part_of_row, spool, reader);
+    const std::vector<std::string> warnings =
+        warnings_of(reader, row_warnings(file.losses, policy.max_tokens, policy.truncation));
+    for (const Part part : source.parts) reports[part].warnings = warnings;
     for (const Part part : source.parts) {
       if (is_wanted(part, wanted_)) refuse_if_empty(reports[part], file, source);
       const int64_t kept = rows_kept(reports[part]);
@@ -194,6 +199,14 @@ class SplitBuilder {
                          inputs_.seed);
   }
 
+  static std::vector<std::string> warnings_of(const SampleReader& reader,
+                                              const std::vector<std::string>& of_rows) {
+    std::vector<std::string> warnings;
+    if (reader.bad_rows().count() > 0) warnings.push_back(reader.bad_rows().summary());
+    warnings.insert(warnings.end(), of_rows.begin(), of_rows.end());
+    return warnings;
+  }
+
   std::array<SplitReport, 3> report(const Source& source, const std::vector<uint8_t>& part_of_row,
                                     const EncodedSpool& spool, const SampleReader& reader) const {
     std::array<SplitReport, 3> reports;
@@ -203,7 +216,6 @@ class SplitBuilder {
       report.files = {source.path.string()};
       report.schema = schema_name(*reader.schema());
       report.content_hash = source.file_hash;
-      if (reader.bad_rows().count() > 0) report.unreadable = reader.bad_rows().summary();
     }
     spool.for_each([&](const SpooledRow& row) {
       count(row, reports[part_of_row[static_cast<size_t>(row.index)]]);
@@ -242,6 +254,8 @@ class SplitBuilder {
         counted(report.rows_unsupervised, "has", "have"), inputs_.max_seq_len,
         counted(report.rows_dropped_long, "is", "are"),
         counted(report.rows_unreadable, "is", "are"));
+    if (const int64_t empty = file.losses.empty_answers.rows; empty > 0)
+      text += fmt::format("; of the file's rows {} an empty answer", counted(empty, "has", "have"));
     ErrorPlace place{.file = source.path.string(),
                      .hint =
                          "raise model.max_seq_len, look at data.supervise, or see the mask with "
@@ -257,20 +271,27 @@ class SplitBuilder {
 
   EncodedSplits finish() {
     EncodedSplits splits;
-    std::set<std::string> warned;
     const std::array<TokenDataset*, 3> targets = {&splits.train, &splits.val, &splits.test};
     for (const Part part : {Train, Val, Test}) {
       if (!parts_[part]) continue;
       *targets[part] = parts_[part]->dataset;
       if (splits.policy.empty()) splits.policy = parts_[part]->policy;
-      const SplitReport& report = splits.reports.emplace_back(std::move(parts_[part]->report));
-      const std::string unreadable =
-          fmt::format("{}: {}", fmt::join(report.files, ", "), report.unreadable);
-      if (!report.unreadable.empty() && warned.insert(unreadable).second)
-        inputs_.log.warning(unreadable);
+      splits.reports.push_back(std::move(parts_[part]->report));
+    }
+    tell(splits.reports);
+    return splits;
+  }
+
+  // Each warning of a file once.
+  void tell(const std::vector<SplitReport>& reports) const {
+    std::set<std::string> told;
+    for (const SplitReport& report : reports) {
+      for (const std::string& warning : report.warnings) {
+        const std::string line = fmt::format("{}: {}", fmt::join(report.files, ", "), warning);
+        if (told.insert(line).second) inputs_.log.warning(line);
+      }
       inputs_.log.info(report_line(report));
     }
-    return splits;
   }
 
   const SplitInputs& inputs_;

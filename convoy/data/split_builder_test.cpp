@@ -349,6 +349,37 @@ TEST(BuildSplits, RowsWithNothingSupervisedAreDroppedAndCounted) {
       << line;
 }
 
+TEST(BuildSplits, RowsThatLoseTheirAnswerAreAWarningWithTheirShare) {
+  Fixture fixture;
+  fixture.max_seq_len = 6;
+  fixture.data.train_path = fixture.folder
+                                .write("rows.jsonl",
+                                       "{\"prompt\":\"AB\",\"completion\":\"x\"}\n"
+                                       "{\"prompt\":\"ABCDEF\",\"completion\":\"x\"}\n"
+                                       "{\"prompt\":\"ABC\",\"completion\":\"xyz\"}\n"
+                                       "{\"prompt\":\"ABCDEFG\",\"completion\":\"x\"}\n")
+                                .string();
+  fixture.data.val_path = fixture.data.train_path;
+  for (const bool from_cache : {false, true}) {
+    ::testing::internal::CaptureStderr();
+    const EncodedSplits splits = fixture.build();
+    const std::string said = ::testing::internal::GetCapturedStderr();
+    EXPECT_EQ(splits.reports[0].from_cache, from_cache);
+    EXPECT_EQ(splits.train.num_rows(), 2);
+    const std::string wanted =
+        "rows.jsonl: 50.0 % of the rows (2 of 4) lose their answer to model.max_seq_len 6 and are "
+        "dropped, the first is row 2 on line 2: raise it, or keep the end of long rows with "
+        "data.truncation_side: left";
+    const size_t at = said.find(wanted);
+    ASSERT_NE(at, std::string::npos) << said;
+    EXPECT_EQ(said.find(wanted, at + 1), std::string::npos) << "once for both splits of the file";
+  }
+  fixture.data.truncation = "keep_end";
+  const EncodedSplits kept = fixture.build();
+  EXPECT_EQ(kept.train.num_rows(), 4);
+  EXPECT_TRUE(kept.reports[0].warnings.empty());
+}
+
 TEST(BuildSplits, LongTextsOfPretrainingBecomeSeveralRows) {
   Fixture fixture;
   fixture.task = "pretrain";

@@ -21,7 +21,7 @@ Value value_named(const std::map<std::string, Value>& names, const std::string& 
 }  // namespace
 
 Supervision Supervision::named(const std::string& supervise, const std::vector<std::string>& roles,
-                               const std::string& ends) {
+                               const std::string& ends, const std::string& empty_answers) {
   static const std::map<std::string, Supervise> supervise_names = {
       {"auto", Supervise::Auto},
       {"assistant", Supervise::Assistant},
@@ -31,9 +31,13 @@ Supervision Supervision::named(const std::string& supervise, const std::vector<s
                                                               {"all", LearntEnds::All},
                                                               {"last", LearntEnds::Last},
                                                               {"none", LearntEnds::None}};
-  const Supervision named = {.supervise = value_named(supervise_names, supervise, "supervise"),
-                             .roles = roles,
-                             .ends = value_named(end_names, ends, "train_on_eos")};
+  static const std::map<std::string, EmptyAnswers> empty_names = {
+      {"skip", EmptyAnswers::Skip}, {"learn", EmptyAnswers::Learn}, {"error", EmptyAnswers::Error}};
+  const Supervision named = {
+      .supervise = value_named(supervise_names, supervise, "supervise"),
+      .roles = roles,
+      .ends = value_named(end_names, ends, "train_on_eos"),
+      .empty_answers = value_named(empty_names, empty_answers, "empty_answers")};
   const bool other_roles = roles != Supervision().roles;
   if (roles.empty())
     throw ConfigError("no role is to be learnt",
@@ -51,7 +55,7 @@ Supervision Supervision::named(const std::string& supervise, const std::vector<s
 }
 
 Supervision Supervision::from(const settings::DataSettings& data) {
-  return named(data.supervise, data.roles_to_train.names, data.train_on_eos);
+  return named(data.supervise, data.roles_to_train.names, data.train_on_eos, data.empty_answers);
 }
 
 bool Supervision::learns(const std::string& role) const {

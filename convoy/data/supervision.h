@@ -25,16 +25,25 @@ enum class LearntEnds {
   None,
 };
 
+// What becomes of an answer or a completion without text.
+enum class EmptyAnswers {
+  Skip,   // it is not learnt
+  Learn,  // the token that ends it is learnt
+  Error,
+};
+
 struct Supervision {
   Supervise supervise = Supervise::Auto;
   std::vector<std::string> roles = {"assistant"};  // not empty
   LearntEnds ends = LearntEnds::Turn;
+  EmptyAnswers empty_answers = EmptyAnswers::Skip;
 
-  // By the words of data.supervise, data.roles_to_train and data.train_on_eos. Throws ConfigError, also for words that
-  // contradict each other.
+  // By the words of data.supervise, data.roles_to_train, data.train_on_eos and data.empty_answers.
+  // Throws ConfigError, also for words that contradict each other.
   static Supervision named(const std::string& supervise,
                            const std::vector<std::string>& roles = {"assistant"},
-                           const std::string& ends = "turn");
+                           const std::string& ends = "turn",
+                           const std::string& empty_answers = "skip");
   static Supervision from(const settings::DataSettings& data);
 
   bool learns(const std::string& role) const;

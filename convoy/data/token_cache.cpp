@@ -50,7 +50,7 @@ nlohmann::json report_to_json(const SplitReport& report) {
           {"rows_own_bos", report.rows_own_bos},
           {"tokens", report.tokens},
           {"supervised_tokens", report.supervised_tokens},
-          {"unreadable", report.unreadable},
+          {"warnings", report.warnings},
           {"content_hash", report.content_hash}};
 }
 
@@ -69,7 +69,7 @@ SplitReport report_from_json(const nlohmann::json& json) {
   json.at("rows_own_bos").get_to(report.rows_own_bos);
   json.at("tokens").get_to(report.tokens);
   json.at("supervised_tokens").get_to(report.supervised_tokens);
-  json.at("unreadable").get_to(report.unreadable);
+  json.at("warnings").get_to(report.warnings);
   json.at("content_hash").get_to(report.content_hash);
   return report;
 }

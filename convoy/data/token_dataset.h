@@ -18,6 +18,11 @@ struct EncodedRow {
   int64_t source_index = 0;  // 0-based row number in its source
   bool own_bos =
       false;  // its text begins with BOS, so the one that the tokenizer would add was left out
+  bool empty_answer = false;  // an answer or completion without text, which is not learnt
+  // The conversation has `tools`, or turns with `tool_calls`, of which the chat template writes
+  // nothing.
+  bool tools_unread = false;
+  bool calls_unread = false;
 };
 
 struct NamedRows;

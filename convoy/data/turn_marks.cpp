@@ -249,10 +249,13 @@ std::vector<TurnSpan> find_turns_of(const std::string& role, const ChatRenders& 
 }
 
 std::vector<TurnSpan> find_assistant_turns(const ChatRenders& renders, const ordered_json& messages,
-                                           const std::string& full, size_t first_message) {
+                                           const std::string& full, size_t first_message,
+                                           const std::vector<size_t>& left_out) {
   std::vector<size_t> turns;
   for (size_t index = first_message; index < messages.size(); ++index)
-    if (is_of(messages[index], "assistant")) turns.push_back(index);
+    if (is_of(messages[index], "assistant") &&
+        std::find(left_out.begin(), left_out.end(), index) == left_out.end())
+      turns.push_back(index);
   const TurnFinder finder(renders, messages, full);
   Located located(turns.size());
   if (turns.size() > kFewTurns)

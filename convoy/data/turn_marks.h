@@ -13,10 +13,12 @@
 
 namespace convoy::data {
 
-// The assistant turns among messages[first_message..] of `full`, the rendered conversation. Throws DataError.
+// The assistant turns among messages[first_message..] of `full`, the rendered conversation, but
+// those of the messages `left_out`. Throws DataError.
 std::vector<TurnSpan> find_assistant_turns(const ChatRenders& renders,
                                            const nlohmann::ordered_json& messages,
-                                           const std::string& full, size_t first_message);
+                                           const std::string& full, size_t first_message,
+                                           const std::vector<size_t>& left_out);
 
 // Those of another role, one by one (TurnFinder::find_content). Throws DataError.
 std::vector<TurnSpan> find_turns_of(const std::string& role, const ChatRenders& renders,

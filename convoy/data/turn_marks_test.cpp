@@ -141,8 +141,9 @@ TEST(TurnMarks, OddTurnsAreThoseFoundOneByOne) {
   messages[8]["content"] =
       "\xEE\x80\x9A"
       "1\xEE\x80\x9A";
-  EXPECT_EQ(find_learnt_turns(plain, messages, nullptr, 0, {"assistant"}).spans,
-            one_by_one(plain, messages));
+  EXPECT_EQ(
+      find_learnt_turns(plain, messages, nullptr, 0, {"assistant"}, EmptyAnswers::Learn).spans,
+      one_by_one(plain, messages));
   const auto counting = load_template(
       "{% for m in messages %}[{{ m.role }}] {{ m.content }}{{ m.content | length }}</s>"
       "{% endfor %}{% if add_generation_prompt %}[assistant] {% endif %}");

@@ -391,6 +391,15 @@ TEST(TrainSettings, PeersNamesOfNoiseOffloadAndFloorsAreKnown) {
                ConfigError);
 }
 
+TEST(TrainSettings, TheSideThatIsCutHasHuggingFacesName) {
+  for (const std::string key : {"data.truncation_side", "truncation_side"}) {
+    EXPECT_EQ(fate(key + "=left"), "");
+    EXPECT_EQ(with({key + "=left"}).data.truncation, "keep_end");
+    EXPECT_EQ(with({key + "=right"}).data.truncation, "keep_start");
+    EXPECT_NE(fate(key + "=middle"), "");
+  }
+}
+
 TEST(TrainSettings, CombinationsAreChecked) {
   EXPECT_EQ(
       fate("data.split.val_ratio=0.2").find("data.split: the shares must sum to 1, found 1.1"), 0u);

@@ -154,6 +154,16 @@ std::vector<KeyRule> mask_rules() {
   return rules;
 }
 
+// The side of a long row that Hugging Face's tokenizers cut.
+std::vector<KeyRule> truncation_rules() {
+  std::vector<KeyRule> rules;
+  for (const char* key : {"truncation_side", "data.truncation_side"}) {
+    rules.push_back({key, {"left"}, KeyAction::Replace, "", "keep_end"});
+    rules.push_back({key, {"right"}, KeyAction::Replace, "", "keep_start"});
+  }
+  return rules;
+}
+
 // A figure's name with or without eval_, in any case of letters.
 std::vector<KeyRule> best_metric_rules() {
   std::vector<KeyRule> rules;
@@ -215,7 +225,7 @@ const std::vector<KeyRule>& train_key_rules() {
     std::vector<KeyRule> all = top_level_rules();
     for (std::vector<KeyRule> part :
          {model_rules(), batch_rules(), train_rules(), optimizer_rules(), mask_rules(),
-          best_metric_rules(), names_elsewhere()})
+          truncation_rules(), best_metric_rules(), names_elsewhere()})
       all.insert(all.end(), part.begin(), part.end());
     return all;
   }();

@@ -377,6 +377,7 @@ struct DataSettings {
   std::string supervise = "auto";
   NameList roles_to_train{{"assistant"}};
   std::string train_on_eos = "turn";
+  std::string empty_answers = "skip";
   std::string truncation = "auto";
   std::string template_path;
   config::JsonMap template_kwargs;
@@ -385,15 +386,15 @@ struct DataSettings {
   std::string bad_rows = "error";
   std::string cache_dir;
   std::string text_field = "text";
+  std::string text_rows = "document";
   bool shuffle = true;
   bool balance_tokens = true;
 
   template <class Visitor>
   void fields(Visitor& visit) {
     visit("train_path", train_path,
-          "training rows: a .jsonl, .json, .csv or .parquet file, a folder or pattern of them, a "
-          "data "
-          "set of the local hub cache")
+          "training rows: a .jsonl, .json, .csv, .parquet or .txt file, a folder or pattern of "
+          "them, a data set of the local hub cache")
         .alias("path");
     visit("val_path", val_path, "evaluation rows; empty and no val share: none");
     visit("test_path", test_path, "test rows for `convoy eval`");
@@ -416,11 +417,17 @@ struct DataSettings {
           "turns, the row's last, or none")
         .one_of({"turn", "all", "last", "none"})
         .alias_at_root("train_on_eos");
+    visit("empty_answers", empty_answers,
+          "answers and completions without text: skip = not learnt, and said; learn = the token "
+          "that ends them; error = a bad row")
+        .one_of({"skip", "learn", "error"});
     visit(
         "truncation", truncation,
         "rows longer than max_seq_len; split = cut into rows of that length, every token is kept; "
-        "auto = split for task pretrain, keep_start for others")
-        .one_of({"auto", "split", "keep_start", "keep_end", "drop", "error"});
+        "keep_end keeps the answer; auto = split for task pretrain, keep_start for others")
+        .one_of({"auto", "split", "keep_start", "keep_end", "drop", "error"})
+        .alias("truncation_side")
+        .alias_at_root("truncation_side");
     visit("template_path", template_path,
           "chat template file (Jinja) that replaces the model's own");
     visit("template_kwargs", template_kwargs,
@@ -434,6 +441,8 @@ struct DataSettings {
         .one_of({"error", "skip"});
     visit("cache_dir", cache_dir, "token cache; empty = ~/.cache/convoy/tokens; none = off");
     visit("text_field", text_field, "column of plain-text rows");
+    visit("text_rows", text_rows, "rows of a .txt file: the whole of it, or each line")
+        .one_of({"document", "line"});
     visit("shuffle", shuffle, "seeded shuffle of rows, anew each epoch");
     visit("balance_tokens", balance_tokens,
           "deal the rows of a step so that micro-batches have equal numbers of tokens");

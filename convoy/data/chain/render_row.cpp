@@ -4,6 +4,7 @@
 #include "convoy/base/files.h"
 #include "convoy/base/trimmed.h"
 #include "convoy/data/chain/row_shape.h"
+#include "convoy/data/content_parts.h"
 #include "convoy/text/tokenizer.h"
 
 namespace convoy::data {
@@ -58,6 +59,7 @@ Json RowRenderer::input_and_target(const Sample& sample) const {
     if (reads_pairs_)
       return {{"input", render_pair(messages)},
               {"target", trimmed_text(content_text(messages.back()))}};
+    messages = with_readable_contents(*template_, messages, sample.variables);
     const std::string whole = template_->render(messages, sample.variables, false).text;
     messages.erase(messages.size() - 1);
     const std::string input = template_->render(messages, sample.variables, true).text;
@@ -86,7 +88,8 @@ std::string RowRenderer::render_pair(const Json& messages) const {
 
 Json RowRenderer::whole_text(const Sample& sample) const {
   return in_row(sample, [&]() -> Json {
-    const Json messages = conversation_with_answer(sample);
+    const Json messages =
+        with_readable_contents(*template_, conversation_with_answer(sample), sample.variables);
     return {{"text", template_->render(messages, sample.variables, false).text}};
   });
 }

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a chat template leaves out of a conversation that somebody would miss: tools, calls of
+// tools, answers without text. Told by rendering the conversation without them.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+namespace convoy::data {
+
+using RenderWhole = std::function<std::string(const nlohmann::ordered_json& messages,
+                                              const nlohmann::ordered_json& variables)>;
+
+struct Unwritten {
+  bool tools = false;                // there are `tools`, and none is written
+  bool calls = false;                // turns have `tool_calls`, and none is written
+  std::vector<size_t> answers = {};  // the assistant's messages of which nothing is written
+};
+
+// Of messages[first_message..] of `full`, the rendered conversation. A conversation without tools,
+// calls and answers without text costs no render.
+Unwritten find_unwritten(const RenderWhole& render, const nlohmann::ordered_json& messages,
+                         const nlohmann::ordered_json& variables, const std::string& full,
+                         size_t first_message);
+
+// The content of a message has no text but white space, or there is none.
+bool has_blank_content(const nlohmann::ordered_json& message);
+
+}  // namespace convoy::data
