@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
+#include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "convoy/data/byte_reader.h"
 #include "convoy/data/csv_cell.h"
+#include "convoy/data/json_members.h"
 #include "convoy/data/row_formats.h"
 #include "convoy/data/utf8.h"
 
@@ -22,9 +24,10 @@ class CsvRows : public RowSource {
     if (!read_record(header_))
       throw DataError("wanted a header line, found an empty file", place());
     check_text(header_);
-    for (auto name = header_.begin(); name != header_.end(); ++name)
-      if (std::find(header_.begin(), name, *name) != name)
-        throw DataError(fmt::format("the header names column `{}` twice", *name), place());
+    std::set<std::string_view> names;
+    for (const std::string& name : header_)
+      if (!names.insert(name).second)
+        throw DataError(fmt::format("the header names column `{}` twice", name), place());
   }
 
   std::optional<Row> next() override {
@@ -38,9 +41,9 @@ class CsvRows : public RowSource {
       throw DataError(fmt::format("wanted {} fields as in the header, found {}", header_.size(),
                                   fields_.size()),
                       place());
-    Row row{nlohmann::ordered_json::object(), reader_.path().string(), line_, index};
+    Row row{object_with_room(header_.size()), reader_.path().string(), line_, index};
     for (size_t column = 0; column < fields_.size(); ++column)
-      row.value[header_[column]] = std::move(fields_[column]);
+      add_member(row.value, header_[column], std::move(fields_[column]));
     return row;
   }
   bool row_is_lost() const override { return row_is_lost_; }

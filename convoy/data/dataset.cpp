@@ -217,8 +217,9 @@ void require_regular(const std::vector<fs::path>& files) {
 // Rows of several files as rows of one.
 class ShardedRows : public RowSource {
  public:
-  ShardedRows(std::vector<fs::path> files, RowRange range)
-      : files_(std::move(files)),
+  ShardedRows(const Dataset& dataset, RowRange range)
+      : files_(dataset.files),
+        text_rows_(dataset.text_rows),
         first_(range.first),
         end_(range.count < 0 ? INT64_MAX
                              : range.first + std::min(range.count, INT64_MAX - range.first)) {}
@@ -264,7 +265,7 @@ class ShardedRows : public RowSource {
   bool open_next() {
     if (shard_) return true;
     if (at_ == files_.size()) return false;
-    shard_ = open_rows(files_[at_++]);
+    shard_ = open_rows(files_[at_++], text_rows_);
     return true;
   }
 
@@ -287,6 +288,7 @@ class ShardedRows : public RowSource {
   }
 
   std::vector<fs::path> files_;
+  TextRows text_rows_;
   int64_t first_;
   int64_t end_;    // behind the last row
   size_t at_ = 0;  // of the next file to open
@@ -328,6 +330,7 @@ Dataset find_dataset(const DatasetRequest& request) {
                     {.hint = "name a file, a folder, or one of --list-datasets"});
   Dataset dataset;
   dataset.name = request.name;
+  dataset.text_rows = request.text_rows;
   dataset.known = find_known_dataset(request.name);
   if (const auto folder = find_dataset_folder(request)) {
     use_folder(dataset, request, *folder);
@@ -343,7 +346,7 @@ Dataset find_dataset(const DatasetRequest& request) {
 
 std::unique_ptr<RowSource> open_dataset(const Dataset& dataset, RowRange range) {
   CONVOY_CHECK(range.first >= 0, ConfigError, "the first row is {}, wanted 0 or more", range.first);
-  return std::make_unique<ShardedRows>(dataset.files, range);
+  return std::make_unique<ShardedRows>(dataset, range);
 }
 
 std::string dataset_download_hint(const std::string& hub_id, const std::string& revision) {

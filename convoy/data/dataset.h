@@ -27,6 +27,7 @@ struct DatasetRequest {
   std::string config = {};        // empty: the one of the catalog, the only one, or `default`
   std::string split = {};         // empty: train, or the only one
   std::string revision = "main";  // of the hub: a branch, a tag or a commit
+  TextRows text_rows = TextRows::Document;
 };
 
 struct Dataset {
@@ -37,6 +38,7 @@ struct Dataset {
   std::string config;                        // empty for files
   std::string split;                         // empty for files
   std::vector<std::filesystem::path> files;  // in the order of their rows; at least one, all there
+  TextRows text_rows = TextRows::Document;   // of those that are plain text
 };
 
 // A folder of this machine that holds a data set in configs and splits.

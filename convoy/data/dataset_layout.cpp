@@ -113,8 +113,15 @@ auto& named(List& list, const std::string& name) {
   return list.back();
 }
 
+// A text beside files of rows describes them.
+std::vector<fs::path> rows_or_texts(std::vector<fs::path> files) {
+  if (!std::all_of(files.begin(), files.end(), names_text)) std::erase_if(files, names_text);
+  return files;
+}
+
 std::vector<DatasetConfig> layout_by_names(const fs::path& folder,
-                                           const std::vector<fs::path>& files) {
+                                           const std::vector<fs::path>& all_files) {
+  const std::vector<fs::path> files = rows_or_texts(all_files);
   std::vector<DatasetConfig> configs;
   for (const fs::path& file : files)
     named(named(configs, config_of(file)).splits, split_of(file)).files.push_back(folder / file);

@@ -268,6 +268,16 @@ TEST(DatasetLayout, TheCardComesBeforeTheNames) {
   expect_mention(refusal({.name = name}), "README.md:");
 }
 
+TEST(DatasetLayout, TextsBesideRowsAreNoRows) {
+  const ScratchFolder folder;
+  folder.write("notes.txt", "not a row");
+  EXPECT_EQ(find_dataset({.name = folder.path().string()}).files.size(), 1u);
+  folder.write("rows.jsonl", "{\"a\":1}\n");
+  const Dataset dataset = find_dataset({.name = folder.path().string()});
+  ASSERT_EQ(dataset.files.size(), 1u);
+  EXPECT_EQ(dataset.files[0].filename(), "rows.jsonl");
+}
+
 TEST(DatasetLayout, AFolderWithoutRowsOrOfTwoFormatsIsRefused) {
   const ScratchFolder folder;
   fs::create_directory(folder.path() / "empty");

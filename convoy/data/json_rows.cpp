@@ -1,36 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <string>
 
-#include "convoy/base/json_reason.h"
 #include "convoy/data/byte_reader.h"
 #include "convoy/data/row_formats.h"
-#include "convoy/data/utf8.h"
 
 namespace convoy::data {
 namespace {
 
 bool is_json_space(int byte) { return byte == ' ' || byte == '\t' || byte == '\r' || byte == '\n'; }
-
-// Checked before parsing, so that neither the parser nor any later walk over the value meets a deep one.
-void check_depth(std::string_view text, const ErrorPlace& place) {
-  int depth = 0;
-  bool in_string = false;
-  for (size_t at = 0; at < text.size(); ++at) {
-    const char byte = text[at];
-    if (in_string) {
-      if (byte == '\\') ++at;
-      in_string = byte != '"';
-    } else if (byte == '"') {
-      in_string = true;
-    } else if (byte == '{' || byte == '[') {
-      if (++depth > kMaxJsonDepth)
-        throw JsonRowError(fmt::format("JSON nested deeper than {} levels", kMaxJsonDepth), at + 1,
-                           "", place);
-    } else if (byte == '}' || byte == ']') {
-      --depth;
-    }
-  }
-}
 
 class JsonLines : public RowSource {
  public:
@@ -237,36 +214,6 @@ class JsonList : public RowSource {
 };
 
 }  // namespace
-
-JsonRowError::JsonRowError(std::string_view what, size_t byte, std::string_view reason,
-                           const ErrorPlace& place)
-    : DataError(fmt::format("{} at byte {}{}{}", what, byte, reason.empty() ? "" : ": ", reason),
-                place),
-      what_(what),
-      reason_(reason),
-      byte_(byte) {}
-
-JsonRowError JsonRowError::at(int64_t line, int64_t column) const {
-  ErrorPlace there = place();
-  there.line = line;
-  return {what_, static_cast<size_t>(column), reason_, there};
-}
-
-nlohmann::ordered_json parse_json_row(std::string_view text, const ErrorPlace& place) {
-  // The parser would take a NUL for the end of its input.
-  if (const size_t nul = text.find('\0'); nul != std::string_view::npos)
-    throw JsonRowError("NUL byte", nul + 1, "", place);
-  if (const auto bad = find_invalid_utf8(text))
-    throw JsonRowError("not valid UTF-8", *bad + 1, "", place);
-  check_depth(text, place);
-  try {
-    return nlohmann::ordered_json::parse(text);
-  } catch (const nlohmann::ordered_json::parse_error& error) {
-    throw JsonRowError("not valid JSON", error.byte, json_reason(error.what()), place);
-  } catch (const nlohmann::ordered_json::exception& error) {
-    throw DataError(fmt::format("not valid JSON: {}", json_reason(error.what())), place);
-  }
-}
 
 std::unique_ptr<RowSource> open_json_lines(const std::filesystem::path& path) {
   return std::make_unique<JsonLines>(path);

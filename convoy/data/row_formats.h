@@ -32,13 +32,16 @@ class JsonRowError : public DataError {
   size_t byte_;
 };
 
-// Parses one JSON value. Throws JsonRowError with `place` and the byte within `text`: bad syntax, bad UTF-8, lone surrogates,
-// NUL bytes, nesting deeper than kMaxJsonDepth.
+// Parses one JSON value. Throws JsonRowError with `place` and the byte within `text`: bad syntax,
+// bad UTF-8, lone surrogates, NUL bytes, nesting deeper than kMaxJsonDepth. Throws DataError with
+// the key for a number that no value here holds: a whole one of more than 64 bits, one beyond
+// doubles.
 nlohmann::ordered_json parse_json_row(std::string_view text, const ErrorPlace& place);
 
 std::unique_ptr<RowSource> open_json_lines(const std::filesystem::path& path);
 std::unique_ptr<RowSource> open_json_list(const std::filesystem::path& path);
 std::unique_ptr<RowSource> open_csv(const std::filesystem::path& path, char separator);
+std::unique_ptr<RowSource> open_text(const std::filesystem::path& path, TextRows rows);
 std::unique_ptr<RowSource> open_parquet(const std::filesystem::path& path);
 
 }  // namespace convoy::data

@@ -33,8 +33,10 @@ bool is_json_lines(const std::filesystem::path& path) {
     const auto value = parse_json_row(line, {});
     const auto data = value.find("data");
     return data == value.end() || !data->is_array();
-  } catch (const DataError&) {
+  } catch (const JsonRowError&) {
     return false;
+  } catch (const DataError&) {  // JSON, with a number that is refused where the row is read
+    return true;
   }
 }
 
@@ -69,8 +71,8 @@ std::string lower_suffix(const std::filesystem::path& path) {
 }
 
 bool is_row_suffix(const std::string& suffix) {
-  constexpr std::array<std::string_view, 6> kSuffixes = {".jsonl", ".ndjson", ".json",
-                                                         ".csv",   ".tsv",    ".parquet"};
+  constexpr std::array<std::string_view, 7> kSuffixes = {".jsonl", ".ndjson",  ".json", ".csv",
+                                                         ".tsv",   ".parquet", ".txt"};
   return std::find(kSuffixes.begin(), kSuffixes.end(), suffix) != kSuffixes.end();
 }
 
@@ -149,17 +151,22 @@ bool names_rows(const std::filesystem::path& path) {
   return is_row_suffix(lower_suffix(without_compression(path)));
 }
 
-std::string known_row_formats() {
-  return ".jsonl, .json, .csv, .tsv (all with .gz, .zst or .bz2 behind it too) or .parquet";
+bool names_text(const std::filesystem::path& path) {
+  return lower_suffix(without_compression(path)) == ".txt";
 }
 
-std::unique_ptr<RowSource> open_rows(const std::filesystem::path& path) {
+std::string known_row_formats() {
+  return ".jsonl, .json, .csv, .tsv, .txt (all with .gz, .zst or .bz2 behind it too) or .parquet";
+}
+
+std::unique_ptr<RowSource> open_rows(const std::filesystem::path& path, TextRows text_rows) {
   const Compression compression = compression_of(path);
   const std::string suffix = lower_suffix(without_compression(path));
   if (suffix == ".jsonl" || suffix == ".ndjson") return open_json_lines(path);
   if (suffix == ".json") return open_json(path);
   if (suffix == ".csv") return open_csv(path, ',');
   if (suffix == ".tsv") return open_csv(path, '\t');
+  if (suffix == ".txt") return open_text(path, text_rows);
   if (suffix == ".parquet" || has_parquet_magic(path)) {
     if (compression != Compression::None)
       throw DataError(

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Rows of a data file as JSON values, streamed: JSON lines, a JSON list or {"data": [...]}, CSV with a header, Parquet; all
-// but Parquet compressed or not. The format follows the suffix, or the content where the suffix says nothing. One thread
-// per source.
+// Rows of a data file as JSON values, streamed: JSON lines, a JSON list or {"data": [...]}, CSV
+// with a header, Parquet, plain text as rows {"text": ...}; all but Parquet compressed or not. The
+// format follows the suffix, or the content where the suffix says nothing. One thread per source.
 #pragma once
 
 #include <cstdint>
@@ -41,6 +41,12 @@ struct RowPosition {
   int64_t column = 0;
 };
 RowPosition position_in(const RawRow& raw, size_t byte);
+
+// The rows of a .txt file: itself, or each of its lines that is not blank.
+enum class TextRows { Document, Line };
+
+// "document" or "line", as data.text_rows and --text-rows spell them.
+TextRows text_rows_named(std::string_view name);
 
 enum class BadRows { Error, Skip };
 
@@ -87,11 +93,14 @@ class RowSource {
 
 // Whether the name, without a suffix of compression, ends as one of a known format does.
 bool names_rows(const std::filesystem::path& path);
+// Whether it ends in .txt.
+bool names_text(const std::filesystem::path& path);
 
 // The formats and the suffixes of compression, for messages.
 std::string known_row_formats();
 
 // Throws DataError when the file cannot be read or its format is unknown.
-std::unique_ptr<RowSource> open_rows(const std::filesystem::path& path);
+std::unique_ptr<RowSource> open_rows(const std::filesystem::path& path,
+                                     TextRows text_rows = TextRows::Document);
 
 }  // namespace convoy::data

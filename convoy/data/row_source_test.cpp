@@ -131,6 +131,56 @@ TEST(RowSource, FormatFollowsContentWhereTheNameSaysNothing) {
   EXPECT_EQ(read_rows(folder.write("empty.json", "[]")).size(), 0u);
 }
 
+TEST(RowSource, WideRowsKeepTheirColumns) {
+  constexpr int kColumns = 3000;
+  std::string header;
+  std::string cells;
+  Json wanted = Json::object();
+  std::vector<std::string> names;
+  for (int column = 0; column < kColumns; ++column) {
+    header += fmt::format("{}c{}", column == 0 ? "" : ",", column);
+    cells += fmt::format("{}v{}", column == 0 ? "" : ",", column);
+    names.push_back(fmt::format("\"c{0}\":\"v{0}\"", column));
+  }
+  const ScratchFolder folder;
+  const auto csv = read_rows(folder.write("wide.csv", header + "\n" + cells + "\n"));
+  const auto json =
+      read_rows(folder.write("wide.jsonl", fmt::format("{{{}}}\n", fmt::join(names, ","))));
+  ASSERT_EQ(csv.size(), 1u);
+  ASSERT_EQ(json.size(), 1u);
+  EXPECT_EQ(csv[0].value.size(), static_cast<size_t>(kColumns));
+  EXPECT_EQ(csv[0].value, json[0].value);
+  EXPECT_EQ(csv[0].value["c2999"], "v2999");
+}
+
+TEST(RowSource, OfTwoMembersOfOneNameTheLastCounts) {
+  std::string many = "{\"a\":1";
+  for (int member = 0; member < 100; ++member) many += fmt::format(",\"m{}\":0", member);
+  const ScratchFolder folder;
+  const auto rows = read_rows(
+      folder.write("a.jsonl", "{\"a\":1,\"b\":{\"c\":[1,{}]},\"a\":2}\n" + many + ",\"a\":2}\n"));
+  EXPECT_EQ(rows[0].value.dump(), R"({"a":2,"b":{"c":[1,{}]}})");
+  EXPECT_EQ(rows[1].value["a"], 2);
+  EXPECT_EQ(rows[1].value.size(), 101u);
+}
+
+TEST(RowSource, PlainTextIsADocumentOrItsLines) {
+  const ScratchFolder folder;
+  const auto path = folder.write("a.txt", "\xef\xbb\xbfone\r\n\n  \ntwo\nthree");
+  const auto document = read_rows(path);
+  ASSERT_EQ(document.size(), 1u);
+  EXPECT_EQ(document[0].value.dump(), R"({"text":"one\r\n\n  \ntwo\nthree"})");
+  const auto lines = open_rows(path, TextRows::Line);
+  EXPECT_EQ(lines->next()->value["text"], "one");
+  const auto second = lines->next();
+  EXPECT_EQ(second->value["text"], "two");
+  EXPECT_EQ(second->line, 4);
+  EXPECT_EQ(second->index, 1);
+  EXPECT_EQ(lines->next()->value["text"], "three");
+  EXPECT_FALSE(lines->next());
+  EXPECT_TRUE(read_rows(folder.write("empty.txt", "")).empty());
+}
+
 struct Broken {
   const char* name;
   std::string bytes;
@@ -159,6 +209,11 @@ std::vector<Broken> broken_files() {
       {"deep.jsonl", good + std::string(100000, '[') + "\n", 2, "nested deeper than 256"},
       {"deep_object.jsonl", std::string(50000, '{') + "\n", 1, "nested deeper"},
       {"number.jsonl", "{\"a\":1e999}\n", 1, "number overflow"},
+      {"long.jsonl", good + "{\"a\":[{\"id\":123456789012345678901}]}\n", 2,
+       "`a[0].id`: 123456789012345678901 is a whole number of more than 64 bits"},
+      {"long.json", "{\"a\":-9223372036854775809}\n" + good, 1, "`a`: -9223372036854775809 is"},
+      {"nul.txt", std::string("a\nb\0", 4), 2, "NUL"},
+      {"utf8.txt", "a\n\nb\xff", 3, "not valid UTF-8"},
       {"two_values.jsonl", good + "{\"a\":1}{\"a\":2}\n", 2, "not valid JSON"},
       {"single_quotes.jsonl", "{'a':1}\n", 1, "not valid JSON at byte 2"},
       {"trailing_comma.json", "[{\"a\":1},\n]", 2, "wanted a value"},

@@ -15,6 +15,7 @@
 #include "convoy/base/json_reason.h"
 #include "convoy/data/column_type.h"
 #include "convoy/data/csv_cell.h"
+#include "convoy/data/json_members.h"
 #include "convoy/data/output_file.h"
 #include "convoy/data/parquet_writer.h"
 #include "convoy/data/row_spool.h"
@@ -150,9 +151,10 @@ class CsvWriter : public TableWriter {
   }
   void write_row(const Json& row) override {
     std::vector<std::string> cells;
+    MemberCursor members(row);
     for (const std::string& name : names_) {
-      const auto found = row.find(name);
-      cells.push_back(found == row.end() || found->is_null() ? "" : cell_text(*found));
+      const Json* const found = members.find(name);
+      cells.push_back(found == nullptr || found->is_null() ? "" : cell_text(*found));
     }
     write_record(cells);
   }
@@ -190,7 +192,9 @@ Format format_of(const fs::path& path) {
   if (suffix == ".parquet" && plain == path) return Format::Parquet;
   throw ConfigError(
       fmt::format("the name of the output does not say its format: `{}`", path.filename().string()),
-      {.file = path.string(), .hint = fmt::format("end it in {}", known_row_formats())});
+      {.file = path.string(),
+       .hint = "end it in .jsonl, .json, .csv, .tsv (all with .gz, .zst or .bz2 behind it too) or "
+               ".parquet"});
 }
 
 }  // namespace

@@ -13,7 +13,8 @@ SampleReader::SampleReader(std::filesystem::path path, SchemaConfig config, BadR
       config_(std::move(config)),
       policy_(bad_rows),
       use_(use),
-      rows_(open_dataset(find_dataset({.name = path_.string()}))) {}
+      rows_(open_dataset(find_dataset(
+          {.name = path_.string(), .text_rows = text_rows_named(config_.text_rows)}))) {}
 
 std::optional<Sample> SampleReader::next() {
   while (std::optional<PulledRow> pulled = pull()) {

@@ -266,6 +266,7 @@ SchemaConfig SchemaConfig::from(const settings::DataSettings& data, std::string 
       .schema = data.schema,
       .task = std::move(task),
       .text_field = data.text_field,
+      .text_rows = data.text_rows,
       .system_prompt = data.system_prompt,
       .template_kwargs = settings::template_kwargs(data.template_kwargs, "data.template_kwargs"),
       .max_field_chars = data.max_field_chars};

@@ -23,6 +23,7 @@ struct SchemaConfig {
   std::string schema = "auto";
   std::string task = "sft";  // "pretrain" reads instruction, input, output rows as text
   std::string text_field = "text";
+  std::string text_rows = "document";           // of .txt files: or "line"
   std::string system_prompt = {};               // added to chat rows without a system turn
   nlohmann::ordered_json template_kwargs = {};  // of the whole run: null or an object
   int64_t max_field_chars = 0;                  // 0 = off

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "convoy/base/error.h"
+#include "convoy/data/json_members.h"
 #include "convoy/data/parquet_plugin.h"
 #include "convoy/data/plugin/arrow_status.h"
 
@@ -73,10 +74,11 @@ int64_t append_list(arrow::ListBuilder& builder, const ColumnType& type, const J
 int64_t append_struct(arrow::StructBuilder& builder, const ColumnType& type, const Json& value) {
   int64_t bytes = 0;
   check(builder.Append());
+  MemberCursor members(value);
   for (size_t field = 0; field < type.fields.size(); ++field) {
-    const auto found = value.find(type.fields[field].first);
+    const Json* const found = members.find(type.fields[field].first);
     bytes += append(*builder.child(static_cast<int>(field)), type.fields[field].second,
-                    found == value.end() ? Json() : *found);
+                    found == nullptr ? Json() : *found);
   }
   return bytes;
 }
