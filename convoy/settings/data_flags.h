@@ -19,13 +19,15 @@ struct DataInputFlags {
   std::string dataset_split;
   std::string schema = "auto";
   std::string text_field = "text";
+  std::string text_rows = "document";
   std::string bad_rows = "error";
 
   template <class Visitor>
   void fields(Visitor& visit) {
-    visit("data", data,
-          "rows: a .jsonl, .json, .csv, .tsv or .parquet file, a folder, a pattern, a list, a data "
-          "set of the local hub cache; or the first word")
+    visit(
+        "data", data,
+        "rows: a .jsonl, .json, .csv, .tsv, .parquet or .txt file, a folder, a pattern, a list, a "
+        "data set of the local hub cache; or the first word")
         .alias("in")
         .alias("raw_path");
     visit("dataset_config", dataset_config, "configuration of a data set with several");
@@ -34,6 +36,8 @@ struct DataInputFlags {
         .one_of({"auto", "messages", "sharegpt", "alpaca", "prompt_completion", "triple",
                  "rendered", "text", "loose"});
     visit("text_field", text_field, "column of plain-text rows");
+    visit("text_rows", text_rows, "rows of a .txt file: the whole of it, or each line")
+        .one_of({"document", "line"});
     visit("bad_rows", bad_rows, kBadRowsHelp).one_of({"error", "skip"});
   }
 };
@@ -72,6 +76,40 @@ struct DataConvertFlags : DataInputFlags, DataOutputFlags {
         .one_of({"same", "messages", "sharegpt", "alpaca", "prompt_completion", "triple",
                  "rendered", "text"});
     visit("keep", keep, "column of the rows that is written too; may be given more than once");
+  }
+};
+
+// Several data sets into one.
+struct DataMixFlags : DataOutputFlags {
+  config::NameList data;
+  std::string to = "same";
+  std::string stop = "all_exhausted";
+  std::string schema = "auto";
+  std::string text_field = "text";
+  std::string text_rows = "document";
+  std::string bad_rows = "error";
+
+  template <class Visitor>
+  void fields(Visitor& visit) {
+    visit("data", data,
+          "rows as every sub-command reads them, and =WEIGHT behind them; may be given more than "
+          "once; or the words")
+        .alias("in");
+    DataOutputFlags::fields(visit);
+    visit("to", to, "schema of the rows that are written; same = rows as they are")
+        .one_of({"same", "messages", "sharegpt", "alpaca", "prompt_completion", "triple",
+                 "rendered", "text"});
+    visit("stop", stop,
+          "with weights: the output ends when every data set was read once and smaller ones are "
+          "read again, or with the first that ends")
+        .one_of({"all_exhausted", "first_exhausted"});
+    visit("schema", schema, "with --to: row schema; auto = by the row's keys")
+        .one_of({"auto", "messages", "sharegpt", "alpaca", "prompt_completion", "triple",
+                 "rendered", "text", "loose"});
+    visit("text_field", text_field, "with --to: column of plain-text rows");
+    visit("text_rows", text_rows, "rows of a .txt file: the whole of it, or each line")
+        .one_of({"document", "line"});
+    visit("bad_rows", bad_rows, kBadRowsHelp).one_of({"error", "skip"});
   }
 };
 
@@ -270,6 +308,7 @@ struct DataStatsFlags : DataInputFlags, DataTokenFlags {
 };
 
 struct DataValidateFlags : DataInputFlags, DataTokenFlags {
+  std::string config;
   std::string report;
   bool force = false;
   int64_t show = 20;
@@ -278,6 +317,10 @@ struct DataValidateFlags : DataInputFlags, DataTokenFlags {
   void fields(Visitor& visit) {
     DataInputFlags::fields(visit);
     DataTokenFlags::fields(visit);
+    visit(
+        "config", config,
+        "configuration of `convoy train` in place of INPUT and --model: all of its rows as the run "
+        "reads them, and what its start would say of them");
     visit("report", report, "file for one row per bad row: line, column, reason");
     visit("force", force, kForceOutputHelp);
     visit("show", show, "bad rows that are printed").at_least(0);

@@ -42,6 +42,10 @@ const std::vector<SubCommand>& sub_commands() {
         config::flag_table_of<settings::DataConvertFlags>,
         "convoy data convert rows.parquet rows.jsonl.gz --to sharegpt"},
        data_convert},
+      {{"mix", "several data sets as one: one after another, or drawn by weights",
+        "convoy data mix INPUT[=WEIGHT] INPUT[=WEIGHT] ... --output OUTPUT",
+        config::flag_table_of<settings::DataMixFlags>},
+       data_mix},
       {{"dedup", "leaves out rows that repeat an earlier one, exactly or nearly",
         "convoy data dedup INPUT OUTPUT [--near]", config::flag_table_of<settings::DataDedupFlags>,
         "convoy data dedup rows.jsonl unique.jsonl --near --threshold 0.8 --report twins.jsonl"},
@@ -66,9 +70,11 @@ const std::vector<SubCommand>& sub_commands() {
         "convoy data system rows.jsonl with.jsonl --prompt \"You are careful.\" --mode replace"},
        data_system},
       {{"validate", "looks at every row; ends with 10 where one is bad",
-        "convoy data validate INPUT [--model D]",
+        "convoy data validate INPUT [--model D]\n"
+        "convoy data validate --config CONFIG.yaml",
         config::flag_table_of<settings::DataValidateFlags>,
-        "convoy data validate rows.jsonl --model examples/tally-3m --report bad.jsonl"},
+        "convoy data validate rows.jsonl --model examples/tally-3m --report bad.jsonl\n"
+        "convoy data validate --config run.yaml"},
        data_validate},
       {data_fetch_action(), data_fetch},
   };
@@ -94,12 +100,15 @@ Command data_command() {
   Command command{
       .name = "data",
       .summary =
-          "prepares data sets: converts, deduplicates, splits, measures, validates, fetches rows",
+          "prepares data sets: converts, mixes, deduplicates, splits, measures, validates, fetches "
+          "rows",
       .usage =
-          "convoy data process|style|render|convert|dedup|split|encode|stats|system|validate|fetch "
+          "convoy data "
+          "process|style|render|convert|mix|dedup|split|encode|stats|system|validate|fetch "
           "[flags]",
       .examples =
           "convoy data validate rows.jsonl --model examples/tally-3m\n"
+          "convoy data mix chat.jsonl=0.9 sums.jsonl=0.1 --output mixed.jsonl\n"
           "convoy data split rows.jsonl parts --ratios 0.9 0.1 0\n"
           "convoy data fetch openai/gsm8k",
       .flag_table = nullptr,

@@ -94,5 +94,81 @@ TEST_F(DataCommand, NoPartIsWrittenEmpty) {
   EXPECT_NE(processed.out.find("part `test` would have none"), std::string::npos) << processed.out;
 }
 
+TEST_F(DataCommand, MixJoinsAndWeighs) {
+  write_file_atomic(folder_.path() / "pairs.csv",
+                    "prompt,completion\n3+3,6\n4+4,8\n5+5,10\n6+6,12\n");
+  const auto joined = data("mix rows.jsonl pairs.csv --output joined.jsonl --to messages --json");
+  ASSERT_EQ(joined.code, 0) << joined.out;
+  EXPECT_NE(joined.out.find(R"("rows_written":6)"), std::string::npos) << joined.out;
+  EXPECT_NE(joined.out.find(R"("of pairs.csv":4)"), std::string::npos) << joined.out;
+  EXPECT_EQ(data("validate joined.jsonl").code, 0);
+  const auto weighed =
+      data("mix rows.jsonl=0.5 pairs.csv=0.5 --output weighed.jsonl --to messages");
+  ASSERT_EQ(weighed.code, 0) << weighed.out;
+  EXPECT_NE(weighed.out.find("of rows.jsonl 4; of pairs.csv 4"), std::string::npos) << weighed.out;
+  const auto unlike = data("mix rows.jsonl pairs.csv --output unlike.jsonl");
+  ASSERT_EQ(unlike.code, 0) << unlike.out;
+  EXPECT_NE(unlike.out.find("the schemas messages, prompt_completion"), std::string::npos)
+      << unlike.out;
+  for (const std::string command :
+       {"mix rows.jsonl --output x.jsonl", "mix rows.jsonl=0.5 pairs.csv --output x.jsonl",
+        "mix rows.jsonl=much pairs.csv=1 --output x.jsonl",
+        "mix rows.jsonl pairs.csv --output rows.jsonl --force",
+        "mix rows.jsonl pairs.csv --output x.jsonl --stop first_exhausted"})
+    EXPECT_EQ(data(command).code, 2) << command;
+}
+
+TEST_F(DataCommand, ValidateSaysWhatATrainingWould) {
+  const std::string model = fmt::format("{}/examples/tally-3m", std::getenv("CONVOY_SOURCE_DIR"));
+  const std::string user = R"({"messages": [{"role": "user", "content": "1+1"}, )";
+  write_file_atomic(folder_.path() / "empty.jsonl",
+                    user + R"({"role": "assistant", "content": "2"}]})" + "\n" + user +
+                        R"({"role": "assistant", "content": ""}]})" + "\n");
+  const auto empty = data("validate empty.jsonl");
+  EXPECT_EQ(empty.code, 10) << empty.out;
+  EXPECT_NE(empty.out.find("empty.jsonl:2: row 2: the answer is empty"), std::string::npos)
+      << empty.out;
+  const auto of_model = data(fmt::format("validate empty.jsonl --model '{}'", model));
+  EXPECT_EQ(of_model.code, 10) << of_model.out;
+  EXPECT_NE(of_model.out.find("empty.jsonl:2"), std::string::npos) << of_model.out;
+  write_file_atomic(
+      folder_.path() / "parts.jsonl",
+      R"({"messages": [{"role": "user", "content": [{"type": "image", "url": "a.png"}]}, )"
+      R"({"role": "assistant", "content": "2"}]})"
+      "\n");
+  const auto parts = data("validate parts.jsonl");
+  EXPECT_EQ(parts.code, 10) << parts.out;
+  EXPECT_NE(parts.out.find("only text parts"), std::string::npos) << parts.out;
+
+  write_file_atomic(folder_.path() / "run.yaml",
+                    fmt::format("model: {{name: '{}', max_seq_len: 64}}\n"
+                                "data: {{train_path: rows.jsonl, val_path: empty.jsonl}}\n",
+                                model));
+  const auto run = data("validate --config run.yaml");
+  EXPECT_EQ(run.code, 10) << run.out;
+  EXPECT_NE(run.out.find("empty.jsonl:2"), std::string::npos) << run.out;
+  EXPECT_NE(run.out.find("1 of 4 rows bad"), std::string::npos) << run.out;
+  write_file_atomic(folder_.path() / "good.yaml",
+                    fmt::format("model: {{name: '{}', max_seq_len: 64}}\n"
+                                "data: {{train_path: rows.jsonl, val_path: rows.jsonl}}\n",
+                                model));
+  const auto good = data("validate --config good.yaml");
+  EXPECT_EQ(good.code, 0) << good.out;
+  EXPECT_NE(good.out.find("train: 2 rows of rows.jsonl"), std::string::npos) << good.out;
+  EXPECT_NE(good.out.find("EOS `<|im_end|>` is learnt"), std::string::npos) << good.out;
+  const auto cut = data(fmt::format("validate rows.jsonl --model '{}' --max-seq-len 12", model));
+  EXPECT_NE(cut.out.find("100.0 % of the rows (2 of 2) lose their answer"), std::string::npos)
+      << cut.out;
+}
+
+TEST_F(DataCommand, TextFilesAreRows) {
+  write_file_atomic(folder_.path() / "book.txt", "one\n\ntwo\n");
+  const auto document = data("convert book.txt document.jsonl");
+  ASSERT_EQ(document.code, 0) << document.out;
+  EXPECT_EQ(read_file(folder_.path() / "document.jsonl"), "{\"text\":\"one\\n\\ntwo\\n\"}\n");
+  ASSERT_EQ(data("convert book.txt lines.jsonl --text-rows line").code, 0);
+  EXPECT_EQ(read_file(folder_.path() / "lines.jsonl"), "{\"text\":\"one\"}\n{\"text\":\"two\"}\n");
+}
+
 }  // namespace
 }  // namespace convoy::apps

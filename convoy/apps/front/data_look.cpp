@@ -1,58 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `convoy data stats|validate`: what a data set holds, and what is wrong with it.
+// `convoy data stats`: what a data set holds.
 #include <fmt/format.h>
-#include <unistd.h>
-
-#include <cstdio>
 
 #include "convoy/apps/front/data_rows.h"
+#include "convoy/apps/front/row_tokens.h"
 #include "convoy/base/counted.h"
 #include "convoy/base/error.h"
 #include "convoy/base/files.h"
 #include "convoy/data/chain/row_check.h"
-#include "convoy/data/supervision.h"
-#include "convoy/io/model_folder.h"
-#include "convoy/settings/template_kwargs.h"
-#include "convoy/text/chat_template.h"
-#include "convoy/text/tokenizer.h"
 
 namespace convoy::apps {
 namespace {
 
 using Json = nlohmann::ordered_json;
 using data::LengthFigures;
-
-// Tokenizer and template of --model; nothing without one.
-class RowTokens {
- public:
-  explicit RowTokens(const settings::DataTokenFlags& flags) {
-    if (flags.model.empty()) return;
-    const auto folder = io::ModelFolder::open_without_config(flags.model).path();
-    tokenizer_.emplace(text::Tokenizer::load(folder));
-    template_ = text::ChatTemplate::load(folder, flags.template_path);
-    encoder_.emplace(*tokenizer_, template_ ? &*template_ : nullptr,
-                     data::Supervision::named(flags.supervise));
-  }
-  const data::SampleEncoder* encoder() const { return encoder_ ? &*encoder_ : nullptr; }
-
- private:
-  std::optional<text::Tokenizer> tokenizer_;
-  std::optional<text::ChatTemplate> template_;
-  std::optional<data::SampleEncoder> encoder_;
-};
-
-template <class Flags>
-data::SchemaConfig schema_with_template(const Flags& flags) {
-  if (flags.model.empty())
-    config::refuse_without_effect(
-        flags, {"template_path", "template_kwargs", "system_prompt", "supervise", "max_seq_len"},
-        "without --model");
-  data::SchemaConfig schema = schema_of(flags);
-  schema.system_prompt = flags.system_prompt;
-  schema.template_kwargs = settings::template_kwargs(flags.template_kwargs, "--template-kwargs");
-  return schema;
-}
 
 Json figures_json(const LengthFigures& figures) {
   return {{"total", figures.total()},      {"mean", figures.mean()},
@@ -114,28 +76,13 @@ std::string stats_text(const data::RowFigures& rows, const settings::DataStatsFl
   return text + data::histogram_text(by_tokens ? rows.tokens : rows.characters, 100);
 }
 
-std::string place_text(const data::RowFault& fault) {
-  std::string text = fault.file;
-  if (fault.line > 0) text += fmt::format(":{}", fault.line);
-  if (fault.column > 0) text += fmt::format(":{}", fault.column);
-  return text;
-}
-
-Json fault_json(const data::RowFault& fault) {
-  return {{"row", fault.index},
-          {"file", fault.file},
-          {"line", fault.line > 0 ? Json(fault.line) : Json()},
-          {"column", fault.column > 0 ? Json(fault.column) : Json()},
-          {"reason", fault.reason}};
-}
-
 }  // namespace
 
 int data_stats(Context& context, const std::vector<std::string>& arguments) {
   settings::DataStatsFlags flags;
   take_words(context.parse(flags, arguments), flags.data, nullptr);
   if (!flags.histogram.empty()) refuse_existing(flags.histogram, flags.force);
-  const RowTokens tokens(flags);
+  const RowTokens tokens = row_tokens_of(flags, data::Supervision::named(flags.supervise));
   const data::RowPass pass = row_pass_of(flags);
   const data::RowFigures rows =
       data::measure_rows(pass, schema_with_template(flags), tokens.encoder());
@@ -152,57 +99,6 @@ int data_stats(Context& context, const std::vector<std::string>& arguments) {
                                         by_tokens ? "tokens of a row" : "characters of a row",
                                         flags.max_seq_len));
   context.log().info(fmt::format("wrote {}", flags.histogram));
-  return 0;
-}
-
-int data_validate(Context& context, const std::vector<std::string>& arguments) {
-  settings::DataValidateFlags flags;
-  take_words(context.parse(flags, arguments), flags.data, nullptr);
-  config::refuse_without_effect(flags, {"bad_rows"}, "here: every row is looked at");
-  const RowTokens tokens(flags);
-  const data::RowPass pass = row_pass_of(flags);
-  std::unique_ptr<data::RowWriter> writer;
-  if (!flags.report.empty()) {
-    require_output(flags.report, pass, flags.force);
-    writer = data::create_rows(flags.report);
-  }
-  int64_t shown = 0;
-  const data::RowCheck check{.schema = schema_with_template(flags),
-                             .encoder = tokens.encoder(),
-                             .max_tokens = flags.max_seq_len};
-  const data::RowCheckReport report =
-      data::check_rows(pass.dataset, check, [&](const data::RowFault& fault) {
-        if (writer) writer->write(fault_json(fault));
-        if (shown++ >= flags.show) return;
-        if (context.common.json)
-          fmt::print("{}\n",
-                     fault_json(fault).dump(-1, ' ', false, Json::error_handler_t::replace));
-        else
-          fmt::print("{}: {}{}\n", place_text(fault), fault.reason,
-                     fault.hint.empty() ? "" : fmt::format(" ({})", fault.hint));
-      });
-  if (writer) writer->finish();
-  if (context.common.json)
-    fmt::print("{}\n", Json({{"rows", report.rows},
-                             {"rows_bad", report.faults},
-                             {"schema", report.schema},
-                             {"rows_above_max_seq_len", report.rows_cut}})
-                           .dump());
-  const std::string cut = report.rows_cut > 0
-                              ? fmt::format("; {} longer than {} tokens, which training would cut",
-                                            counted(report.rows_cut, "row"), flags.max_seq_len)
-                              : "";
-  if (report.rows == 0)
-    throw DataError("the data set has no rows", {.file = pass.dataset.files[0].string()});
-  if (report.faults > 0) {
-    std::fflush(stdout);
-    throw DataError(fmt::format("{} of {} bad{}", report.faults, counted(report.rows, "row"), cut),
-                    {.file = pass.dataset.name,
-                     .hint = flags.report.empty() ? "--report FILE lists them all"
-                                                  : fmt::format("listed in {}", flags.report)});
-  }
-  context.log().info(
-      fmt::format("{} good, all {}{}", counted(report.rows, "row"), report.schema, cut));
   return 0;
 }
 

@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `convoy data convert|system|style|render`: one row in, one row out.
+// `convoy data convert|system|style|render|mix`: one row in, one row out.
+#include <algorithm>
+#include <charconv>
+#include <cmath>
 #include <functional>
 
 #include "convoy/apps/front/data_rows.h"
 #include "convoy/apps/front/left_columns.h"
+#include "convoy/base/counted.h"
 #include "convoy/base/error.h"
+#include "convoy/data/chain/mixed_rows.h"
 #include "convoy/data/chain/render_row.h"
 #include "convoy/data/chain/row_shape.h"
 #include "convoy/data/chain/system_prompt.h"
@@ -24,18 +29,22 @@ struct Rewritten {
   std::vector<std::string> left = {};  // columns of which it has nothing
 };
 
-// Every row through `rewrite`, which runs on all cores. `hint` says how to keep the columns that are left.
-template <class Flags>
-int rewrite_rows(const Context& context, const char* action, const Flags& flags,
-                 const std::function<Rewritten(const Row&)>& rewrite, const char* hint = "") {
-  const data::RowPass pass = row_pass_of(flags);
+using Rewrite = std::function<Rewritten(const Row&)>;
+
+void require_outputs(const settings::DataOutputFlags& flags, const data::RowPass& pass) {
   require_output(flags.output, pass, flags.force);
   refuse_existing(data::first_output(flags.output, flags.shard_rows), flags.force);
+}
+
+// Every row of `rows`, which are of the data set of `pass`, through `rewrite`, which runs on all
+// cores. `hint` says how to keep the columns that are left; `tell` adds to what is told at the end.
+void write_rows(const Context& context, DataWork work, const settings::DataOutputFlags& flags,
+                const data::RowPass& pass, data::RowSource& rows, const Rewrite& rewrite,
+                const char* hint, const std::function<void(DataWork&)>& tell) {
   data::ShardedRowsWriter writer(flags.output, flags.shard_rows);
-  DataWork work{.action = action, .flags = flags_json(flags)};
   LeftColumns left;
   const data::PassReport report =
-      data::for_each_row<Rewritten>(pass, rewrite, [&](const Rewritten& made) {
+      data::for_each_row<Rewritten>(rows, pass.bad_rows, rewrite, [&](const Rewritten& made) {
         writer.write(made.row);
         left.add(made.left);
         ++work.rows_written;
@@ -45,7 +54,18 @@ int rewrite_rows(const Context& context, const char* action, const Flags& flags,
   work.rows_read = report.rows_read;
   work.rows_bad = report.bad.count();
   if (!left.names().empty()) work.more["columns_not_kept"] = left.names();
+  tell(work);
   conclude(context, work, pass, flags.output, writer.finish());
+}
+
+template <class Flags>
+int rewrite_rows(const Context& context, const char* action, const Flags& flags,
+                 const Rewrite& rewrite, const char* hint = "") {
+  const data::RowPass pass = row_pass_of(flags);
+  require_outputs(flags, pass);
+  const auto rows = data::open_dataset(pass.dataset);
+  write_rows(context, {.action = action, .flags = flags_json(flags)}, flags, pass, *rows, rewrite,
+             hint, [](DataWork&) {});
   return 0;
 }
 
@@ -73,7 +93,88 @@ void keep_columns(const Row& row, const config::NameList& columns, Rewritten& ma
   }
 }
 
+// "rows.jsonl=0.3": a file of that whole name is meant as such.
+data::WeighedSet weighed_set(const std::string& word, const settings::DataMixFlags& flags) {
+  data::DatasetRequest request{.name = word, .text_rows = data::text_rows_named(flags.text_rows)};
+  const size_t sign = word.rfind('=');
+  std::error_code ignored;
+  if (sign == std::string::npos || std::filesystem::exists(word, ignored))
+    return {.dataset = data::find_dataset(request)};
+  request.name = word.substr(0, sign);
+  double weight = 0;
+  const char* const end = word.data() + word.size();
+  const auto [stop, fault] = std::from_chars(word.data() + sign + 1, end, weight);
+  if (fault != std::errc() || stop != end || !(weight > 0) || !std::isfinite(weight))
+    throw ConfigError(
+        fmt::format("`{}` is no weight: wanted a number above 0", word.substr(sign + 1)),
+        {.key = word, .hint = "such as rows.jsonl=0.3"});
+  return {.dataset = data::find_dataset(request), .weight = weight};
+}
+
+std::vector<data::WeighedSet> weighed_sets(const settings::DataMixFlags& flags,
+                                           const std::vector<std::string>& words) {
+  std::vector<std::string> names = flags.data.names;
+  names.insert(names.end(), words.begin(), words.end());
+  if (names.size() < 2)
+    throw ConfigError(
+        fmt::format("{} to mix, wanted two or more", counted(std::ssize(names), "data set")),
+        {.key = "--data", .hint = "convoy data mix A.jsonl=0.7 B.jsonl=0.3 --output C.jsonl"});
+  std::vector<data::WeighedSet> sets;
+  for (const std::string& name : names) sets.push_back(weighed_set(name, flags));
+  return sets;
+}
+
+// A training reads files of one schema.
+void warn_of_schemas(const Context& context, const std::vector<data::WeighedSet>& sets,
+                     const data::SchemaConfig& schema) {
+  std::vector<std::string> found;
+  for (const data::WeighedSet& set : sets) {
+    const std::optional<Row> row = data::open_dataset(set.dataset)->next();
+    const auto fits = row ? data::matching_schemas(*row, schema) : std::vector<data::Schema>();
+    if (fits.size() != 1) return;
+    const std::string name(data::schema_name(fits[0]));
+    if (std::find(found.begin(), found.end(), name) == found.end()) found.push_back(name);
+  }
+  if (found.size() > 1)
+    context.log().warning(fmt::format(
+        "the data sets have the schemas {}, and a training reads files of one; --to messages makes "
+        "them one",
+        fmt::join(found, ", ")));
+}
+
 }  // namespace
+
+int data_mix(Context& context, const std::vector<std::string>& arguments) {
+  settings::DataMixFlags flags;
+  const std::vector<data::WeighedSet> sets = weighed_sets(flags, context.parse(flags, arguments));
+  data::RowPass pass{.bad_rows = data::bad_rows_named(flags.bad_rows)};
+  for (const data::WeighedSet& set : sets) {
+    pass.dataset.name += (pass.dataset.name.empty() ? "" : ",") + set.dataset.name;
+    pass.dataset.files.insert(pass.dataset.files.end(), set.dataset.files.begin(),
+                              set.dataset.files.end());
+  }
+  require_outputs(flags, pass);
+  if (!sets.front().weight) config::refuse_without_effect(flags, {"stop"}, "without weights");
+  const data::SchemaConfig schema{.schema = flags.schema, .text_field = flags.text_field};
+  if (flags.to == "same") {
+    config::refuse_without_effect(flags, {"schema", "text_field"},
+                                  "without --to: rows stay as they are");
+    warn_of_schemas(context, sets, schema);
+  }
+  const Rewrite rewrite = [&](const Row& row) {
+    if (flags.to == "same") return Rewritten{row.value};
+    data::ConvertedRow converted = converted_row(row, schema);
+    return Rewritten{data::row_of(converted.sample, data::schema_named(flags.to)),
+                     std::move(converted.unread)};
+  };
+  data::MixedRows rows(sets, data::mix_stop_named(flags.stop));
+  write_rows(context, {.action = "mix", .flags = flags_json(flags)}, flags, pass, rows, rewrite, "",
+             [&](DataWork& work) {
+               for (size_t set = 0; set < sets.size(); ++set)
+                 work.more[fmt::format("of {}", sets[set].dataset.name)] = rows.drawn()[set];
+             });
+  return 0;
+}
 
 int data_convert(Context& context, const std::vector<std::string>& arguments) {
   const auto flags = parsed<settings::DataConvertFlags>(context, arguments);

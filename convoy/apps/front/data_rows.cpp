@@ -32,8 +32,10 @@ void take_words(const std::vector<std::string>& words, std::string& data, std::s
 }
 
 data::RowPass row_pass_of(const settings::DataInputFlags& flags) {
-  return {.dataset = data::find_dataset(
-              {.name = flags.data, .config = flags.dataset_config, .split = flags.dataset_split}),
+  return {.dataset = data::find_dataset({.name = flags.data,
+                                         .config = flags.dataset_config,
+                                         .split = flags.dataset_split,
+                                         .text_rows = data::text_rows_named(flags.text_rows)}),
           .bad_rows = data::bad_rows_named(flags.bad_rows)};
 }
 

@@ -57,6 +57,7 @@ nlohmann::ordered_json flags_json(Flags flags) {
 
 // The sub-commands, each in a file of its kind.
 int data_convert(Context& context, const std::vector<std::string>& arguments);
+int data_mix(Context& context, const std::vector<std::string>& arguments);
 int data_system(Context& context, const std::vector<std::string>& arguments);
 int data_style(Context& context, const std::vector<std::string>& arguments);
 int data_render(Context& context, const std::vector<std::string>& arguments);

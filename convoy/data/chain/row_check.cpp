@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <optional>
 
+#include "convoy/base/trimmed.h"
 #include "convoy/data/chain/row_shape.h"
 #include "convoy/data/row_formats.h"
+#include "convoy/data/unwritten.h"
 
 namespace convoy::data {
 namespace {
@@ -18,6 +20,7 @@ struct Checked {
   ErrorPlace place = {};
   Schema schema = Schema::Messages;
   bool is_long = false;
+  RowLosses losses = {};
 };
 
 RowFault fault_of(int64_t index, const DataError& error, int64_t column = 0) {
@@ -31,11 +34,46 @@ RowFault fault_of(int64_t index, const DataError& error, int64_t column = 0) {
 }
 
 void check_tokens(const RowCheck& check, const Sample& sample, Checked& checked) {
-  const EncodedRow row = check.encoder->encode(sample);
-  checked.is_long = check.max_tokens > 0 && std::ssize(row.ids) > check.max_tokens;
+  const TruncationPolicy& policy = check.truncation;
+  EncodedRow row = check.encoder->encode(sample);
+  checked.is_long = policy.max_tokens > 0 && std::ssize(row.ids) > policy.max_tokens;
   if (count_supervised(row) == 0)
     throw DataError(fmt::format("row {}: none of its {} tokens is supervised", sample.index + 1,
                                 row.ids.size()),
+                    {.file = sample.file, .line = sample.line});
+  if (checked.is_long && policy.truncation == Truncation::Error)
+    throw DataError(fmt::format("row {} has {} tokens, more than {}", sample.index + 1,
+                                row.ids.size(), policy.max_tokens),
+                    {.file = sample.file, .line = sample.line});
+  checked.losses.add(sample, row);
+  const bool keeps_a_side =
+      policy.truncation == Truncation::KeepStart || policy.truncation == Truncation::KeepEnd;
+  if (checked.is_long && keeps_a_side) {
+    truncate_row(row, policy);
+    if (count_supervised(row) == 0) checked.losses.answers_cut.add(sample);
+  }
+}
+
+bool is_empty_answer(const Json& message) {
+  return message.value("role", Json()) == "assistant" && has_blank_content(message) &&
+         !message.contains("tool_calls");
+}
+
+// Without a template nobody can say more.
+void refuse_empty_answers(const Sample& sample) {
+  const auto has_empty = [](const Json& messages) {
+    return std::any_of(messages.begin(), messages.end(), is_empty_answer);
+  };
+  const bool is_pair = sample.kind == Sample::Kind::PromptCompletion;
+  const bool is_text = sample.kind == Sample::Kind::Text;
+  if ((is_text && sample.text.empty()) ||
+      (is_pair && trimmed(sample.completion, " \t\r\n").empty()) ||
+      (!is_text && !is_pair &&
+       (has_empty(sample.messages) || has_empty(sample.completion_messages))))
+    throw DataError(fmt::format("row {}: the {} is empty", sample.index + 1,
+                                is_text   ? "text"
+                                : is_pair ? "completion"
+                                          : "answer"),
                     {.file = sample.file, .line = sample.line});
 }
 
@@ -47,7 +85,11 @@ Checked checked_row(const RowCheck& check, ReadRow read) {
     checked.place = {.file = row.file, .line = row.line};
     checked.schema = detect_schema(row, check.schema);
     const ConvertedRow converted = convert_row(row, checked.schema, check.schema);
-    if (check.encoder != nullptr) check_tokens(check, converted.sample, checked);
+    if (check.encoder != nullptr) {
+      check_tokens(check, converted.sample, checked);
+    } else {
+      refuse_empty_answers(converted.sample);
+    }
   } catch (const JsonRowError& error) {
     checked.fault = fault_of(read.index, error, static_cast<int64_t>(error.byte()));
   } catch (const DataError& error) {
@@ -99,8 +141,9 @@ RowCheckReport check_rows(const Dataset& dataset, const RowCheck& check,
                           const std::function<void(const RowFault&)>& take) {
   RowCheckReport report;
   std::optional<Schema> schema;
+  const auto rows = open_dataset(dataset);
   for_each_read_row<Checked>(
-      dataset, [&](ReadRow read) { return checked_row(check, std::move(read)); },
+      *rows, [&](ReadRow read) { return checked_row(check, std::move(read)); },
       [&](Checked checked) {
         ++report.rows;
         if (!checked.fault && schema && *schema != checked.schema)
@@ -119,6 +162,7 @@ RowCheckReport check_rows(const Dataset& dataset, const RowCheck& check,
         }
         if (!schema) schema = checked.schema;
         report.rows_cut += checked.is_long;
+        report.losses.add(checked.losses);
       });
   if (schema) report.schema = schema_name(*schema);
   return report;

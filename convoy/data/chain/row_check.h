@@ -9,7 +9,9 @@
 
 #include "convoy/data/chain/length_figures.h"
 #include "convoy/data/chain/row_pass.h"
+#include "convoy/data/encode_file.h"
 #include "convoy/data/encode_sample.h"
+#include "convoy/data/row_warnings.h"
 #include "convoy/data/schema.h"
 
 namespace convoy::data {
@@ -26,7 +28,7 @@ struct RowFault {
 struct RowCheck {
   SchemaConfig schema;
   const SampleEncoder* encoder = nullptr;  // none: tokens are not looked at
-  int64_t max_tokens = 0;                  // rows above it are counted; 0 = none
+  TruncationPolicy truncation = {};        // of rows above max_tokens; 0 = none
 };
 
 struct RowCheckReport {
@@ -34,10 +36,12 @@ struct RowCheckReport {
   int64_t faults = 0;
   int64_t rows_cut = 0;  // longer than max_tokens
   std::string schema;    // of the first good row
+  RowLosses losses;      // of the good rows
 };
 
-// `take` sees the faults in the order of the rows. A row is bad when it cannot be read, has another schema than the first good one, the
-// template refuses it, or nothing in it is supervised.
+// `take` sees the faults in the order of the rows. A row is bad when it cannot be read, has another
+// schema than the first good one, the template refuses it, nothing in it is supervised, or an
+// answer is empty; with an encoder that decides on the latter.
 RowCheckReport check_rows(const Dataset& dataset, const RowCheck& check,
                           const std::function<void(const RowFault&)>& take);
 

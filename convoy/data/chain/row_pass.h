@@ -18,7 +18,7 @@
 namespace convoy::data {
 
 struct RowPass {
-  Dataset dataset;
+  Dataset dataset = {};
   BadRows bad_rows = BadRows::Error;
 };
 
@@ -38,19 +38,19 @@ struct ReadRow {
 std::vector<ReadRow> read_rows(RowSource& rows, size_t count, int64_t& num_read,
                                std::exception_ptr& later);
 
-// `work` sees every row that was cut out of the data set, on all cores, and must not throw for what is wrong with one row; `put`
-// sees the results in order. Throws DataError where the rest of a file is lost.
+// `work` sees every row that was cut out of `rows`, on all cores, and must not throw for what is
+// wrong with one row; `put` sees the results in order. Throws DataError where the rest of a file is
+// lost.
 template <class Result>
-void for_each_read_row(const Dataset& dataset, const std::function<Result(ReadRow)>& work,
+void for_each_read_row(RowSource& rows, const std::function<Result(ReadRow)>& work,
                        const std::function<void(Result)>& put) {
   using Turn = std::vector<ReadRow>;
   constexpr size_t kRowsPerTurn = 32;
-  const auto rows = open_dataset(dataset);
   int64_t num_read = 0;
   std::exception_ptr later;
   const OrderedWork<Turn, std::vector<Result>> steps{
       .pull = [&]() -> std::optional<Turn> {
-        Turn turn = read_rows(*rows, kRowsPerTurn, num_read, later);
+        Turn turn = read_rows(rows, kRowsPerTurn, num_read, later);
         if (turn.empty()) return std::nullopt;
         return turn;
       },
@@ -68,9 +68,10 @@ void for_each_read_row(const Dataset& dataset, const std::function<Result(ReadRo
 }
 
 // `work` runs on all cores; a DataError of it makes the row a bad one. `put` sees, in order, the results of the rows that
-// are not bad. Throws DataError by the policy of the pass.
+// are not bad. Throws DataError by the policy.
 template <class Result>
-PassReport for_each_row(const RowPass& pass, const std::function<Result(const Row&)>& work,
+PassReport for_each_row(RowSource& rows, BadRows bad_rows,
+                        const std::function<Result(const Row&)>& work,
                         const std::function<void(Result)>& put) {
   struct Worked {
     int64_t index = 0;
@@ -79,7 +80,7 @@ PassReport for_each_row(const RowPass& pass, const std::function<Result(const Ro
   };
   PassReport report;
   for_each_read_row<Worked>(
-      pass.dataset,
+      rows,
       [&](ReadRow read) {
         Worked worked{.index = read.index, .error = std::move(read.error)};
         if (worked.error) return worked;
@@ -93,11 +94,17 @@ PassReport for_each_row(const RowPass& pass, const std::function<Result(const Ro
       [&](Worked worked) {
         report.rows_read = worked.index + 1;
         if (worked.error)
-          report.bad.add(*worked.error, worked.index, report.rows_read, pass.bad_rows);
+          report.bad.add(*worked.error, worked.index, report.rows_read, bad_rows);
         else
           put(std::move(*worked.result));
       });
   return report;
+}
+
+template <class Result>
+PassReport for_each_row(const RowPass& pass, const std::function<Result(const Row&)>& work,
+                        const std::function<void(Result)>& put) {
+  return for_each_row<Result>(*open_dataset(pass.dataset), pass.bad_rows, work, put);
 }
 
 }  // namespace convoy::data

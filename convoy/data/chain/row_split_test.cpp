@@ -120,6 +120,25 @@ TEST(CheckRows, EveryBadRowWithItsPlace) {
   EXPECT_NE(faults[2].reason.find("has the schema prompt_completion"), std::string::npos);
 }
 
+TEST(CheckRows, EmptyAnswersAreBad) {
+  const ScratchFolder folder;
+  const std::string user = R"({"messages":[{"role":"user","content":"q"},{"role":"assistant",)";
+  const auto faults_of = [&](const std::string& bytes) {
+    std::string lines;
+    check_rows(find_dataset({.name = folder.write("rows.jsonl", bytes).string()}), {},
+               [&](const RowFault& fault) { lines += fmt::format("{} ", fault.line); });
+    return lines;
+  };
+  EXPECT_EQ(faults_of(user + "\"content\":\"a\"}]}\n" + user + "\"content\":\" \"}]}\n" + user +
+                      "\"content\":[{\"type\":\"text\",\"text\":\"\"}]}]}\n" + user +
+                      "\"content\":null,\"tool_calls\":[{}]}]}\n"),
+            "2 3 ");
+  EXPECT_EQ(
+      faults_of(
+          "{\"prompt\":\"p\",\"completion\":\"c\"}\n{\"prompt\":\"p\",\"completion\":\"\"}\n"),
+      "2 ");
+}
+
 TEST(LengthFigures, AreExact) {
   LengthFigures figures;
   for (int64_t length = 1; length <= 100; ++length) figures.add(length);

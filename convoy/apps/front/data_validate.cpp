@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `convoy data validate`: what is wrong with the rows of a data set, or with those of a training
+// run.
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "convoy/apps/front/data_rows.h"
+#include "convoy/apps/front/row_tokens.h"
+#include "convoy/apps/front/train_config.h"
+#include "convoy/apps/front/train_inputs.h"
+#include "convoy/base/counted.h"
+#include "convoy/base/error.h"
+#include "convoy/data/chain/row_check.h"
+#include "convoy/data/encode_splits.h"
+#include "convoy/io/model_folder.h"
+
+namespace convoy::apps {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string place_text(const data::RowFault& fault) {
+  std::string text = fault.file;
+  if (fault.line > 0) text += fmt::format(":{}", fault.line);
+  if (fault.column > 0) text += fmt::format(":{}", fault.column);
+  return text;
+}
+
+Json fault_json(const data::RowFault& fault) {
+  return {{"row", fault.index},
+          {"file", fault.file},
+          {"line", fault.line > 0 ? Json(fault.line) : Json()},
+          {"column", fault.column > 0 ? Json(fault.column) : Json()},
+          {"reason", fault.reason}};
+}
+
+// Prints the bad rows, the first of them, and writes all to the report.
+class FaultList {
+ public:
+  FaultList(const Context& context, const settings::DataValidateFlags& flags,
+            const std::vector<data::RowPass>& passes)
+      : context_(context), most_shown_(flags.show), report_(flags.report) {
+    if (report_.empty()) return;
+    for (const data::RowPass& pass : passes) require_output(report_, pass, flags.force);
+    writer_ = data::create_rows(report_);
+  }
+
+  void add(const data::RowFault& fault) {
+    if (writer_) writer_->write(fault_json(fault));
+    if (shown_++ >= most_shown_) return;
+    if (context_.common.json)
+      fmt::print("{}\n", fault_json(fault).dump(-1, ' ', false, Json::error_handler_t::replace));
+    else
+      fmt::print("{}: {}{}\n", place_text(fault), fault.reason,
+                 fault.hint.empty() ? "" : fmt::format(" ({})", fault.hint));
+  }
+
+  // Throws DataError where there was one.
+  void finish(const std::string& name, int64_t rows, const std::string& cut) {
+    if (writer_) writer_->finish();
+    std::fflush(stdout);
+    if (shown_ > 0)
+      throw DataError(fmt::format("{} of {} bad{}", shown_, counted(rows, "row"), cut),
+                      {.file = name,
+                       .hint = report_.empty() ? "--report FILE lists them all"
+                                               : fmt::format("listed in {}", report_)});
+  }
+
+ private:
+  const Context& context_;
+  int64_t most_shown_;
+  std::string report_;
+  int64_t shown_ = 0;
+  std::unique_ptr<data::RowWriter> writer_;
+};
+
+// Empty answers are bad rows, unless they are to be learnt.
+data::Supervision strict(data::Supervision supervision) {
+  if (supervision.empty_answers == data::EmptyAnswers::Skip)
+    supervision.empty_answers = data::EmptyAnswers::Error;
+  return supervision;
+}
+
+std::string cut_text(const data::RowCheckReport& report, const data::RowCheck& check) {
+  if (report.rows_cut == 0) return "";
+  return fmt::format("; {} longer than {} tokens, which training would cut",
+                     counted(report.rows_cut, "row"), check.truncation.max_tokens);
+}
+
+// Rows of one data set, and the settings with which they are read.
+struct CheckedSet {
+  data::RowPass pass;
+  data::RowCheck check;
+};
+
+// Throws DataError where a row is bad, after all sets.
+void validate(const Context& context, const settings::DataValidateFlags& flags,
+              const std::vector<CheckedSet>& sets) {
+  std::vector<data::RowPass> passes;
+  for (const CheckedSet& set : sets) passes.push_back(set.pass);
+  FaultList faults(context, flags, passes);
+  int64_t rows = 0;
+  std::string names;
+  std::string cut;
+  for (const auto& [pass, check] : sets) {
+    const data::RowCheckReport report = data::check_rows(
+        pass.dataset, check, [&](const data::RowFault& fault) { faults.add(fault); });
+    if (context.common.json)
+      fmt::print("{}\n", Json({{"rows", report.rows},
+                               {"rows_bad", report.faults},
+                               {"schema", report.schema},
+                               {"rows_above_max_seq_len", report.rows_cut}})
+                             .dump());
+    if (report.rows == 0)
+      throw DataError("the data set has no rows", {.file = pass.dataset.files[0].string()});
+    for (const std::string& warning : data::row_warnings(report.losses, check.truncation.max_tokens,
+                                                         check.truncation.truncation))
+      context.log().warning(fmt::format("{}: {}", pass.dataset.name, warning));
+    if (report.faults == 0)
+      context.log().info(fmt::format("{} good, all {}{}", counted(report.rows, "row"),
+                                     report.schema, cut_text(report, check)));
+    rows += report.rows;
+    names += (names.empty() ? "" : ", ") + pass.dataset.name;
+    cut += cut_text(report, check);
+  }
+  faults.finish(names, rows, cut);
+}
+
+// The data sets of a run, each with the settings with which the run reads it.
+std::vector<std::pair<settings::DataSettings, std::string>> data_of_run(
+    const settings::TrainSettings& train) {
+  std::vector<std::pair<settings::DataSettings, std::string>> sets;
+  const auto add = [&](const std::string& path, const std::string& task,
+                       const std::string& schema) {
+    if (path.empty()) return;
+    settings::DataSettings data = train.data;
+    data.train_path = path;
+    data.schema = schema;
+    sets.emplace_back(std::move(data), task);
+  };
+  if (train.task == "mixed") {
+    for (const settings::MixedDataset& dataset : settings::mixed_datasets(train.datasets))
+      for (const std::string& path : {dataset.path, dataset.val_path})
+        add(path, dataset.task, dataset.schema);
+  } else {
+    for (const std::string& path :
+         {train.data.train_path, train.data.val_path, train.data.test_path})
+      add(path, train.task, train.data.schema);
+  }
+  if (sets.empty())
+    throw ConfigError("the configuration names no rows", {.key = "data.train_path"});
+  return sets;
+}
+
+// Every row of a run, then all that the start of the run would say of its data.
+int validate_run(Context& context, const settings::DataValidateFlags& flags) {
+  config::refuse_without_effect(
+      flags,
+      {"data", "dataset_config", "dataset_split", "schema", "text_field", "text_rows", "model",
+       "template_path", "template_kwargs", "system_prompt", "supervise", "max_seq_len"},
+      "with --config, which says it");
+  settings::TrainSettings train;
+  read_train_config(train, {flags.config}, "", context.log(), settings::Wanted::TrainInputs);
+  if (train.task == "classify")
+    throw ConfigError("windows of sensors have no tokens", {.key = "task"});
+  require_train_inputs(train);
+  const auto folder = io::ModelFolder::open(train.model.name, train.model.revision).path();
+  const RowTokens tokens(folder, train.data.template_path,
+                         strict(data::Supervision::from(train.data)));
+  std::vector<CheckedSet> sets;
+  for (const auto& [data, task] : data_of_run(train))
+    sets.push_back(
+        {.pass = {.dataset =
+                      data::find_dataset({.name = data.train_path,
+                                          .text_rows = data::text_rows_named(data.text_rows)})},
+         .check = {.schema = data::SchemaConfig::from(data, task),
+                   .encoder = tokens.encoder(),
+                   .truncation = {.max_tokens = train.model.max_seq_len,
+                                  .truncation = data::truncation_named(data.truncation, task),
+                                  .bos_id = tokens.tokenizer().bos_id()}}});
+  validate(context, flags, sets);
+  train.data.cache_dir = "none";
+  const data::EncodedSplits splits =
+      data::encode_splits({.data = train.data,
+                           .task = train.task,
+                           .max_seq_len = train.model.max_seq_len,
+                           .seed = static_cast<uint64_t>(train.seed),
+                           .tokenizer = tokens.tokenizer(),
+                           .chat_template = tokens.chat_template(),
+                           .log = context.log(),
+                           .datasets = settings::mixed_datasets(train.datasets)},
+                          data::Splits::All);
+  context.log().info(splits.policy);
+  return 0;
+}
+
+}  // namespace
+
+int data_validate(Context& context, const std::vector<std::string>& arguments) {
+  settings::DataValidateFlags flags;
+  const std::vector<std::string> words = context.parse(flags, arguments);
+  config::refuse_without_effect(flags, {"bad_rows"}, "here: every row is looked at");
+  if (!flags.config.empty() && words.empty()) return validate_run(context, flags);
+  if (!flags.config.empty())
+    throw ConfigError(fmt::format("there is no use for the word `{}` with --config", words[0]),
+                      {.key = words[0]});
+  take_words(words, flags.data, nullptr);
+  const RowTokens tokens = row_tokens_of(flags, strict(data::Supervision::named(flags.supervise)));
+  validate(context, flags,
+           {{.pass = row_pass_of(flags),
+             .check = {.schema = schema_with_template(flags),
+                       .encoder = tokens.encoder(),
+                       .truncation = {.max_tokens = flags.max_seq_len}}}});
+  return 0;
+}
+
+}  // namespace convoy::apps

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a model makes of rows, for the sub-commands of `convoy data` that count tokens.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "convoy/apps/front/data_rows.h"
+#include "convoy/data/encode_sample.h"
+#include "convoy/settings/template_kwargs.h"
+
+namespace convoy::apps {
+
+// Tokenizer and template of a model, or nothing.
+class RowTokens {
+ public:
+  RowTokens();
+  // Throws ConfigError, DataError.
+  RowTokens(const std::filesystem::path& model_folder, const std::string& template_path,
+            data::Supervision supervision);
+  ~RowTokens();
+  RowTokens(RowTokens&&) noexcept;
+
+  const data::SampleEncoder* encoder() const;  // null: there is no model
+  const text::Tokenizer& tokenizer() const;
+  const text::ChatTemplate* chat_template() const;  // null: the model has none
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+// Of --model; nothing without one.
+RowTokens row_tokens_of(const settings::DataTokenFlags& flags, data::Supervision supervision);
+
+// With the flags that the template reads. Throws ConfigError for those that have no effect without
+// --model.
+template <class Flags>
+data::SchemaConfig schema_with_template(const Flags& flags) {
+  if (flags.model.empty())
+    config::refuse_without_effect(
+        flags, {"template_path", "template_kwargs", "system_prompt", "supervise", "max_seq_len"},
+        "without --model");
+  data::SchemaConfig schema = schema_of(flags);
+  schema.system_prompt = flags.system_prompt;
+  schema.template_kwargs = settings::template_kwargs(flags.template_kwargs, "--template-kwargs");
+  return schema;
+}
+
+}  // namespace convoy::apps
