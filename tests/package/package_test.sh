@@ -46,8 +46,8 @@ expect_no_gpu "there is no NVIDIA driver"
   export CONVOY_NVML_LIBRARY=$build/bin/libfake_nvml.so FAKE_NVML="GPU-1 H200 0000:3b:00.0 143000"
   "$convoy" score --model "$root/examples/tally-3m" --data three.jsonl --output driver.jsonl -q 2>err.txt
   cmp scores.jsonl driver.jsonl || fail "scores beside a driver differ"
-  grep -q "computing on CPUs although this host has H200: the LibTorch in .* is without CUDA" err.txt || fail "no word on the GPU: $(cat err.txt)"
-  expect_no_gpu "is without CUDA; name a torch 2.11 with CUDA in CONVOY_TORCH"
+  grep -q "computing on CPUs although this host has H200: the LibTorch in .* is CPU only; run: " err.txt || fail "no word on the GPU: $(cat err.txt)"
+  expect_no_gpu "is CPU only; run: "
 )
 
 # What a machine with a GPU is checked with runs on CPUs too.

@@ -19,6 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kWantedVersion = "2.11.";
+constexpr const char* kDriver = "libcuda.so.1";
 
 std::string environment(const char* name) {
   const char* const value = std::getenv(name);
@@ -93,6 +94,21 @@ bool accept(const fs::path& folder, LibtorchFolder& found) {
   return true;
 }
 
+// In the order in which they are looked at. Most Pythons have no torch: those are left out.
+std::vector<fs::path> candidates(const fs::path& program) {
+  std::vector<fs::path> folders = {
+      program.parent_path().parent_path() / ".deps/site/torch", fs::path(kTorchFolder)};
+  std::error_code ignored;
+  for (fs::path& folder : python_folders())
+    if (fs::exists(folder, ignored)) folders.push_back(std::move(folder));
+  return folders;
+}
+
+bool has_cuda(const fs::path& folder) {
+  std::error_code ignored;
+  return fs::exists(folder / "lib/libtorch_cuda.so", ignored);
+}
+
 }  // namespace
 
 LibtorchFolder find_libtorch(const fs::path& program) {
@@ -101,14 +117,15 @@ LibtorchFolder find_libtorch(const fs::path& program) {
     accept(chosen, found);
     return found;
   }
-  const fs::path prefix = program.parent_path().parent_path();
-  for (const fs::path& folder : {prefix / ".deps/site/torch", fs::path(kTorchFolder)})
-    if (accept(folder, found)) return found;
-  for (const fs::path& folder : python_folders()) {
-    std::error_code ignored;  // most Pythons have no torch: that is not worth a word
-    if (fs::exists(folder, ignored) && accept(folder, found)) return found;
+  LibtorchFolder on_cpus;
+  for (const fs::path& folder : candidates(program)) {
+    if (!accept(folder, found)) continue;
+    if (has_cuda(folder)) return found;
+    if (!on_cpus.folder.empty()) continue;
+    on_cpus = found;
+    if (!nvidia::driver_version(kDriver)) break;
   }
-  return found;
+  return on_cpus.folder.empty() ? found : on_cpus;
 }
 
 namespace {
@@ -116,23 +133,29 @@ namespace {
 // What LibTorch would find out by failing: NVML may show GPUs that this driver can not compute on.
 std::string why_no_driver() {
   constexpr int kCuda13 = 13'000;
-  const std::optional<int> version = nvidia::driver_version("libcuda.so.1");
+  const std::optional<int> version = nvidia::driver_version(kDriver);
   if (!version) return "the driver's library libcuda.so.1 can not be opened";
   if (*version == 0 || *version >= kCuda13) return {};
   return fmt::format("the driver is for {}, LibTorch 2.11 wants CUDA 13.0 (driver 580 or newer)",
                      nvidia::version_text(*version));
 }
 
+// The one command that mends it. Only the folder where this was built can fetch the CUDA half.
+std::string how_to_get_cuda() {
+  const fs::path source = fs::path(kTorchFolder).parent_path().parent_path().parent_path();
+  std::error_code ignored;
+  return fs::exists(source / "tools/setup.sh", ignored)
+             ? fmt::format("run: CONVOY_CUDA=1 {}/run build", source.string())
+             : "run: pip install torch==2.11.0";
+}
+
 }  // namespace
 
 std::string why_no_cuda(const fs::path& program) {
   const fs::path folder = find_libtorch(program).folder;
-  std::error_code ignored;
   if (folder.empty()) return {};  // said when it is looked for
-  if (fs::exists(folder / "lib/libtorch_cuda.so", ignored)) return why_no_driver();
-  return fmt::format(
-      "the LibTorch in {} is without CUDA; name a torch 2.11 with CUDA in CONVOY_TORCH",
-      folder.string());
+  if (has_cuda(folder)) return why_no_driver();
+  return fmt::format("the LibTorch in {} is CPU only; {}", folder.string(), how_to_get_cuda());
 }
 
 namespace {
