@@ -29,3 +29,4 @@ if(NOT CONVOY_TORCH)
 endif()
 set(CONVOY_BUILD_FACTS ${CMAKE_BINARY_DIR}/generated/build_facts.cpp)
 configure_file(${CMAKE_SOURCE_DIR}/cmake/build_facts.cpp.in ${CONVOY_BUILD_FACTS} @ONLY)
+set_source_files_properties(${CONVOY_BUILD_FACTS} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)  # it changes with each commit

@@ -36,7 +36,7 @@ std::vector<Link> links_of(const Node& relation) {
   return links;
 }
 
-constexpr int kEnoughPoints = 7;
+constexpr int kEnoughRelationPoints = 7;
 
 // Whether a = c b for one c wherever both are sampled; of inequalities c must be positive.
 Verdict proportional(const Node& a, const Node& b, bool any_sign, Steps& steps) {
@@ -46,7 +46,7 @@ Verdict proportional(const Node& a, const Node& b, bool any_sign, Steps& steps) 
   Number first_a = undefined_number();
   Number first_b = undefined_number();
   int agreed = 0;
-  for (int index = 0; index < kSamplePoints && agreed < kEnoughPoints; ++index) {
+  for (int index = 0; index < kSamplePoints && agreed < kEnoughRelationPoints; ++index) {
     const Point point = sample_point(symbols, index, true);
     const Number at_a = evaluate(a, point, steps);
     const Number at_b = evaluate(b, point, steps);

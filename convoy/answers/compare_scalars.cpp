@@ -16,7 +16,7 @@ Verdict verdict_of(Same same) {
 }
 
 // Points at which two expressions agree before they are equal; each kind of point is among them.
-constexpr int kEnoughPoints = 7;
+constexpr int kEnoughScalarPoints = 7;
 
 // A number without what stands around it.
 struct Peeled {
@@ -185,7 +185,7 @@ Verdict Comparer::at_points(const Node& gold, const Node& prediction) {
   const bool complex = contains_constant(gold, "i") || contains_constant(prediction, "i");
   const int points = symbols.empty() ? 1 : kSamplePoints;
   int agreed = 0;
-  for (int index = 0; index < points && agreed < kEnoughPoints && !steps_.spent(); ++index) {
+  for (int index = 0; index < points && agreed < kEnoughScalarPoints && !steps_.spent(); ++index) {
     const Point point = sample_point(symbols, index, !complex && !symbols.empty());
     const Number a = evaluate(gold, point, steps_);
     const Number b = evaluate(prediction, point, steps_);

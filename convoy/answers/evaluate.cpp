@@ -8,8 +8,6 @@
 namespace convoy::answers {
 namespace {
 
-constexpr Real kEpsilon = std::numeric_limits<Real>::epsilon();
-
 // Steele, Lea, Flood: "Fast splittable pseudorandom number generators", 2014.
 uint64_t scattered(uint64_t value) {
   value += 0x9e3779b97f4a7c15ULL;

@@ -7,10 +7,6 @@
 namespace convoy::answers {
 namespace {
 
-bool is_integer(const Node& node) {
-  return node.kind == Kind::Number && std::all_of(node.name.begin(), node.name.end(), is_digit);
-}
-
 // \frac{1}{2} behind a whole number is added to it, not multiplied.
 bool is_proper_fraction(const Node& node) {
   return node.kind == Kind::Quotient && is_integer(node.children[0]) &&

@@ -10,10 +10,6 @@
 namespace convoy::answers {
 namespace {
 
-bool is_integer(const Node& node) {
-  return node.kind == Kind::Number && std::all_of(node.name.begin(), node.name.end(), is_digit);
-}
-
 bool starts_an_index(const Node& node) {
   return node.kind == Kind::Relation && node.relations.size() == 1 &&
          node.relations[0] == Comparison::Equal &&

@@ -11,17 +11,16 @@
 namespace convoy::answers {
 namespace {
 
-constexpr Real kEpsilon = std::numeric_limits<Real>::epsilon();
 constexpr int64_t kLargestFactorial = 20'000;
 
 using RealFunction = Real (*)(Real);
 
-struct Entry {
+struct FunctionEntry {
   std::string_view name;
   RealFunction function;
 };
 
-constexpr Entry kRealFunctions[] = {
+constexpr FunctionEntry kRealFunctions[] = {
     {"sin", [](Real x) { return std::sin(x); }},
     {"cos", [](Real x) { return std::cos(x); }},
     {"tan", [](Real x) { return std::tan(x); }},
@@ -165,7 +164,7 @@ Number apply(std::string_view function, std::span<const Number> arguments, Steps
   if (function == "abs") return magnitude(first);
   if (function == "floor" || function == "ceil") return rounded(first, function == "ceil");
   if (function == "exp" && first.small && first.small->above == 0) return integer(1);
-  for (const Entry& entry : kRealFunctions)
+  for (const FunctionEntry& entry : kRealFunctions)
     if (entry.name == function) return real_value(entry.function, first);
   return undefined_number();
 }

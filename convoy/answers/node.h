@@ -3,10 +3,12 @@
 // An answer as a tree: expressions, and the structures that answers have above them.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
 
+#include "convoy/answers/letters.h"
 #include "convoy/answers/unit.h"
 
 namespace convoy::answers {
@@ -51,6 +53,10 @@ struct Node {
   char close = ')';
   size_t columns = 0;
 };
+
+inline bool is_integer(const Node& node) {
+  return node.kind == Kind::Number && std::all_of(node.name.begin(), node.name.end(), is_digit);
+}
 
 inline Node make_node(Kind kind, std::vector<Node> children) {
   Node node;

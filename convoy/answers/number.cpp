@@ -15,7 +15,6 @@ namespace {
 __extension__ using Wide = unsigned __int128;
 
 constexpr std::array<uint64_t, 2> kPrimes = {2305843009213693951ULL, 2305843009213693921ULL};
-constexpr Real kEpsilon = std::numeric_limits<Real>::epsilon();
 constexpr Real kInfinity = std::numeric_limits<Real>::infinity();
 
 uint64_t times(uint64_t a, uint64_t b, uint64_t prime) {

@@ -8,6 +8,7 @@
 #include <array>
 #include <complex>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -17,6 +18,7 @@
 namespace convoy::answers {
 
 using Real = long double;
+inline constexpr Real kEpsilon = std::numeric_limits<Real>::epsilon();
 using Complex = std::complex<Real>;
 
 struct Fraction {

@@ -9,7 +9,7 @@
 namespace convoy::answers {
 namespace {
 
-struct Entry {
+struct SpellingEntry {
   std::string_view spelling;
   Spelled spelled;
 };
@@ -20,7 +20,7 @@ constexpr Spelled function(std::string_view text) { return {TokenType::Function,
 constexpr Spelled word(std::string_view text) { return {TokenType::Word, text}; }
 constexpr Spelled nothing() { return {TokenType::Sign, ""}; }
 
-constexpr Entry kCommands[] = {
+constexpr SpellingEntry kCommands[] = {
     {"frac", sign("frac")},
     {"dfrac", sign("frac")},
     {"tfrac", sign("frac")},
@@ -186,7 +186,7 @@ constexpr Entry kCommands[] = {
     {"Omega", letter("Omega")},
 };
 
-constexpr Entry kWords[] = {
+constexpr SpellingEntry kWords[] = {
     {"sin", function("sin")},       {"cos", function("cos")},
     {"tan", function("tan")},       {"tg", function("tan")},
     {"cot", function("cot")},       {"ctg", function("cot")},
@@ -213,7 +213,7 @@ constexpr Entry kWords[] = {
     {"union", sign("union")},       {"mod", sign("mod")},
 };
 
-constexpr Entry kCharacters[] = {
+constexpr SpellingEntry kCharacters[] = {
     {"−", sign("-")},
     {"–", sign("-")},
     {"—", sign("-")},
@@ -324,16 +324,16 @@ constexpr std::string_view kDropped[] = {"hspace", "vspace",   "phantom",  "tag"
 
 template <size_t kSize>
 struct Table {
-  std::array<Entry, kSize> entries;
-  explicit Table(const Entry (&list)[kSize]) {
+  std::array<SpellingEntry, kSize> entries;
+  explicit Table(const SpellingEntry (&list)[kSize]) {
     std::copy(std::begin(list), std::end(list), entries.begin());
     std::sort(entries.begin(), entries.end(),
-              [](const Entry& a, const Entry& b) { return a.spelling < b.spelling; });
+              [](const SpellingEntry& a, const SpellingEntry& b) { return a.spelling < b.spelling; });
   }
   const Spelled* find(std::string_view spelling) const {
     const auto found = std::lower_bound(
         entries.begin(), entries.end(), spelling,
-        [](const Entry& entry, std::string_view wanted) { return entry.spelling < wanted; });
+        [](const SpellingEntry& entry, std::string_view wanted) { return entry.spelling < wanted; });
     return found != entries.end() && found->spelling == spelling ? &found->spelled : nullptr;
   }
 };
@@ -351,7 +351,7 @@ const Spelled* spelled_word(std::string_view spelling) {
 }
 
 const Spelled* spelled_character(std::string_view text, size_t& length) {
-  for (const Entry& entry : kCharacters)
+  for (const SpellingEntry& entry : kCharacters)
     if (text.starts_with(entry.spelling)) {
       length = entry.spelling.size();
       return &entry.spelled;

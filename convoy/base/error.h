@@ -29,6 +29,10 @@ enum class ExitCode : int {
   Stopped = 75,       // stopped on request, state saved: requeue
 };
 
+// As the numbers that processes end with.
+inline constexpr int kPeerLost = static_cast<int>(ExitCode::PeerLost);
+inline constexpr int kStopped = static_cast<int>(ExitCode::Stopped);
+
 // Where an error arose. Empty or negative members are unknown.
 struct ErrorPlace {
   std::string file = {};  // path of the file at fault

@@ -29,7 +29,7 @@ bool is_number_list(const Field& field) {
 }
 
 // "5", "-1", "1e-3", "2,4": what may belong to a list of numbers that is already open.
-bool is_number(std::string_view text) {
+bool looks_like_number(std::string_view text) {
   const size_t first = text.find_first_not_of("+-.");
   return !text.empty() && first != std::string_view::npos && first < 3 &&
          std::isdigit(static_cast<unsigned char>(text[first])) &&
@@ -164,7 +164,7 @@ class FlagParser {
     size_t last = at + 1;
     std::string text = arguments[last];
     // "--dims 4 8 16", as argparse reads it.
-    while (is_number_list(field) && last + 1 < arguments.size() && is_number(arguments[last + 1]))
+    while (is_number_list(field) && last + 1 < arguments.size() && looks_like_number(arguments[last + 1]))
       text += "," + arguments[++last];
     set(field, text);
     return last;

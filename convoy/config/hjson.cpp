@@ -9,7 +9,7 @@
 namespace convoy::config {
 namespace {
 
-constexpr size_t kMaxDepth = 32;
+constexpr size_t kMaxHjsonDepth = 32;
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
 bool is_space(char letter) {
@@ -32,7 +32,7 @@ bool take_digits(std::string_view& text) {
 }
 
 // As JSON has them.
-bool is_number(std::string_view text) {
+bool is_hjson_number(std::string_view text) {
   if (text.starts_with('-')) text.remove_prefix(1);
   if (text.size() > 1 && text[0] == '0' && is_digit(text[1])) return false;
   if (!take_digits(text)) return false;
@@ -146,7 +146,7 @@ class Reader {
   }
 
   Node container() {
-    if (++depth_ > kMaxDepth) fail(fmt::format("nested deeper than {} levels", kMaxDepth));
+    if (++depth_ > kMaxHjsonDepth) fail(fmt::format("nested deeper than {} levels", kMaxHjsonDepth));
     const bool is_map = peek() == '{';
     Node node = make(is_map ? NodeKind::Map : NodeKind::List);
     step();
@@ -216,7 +216,7 @@ class Reader {
       const bool may_end =
           line_ends || peek() == ',' || peek() == '}' || peek() == ']' || at_comment();
       const std::string_view word = trimmed(text_.substr(begin, at_ - begin));
-      if (may_end && (word == "true" || word == "false" || word == "null" || is_number(word))) {
+      if (may_end && (word == "true" || word == "false" || word == "null" || is_hjson_number(word))) {
         node.text = word;
         if (word == "null") node.kind = NodeKind::Null;
         return node;

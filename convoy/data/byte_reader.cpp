@@ -9,12 +9,12 @@
 namespace convoy::data {
 namespace {
 
-constexpr size_t kPieceBytes = size_t{1} << 18;
+constexpr size_t kReadPieceBytes = size_t{1} << 18;
 
 }  // namespace
 
 ByteReader::ByteReader(std::filesystem::path path)
-    : path_(std::move(path)), stream_(open_bytes(path_)), buffer_(kPieceBytes, '\0') {
+    : path_(std::move(path)), stream_(open_bytes(path_)), buffer_(kReadPieceBytes, '\0') {
   refill();
   if (std::string_view(buffer_.data(), filled_).starts_with("\xef\xbb\xbf")) {
     position_ = 3;

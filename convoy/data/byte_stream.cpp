@@ -16,16 +16,16 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Format {
+struct CompressionFormat {
   Compression compression;
   const char* name;
   const char* suffix;
   std::string_view magic;
 };
-constexpr std::array<Format, 3> kFormats = {
-    Format{Compression::Gzip, "gzip", ".gz", "\x1f\x8b"},
-    Format{Compression::Zstd, "Zstandard", ".zst", "\x28\xb5\x2f\xfd"},
-    Format{Compression::Bzip2, "bzip2", ".bz2", "BZh"}};
+constexpr std::array<CompressionFormat, 3> kFormats = {
+    CompressionFormat{Compression::Gzip, "gzip", ".gz", "\x1f\x8b"},
+    CompressionFormat{Compression::Zstd, "Zstandard", ".zst", "\x28\xb5\x2f\xfd"},
+    CompressionFormat{Compression::Bzip2, "bzip2", ".bz2", "BZh"}};
 
 struct Foreign {
   const char* name;
@@ -66,7 +66,7 @@ std::string first_bytes(const fs::path& path) {
 }
 
 // Text may begin with "BZh"; a file of bzip2 goes on with its block size and the digits of pi, or of its root when empty.
-bool has_magic(const std::string& bytes, const Format& format) {
+bool has_magic(const std::string& bytes, const CompressionFormat& format) {
   if (!bytes.starts_with(format.magic)) return false;
   if (format.compression != Compression::Bzip2) return true;
   const std::string_view block = std::string_view(bytes).substr(std::min<size_t>(4, bytes.size()));
@@ -91,14 +91,14 @@ class PlainStream : public ByteStream {
 }  // namespace
 
 const char* compression_name(Compression compression) {
-  for (const Format& format : kFormats)
+  for (const CompressionFormat& format : kFormats)
     if (format.compression == compression) return format.name;
   return "none";
 }
 
 Compression compression_named_by(const fs::path& path) {
   const std::string suffix = path.extension().string();
-  for (const Format& format : kFormats)
+  for (const CompressionFormat& format : kFormats)
     if (suffix == format.suffix) return format.compression;
   return Compression::None;
 }
@@ -116,7 +116,7 @@ Compression compression_of(const fs::path& path) {
       throw DataError(fmt::format("the file is {}", foreign.name),
                       {.file = path.string(), .hint = foreign.hint});
   const Compression named = compression_named_by(path);
-  for (const Format& format : kFormats)
+  for (const CompressionFormat& format : kFormats)
     if (has_magic(bytes, format) && (named == Compression::None || named == format.compression))
       return format.compression;
   if (named != Compression::None)

@@ -21,7 +21,7 @@ bool overlaps(const text::Encoding& encoding, size_t token, const TurnSpan& turn
          encoding.begins[token] < encoding.ends[token];
 }
 
-bool is_blank(std::string_view text) {
+bool is_white_space(std::string_view text) {
   return text.find_first_not_of(" \t\r\n") == std::string_view::npos;
 }
 
@@ -35,7 +35,7 @@ std::optional<size_t> end_of_turn(const LearntTurns& turns, const TurnSpan& turn
     if (end > turn.end) continue;
     const auto rest = std::string_view(turns.text)
                           .substr(static_cast<size_t>(end), static_cast<size_t>(turn.end - end));
-    if (is_blank(rest)) return token;
+    if (is_white_space(rest)) return token;
     return std::nullopt;
   }
   return std::nullopt;

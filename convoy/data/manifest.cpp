@@ -17,7 +17,7 @@ using Json = nlohmann::ordered_json;
 constexpr const char* kFormat = "convoy-manifest";
 constexpr int64_t kVersion = 1;
 
-fs::path folder_of(const fs::path& path) {
+fs::path manifest_folder(const fs::path& path) {
   return path.has_parent_path() ? path.parent_path() : fs::path(".");
 }
 
@@ -87,7 +87,7 @@ fs::path manifest_path(const fs::path& output) {
 
 fs::path publish_manifest(const fs::path& output, const Manifest& manifest) {
   const fs::path path = manifest_path(output);
-  const fs::path folder = folder_of(path);
+  const fs::path folder = manifest_folder(path);
   const Json json = {{"format", kFormat},
                      {"version", kVersion},
                      {"program", fmt::format("convoy {}", CONVOY_VERSION)},
@@ -117,7 +117,7 @@ std::vector<std::string> verify_manifest(const fs::path& path) {
   std::vector<std::string> faults;
   for (const auto* records : {&manifest.outputs, &manifest.inputs})
     for (const FileRecord& record : *records)
-      if (std::string fault = fault_of(record, folder_of(path) / record.path); !fault.empty())
+      if (std::string fault = fault_of(record, manifest_folder(path) / record.path); !fault.empty())
         faults.push_back(std::move(fault));
   return faults;
 }

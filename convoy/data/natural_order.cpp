@@ -7,12 +7,12 @@
 namespace convoy::data {
 namespace {
 
-bool is_digit(char letter) { return letter >= '0' && letter <= '9'; }
+bool is_decimal_digit(char letter) { return letter >= '0' && letter <= '9'; }
 
 // The run of digits at `at`, which moves behind it, without its leading zeros.
 std::string_view take_number(std::string_view text, size_t& at) {
   const size_t begin = at;
-  while (at < text.size() && is_digit(text[at])) ++at;
+  while (at < text.size() && is_decimal_digit(text[at])) ++at;
   std::string_view digits = text.substr(begin, at - begin);
   digits.remove_prefix(std::min(digits.find_first_not_of('0'), digits.size()));
   return digits;
@@ -24,7 +24,7 @@ bool comes_before(std::string_view left, std::string_view right) {
   size_t in_left = 0;
   size_t in_right = 0;
   while (in_left < left.size() && in_right < right.size()) {
-    if (is_digit(left[in_left]) && is_digit(right[in_right])) {
+    if (is_decimal_digit(left[in_left]) && is_decimal_digit(right[in_right])) {
       const std::string_view one = take_number(left, in_left);
       const std::string_view other = take_number(right, in_right);
       if (one.size() != other.size()) return one.size() < other.size();

@@ -4,7 +4,7 @@
 namespace convoy::data {
 namespace {
 
-constexpr size_t kPendingBytes = size_t{1} << 20;
+constexpr size_t kPendingOutputBytes = size_t{1} << 20;
 
 }  // namespace
 
@@ -19,7 +19,7 @@ void OutputFile::write(std::string_view bytes) {
   } else {
     pending_ += bytes;
   }
-  if (pending_.size() >= kPendingBytes) flush();
+  if (pending_.size() >= kPendingOutputBytes) flush();
 }
 
 WrittenFile OutputFile::publish(int64_t rows) {

@@ -6,7 +6,7 @@
 namespace convoy::data {
 namespace {
 
-constexpr size_t kPendingBytes = size_t{1} << 20;
+constexpr size_t kPendingSpoolBytes = size_t{1} << 20;
 
 }  // namespace
 
@@ -16,7 +16,7 @@ RowSpool::RowSpool(const std::filesystem::path& folder)
 void RowSpool::add(const std::string& json) {
   compressor_->add(json, pending_);
   compressor_->add("\n", pending_);
-  if (pending_.size() >= kPendingBytes) flush();
+  if (pending_.size() >= kPendingSpoolBytes) flush();
 }
 
 std::unique_ptr<RowSource> RowSpool::rows() {

@@ -211,7 +211,7 @@ Sample to_sample(RowFields& fields, Schema schema, const SchemaConfig& config) {
   CONVOY_INVARIANT(false, "schema {}", static_cast<int>(schema));
 }
 
-bool is_chat(const Sample& sample) {
+bool has_chat_turns(const Sample& sample) {
   return sample.kind == Sample::Kind::Chat || sample.kind == Sample::Kind::ChatPromptCompletion;
 }
 
@@ -232,7 +232,7 @@ RowFields::Columns template_columns(Schema schema) {
 
 Sample finished(Sample sample, const Row& row, const RowFields& fields, Schema schema,
                 const SchemaConfig& config) {
-  if (is_chat(sample)) {
+  if (has_chat_turns(sample)) {
     add_system_turn(sample, config.system_prompt);
     sample.variables = fields.template_variables(config.template_kwargs, template_columns(schema));
   }

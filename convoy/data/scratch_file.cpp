@@ -16,7 +16,7 @@
 namespace convoy::data {
 namespace {
 
-constexpr size_t kPendingBytes = size_t{1} << 20;
+constexpr size_t kPendingScratchBytes = size_t{1} << 20;
 
 [[noreturn]] void fail(const std::string& what, const std::string& place) {
   throw IoError(fmt::format("could not {} in {}: {}", what, place, std::strerror(errno)),
@@ -45,7 +45,7 @@ ScratchFile ScratchFile::in_memory() {
 void ScratchFile::append(std::string_view bytes) {
   pending_ += bytes;
   size_bytes_ += static_cast<int64_t>(bytes.size());
-  if (pending_.size() >= kPendingBytes) flush();
+  if (pending_.size() >= kPendingScratchBytes) flush();
 }
 
 void ScratchFile::flush() {

@@ -17,7 +17,7 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little);
 
-constexpr size_t kPieceBytes = size_t{1} << 20;
+constexpr size_t kTokenPieceBytes = size_t{1} << 20;
 
 enum PieceName { Offsets, SourceIndices, SupervisedCounts, Ids, Mask };
 
@@ -43,7 +43,7 @@ void write_at(int descriptor, int64_t at_bytes, std::string_view bytes) {
 
 void for_each_piece(int descriptor, int64_t begin_bytes, int64_t end_bytes,
                     const std::function<void(std::string_view)>& take) {
-  std::string buffer(kPieceBytes, '\0');
+  std::string buffer(kTokenPieceBytes, '\0');
   while (begin_bytes < end_bytes) {
     const auto wanted = std::min(static_cast<int64_t>(buffer.size()), end_bytes - begin_bytes);
     const ssize_t count =
@@ -89,7 +89,7 @@ TokenFileWriter::TokenFileWriter(int descriptor, int64_t json_bytes, int64_t num
 
 void TokenFileWriter::append(Piece& piece, std::string_view bytes) {
   piece.pending += bytes;
-  if (piece.pending.size() >= kPieceBytes) flush(piece);
+  if (piece.pending.size() >= kTokenPieceBytes) flush(piece);
 }
 
 void TokenFileWriter::flush(Piece& piece) {

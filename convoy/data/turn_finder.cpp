@@ -13,7 +13,7 @@ using nlohmann::ordered_json;
 
 // A letter of no language, so that no text holds it by chance.
 constexpr std::string_view kProbe = "\xEE\x80\x9A";
-constexpr std::string_view kBlanks = " \t\r\n";
+constexpr std::string_view kTurnBlanks = " \t\r\n";
 
 size_t common_prefix(std::string_view left, std::string_view right) {
   const auto [at, other] = std::mismatch(left.begin(), left.end(), right.begin(), right.end());
@@ -48,9 +48,9 @@ std::optional<TurnSpan> TurnFinder::find_content(size_t index) const {
                     {.hint = "write its content as one string, or leave its role out of "
                              "data.roles_to_train"});
   const auto& content = message["content"].get_ref<const std::string&>();
-  const size_t first = content.find_first_not_of(kBlanks);
+  const size_t first = content.find_first_not_of(kTurnBlanks);
   if (first == std::string::npos) return std::nullopt;
-  const size_t last = content.find_last_not_of(kBlanks) + 1;
+  const size_t last = content.find_last_not_of(kTurnBlanks) + 1;
   const std::string opened = render_with_letter(messages_.size(), index, first);
   const std::string closed = render_with_letter(messages_.size(), index, last);
   const size_t begin = opened.find(kProbe);
@@ -166,7 +166,7 @@ std::optional<TurnSpan> TurnFinder::by_closing(size_t index) const {
   const size_t probe = alone.rfind(kProbe);
   if (probe == std::string::npos) return std::nullopt;
   const std::string closing = alone.substr(probe + kProbe.size());
-  const size_t last = closing.find_last_not_of(kBlanks);
+  const size_t last = closing.find_last_not_of(kTurnBlanks);
   if (last == std::string::npos) return std::nullopt;
   const std::string mark = closing.substr(0, last + 1);
   if (messages_[index].dump().find(mark) != std::string::npos) return std::nullopt;

@@ -69,10 +69,10 @@ double f_measure(size_t hits, size_t reference, size_t prediction) {
   return hits == 0 ? 0 : 2 * precision * recall / (precision + recall);
 }
 
-using Counts = std::unordered_map<int32_t, int64_t>;
+using TokenCounts = std::unordered_map<int32_t, int64_t>;
 
-Counts counted(const std::vector<std::vector<int32_t>>& lines) {
-  Counts counts;
+TokenCounts counted(const std::vector<std::vector<int32_t>>& lines) {
+  TokenCounts counts;
   for (const std::vector<int32_t>& line : lines)
     for (const int32_t word : line) ++counts[word];
   return counts;
@@ -128,8 +128,8 @@ double rouge_l(const std::vector<int32_t>& reference, const std::vector<int32_t>
 
 double rouge_l_sum(const std::vector<std::vector<int32_t>>& reference,
                    const std::vector<std::vector<int32_t>>& prediction) {
-  Counts left_of_reference = counted(reference);
-  Counts left_of_prediction = counted(prediction);
+  TokenCounts left_of_reference = counted(reference);
+  TokenCounts left_of_prediction = counted(prediction);
   size_t hits = 0;
   for (const std::vector<int32_t>& line : reference) {
     std::vector<bool> is_common(line.size());

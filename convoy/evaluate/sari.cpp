@@ -11,7 +11,7 @@
 namespace convoy::evaluate {
 namespace {
 
-bool is_digit(char letter) { return letter >= '0' && letter <= '9'; }
+bool is_decimal_digit(char letter) { return letter >= '0' && letter <= '9'; }
 bool is_point(char letter) { return letter == '.' || letter == ','; }
 
 // ASCII punctuation but for ' - . ,
@@ -60,11 +60,11 @@ std::string marks_spaced(std::string_view text) {
   return result;
 }
 
-using Counts = std::unordered_map<std::string, double>;
+using GramCounts = std::unordered_map<std::string, double>;
 
 // Those of `counts` that are above zero once `others` are taken off.
-Counts less(const Counts& counts, const Counts& others) {
-  Counts left;
+GramCounts less(const GramCounts& counts, const GramCounts& others) {
+  GramCounts left;
   for (const auto& [gram, count] : counts) {
     const auto other = others.find(gram);
     const double rest = count - (other == others.end() ? 0 : other->second);
@@ -73,15 +73,15 @@ Counts less(const Counts& counts, const Counts& others) {
   return left;
 }
 
-Counts common(const Counts& counts, const Counts& others) {
-  Counts both;
+GramCounts common(const GramCounts& counts, const GramCounts& others) {
+  GramCounts both;
   for (const auto& [gram, count] : counts)
     if (const auto other = others.find(gram); other != others.end())
       both.emplace(gram, std::min(count, other->second));
   return both;
 }
 
-double sum(const Counts& counts) {
+double sum(const GramCounts& counts) {
   double total = 0;
   for (const auto& [gram, count] : counts) total += count;
   return total;
@@ -95,24 +95,24 @@ double f_measure(double precision, double recall) {
 }
 
 // The mean share of `counts` that `good` holds.
-double mean_share(const Counts& good, const Counts& counts) {
+double mean_share(const GramCounts& good, const GramCounts& counts) {
   double total = 0;
   for (const auto& [gram, count] : good) total += count / counts.at(gram);
   return share(total, static_cast<double>(counts.size()));
 }
 
-double kept(const Counts& source, const Counts& prediction, const Counts& references) {
-  const Counts keeps = common(source, prediction);
-  const Counts good = common(keeps, references);
+double kept(const GramCounts& source, const GramCounts& prediction, const GramCounts& references) {
+  const GramCounts keeps = common(source, prediction);
+  const GramCounts good = common(keeps, references);
   return f_measure(mean_share(good, keeps), share(sum(good), sum(common(source, references))));
 }
 
-double deleted(const Counts& source, const Counts& prediction, const Counts& references) {
-  const Counts deletes = less(source, prediction);
+double deleted(const GramCounts& source, const GramCounts& prediction, const GramCounts& references) {
+  const GramCounts deletes = less(source, prediction);
   return mean_share(less(deletes, references), deletes);
 }
 
-double added(const Counts& source, const Counts& prediction, const Counts& references) {
+double added(const GramCounts& source, const GramCounts& prediction, const GramCounts& references) {
   double adds = 0;
   double good = 0;
   for (const auto& [gram, count] : prediction) {
@@ -126,7 +126,7 @@ double added(const Counts& source, const Counts& prediction, const Counts& refer
   return f_measure(share(good, adds), share(good, wanted));
 }
 
-void count_grams(const std::vector<std::string>& words, size_t n, double each, Counts& counts) {
+void count_grams(const std::vector<std::string>& words, size_t n, double each, GramCounts& counts) {
   for (size_t at = 0; at + n <= words.size(); ++at) {
     std::string gram = words[at];
     for (size_t next = at + 1; next < at + n; ++next) gram.append(" ").append(words[next]);
@@ -152,17 +152,17 @@ std::vector<std::string> words_of_13a(std::string_view text) {
     for (const auto& [entity, letter] : kEntities) line = replaced(line, entity, letter);
   line = marks_spaced(" " + line + " ");
   line = pairs_spaced(
-      line, [](char first, char second) { return !is_digit(first) && is_point(second); },
+      line, [](char first, char second) { return !is_decimal_digit(first) && is_point(second); },
       [](std::string& to, char first, char second) {
         to.append({first, ' ', second, ' '});
       });
   line = pairs_spaced(
-      line, [](char first, char second) { return is_point(first) && !is_digit(second); },
+      line, [](char first, char second) { return is_point(first) && !is_decimal_digit(second); },
       [](std::string& to, char first, char second) {
         to.append({' ', first, ' ', second});
       });
   line = pairs_spaced(
-      line, [](char first, char second) { return is_digit(first) && second == '-'; },
+      line, [](char first, char second) { return is_decimal_digit(first) && second == '-'; },
       [](std::string& to, char first, char second) {
         to.append({first, ' ', second, ' '});
       });
@@ -181,9 +181,9 @@ double sari(std::string_view source, std::string_view prediction,
   double total = 0;
   constexpr size_t kLongest = 4;
   for (size_t n = 1; n <= kLongest; ++n) {
-    Counts of_source;
-    Counts of_prediction;
-    Counts of_references;
+    GramCounts of_source;
+    GramCounts of_prediction;
+    GramCounts of_references;
     count_grams(source_words, n, weight, of_source);
     count_grams(prediction_words, n, weight, of_prediction);
     for (const auto& words : reference_words) count_grams(words, n, 1, of_references);

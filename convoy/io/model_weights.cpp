@@ -12,8 +12,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kSingleFile = "model.safetensors";
-constexpr const char* kIndexFile = "model.safetensors.index.json";
+constexpr const char* kSingleWeightsFile = "model.safetensors";
+constexpr const char* kWeightsIndexFile = "model.safetensors.index.json";
 
 bool is_digits(std::string_view text) {
   return text.size() == 5 &&
@@ -34,7 +34,7 @@ void remove_other_weights(const fs::path& folder, const std::set<std::string>& w
   fs::directory_iterator entry(folder, error);
   for (; !error && entry != fs::directory_iterator(); entry.increment(error)) {
     const std::string name = entry->path().filename();
-    const bool is_weights = name == kSingleFile || name == kIndexFile || is_shard_name(name);
+    const bool is_weights = name == kSingleWeightsFile || name == kWeightsIndexFile || is_shard_name(name);
     if (is_weights && !written.contains(name)) others.push_back(entry->path());
   }
   if (error)
@@ -74,9 +74,9 @@ ModelWeights::ModelWeights(const fs::path& file) : place_(file.string()) {
 ModelWeights::ModelWeights(const ModelFolder& folder) : place_(folder.path().string()) {
   const std::vector<std::string> files = folder.weight_file_names();
   const bool sharded =
-      !(files.size() == 1 && files.front() == kSingleFile && folder.find(kSingleFile));
+      !(files.size() == 1 && files.front() == kSingleWeightsFile && folder.find(kSingleWeightsFile));
   if (!sharded) {
-    add(std::make_unique<SafetensorsFile>(folder.require(kSingleFile)));
+    add(std::make_unique<SafetensorsFile>(folder.require(kSingleWeightsFile)));
     std::sort(names_.begin(), names_.end());
     return;
   }
@@ -84,14 +84,14 @@ ModelWeights::ModelWeights(const ModelFolder& folder) : place_(folder.path().str
   for (const std::string& name : files) {
     const std::optional<fs::path> path = folder.find(name);
     if (!path)
-      throw DataError(fmt::format("the shard {} named by {} is missing", name, kIndexFile),
+      throw DataError(fmt::format("the shard {} named by {} is missing", name, kWeightsIndexFile),
                       {.file = (folder.path() / name).string(), .hint = "fetch the model again"});
     auto shard = std::make_unique<SafetensorsFile>(*path);
     for (const TensorView& tensor : shard->tensors()) {
       const auto entry = shard_by_tensor.find(tensor.name);
       if (entry == shard_by_tensor.end() || entry->second != name)
         throw DataError(fmt::format("the shard {} holds the tensor `{:.200}`, which {} {}", name,
-                                    tensor.name, kIndexFile,
+                                    tensor.name, kWeightsIndexFile,
                                     entry == shard_by_tensor.end() ? "does not name"
                                                                    : "puts into " + entry->second),
                         {.file = path->string(), .key = tensor.name});
@@ -101,7 +101,7 @@ ModelWeights::ModelWeights(const ModelFolder& folder) : place_(folder.path().str
   for (const auto& [tensor, shard] : shard_by_tensor)
     if (find(tensor) == nullptr)
       throw DataError(fmt::format("{} puts the tensor `{:.200}` into {}, which lacks it",
-                                  kIndexFile, tensor, shard),
+                                  kWeightsIndexFile, tensor, shard),
                       {.file = (folder.path() / shard).string(), .key = tensor});
   std::sort(names_.begin(), names_.end());
 }
@@ -145,8 +145,8 @@ std::vector<std::string> write_model_weights(const fs::path& folder,
       split_into_shards(std::move(tensors), max_shard_bytes);
   std::vector<std::string> written;
   if (shards.size() == 1) {
-    write_safetensors(folder / kSingleFile, std::move(shards.front()));
-    written = {kSingleFile};
+    write_safetensors(folder / kSingleWeightsFile, std::move(shards.front()));
+    written = {kSingleWeightsFile};
   } else {
     nlohmann::json weight_map = nlohmann::json::object();
     int64_t total_bytes = 0;
@@ -162,8 +162,8 @@ std::vector<std::string> write_model_weights(const fs::path& folder,
     }
     const nlohmann::json index = {{"metadata", {{"total_size", total_bytes}}},
                                   {"weight_map", weight_map}};
-    write_file_atomic(folder / kIndexFile, sorted_json_text(index, true));
-    written.push_back(kIndexFile);
+    write_file_atomic(folder / kWeightsIndexFile, sorted_json_text(index, true));
+    written.push_back(kWeightsIndexFile);
   }
   remove_other_weights(folder, {written.begin(), written.end()});
   return written;

@@ -22,8 +22,6 @@
 namespace convoy::launch {
 namespace {
 
-constexpr int kPeerLost = static_cast<int>(ExitCode::PeerLost);
-constexpr int kStopped = static_cast<int>(ExitCode::Stopped);
 // How long a console that takes nothing is waited for after a stop, and after a failure, which may be followed by a
 // restart. Else it may take its time.
 constexpr std::chrono::milliseconds kConsoleWaitAtStop{500};

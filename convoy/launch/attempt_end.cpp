@@ -18,8 +18,6 @@
 namespace convoy::launch {
 namespace {
 
-constexpr int kPeerLost = static_cast<int>(ExitCode::PeerLost);
-constexpr int kStopped = static_cast<int>(ExitCode::Stopped);
 // A rank that lost its peer may be seen before the peer whose fault it was: the others get this long to speak.
 constexpr std::chrono::milliseconds kPeerLostWait{400};
 // Output of a rank that has ended is in the pipe already; what keeps the pipe open longer is not waited for.

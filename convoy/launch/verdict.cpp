@@ -15,8 +15,6 @@
 namespace convoy::launch {
 namespace {
 
-constexpr int kPeerLost = static_cast<int>(ExitCode::PeerLost);
-constexpr int kStopped = static_cast<int>(ExitCode::Stopped);
 constexpr int kOwnError = 3;
 
 // How likely this end is the cause of the others; 0 = it is no failure. An error of a rank's own beats the loss of a peer,

@@ -31,7 +31,7 @@ using kernels::CodedWeight;
 using kernels::CodeType;
 using ReadTensor = std::function<at::Tensor()>;
 
-constexpr int64_t kPieceElements = int64_t{1} << 22;
+constexpr int64_t kCodedPieceElements = int64_t{1} << 22;
 constexpr int64_t kMaxShardBytes = 5'000'000'000;
 
 // The tensors to write, and how far the work on them is.
@@ -80,8 +80,8 @@ class Sources {
          .dtype = device::stored_dtype(stored),
          .shape = view.shape,
          .produce = [&view, stored](const io::ByteSink& sink) {
-           for (int64_t begin = 0; begin < view.num_elements(); begin += kPieceElements) {
-             const int64_t count = std::min(kPieceElements, view.num_elements() - begin);
+           for (int64_t begin = 0; begin < view.num_elements(); begin += kCodedPieceElements) {
+             const int64_t count = std::min(kCodedPieceElements, view.num_elements() - begin);
              sink_tensor(device::copy_to_tensor(view.elements(begin, count)).to(stored), sink);
            }
          }});

@@ -31,7 +31,7 @@ constexpr const char* kCopiedFiles[] = {"tokenizer.json",
                                         "chat_template.json",
                                         "generation_config.json"};
 
-constexpr int64_t kPieceElements = int64_t{1} << 20;
+constexpr int64_t kExportPieceElements = int64_t{1} << 20;
 
 // Converted piece by piece while it is written: a second copy of the model never exists.
 io::TensorSource write_as(const std::string& name, const at::Tensor& value, at::ScalarType dtype) {
@@ -41,8 +41,8 @@ io::TensorSource write_as(const std::string& name, const at::Tensor& value, at::
           .shape = source.sizes().vec(),
           .produce = [source, dtype](const io::ByteSink& sink) {
             const at::Tensor flat = source.contiguous().view({-1});
-            for (int64_t begin = 0; begin < flat.numel(); begin += kPieceElements) {
-              const int64_t count = std::min(kPieceElements, flat.numel() - begin);
+            for (int64_t begin = 0; begin < flat.numel(); begin += kExportPieceElements) {
+              const int64_t count = std::min(kExportPieceElements, flat.numel() - begin);
               const at::Tensor piece = flat.narrow(0, begin, count).to(dtype).cpu().contiguous();
               sink({static_cast<const std::byte*>(piece.const_data_ptr()), piece.nbytes()});
             }
@@ -72,8 +72,8 @@ io::TensorSource in_use(io::TensorSource source, nn::Residency* residency, size_
 void refuse_overflow(const std::string& name, const at::Tensor& value, at::ScalarType dtype) {
   if (dtype == at::kFloat) return;
   const at::Tensor flat = value.detach().contiguous().view({-1});
-  for (int64_t begin = 0; begin < flat.numel(); begin += kPieceElements) {
-    const at::Tensor piece = flat.narrow(0, begin, std::min(kPieceElements, flat.numel() - begin));
+  for (int64_t begin = 0; begin < flat.numel(); begin += kExportPieceElements) {
+    const at::Tensor piece = flat.narrow(0, begin, std::min(kExportPieceElements, flat.numel() - begin));
     const at::Tensor lost = piece.isfinite().logical_and(piece.to(dtype).isinf());
     if (!lost.any().item<bool>()) continue;
     throw NumericError(

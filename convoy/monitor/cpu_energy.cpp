@@ -20,7 +20,7 @@ std::string word_in(const fs::path& path) {
   return word;
 }
 
-std::optional<int64_t> number_in(const fs::path& path) {
+std::optional<int64_t> whole_number_in(const fs::path& path) {
   std::ifstream file(path);
   int64_t number = 0;
   if (file >> number) return number;
@@ -46,8 +46,8 @@ CpuEnergy::CpuEnergy(const fs::path& sys) {
 
 void CpuEnergy::add_zone(const fs::path& folder) {
   Zone zone{.counter = folder / "energy_uj"};
-  zone.range_uj = number_in(folder / "max_energy_range_uj").value_or(0);
-  if (zone.range_uj > 0 && number_in(zone.counter)) {
+  zone.range_uj = whole_number_in(folder / "max_energy_range_uj").value_or(0);
+  if (zone.range_uj > 0 && whole_number_in(zone.counter)) {
     zones_.push_back(zone);
     return;
   }
@@ -59,7 +59,7 @@ std::optional<double> CpuEnergy::read(Clock::time_point now) {
   if (!reason_.empty()) return std::nullopt;
   const double seconds = last_read_ ? std::chrono::duration<double>(now - *last_read_).count() : 0;
   for (Zone& zone : zones_) {
-    const std::optional<int64_t> energy_uj = number_in(zone.counter);
+    const std::optional<int64_t> energy_uj = whole_number_in(zone.counter);
     if (!energy_uj) {
       reason_ = fmt::format("{} can not be read any more", zone.counter.string());
       return std::nullopt;

@@ -17,7 +17,7 @@ namespace {
 namespace fs = std::filesystem;
 
 // Files of /proc are small, and made anew for each reader.
-std::optional<std::string> text_of(const fs::path& path) {
+std::optional<std::string> text_if_there(const fs::path& path) {
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!file.open()) return std::nullopt;
   std::string text;
@@ -34,7 +34,7 @@ struct CpuTicks {
 
 // The name in /proc/PID/stat may hold any byte, so fields are counted from its end: the state is the third.
 std::optional<CpuTicks> ticks_of(const fs::path& process) {
-  const std::optional<std::string> text = text_of(process / "stat");
+  const std::optional<std::string> text = text_if_there(process / "stat");
   if (!text || text->rfind(')') == std::string::npos) return std::nullopt;
   std::istringstream fields(text->substr(text->rfind(')') + 1));
   constexpr int kFieldsBeforeTimes = 11;
@@ -47,7 +47,7 @@ std::optional<CpuTicks> ticks_of(const fs::path& process) {
 
 // Resident pages that are of no file and not shared.
 int64_t own_pages(const fs::path& process) {
-  std::istringstream fields(text_of(process / "statm").value_or(""));
+  std::istringstream fields(text_if_there(process / "statm").value_or(""));
   int64_t size = 0, resident = 0, shared = 0;
   return fields >> size >> resident >> shared ? resident - shared : 0;
 }
@@ -65,7 +65,7 @@ std::optional<JobUse> JobProcesses::read() {
   while (!open.empty()) {
     const std::string number = std::to_string(open.back());
     open.pop_back();
-    const std::optional<std::string> text = text_of(proc_ / number / "task" / number / "children");
+    const std::optional<std::string> text = text_if_there(proc_ / number / "task" / number / "children");
     listed = listed || text.has_value();
     std::istringstream children(text.value_or(""));
     for (pid_t child = 0; children >> child;) {

@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string text_of(const fs::path& path) {
+std::string trimmed_text_of(const fs::path& path) {
   std::ifstream file(path);
   std::string text((std::istreambuf_iterator<char>(file)), {});
   text.erase(text.find_last_not_of(" \t\r\n") + 1);
@@ -30,7 +30,7 @@ int number_of(const fs::path& path, int otherwise) {
 }
 
 int first_of_list(const fs::path& path, int otherwise) {
-  const std::vector<int> cpus = read_cpu_list(text_of(path));
+  const std::vector<int> cpus = read_cpu_list(trimmed_text_of(path));
   return cpus.empty() ? otherwise : *std::min_element(cpus.begin(), cpus.end());
 }
 
@@ -47,7 +47,7 @@ int complex_of(const fs::path& folder, int otherwise) {
   std::error_code absent;
   for (const auto& entry : fs::directory_iterator(folder / "cache", absent)) {
     if (!entry.path().filename().string().starts_with("index")) continue;
-    const std::string type = text_of(entry.path() / "type");
+    const std::string type = trimmed_text_of(entry.path() / "type");
     const int level = number_of(entry.path() / "level", -1);
     if ((type != "Unified" && type != "Data") || level <= best_level) continue;
     best_level = level;
@@ -70,13 +70,13 @@ std::vector<int> cpus_of_cgroup(const MachineSources& sources) {
         controllers.empty() ? "cpuset.cpus.effective" : "cpuset.effective_cpus";
     fs::path folder = fs::path(line.substr(second + 1)).relative_path();
     while (true) {
-      const std::vector<int> cpus = read_cpu_list(text_of(root / folder / file));
+      const std::vector<int> cpus = read_cpu_list(trimmed_text_of(root / folder / file));
       if (!cpus.empty()) return cpus;
       if (folder.empty()) break;
       folder = folder.parent_path();
     }
   }
-  return read_cpu_list(text_of(sources.sys / "devices/system/cpu/online"));
+  return read_cpu_list(trimmed_text_of(sources.sys / "devices/system/cpu/online"));
 }
 
 std::map<int, std::vector<int>> cpus_of_nodes(const fs::path& sys) {
@@ -88,7 +88,7 @@ std::map<int, std::vector<int>> cpus_of_nodes(const fs::path& sys) {
     if (!name.starts_with("node")) continue;
     const auto [end, error] = std::from_chars(name.data() + 4, name.data() + name.size(), number);
     if (error != std::errc() || end != name.data() + name.size()) continue;
-    const std::vector<int> cpus = read_cpu_list(text_of(entry.path() / "cpulist"));
+    const std::vector<int> cpus = read_cpu_list(trimmed_text_of(entry.path() / "cpulist"));
     if (!cpus.empty()) nodes[number] = cpus;  // nodes of memory alone have no CPUs
   }
   return nodes;

@@ -20,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr double kMib = 1 << 20;
+constexpr double kTrafficMib = 1 << 20;
 constexpr double kLineBytes = 64;  // that one command of a controller moves
 
 // "0x04" and "255".
@@ -57,7 +57,7 @@ void add_counters(const fs::path& unit, const EventWords& words,
                   std::vector<TrafficCounter>& counters) {
   const fs::path file = unit / "events" / words.name;
   std::string event = first_line(file);
-  double mib = kLineBytes / kMib;
+  double mib = kLineBytes / kTrafficMib;
   if (event.empty()) {
     event = words.event;
   } else {

@@ -6,7 +6,7 @@ namespace {
 
 constexpr double kPercent = 100;
 constexpr double kMibPerS = 1e8;     // 100 TB/s: far beyond any link
-constexpr double kMib = 1 << 30;     // a pebibyte
+constexpr double kMostMib = 1 << 30;     // a pebibyte
 constexpr double kCounter = 9.0e15;  // what a double counts exactly; sentinels of 64 bits lie above
 constexpr double kBytesOfMib = 1024.0 * 1024.0;
 constexpr double kShare = 0.01;  // of percent: DCGM's profiling fields are shares
@@ -35,11 +35,11 @@ const std::array<MetricFacts, kNumMetrics>& metric_table() {
        "the same of fp32"},
       {M::Fp16Active, "fp16_pct", "DCGM_FI_PROF_PIPE_FP16_ACTIVE", kShare, 1, kPercent,
        "the same of fp16, tensor cores not counted"},
-      {M::MemUsed, "mem_used_mib", "DCGM_FI_DEV_FB_USED", 1, 0, kMib,
+      {M::MemUsed, "mem_used_mib", "DCGM_FI_DEV_FB_USED", 1, 0, kMostMib,
        "memory that processes hold, without what the driver keeps"},
-      {M::MemReserved, "mem_reserved_mib", "DCGM_FI_DEV_FB_RESERVED", 1, 0, kMib,
+      {M::MemReserved, "mem_reserved_mib", "DCGM_FI_DEV_FB_RESERVED", 1, 0, kMostMib,
        "memory that the driver keeps for itself"},
-      {M::MemTotal, "mem_total_mib", "DCGM_FI_DEV_FB_TOTAL", 1, 0, kMib, "memory of the device"},
+      {M::MemTotal, "mem_total_mib", "DCGM_FI_DEV_FB_TOTAL", 1, 0, kMostMib, "memory of the device"},
       {M::Power, "power_w", "DCGM_FI_DEV_POWER_USAGE", 1, 1, 1e5,
        "power draw; on most GPUs since Ampere a mean over 1 s"},
       {M::PowerLimit, "power_limit_w", "DCGM_FI_DEV_ENFORCED_POWER_LIMIT", 1, 0, 1e5,

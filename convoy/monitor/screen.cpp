@@ -12,7 +12,7 @@
 namespace convoy::monitor {
 namespace {
 
-constexpr size_t kMostKept = 1024;
+constexpr size_t kMostScreenRows = 1024;
 constexpr int kTallestCurve = 8;
 constexpr const char* kRed = "\x1b[31m";
 constexpr const char* kGreen = "\x1b[32m";
@@ -73,7 +73,7 @@ void Screen::put(const std::string& label, const std::string& figures,
   curve.figures = figures;
   curve.lost = lost;
   curve.percents.push_back(percent.value_or(0));
-  if (curve.percents.size() > kMostKept) curve.percents.pop_front();
+  if (curve.percents.size() > kMostScreenRows) curve.percents.pop_front();
 }
 
 void Screen::add(const Sample& sample) {

@@ -13,7 +13,7 @@
 namespace convoy::monitor {
 namespace {
 
-constexpr size_t kMostKept = 8192;
+constexpr size_t kMostSummaryRows = 8192;
 // Points of load between the busiest and the idlest GPU, and shares of memory, that are worth a word.
 constexpr double kUnequalLoad = 15;
 constexpr double kUnequalMemory = 0.15;
@@ -40,7 +40,7 @@ void RunningFigure::add(double value) {
   sum_ += value;
   if (count_ % stride_ == 0) kept_.push_back(static_cast<float>(value));
   ++count_;
-  if (kept_.size() < kMostKept) return;
+  if (kept_.size() < kMostSummaryRows) return;
   for (size_t at = 0; at < kept_.size() / 2; ++at) kept_[at] = kept_[2 * at];
   kept_.resize(kept_.size() / 2);
   stride_ *= 2;

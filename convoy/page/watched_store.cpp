@@ -15,7 +15,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 // Of the time, at most, goes into reading a store that changes all the time.
-constexpr int kReadEvery = 20;
+constexpr int kReadStoreEvery = 20;
 
 // Readers of SQLite make an empty log and take it away again: that is no change.
 std::pair<int64_t, int64_t> stamp_of(const std::string& path) {
@@ -57,7 +57,7 @@ void WatchedStore::read_on() {
                 .problem = error.sentence()}};
   }
   stamp_ = now;
-  next_read_ = Clock::now() + kReadEvery * (Clock::now() - begin);
+  next_read_ = Clock::now() + kReadStoreEvery * (Clock::now() - begin);
 }
 
 std::vector<WatchedSweep> WatchedStore::read() const {

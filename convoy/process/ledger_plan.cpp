@@ -24,7 +24,7 @@ using Clock = std::chrono::steady_clock;
 constexpr const char* kWorkload = "process";
 constexpr size_t kRowsPerAdd = 100'000;
 constexpr std::chrono::milliseconds kLookEvery{500};
-constexpr std::chrono::seconds kSayWaitingEvery{30};
+constexpr std::chrono::seconds kSayPlanWaitingEvery{30};
 
 // The plan of a run is complete once the store has this one task in a group of its own.
 struct PlanFacts {
@@ -217,7 +217,7 @@ RowRun wait_for_plan(jobs::JobStore& store, const RunIdentity& run, std::chrono:
           {.file = store.name(), .hint = "start node 0 with the same configuration"});
     }
     if (Clock::now() >= say) {
-      say = Clock::now() + kSayWaitingEvery;
+      say = Clock::now() + kSayPlanWaitingEvery;
       log.info(fmt::format("waiting for the first node to plan '{}'", run.name));
     }
     if (!keep_waiting()) throw StopRequest("told to stop while waiting for the first node's plan");

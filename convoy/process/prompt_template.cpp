@@ -12,8 +12,8 @@
 namespace convoy::process {
 namespace {
 
-constexpr std::string_view kOpen = "{{";
-constexpr std::string_view kClose = "}}";
+constexpr std::string_view kOpenField = "{{";
+constexpr std::string_view kCloseField = "}}";
 
 std::string without_last_newline(std::string text) {
   if (text.ends_with('\n')) text.pop_back();
@@ -21,7 +21,7 @@ std::string without_last_newline(std::string text) {
   return text;
 }
 
-std::string without_blanks(std::string_view text) {
+std::string trimmed_field(std::string_view text) {
   const size_t first = text.find_first_not_of(" \t");
   if (first == std::string_view::npos) return {};
   return std::string(text.substr(first, text.find_last_not_of(" \t") - first + 1));
@@ -48,19 +48,19 @@ PromptTemplate::PromptTemplate(const std::string& text, const std::string& name,
     throw ConfigError("a prompt is empty: the model would be told nothing", {.file = name});
   size_t at = 0;
   for (;;) {
-    const size_t open = text_.find(kOpen, at);
+    const size_t open = text_.find(kOpenField, at);
     if (open == std::string::npos) break;
-    const size_t close = text_.find(kClose, open);
+    const size_t close = text_.find(kCloseField, open);
     if (close == std::string::npos)
       throw ConfigError("a prompt's {{ is never closed by }}", place(open));
     const std::string found =
-        without_blanks(std::string_view(text_).substr(open + 2, close - open - 2));
+        trimmed_field(std::string_view(text_).substr(open + 2, close - open - 2));
     if (!is_known(found, known_names))
       throw ConfigError(
           fmt::format("unknown name `{}` in a prompt{}", found, did_you_mean(found, known_names)),
           place(open));
     parts_.push_back({text_.substr(at, open - at), found});
-    at = close + kClose.size();
+    at = close + kCloseField.size();
   }
   parts_.push_back({text_.substr(at), ""});
 }

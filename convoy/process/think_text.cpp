@@ -4,8 +4,8 @@
 namespace convoy::process {
 namespace {
 
-constexpr std::string_view kOpen = "<think>";
-constexpr std::string_view kClose = "</think>";
+constexpr std::string_view kOpenThought = "<think>";
+constexpr std::string_view kCloseThought = "</think>";
 constexpr std::string_view kBlanks = " \t\r\n";
 
 std::string_view without_blanks(std::string_view text) {
@@ -17,23 +17,23 @@ std::string_view without_blanks(std::string_view text) {
 }  // namespace
 
 ThinkText split_think(std::string_view text, bool prompt_opens_think) {
-  const size_t open = text.find(kOpen);
+  const size_t open = text.find(kOpenThought);
   // The last one: a thought may quote the tags.
-  const size_t close = text.rfind(kClose);
+  const size_t close = text.rfind(kCloseThought);
   const std::string_view start = without_blanks(text.substr(0, std::min(open, text.size())));
   const bool opened_here = open != std::string_view::npos && start.empty() &&
                            (close == std::string_view::npos || open < close);
-  const size_t begin = opened_here ? open + kOpen.size() : 0;
+  const size_t begin = opened_here ? open + kOpenThought.size() : 0;
   if (close != std::string_view::npos && close >= begin)
     return {.think = std::string(without_blanks(text.substr(begin, close - begin))),
-            .said = std::string(without_blanks(text.substr(close + kClose.size())))};
+            .said = std::string(without_blanks(text.substr(close + kCloseThought.size())))};
   if (opened_here || prompt_opens_think)
     return {.think = std::string(without_blanks(text.substr(begin))), .is_open = true};
   return {.said = std::string(text)};
 }
 
 bool opens_think(std::string_view rendered_prompt) {
-  return without_blanks(rendered_prompt).ends_with(kOpen);
+  return without_blanks(rendered_prompt).ends_with(kOpenThought);
 }
 
 }  // namespace convoy::process

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::chrono::milliseconds kFirstPause{50};
 constexpr std::chrono::milliseconds kLongestPause{1'000};
-constexpr std::chrono::milliseconds kTryLimit{5'000};
+constexpr std::chrono::milliseconds kSearchLimit{5'000};
 // The port may still belong to a job that is ending.
 constexpr std::chrono::milliseconds kTokenPatience{3'000};
 
@@ -40,7 +40,7 @@ short CoordinatorSearch::events() const { return try_ ? try_->events() : short{P
 
 CoordinatorSearch::TimePoint CoordinatorSearch::wake_at() const {
   if (try_) return try_->deadline();
-  return lookup_ ? std::max(next_try_, lookup_since_ + kTryLimit) : next_try_;
+  return lookup_ ? std::max(next_try_, lookup_since_ + kSearchLimit) : next_try_;
 }
 
 std::optional<Channel> CoordinatorSearch::advance(TimePoint now) {
@@ -68,7 +68,7 @@ void CoordinatorSearch::start_try(TimePoint now) {
   if (addresses_.empty() && !addresses_known(now)) return;
   const SocketAddress address = addresses_.back();
   addresses_.pop_back();
-  try_.emplace(address, token_, std::min(now + kTryLimit, started_ + options_.join_timeout));
+  try_.emplace(address, token_, std::min(now + kSearchLimit, started_ + options_.join_timeout));
 }
 
 bool CoordinatorSearch::addresses_known(TimePoint now) {
@@ -78,7 +78,7 @@ bool CoordinatorSearch::addresses_known(TimePoint now) {
   }
   std::optional<Resolved> resolved = lookup_->result();
   if (!resolved) {
-    if (now - lookup_since_ >= kTryLimit)
+    if (now - lookup_since_ >= kSearchLimit)
       note_failure(Problem::Unreachable,
                    fmt::format("the name {} is still being looked up", options_.coordinator.host),
                    now);

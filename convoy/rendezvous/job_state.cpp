@@ -12,13 +12,6 @@
 #include "convoy/rendezvous/membership.h"
 
 namespace convoy::rendezvous {
-namespace {
-
-constexpr int kPeerLost = static_cast<int>(ExitCode::PeerLost);
-constexpr int kStopped = static_cast<int>(ExitCode::Stopped);
-
-}  // namespace
-
 JobState::JobState(CoordinatorOptions options, Clock::time_point now)
     : options_(std::move(options)), policy_(options_.restarts), last_tick_(now) {
   CONVOY_CHECK(options_.min_nodes >= 1 && options_.min_nodes <= options_.max_nodes, ConfigError,

@@ -10,7 +10,6 @@ namespace convoy::rendezvous {
 namespace {
 
 constexpr int kUsage = static_cast<int>(ExitCode::Usage);
-constexpr int kPeerLost = static_cast<int>(ExitCode::PeerLost);
 
 std::string nodes_text(int min_nodes, int max_nodes) {
   return min_nodes == max_nodes ? fmt::format("{}", min_nodes)

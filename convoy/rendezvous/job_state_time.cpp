@@ -11,8 +11,6 @@
 namespace convoy::rendezvous {
 namespace {
 
-constexpr int kPeerLost = static_cast<int>(ExitCode::PeerLost);
-
 double seconds_of(Clock::duration time) { return std::chrono::duration<double>(time).count(); }
 
 }  // namespace

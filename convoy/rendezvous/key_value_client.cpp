@@ -17,7 +17,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 constexpr std::chrono::seconds kTryLimit{5};
-constexpr std::chrono::milliseconds kPause{100};
+constexpr std::chrono::milliseconds kRetryPause{100};
 constexpr std::chrono::seconds kAnswerLimit{60};  // for what the store answers at once
 
 int ms_until(Clock::time_point time) {
@@ -45,7 +45,7 @@ Channel connect_to(const Endpoint& store, const JobToken& token, Clock::time_poi
             {.key = "CONVOY_JOB_TOKEN", .hint = "give every node the same token"});
       last = connection.words();
     }
-    std::this_thread::sleep_for(kPause);
+    std::this_thread::sleep_for(kRetryPause);
   }
   throw CommError(
       fmt::format("the key-value store at {} can not be reached: {}", store.text(), last),

@@ -5,7 +5,7 @@ namespace convoy::rendezvous {
 namespace {
 
 constexpr size_t kSamples = 3;
-constexpr std::chrono::minutes kPause{1};
+constexpr std::chrono::minutes kClockPause{1};
 
 }  // namespace
 
@@ -13,7 +13,7 @@ bool NodeClocks::asks(uint64_t node, Clock::time_point now, int64_t wall_ns) {
   Asked& asked = nodes_[node];
   if (asked.told || asked.sent_ns || now < asked.next) return false;
   asked.sent_ns = wall_ns;
-  if (++asked.num_asked >= static_cast<int>(kSamples)) asked.next = now + kPause;
+  if (++asked.num_asked >= static_cast<int>(kSamples)) asked.next = now + kClockPause;
   return true;
 }
 

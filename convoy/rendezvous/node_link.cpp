@@ -23,8 +23,7 @@ namespace convoy::rendezvous {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-constexpr std::chrono::milliseconds kFarewell{1'000};
-constexpr int kPeerLost = static_cast<int>(ExitCode::PeerLost);
+constexpr std::chrono::milliseconds kNodeFarewell{1'000};
 
 }  // namespace
 
@@ -161,7 +160,7 @@ void NodeLink::Worker::leave() {
   std::unique_lock lock(mutex_);
   leave_asked_ = true;
   wake_.set();
-  done_.wait_for(lock, kFarewell + std::chrono::milliseconds(500), [&] { return is_done_; });
+  done_.wait_for(lock, kNodeFarewell + std::chrono::milliseconds(500), [&] { return is_done_; });
 }
 
 std::string NodeLink::Worker::own_address() const {
@@ -207,7 +206,7 @@ bool NodeLink::Worker::say_farewell(Clock::time_point now) {
   if (!leave_sent_) {
     channel_->send({{"type", "leave"}, {"words", why}});
     leave_sent_ = true;
-    leave_by_ = now + kFarewell;
+    leave_by_ = now + kNodeFarewell;
   }
   return !channel_->has_unsent() || now >= *leave_by_;
 }

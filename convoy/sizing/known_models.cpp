@@ -29,7 +29,7 @@ constexpr std::array kModels{
     KnownModel{"gemma-3-27b", "gemma3", 5376, 21504, 62, 32, 16, 128, 262208, true},
 };
 
-constexpr int64_t kMiB = int64_t{1} << 20;
+constexpr int64_t kModelMiB = int64_t{1} << 20;
 
 std::string lower_name(const std::string& hub_id) {
   const std::string name = lower_case(hub_id.substr(hub_id.rfind('/') + 1));
@@ -68,12 +68,12 @@ std::optional<architecture::DecoderSpec> known_model(const std::string& hub_id) 
 
 const std::vector<Machine>& known_machines() {
   static const std::vector<Machine> machines = {
-      {"rtx4090x2", "2x RTX 4090, 24 GB each", Hardware::Gpu, 2, 24564 * kMiB},
-      {"a100x2", "2x A100, 80 GB each", Hardware::Gpu, 2, 81920 * kMiB},
-      {"h100x2", "2x H100, 80 GB each", Hardware::Gpu, 2, 81559 * kMiB},
-      {"h200x4", "4x H200, 141 GB each", Hardware::Gpu, 4, 143771 * kMiB},
-      {"single-gpu", "one GPU of 24 GB", Hardware::Gpu, 1, 24564 * kMiB},
-      {"cpu", "a host with 16 GiB", Hardware::Cpu, 1, 16384 * kMiB},
+      {"rtx4090x2", "2x RTX 4090, 24 GB each", Hardware::Gpu, 2, 24564 * kModelMiB},
+      {"a100x2", "2x A100, 80 GB each", Hardware::Gpu, 2, 81920 * kModelMiB},
+      {"h100x2", "2x H100, 80 GB each", Hardware::Gpu, 2, 81559 * kModelMiB},
+      {"h200x4", "4x H200, 141 GB each", Hardware::Gpu, 4, 143771 * kModelMiB},
+      {"single-gpu", "one GPU of 24 GB", Hardware::Gpu, 1, 24564 * kModelMiB},
+      {"cpu", "a host with 16 GiB", Hardware::Cpu, 1, 16384 * kModelMiB},
   };
   return machines;
 }

@@ -22,7 +22,7 @@ constexpr int64_t kMiB = int64_t{1} << 20;
 constexpr int64_t kProgramBytes = 130 * kMiB;
 // Context, loaded kernels and the workspace of cuBLAS on a data-centre GPU, as drivers report them.
 constexpr int64_t kCudaBytes = 600 * kMiB;
-constexpr int64_t kFloatBytes = 4;
+constexpr int64_t kEstimateFloatBytes = 4;
 
 void check(const std::string& what, const std::string& found,
            const std::vector<std::string>& known) {
@@ -56,11 +56,11 @@ int64_t quantized_bytes(const ParameterDeclaration& weight, const EstimateReques
   constexpr int64_t kBlock = 64;
   constexpr int64_t kScalesPerGroup = 256;
   const int64_t elements = count(weight);
-  if (quantization_of(request) == "int8") return elements + weight.shape.front() * kFloatBytes;
+  if (quantization_of(request) == "int8") return elements + weight.shape.front() * kEstimateFloatBytes;
   const int64_t scales = round_up(elements, kBlock);
   const int64_t scale_bytes = request.double_quant
-                                  ? scales + round_up(scales, kScalesPerGroup) * kFloatBytes
-                                  : scales * kFloatBytes;
+                                  ? scales + round_up(scales, kScalesPerGroup) * kEstimateFloatBytes
+                                  : scales * kEstimateFloatBytes;
   return elements / 2 + scale_bytes;
 }
 
@@ -164,7 +164,7 @@ void ShapeMaker::add_linear(const std::string& name, const ParameterDeclaration&
   }
   if (full_ || !is_target(name, request_)) return;
   unit_.adapter.elements += request_.lora_rank * (in + out);
-  unit_.adapter.bytes = unit_.adapter.elements * kFloatBytes;
+  unit_.adapter.bytes = unit_.adapter.elements * kEstimateFloatBytes;
   adapter_width_ += std::min(request_.lora_rank, in) / 2 + std::min(request_.lora_rank, out) / 2;
 }
 

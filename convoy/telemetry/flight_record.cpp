@@ -86,7 +86,7 @@ int64_t number(const Json& object, const char* key, int64_t least, int64_t most 
   return found;
 }
 
-std::string word(const Json& object, const char* key) {
+std::string text_member(const Json& object, const char* key) {
   const Json& value = member(object, key);
   if (!value.is_string()) refuse(fmt::format("{} must be a text", key));
   const auto& text = value.get_ref<const std::string&>();
@@ -108,10 +108,10 @@ CollectiveRecord parse_record(const Json& json) {
   if (!json.is_object()) refuse("a record must be an object");
   constexpr int64_t kMostInt = std::numeric_limits<int>::max();
   CollectiveRecord record;
-  record.group = word(json, "group");
-  record.operation = word(json, "operation");
+  record.group = text_member(json, "group");
+  record.operation = text_member(json, "operation");
   record.sequence = number(json, "sequence", 0);
-  record.dtype = word(json, "dtype");
+  record.dtype = text_member(json, "dtype");
   const Json& shape = list(json, "shape", record.shape.size());
   for (size_t dim = 0; dim < shape.size(); ++dim) {
     if (!shape[dim].is_number_integer()) refuse("shape must hold whole numbers");
@@ -121,7 +121,7 @@ CollectiveRecord parse_record(const Json& json) {
   record.num_elements = number(json, "num_elements", 0);
   record.bytes = number(json, "bytes", 0);
   record.group_size = static_cast<int>(number(json, "group_size", 0, kMostInt));
-  const std::string state = word(json, "state");
+  const std::string state = text_member(json, "state");
   const auto found = std::find(std::begin(kStateWords), std::end(kStateWords), state);
   if (found == std::end(kStateWords)) refuse(fmt::format("state is `{}`", state));
   record.state = static_cast<CollectiveState>(found - std::begin(kStateWords));
@@ -153,7 +153,7 @@ RankFlight parse_flight_json(std::string_view text) {
   flight.beat_us_ago = number(json, "beat_us_ago", -1);
   flight.step = number(json, "step", -1);
   flight.checkpoint_step = number(json, "checkpoint_step", -1);
-  flight.phase = word(json, "phase");
+  flight.phase = text_member(json, "phase");
   flight.num_collectives = number(json, "num_collectives", 0);
   for (const Json& record : list(json, "records", kMaxRecords))
     flight.records.push_back(parse_record(record));

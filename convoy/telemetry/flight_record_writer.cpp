@@ -29,7 +29,7 @@ using flight_layout::Slot;
 constexpr std::chrono::milliseconds kBeatInterval{250};
 constexpr auto kRelease = std::memory_order_release;
 
-uint64_t now_ns() {
+uint64_t beat_clock_ns() {
   return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
                                    std::chrono::steady_clock::now().time_since_epoch())
                                    .count());
@@ -86,7 +86,7 @@ bool claim(flight_layout::Head& head) {
 
 struct FlightWriter::Pages {
   explicit Pages(flight_layout::Pages* mapped) : shared(mapped) {
-    shared->head.beat_ns = now_ns();
+    shared->head.beat_ns = beat_clock_ns();
     shared->head.life = static_cast<uint64_t>(Life::Attached);
     start_beating();
   }
@@ -121,7 +121,7 @@ struct FlightWriter::Pages {
   void beat() {
     std::unique_lock lock(mutex);
     while (!stop) {
-      shared->head.beat_ns.store(now_ns(), kRelease);
+      shared->head.beat_ns.store(beat_clock_ns(), kRelease);
       shared->head.num_beats.fetch_add(1, kRelease);
       wake.wait_for(lock, kBeatInterval, [this] { return stop; });
     }
@@ -136,7 +136,7 @@ struct FlightWriter::Pages {
   void leave(uint64_t number, bool with_failure) const {
     shared->head.waiting_since_ns.store(0, kRelease);
     if (Slot* const slot = slot_of(number))
-      slot->left.store(2 * now_ns() + (with_failure ? 1 : 0), kRelease);
+      slot->left.store(2 * beat_clock_ns() + (with_failure ? 1 : 0), kRelease);
   }
 
   flight_layout::Pages* shared;
@@ -194,7 +194,7 @@ void FlightWriter::write_record(uint64_t number, const Collective& collective) {
   Slot& slot = pages_->shared->slots[number % flight_layout::kNumSlots];
   slot.version.store(2 * number + 1, kRelease);
   slot.sequence.store(static_cast<uint64_t>(collective.sequence), kRelease);
-  slot.entered_ns.store(now_ns(), kRelease);
+  slot.entered_ns.store(beat_clock_ns(), kRelease);
   slot.waited_ns.store(0, kRelease);
   slot.left.store(0, kRelease);
   slot.num_elements.store(static_cast<uint64_t>(collective.num_elements), kRelease);
@@ -213,7 +213,7 @@ void FlightWriter::write_record(uint64_t number, const Collective& collective) {
 void FlightWriter::wait(uint64_t number) {
   if (trace_ != nullptr) trace_->wait(number);
   if (!pages_) return;
-  const uint64_t now = now_ns();
+  const uint64_t now = beat_clock_ns();
   if (Slot* const slot = pages_->slot_of(number)) slot->waited_ns.store(now, kRelease);
   pages_->shared->head.waiting_since_ns.store(now, kRelease);
 }

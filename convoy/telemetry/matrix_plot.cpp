@@ -10,12 +10,12 @@ namespace convoy::telemetry {
 namespace {
 
 constexpr double kCell = 64;
-constexpr double kTop = 48;
+constexpr double kMatrixTop = 48;
 constexpr double kMargin = 24;
 constexpr double kLetter = 8;  // about as wide at the size of names
 constexpr double kTitleLetter = 9;
-constexpr ChartColor kInk = {38, 38, 38};
-constexpr ChartColor kWhite = {255, 255, 255};
+constexpr ChartColor kMatrixInk = {38, 38, 38};
+constexpr ChartColor kMatrixWhite = {255, 255, 255};
 constexpr ChartColor kFill = {0, 114, 178};
 
 struct Layout {
@@ -35,7 +35,7 @@ Layout layout_of(const MatrixPlot& plot) {
   layout.left = kMargin + 24 + layout.name_width + 8;
   layout.side = kCell * static_cast<double>(plot.names.size());
   // Names below stand upright where they are wider than a cell.
-  layout.bottom = kTop + layout.side + (layout.name_width > kCell ? layout.name_width : 12) + 40;
+  layout.bottom = kMatrixTop + layout.side + (layout.name_width > kCell ? layout.name_width : 12) + 40;
   const double wanted =
       std::max(layout.left + layout.side + kMargin,
                2 * kMargin + kTitleLetter * static_cast<double>(plot.title.size()));
@@ -51,11 +51,11 @@ void draw_cells(ChartCanvas& canvas, const MatrixPlot& plot, const Layout& layou
         std::max<int64_t>(1, std::accumulate(counts.begin(), counts.end(), int64_t{0})));
     for (size_t column = 0; column < counts.size(); ++column) {
       const ChartPoint corner{layout.left + kCell * static_cast<double>(column),
-                              kTop + kCell * static_cast<double>(row)};
+                              kMatrixTop + kCell * static_cast<double>(row)};
       const double share = static_cast<double>(counts[column]) / total;
       canvas.rectangle(corner, {kCell - 1, kCell - 1}, kFill, 0.04 + 0.96 * share);
       canvas.text({corner.x + kCell / 2, corner.y + kCell / 2 + 5}, std::to_string(counts[column]),
-                  {.color = share > 0.5 ? kWhite : kInk, .size = 14, .anchor = TextAnchor::Middle});
+                  {.color = share > 0.5 ? kMatrixWhite : kMatrixInk, .size = 14, .anchor = TextAnchor::Middle});
     }
   }
 }
@@ -64,21 +64,21 @@ void draw_names(ChartCanvas& canvas, const MatrixPlot& plot, const Layout& layou
   const bool upward = layout.name_width > kCell;
   for (size_t place = 0; place < plot.names.size(); ++place) {
     const double middle = kCell * (static_cast<double>(place) + 0.5);
-    canvas.text({layout.left - 8, kTop + middle + 5}, plot.names[place],
-                {.color = kInk, .anchor = TextAnchor::End});
+    canvas.text({layout.left - 8, kMatrixTop + middle + 5}, plot.names[place],
+                {.color = kMatrixInk, .anchor = TextAnchor::End});
     canvas.text(
-        {layout.left + middle + (upward ? 5 : 0), kTop + layout.side + (upward ? 6 : 18)},
+        {layout.left + middle + (upward ? 5 : 0), kMatrixTop + layout.side + (upward ? 6 : 18)},
         plot.names[place],
-        {.color = kInk, .anchor = upward ? TextAnchor::End : TextAnchor::Middle, .upward = upward});
+        {.color = kMatrixInk, .anchor = upward ? TextAnchor::End : TextAnchor::Middle, .upward = upward});
   }
   canvas.text({layout.left + layout.side / 2, layout.bottom - 12}, plot.column_label,
-              {.color = kInk, .anchor = TextAnchor::Middle, .bold = true});
-  canvas.text({kMargin, kTop + layout.side / 2}, plot.row_label,
-              {.color = kInk, .anchor = TextAnchor::Middle, .bold = true, .upward = true});
+              {.color = kMatrixInk, .anchor = TextAnchor::Middle, .bold = true});
+  canvas.text({kMargin, kMatrixTop + layout.side / 2}, plot.row_label,
+              {.color = kMatrixInk, .anchor = TextAnchor::Middle, .bold = true, .upward = true});
 }
 
 void draw(ChartCanvas& canvas, const MatrixPlot& plot, const Layout& layout) {
-  canvas.text({kMargin, 28}, plot.title, {.color = kInk, .size = 16, .bold = true});
+  canvas.text({kMargin, 28}, plot.title, {.color = kMatrixInk, .size = 16, .bold = true});
   draw_cells(canvas, plot, layout);
   draw_names(canvas, plot, layout);
 }
@@ -89,7 +89,7 @@ std::string matrix_svg(const MatrixPlot& plot) {
   const Layout layout = layout_of(plot);
   SvgCanvas canvas(layout.width, layout.height);
   canvas.rectangle({0, 0}, {static_cast<double>(layout.width), static_cast<double>(layout.height)},
-                   kWhite, 1);
+                   kMatrixWhite, 1);
   draw(canvas, plot, layout);
   return canvas.finish();
 }

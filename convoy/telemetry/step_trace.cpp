@@ -19,7 +19,7 @@ constexpr int kStepTrack = 0;
 constexpr int kPhaseTrack = 1;
 constexpr int kWaitTrack = 2;
 
-int64_t now_ns() {
+int64_t trace_clock_ns() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(
              std::chrono::steady_clock::now().time_since_epoch())
       .count();
@@ -30,7 +30,7 @@ int64_t wall_offset_ns() {
   const int64_t wall = std::chrono::duration_cast<std::chrono::nanoseconds>(
                            std::chrono::system_clock::now().time_since_epoch())
                            .count();
-  return wall - now_ns();
+  return wall - trace_clock_ns();
 }
 
 double microseconds(int64_t ns) { return static_cast<double>(ns) / 1e3; }
@@ -52,7 +52,7 @@ ordered_json name_of(const char* what, int rank, int track, const std::string& n
 
 }  // namespace
 
-int64_t StepTrace::now() const { return clock_ != nullptr ? clock_->note() : now_ns(); }
+int64_t StepTrace::now() const { return clock_ != nullptr ? clock_->note() : trace_clock_ns(); }
 
 int64_t StepTrace::host_ns(int64_t moment) const {
   return clock_ != nullptr ? clock_->host_ns(moment) : moment;
@@ -63,9 +63,9 @@ double StepTrace::note_ns() const {
   constexpr int kNotes = 200;
   StepTrace scratch(1, 1, clock_);
   scratch.set_step(0);
-  const int64_t begin = now_ns();
+  const int64_t begin = trace_clock_ns();
   for (int note = 0; note < kNotes; ++note) scratch.set_phase("forward");
-  return static_cast<double>(now_ns() - begin) / kNotes;
+  return static_cast<double>(trace_clock_ns() - begin) / kNotes;
 }
 
 bool StepTrace::has_room() {

@@ -90,13 +90,13 @@ struct Bounds {
 
 double scaled(double value, bool log_y) { return log_y ? std::log(value) : value; }
 
-bool drawable(double value, bool log_y) { return std::isfinite(value) && (!log_y || value > 0); }
+bool drawable_in_text(double value, bool log_y) { return std::isfinite(value) && (!log_y || value > 0); }
 
 Bounds bounds_of(const std::vector<PlotSeries>& series, bool log_y) {
   Bounds bounds;
   for (const PlotSeries& one : series)
     for (const CurvePoint& point : one.points) {
-      if (!drawable(point.value, log_y)) continue;
+      if (!drawable_in_text(point.value, log_y)) continue;
       bounds.x_low = std::min(bounds.x_low, static_cast<double>(point.step));
       bounds.x_high = std::max(bounds.x_high, static_cast<double>(point.step));
       bounds.y_low = std::min(bounds.y_low, scaled(point.value, log_y));
@@ -116,7 +116,7 @@ void draw(DotGrid& grid, const PlotSeries& series, const Bounds& bounds, double 
   double last_x = 0;
   double last_y = 0;
   for (const CurvePoint& point : series.points) {
-    if (!drawable(point.value, log_y)) {
+    if (!drawable_in_text(point.value, log_y)) {
       joined = false;
       continue;
     }

@@ -19,7 +19,7 @@ using nlohmann::ordered_json;
 
 constexpr double kBytesPerGib = 1024.0 * 1024.0 * 1024.0;
 
-double steady_seconds() {
+double log_clock_seconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
@@ -78,7 +78,7 @@ struct TrainingLog::Window {
   int64_t run_supervised_tokens = 0;
   double run_flops = 0;
   double run_step_seconds = 0;  // of the steps alone
-  double begin_seconds = steady_seconds();
+  double begin_seconds = log_clock_seconds();
   ProgressFigures shown;
   json eval_figures = json::object();  // the latest of each name
 };
@@ -311,7 +311,7 @@ ordered_json failure_fields(const Error& error) {
 
 json TrainingLog::final_figures() const {
   const Window& window = *window_;
-  const double runtime = steady_seconds() - window.begin_seconds;
+  const double runtime = log_clock_seconds() - window.begin_seconds;
   json figures = window.eval_figures;
   figures["epoch"] = state_.epoch;
   figures["global_step"] = state_.global_step;

@@ -10,7 +10,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-double seconds_since(Clock::time_point start) {
+double saving_seconds(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
@@ -92,13 +92,13 @@ void CheckpointSaver::save(const checkpoint::Progress& progress, bool is_best) {
                  : parts_.checkpoints.start_save(std::move(state), std::move(tensors), is_best,
                                                  std::move(more_files));
   if (!in_background_) conclude();
-  event_.pause_seconds = seconds_since(begun_);
+  event_.pause_seconds = saving_seconds(begun_);
 }
 
 void CheckpointSaver::conclude() {
   event_.path = pending_->wait();
   pending_.reset();
-  event_.seconds = seconds_since(begun_);
+  event_.seconds = saving_seconds(begun_);
   if (!in_background_) event_.pause_seconds = event_.seconds;
   parts_.flight.set_checkpoint_step(event_.step);
   if (parts_.log != nullptr) parts_.log->checkpoint(event_);

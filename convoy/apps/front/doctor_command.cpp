@@ -177,7 +177,7 @@ int run_doctor(Context& context, const std::vector<std::string>& arguments) {
   return monitor::exit_code_of(findings, flags.strict);
 }
 
-std::string flag_tables() {
+std::string doctor_flag_tables() {
   return config::flag_table_of<DoctorFlags>() + config::flag_table_of<launch::MemberFlags>();
 }
 
@@ -194,7 +194,7 @@ Command doctor_command() {
               "convoy doctor --strict --json\n"
               "convoy doctor --during last\n"
               "convoy doctor --nnodes 2 --node-rank 0 --master-addr 10.0.0.1",
-          .flag_table = flag_tables,
+          .flag_table = doctor_flag_tables,
           .run = run_doctor};
 }
 

@@ -27,7 +27,7 @@ using launch::Environment;
 using launch::LaunchFlags;
 using launch::MemberFlags;
 
-struct Flags {
+struct LaunchCommandFlags {
   MemberFlags members;
   LaunchFlags launch;
 
@@ -36,16 +36,16 @@ struct Flags {
   }
 };
 
-struct Invocation {
-  Flags flags;
+struct LaunchInvocation {
+  LaunchCommandFlags flags;
   std::vector<std::string> program;  // as given
   std::vector<launch::Origin> origins;
 };
 
-Invocation read_command_line(Context& context, const std::vector<std::string>& arguments,
+LaunchInvocation read_command_line(Context& context, const std::vector<std::string>& arguments,
                              const Environment& environment) {
-  Invocation found;
-  Flags defaults, after_pet;
+  LaunchInvocation found;
+  LaunchCommandFlags defaults, after_pet;
   launch::read_pet_variables(after_pet.lists(), environment);
   found.flags = after_pet;
   std::vector<config::Section> lists = found.flags.lists();
@@ -131,7 +131,7 @@ std::string unread_timeout(const Environment& environment,
          "init_process_group(timeout=...); `convoy train` reads it as parallel.timeout_s";
 }
 
-launch::SetupRequest setup_request(const Flags& flags, const Environment& environment) {
+launch::SetupRequest setup_request(const LaunchCommandFlags& flags, const Environment& environment) {
   CONVOY_CHECK(flags.launch.logs_specs.empty(), ConfigError,
                "--logs-specs names a Python entry point, which this program can not load");
   launch::SetupRequest request;
@@ -144,7 +144,7 @@ launch::SetupRequest setup_request(const Flags& flags, const Environment& enviro
   return request;
 }
 
-launch::LaunchPlan launch_plan(const Flags& flags, const Environment& environment) {
+launch::LaunchPlan launch_plan(const LaunchCommandFlags& flags, const Environment& environment) {
   launch::LaunchPlan plan;
   plan.job.role = flags.launch.role;
   const std::string names = flags.launch.signals_to_handle.empty()
@@ -208,7 +208,7 @@ int print_explanation(const Context& context, const launch::JobSetup& setup,
 }
 
 // What was found is shown also where it contradicts itself.
-launch::JobSetup set_up(const Context& context, const Invocation& invocation,
+launch::JobSetup set_up(const Context& context, const LaunchInvocation& invocation,
                         const launch::SetupRequest& request, const Environment& environment) {
   try {
     return launch::set_up_job(request, environment);
@@ -225,7 +225,7 @@ launch::JobSetup set_up(const Context& context, const Invocation& invocation,
 
 int run_launch(Context& context, const std::vector<std::string>& arguments) {
   const Environment environment = launch::process_environment();
-  Invocation found = read_command_line(context, arguments, environment);
+  LaunchInvocation found = read_command_line(context, arguments, environment);
   const LaunchFlags& flags = found.flags.launch;
   std::erase_if(found.origins, [](const launch::Origin& row) { return row.field == "explain"; });
   const launch::SetupRequest request = setup_request(found.flags, environment);
@@ -258,7 +258,7 @@ int run_launch(Context& context, const std::vector<std::string>& arguments) {
   return say_how_it_ended(context, launch::run_job(job));
 }
 
-std::string flag_tables() {
+std::string launch_flag_tables() {
   return config::flag_table_of<MemberFlags>() + config::flag_table_of<LaunchFlags>();
 }
 
@@ -274,7 +274,7 @@ Command launch_command() {
               "run.yaml\n"
               "convoy launch --nnodes 2 --node-rank 0 --rdzv-endpoint node0:29500 --nproc-per-node "
               "8 train.py",
-          .flag_table = flag_tables,
+          .flag_table = launch_flag_tables,
           .run = run_launch,
           .forwards_arguments = true};
 }

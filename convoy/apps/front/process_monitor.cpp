@@ -15,7 +15,7 @@
 namespace convoy::apps {
 namespace {
 
-struct MonitorFlags {
+struct ProcessMonitorFlags {
   double interval = 1;
   std::string output = "gpu_usage.csv";
   double duration = 0;
@@ -44,7 +44,7 @@ bool wait_until(Clock::time_point when, const launch::SignalStream& signals) {
 }  // namespace
 
 int run_process_monitor(Context& context, const std::vector<std::string>& arguments) {
-  MonitorFlags flags;
+  ProcessMonitorFlags flags;
   const std::vector<std::string> rest = context.parse(flags, arguments);
   CONVOY_CHECK(rest.empty(), ConfigError, "process monitor takes flags only, found `{}`", rest[0]);
   monitor::DeviceReader devices(monitor::device_sources(launch::process_environment()));
@@ -66,7 +66,7 @@ Action process_monitor_action() {
   return {.name = "monitor",
           .summary = "writes what the GPUs do as CSV, until Ctrl-C",
           .usage = "convoy process monitor [--interval S] [--output F.csv] [--duration S]",
-          .flag_table = config::flag_table_of<MonitorFlags>,
+          .flag_table = config::flag_table_of<ProcessMonitorFlags>,
           .examples = "convoy process monitor --interval 1.0 --output gpu_usage.csv"};
 }
 

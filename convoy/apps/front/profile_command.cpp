@@ -119,14 +119,14 @@ int report(Context& context, const std::vector<std::string>& arguments) {
   return 0;
 }
 
-struct Invocation {
+struct ProfileInvocation {
   ProfileFlags flags;
   launch::HostRankFlags ranks;
   std::vector<std::string> rest;  // configuration and key=value pairs
 };
 
-Invocation read_command_line(Context& context, const std::vector<std::string>& arguments) {
-  Invocation found;
+ProfileInvocation read_profile_line(Context& context, const std::vector<std::string>& arguments) {
+  ProfileInvocation found;
   found.rest =
       parse_launcher_flags({config::list_fields(found.flags), config::list_fields(found.ranks),
                             config::list_fields(context.common)},
@@ -169,7 +169,7 @@ bool has_replicas(const fs::path& run) {
 
 enum class Ranks { AsAsked, One, OneReplica };
 
-std::vector<std::string> train_words(const Invocation& found, Ranks wanted) {
+std::vector<std::string> train_words(const ProfileInvocation& found, Ranks wanted) {
   std::vector<std::string> words = found.rest;
   for (std::string& word : trial_settings(found.flags.steps)) words.push_back(std::move(word));
   launch::HostRankFlags ranks = found.ranks, defaults;
@@ -183,7 +183,7 @@ std::vector<std::string> train_words(const Invocation& found, Ranks wanted) {
 }
 
 // A new folder, or one of an earlier profile, whose trainings are removed. Nothing else is ever removed.
-fs::path make_output_folder(const Invocation& found) {
+fs::path make_output_folder(const ProfileInvocation& found) {
   fs::path folder = found.flags.output_dir;
   if (folder.empty()) {
     std::string name = "run";
@@ -220,7 +220,7 @@ bool run_trial(Context context, std::vector<std::string> words, const fs::path& 
 }
 
 int profile(Context& context, const std::vector<std::string>& arguments) {
-  const Invocation found = read_command_line(context, arguments);
+  const ProfileInvocation found = read_profile_line(context, arguments);
   const fs::path folder = make_output_folder(found);
   int exit_code = 0;
   if (!run_trial(context, train_words(found, Ranks::AsAsked), folder / kRanks, exit_code))
@@ -239,7 +239,7 @@ int run_profile(Context& context, const std::vector<std::string>& arguments) {
   return profile(context, arguments);
 }
 
-std::string flag_tables() {
+std::string profile_flag_tables() {
   return config::flag_table_of<ProfileFlags>() + config::flag_table_of<launch::HostRankFlags>();
 }
 
@@ -255,7 +255,7 @@ Command profile_command() {
       .examples =
           "convoy profile run.yaml --nproc 2\n"
           "convoy profile run.yaml --nproc 4 --steps 20:29 --no-compare",
-      .flag_table = flag_tables,
+      .flag_table = profile_flag_tables,
       .run = run_profile,
       .actions = {{.name = "report",
                    .summary = "where the time of the steps went that a training has traced",

@@ -15,7 +15,7 @@
 namespace convoy::apps {
 namespace {
 
-struct Flags {
+struct SavedSampleFlags {
   settings::EvalFlags eval;
   settings::MetricFlags metric;
   settings::SamplingFlags sampling;
@@ -23,7 +23,7 @@ struct Flags {
   settings::ModelFlags model;
 };
 
-void refuse(Flags& flags, const std::vector<std::string>& positionals) {
+void refuse(SavedSampleFlags& flags, const std::vector<std::string>& positionals) {
   const std::string where = "with --samples, which needs no model";
   config::refuse_without_effect(
       flags.eval, {"data", "split", "limit", "generate", "template_kwargs", "bad_rows"}, where);
@@ -43,7 +43,7 @@ void refuse(Flags& flags, const std::vector<std::string>& positionals) {
 }  // namespace
 
 int evaluate_saved_samples(Context& context, const std::vector<std::string>& arguments) {
-  Flags flags;
+  SavedSampleFlags flags;
   const std::vector<std::string> positionals =
       config::parse_flags({config::list_fields(flags.eval), config::list_fields(flags.metric),
                            config::list_fields(flags.sampling), config::list_fields(flags.engine),

@@ -409,7 +409,7 @@ int run_sweep_command(Context& context, const std::vector<std::string>& argument
 }
 
 template <class... Flags>
-std::string flag_tables() {
+std::string sweep_flag_tables() {
   return (config::flag_table_of<Flags>() + ...);
 }
 
@@ -440,15 +440,15 @@ Command sweep_command() {
       .run = run_sweep_command,
       .actions = {
           {"ssm", "guess-and-check and gradient descent on diagonal state-space models",
-           "convoy sweep ssm [flags]", flag_tables<SsmFlags, RunFlags>,
+           "convoy sweep ssm [flags]", sweep_flag_tables<SsmFlags, RunFlags>,
            "convoy sweep ssm --seeds 0 1 2 3 --student-dims 150 300 --gnc-num-samples 1e8 --gd"},
           {"mf", "the same on matrix factorisation, over width or depth", "convoy sweep mf [flags]",
-           flag_tables<MfFlags, RunFlags>,
+           sweep_flag_tables<MfFlags, RunFlags>,
            "convoy sweep mf --config "
            "examples/sweep/width/width_gt_rank=1_act=Linear_gnc_init=gauss.json"},
           {"run", "any program over a grid of values and seeds",
            "convoy sweep run [flags] -- COMMAND [ARGUMENTS...]",
-           flag_tables<sweep::CommandFlags, RunFlags>,
+           sweep_flag_tables<sweep::CommandFlags, RunFlags>,
            "convoy sweep run --grid lr=0.1,0.01 --num-seeds 3 --result loss -- ./train --lr {lr} "
            "--seed {seed}"},
           {"show", "the table of a sweep's results", "convoy sweep show [flags]",
@@ -461,7 +461,7 @@ Command sweep_command() {
            table_of<SweepReadFlags>(sweep_read_flags("export")),
            "convoy sweep export --output cells.csv"},
           {"recover", "a damaged store without what is damaged in it",
-           "convoy sweep recover [flags]", flag_tables<SweepRecoverFlags>,
+           "convoy sweep recover [flags]", sweep_flag_tables<SweepRecoverFlags>,
            "convoy sweep recover results/sweep.db"}}};
 }
 

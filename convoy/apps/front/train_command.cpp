@@ -171,7 +171,7 @@ std::vector<std::string> worker_command(const Context& context, const TrainFlags
   return words;
 }
 
-struct Invocation {
+struct TrainInvocation {
   TrainFlags flags;
   launch::SetupRequest request;
   std::vector<std::string> rest;  // configuration and key=value pairs
@@ -179,7 +179,7 @@ struct Invocation {
 
 // The run's own configuration holds its settings; ranks and nodes are asked for by flags again. A node that only takes part may have
 // no such configuration: there it is the same command once more.
-std::string command_to_go_on(Invocation of, const settings::TrainSettings& train,
+std::string command_to_go_on(TrainInvocation of, const settings::TrainSettings& train,
                              const fs::path& folder) {
   std::vector<std::string> words = {"convoy", "train"};
   if (const fs::path config = folder / "config.yaml"; fs::exists(config))
@@ -268,8 +268,8 @@ bool is_started_as_rank() {
   return environment.contains("RANK") || environment.contains("LOCAL_RANK");
 }
 
-Invocation read_command_line(Context& context, const std::vector<std::string>& arguments) {
-  Invocation found;
+TrainInvocation read_train_line(Context& context, const std::vector<std::string>& arguments) {
+  TrainInvocation found;
   launch::MemberFlags members;
   settings::HarFlags har;
   launch::read_pet_variables({config::list_fields(members)}, launch::process_environment());
@@ -303,7 +303,7 @@ bool may_be_sent(const launch::JobSetup& setup) {
   return setup.several_nodes() && setup.wanted_node_rank != 0;
 }
 
-void read_config(const Context& context, const Invocation& found, bool may_be_sent, int64_t ranks,
+void read_config(const Context& context, const TrainInvocation& found, bool may_be_sent, int64_t ranks,
                  RunConfig& run) {
   const TrainFlags& flags = found.flags;
   const auto file = std::find_if(found.rest.begin(), found.rest.end(), is_config_file);
@@ -322,7 +322,7 @@ void read_config(const Context& context, const Invocation& found, bool may_be_se
 }
 
 // To the ranks of a node that takes part: its folder may be that of rank 0's node, and what that has written there stays.
-void give_config(const Context& context, const Invocation& found, const RunConfig& run,
+void give_config(const Context& context, const TrainInvocation& found, const RunConfig& run,
                  RunParts& parts) {
   if (run.is_here) {
     write_file_atomic(parts.config, run.resolved->yaml());
@@ -363,7 +363,7 @@ int print_placement(const Context& context, const launch::JobSetup& setup) {
 }
 
 int run_train(Context& context, const std::vector<std::string>& arguments) {
-  const Invocation found = read_command_line(context, arguments);
+  const TrainInvocation found = read_train_line(context, arguments);
   const TrainFlags& flags = found.flags;
   const launch::JobSetup setup = launch::set_up_job(found.request, launch::process_environment());
   if (flags.placement) return print_placement(context, setup);
@@ -438,7 +438,7 @@ int run_train(Context& context, const std::vector<std::string>& arguments) {
   return conclude(context, report, command_to_go_on(found, run.train, folder.path()));
 }
 
-std::string flag_tables() {
+std::string train_flag_tables() {
   return config::flag_table_of<TrainFlags>() + config::flag_table_of<launch::MemberFlags>() +
          config::flag_table_of<settings::HarFlags>();
 }
@@ -456,7 +456,7 @@ Command train_command() {
           "convoy train runs/a/config.yaml --output-dir runs/a --resume auto\n"
           "convoy train run.yaml --nnodes 2 --rdzv-endpoint node0:29500 --nproc 4 --output-dir "
           "runs/a",
-      .flag_table = flag_tables,
+      .flag_table = train_flag_tables,
       .run = run_train};
 }
 

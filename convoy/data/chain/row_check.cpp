@@ -98,7 +98,7 @@ Checked checked_row(const RowCheck& check, ReadRow read) {
   return checked;
 }
 
-int64_t characters_of(std::string_view text) {
+int64_t count_characters(std::string_view text) {
   return std::count_if(text.begin(), text.end(),
                        [](char byte) { return (static_cast<uint8_t>(byte) & 0xC0) != 0x80; });
 }
@@ -116,7 +116,7 @@ void measure_messages(const Json& messages, Measured& measured) {
   if (!messages.is_array()) return;
   for (const Json& message : messages) {
     ++measured.turns;
-    measured.characters += characters_of(content_text(message));
+    measured.characters += count_characters(content_text(message));
   }
 }
 
@@ -126,7 +126,7 @@ Measured measured_row(const Row& row, const SchemaConfig& config, const SampleEn
   measure_messages(sample.messages, measured);
   measure_messages(sample.completion_messages, measured);
   measured.characters +=
-      characters_of(sample.prompt) + characters_of(sample.completion) + characters_of(sample.text);
+      count_characters(sample.prompt) + count_characters(sample.completion) + count_characters(sample.text);
   if (encoder == nullptr) return measured;
   const EncodedRow encoded = encoder->encode(sample);
   measured.tokens = std::ssize(encoded.ids);

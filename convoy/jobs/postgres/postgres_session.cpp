@@ -13,6 +13,7 @@
 #include "convoy/jobs/postgres/connection_url.h"
 #include "convoy/jobs/postgres/libpq.h"
 #include "convoy/jobs/sql/rows.h"
+#include "convoy/jobs/sql/schema.h"
 
 namespace convoy::jobs {
 namespace {
@@ -27,15 +28,10 @@ constexpr int kBinary = 1;
 constexpr size_t kPipelineLength = 128;
 constexpr int64_t kSchemaLock = 0x436F6E766F794A53;  // "ConvoyJS"
 
-std::string translate(std::string_view sql) {
+std::string without_braces(std::string_view sql) {
   std::string text(sql);
   std::erase_if(text, [](char character) { return character == '{' || character == '}'; });
   return text;
-}
-
-void replace_all(std::string& text, std::string_view what, std::string_view with) {
-  for (size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + with.size()))
-    text.replace(at, what.size(), with);
 }
 
 // A server that answers no, and will not say otherwise in a moment. libpq hands out the text alone.
@@ -179,7 +175,7 @@ std::string PostgresSession::prepared(std::string_view sql, std::span<const SqlV
   if (known != statements_.end()) return known->second;
   const std::string name = fmt::format("convoy_{}", statements_.size());
   const Arguments arguments(parameters);
-  const Answer answer(*libpq_, libpq_->prepare(connection_, name.c_str(), translate(sql).c_str(),
+  const Answer answer(*libpq_, libpq_->prepare(connection_, name.c_str(), without_braces(sql).c_str(),
                                                arguments.count(), arguments.types()));
   check(answer);
   statements_.emplace(std::string(sql), name);
@@ -274,10 +270,8 @@ void PostgresSession::collect(const Answer& answer, std::vector<SqlRow>& rows) c
 }
 
 void PostgresSession::run_script(const std::string& sql) {
-  std::string text = sql;
-  replace_all(text, "@KEY@", "bigserial PRIMARY KEY");
-  replace_all(text, "@INT@", "bigint");
-  replace_all(text, "@BLOB@", "bytea");
+  const std::string text = with_types(
+      sql, {.key = "bigserial PRIMARY KEY", .integer = "bigint", .bytes = "bytea"});
   execute(text);
 }
 

@@ -14,7 +14,7 @@
 namespace convoy::jobs {
 namespace {
 
-constexpr int64_t kTasksPerPage = 2'000;
+constexpr int64_t kRecoveredPerPage = 2'000;
 
 // The decoders are the judges.
 template <class Decode>
@@ -93,10 +93,10 @@ class Settler {
       const std::vector<SqlRow> rows =
           session_.run("SELECT " CONVOY_TASK_COLUMNS
                        " FROM convoy_tasks WHERE number > $1 ORDER BY number LIMIT $2 {FOR UPDATE}",
-                       {last, kTasksPerPage});
+                       {last, kRecoveredPerPage});
       for (const SqlRow& row : rows) settle_task(decode_task(row, session_.name()));
       recovery_.tasks += static_cast<int64_t>(rows.size());
-      if (static_cast<int64_t>(rows.size()) < kTasksPerPage) break;
+      if (static_cast<int64_t>(rows.size()) < kRecoveredPerPage) break;
       last = integer_at(rows.back(), 0, session_.name());
     }
     recovery_.results = count_of("convoy_results");

@@ -82,7 +82,19 @@ void refuse_newer(const SqlSession& session, int64_t found, int64_t wanted) {
       {.file = session.name(), .hint = "use the newer Convoy that made it, or another store"});
 }
 
+void replace_all(std::string& text, std::string_view what, std::string_view with) {
+  for (size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + with.size()))
+    text.replace(at, what.size(), with);
+}
+
 }  // namespace
+
+std::string with_types(std::string script, const ColumnTypes& types) {
+  replace_all(script, "@KEY@", types.key);
+  replace_all(script, "@INT@", types.integer);
+  replace_all(script, "@BLOB@", types.bytes);
+  return script;
+}
 
 std::span<const char* const> schema_steps() { return kSteps; }
 

@@ -5,11 +5,20 @@
 
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "convoy/jobs/job_store.h"
 #include "convoy/jobs/sql/session.h"
 
 namespace convoy::jobs {
+
+// A dialect's names of the types that stand as @KEY@, @INT@ and @BLOB@ in a script.
+struct ColumnTypes {
+  std::string_view key;
+  std::string_view integer;
+  std::string_view bytes;
+};
+std::string with_types(std::string script, const ColumnTypes& types);
 
 // Entry n turns version n into n + 1; an empty database has version 0. Entries are never changed, only added.
 std::span<const char* const> schema_steps();

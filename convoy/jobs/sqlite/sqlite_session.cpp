@@ -12,6 +12,7 @@
 #include "convoy/base/error.h"
 #include "convoy/jobs/sql/row_page.h"
 #include "convoy/jobs/sql/rows.h"
+#include "convoy/jobs/sql/schema.h"
 #include "convoy/jobs/sqlite/file_system.h"
 
 namespace convoy::jobs {
@@ -21,7 +22,7 @@ constexpr int kOldestVersion = 3'035'000;       // RETURNING
 constexpr int64_t kApplicationId = 0x436E764A;  // "CnvJ", in the file's header
 
 // "{...}" is for PostgreSQL.
-std::string translate(std::string_view sql) {
+std::string without_braced(std::string_view sql) {
   std::string text;
   bool skip = false;
   for (const char character : sql) {
@@ -30,11 +31,6 @@ std::string translate(std::string_view sql) {
     if (character == '}') skip = false;
   }
   return text;
-}
-
-void replace_all(std::string& text, std::string_view what, std::string_view with) {
-  for (size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + with.size()))
-    text.replace(at, what.size(), with);
 }
 
 constexpr std::chrono::microseconds kFirstPause{100};
@@ -224,7 +220,7 @@ void SqliteSession::rollback() noexcept {
 const SqliteSession::Statement& SqliteSession::prepared(std::string_view sql) {
   const auto known = statements_.find(sql);
   if (known != statements_.end()) return known->second;
-  const std::string text = translate(sql);
+  const std::string text = without_braced(sql);
   Statement statement;
   const int code = ::sqlite3_prepare_v3(database_, text.data(), static_cast<int>(text.size()),
                                         SQLITE_PREPARE_PERSISTENT, &statement.handle, nullptr);
@@ -316,10 +312,8 @@ void SqliteSession::run_into(std::string_view sql, std::span<const SqlValue> par
 }
 
 void SqliteSession::run_script(const std::string& sql) {
-  std::string text = sql;
-  replace_all(text, "@KEY@", "INTEGER PRIMARY KEY AUTOINCREMENT");
-  replace_all(text, "@INT@", "INTEGER");
-  replace_all(text, "@BLOB@", "BLOB");
+  const std::string text = with_types(
+      sql, {.key = "INTEGER PRIMARY KEY AUTOINCREMENT", .integer = "INTEGER", .bytes = "BLOB"});
   // Not tried again: what stands first in the script may be done.
   const int code = ::sqlite3_exec(database_, text.c_str(), nullptr, nullptr, nullptr);
   if (code != SQLITE_OK) throw_failure(code);

@@ -29,7 +29,7 @@ float* floats_or_null(const at::Tensor& tensor) {
   return tensor.defined() ? tensor.mutable_data_ptr<float>() : nullptr;
 }
 
-gpu::NarrowAdamWParameter addresses_of(const AdamWTensors& of) {
+gpu::NarrowAdamWParameter narrow_addresses_of(const AdamWTensors& of) {
   return {.value = of.value.mutable_data_ptr(),
           .gradient = of.gradient.const_data_ptr<float>(),
           .exp_avg = of.exp_avg.mutable_data_ptr(),
@@ -59,7 +59,7 @@ void update_narrow_on_cuda(const std::vector<AdamWTensors>& parameters, const Ad
   };
   for (const AdamWTensors& parameter : parameters) {
     const uint32_t number = launched.num_parameters++;
-    launched.parameters[number] = addresses_of(parameter);
+    launched.parameters[number] = narrow_addresses_of(parameter);
     const uint64_t blocks =
         (launched.parameters[number].count + gpu::kNarrowBlock - 1) / gpu::kNarrowBlock;
     launched.first_block[number + 1] = launched.first_block[number] + blocks;

@@ -13,7 +13,7 @@ namespace {
 constexpr int64_t kQueryBlock = 512;
 
 // The queries begin .. begin + count of a row, and the keys that one of them sees.
-struct Block {
+struct AttentionBlock {
   int64_t begin = 0;
   int64_t count = 0;
   int64_t first_key = 0;
@@ -21,10 +21,10 @@ struct Block {
   int64_t position = 0;  // of query `begin` among the keys
 };
 
-std::vector<Block> blocks_of(int64_t queries, int64_t keys, const AttentionConfig& config) {
-  std::vector<Block> blocks;
+std::vector<AttentionBlock> blocks_of(int64_t queries, int64_t keys, const AttentionConfig& config) {
+  std::vector<AttentionBlock> blocks;
   for (int64_t begin = 0; begin < queries; begin += kQueryBlock) {
-    Block block{.begin = begin, .count = std::min(kQueryBlock, queries - begin)};
+    AttentionBlock block{.begin = begin, .count = std::min(kQueryBlock, queries - begin)};
     block.position = keys - queries + begin;
     if (config.sliding_window > 0)
       block.first_key = std::max<int64_t>(0, block.position - config.sliding_window + 1);
@@ -54,12 +54,12 @@ void store_by_token(const at::Tensor& x_KNE, const at::Tensor& x_THE) {
 }
 
 // [S, K, E] of the block's keys -> fp32 [K, S, E].
-at::Tensor keys_of(const at::Tensor& x_SKE, const Block& block) {
+at::Tensor keys_of(const at::Tensor& x_SKE, const AttentionBlock& block) {
   return x_SKE.narrow(0, block.first_key, block.num_keys).transpose(0, 1).to(at::kFloat);
 }
 
 // scale * q k^T, -inf where a query does not see a key: [K, G * n, S].
-at::Tensor scores_of(const at::Tensor& q_KNE, const at::Tensor& k_KSE, const Block& block,
+at::Tensor scores_of(const at::Tensor& q_KNE, const at::Tensor& k_KSE, const AttentionBlock& block,
                      const AttentionConfig& config) {
   const auto integers = q_KNE.options().dtype(at::kLong);
   const at::Tensor query = at::arange(block.position, block.position + block.count, integers);
@@ -76,7 +76,7 @@ at::Tensor scores_of(const at::Tensor& q_KNE, const at::Tensor& k_KSE, const Blo
 void row_forward(const at::Tensor& q_THE, const CachedRow& row, const AttentionConfig& config,
                  const at::Tensor& out_THE, const at::Tensor& log_sum_exp) {
   const int64_t key_heads = row.k_SKE.size(1);
-  for (const Block& block : blocks_of(q_THE.size(0), row.k_SKE.size(0), config)) {
+  for (const AttentionBlock& block : blocks_of(q_THE.size(0), row.k_SKE.size(0), config)) {
     const at::Tensor q_KNE = by_key_head(q_THE.narrow(0, block.begin, block.count), key_heads);
     const at::Tensor scores = scores_of(q_KNE, keys_of(row.k_SKE, block), block, config);
     const at::Tensor sums = scores.logsumexp({-1}, true);
@@ -98,7 +98,7 @@ void row_backward(const at::Tensor& grad_THE, const at::Tensor& q_THE, const Cac
                   const at::Tensor& out_THE, const at::Tensor& log_sum_exp,
                   const AttentionConfig& config, const RowGradients& gradients) {
   const int64_t key_heads = row.k_SKE.size(1);
-  for (const Block& block : blocks_of(q_THE.size(0), row.k_SKE.size(0), config)) {
+  for (const AttentionBlock& block : blocks_of(q_THE.size(0), row.k_SKE.size(0), config)) {
     const auto of_block = [&](const at::Tensor& x_THE) {
       return by_key_head(x_THE.narrow(0, block.begin, block.count), key_heads);
     };

@@ -13,7 +13,7 @@ namespace {
 
 // Queries and keys whose scores are held at a time: they, the packed operands and the sums of dK
 // and dV stay in the cache of a core. More queries mean fewer additions to those sums.
-constexpr int64_t kQueryBlock = 64;
+constexpr int64_t kBackwardQueryBlock = 64;
 constexpr int64_t kKeyBlock = 256;
 
 template <class Element>
@@ -63,7 +63,7 @@ class HeadSums {
 };
 
 template <class Element>
-struct Scratch {
+struct BackwardScratch {
   std::vector<float> scores;
   std::vector<float> grad_weights;
   std::vector<Element> packed_weights;
@@ -75,26 +75,26 @@ struct Scratch {
   std::vector<float> deltas;
 
   void resize(int64_t keys, int64_t features) {
-    const int64_t block = kQueryBlock * round_up(std::min(keys, kKeyBlock), kPanelColumns);
+    const int64_t block = kBackwardQueryBlock * round_up(std::min(keys, kKeyBlock), kPanelColumns);
     scores.resize(block);
     grad_weights.resize(block);
     packed_weights.resize(block);
     packed_grad_scores.resize(block);
     grad_scores.resize(block);
-    q_transposed.resize(kQueryBlock * features);
-    grad_transposed.resize(kQueryBlock * features);
-    grad_q.resize(kQueryBlock * round_up(features, kPanelColumns));
-    deltas.resize(kQueryBlock);
+    q_transposed.resize(kBackwardQueryBlock * features);
+    grad_transposed.resize(kBackwardQueryBlock * features);
+    grad_q.resize(kBackwardQueryBlock * round_up(features, kPanelColumns));
+    deltas.resize(kBackwardQueryBlock);
   }
 };
 
-// [tokens, features] to [features, kQueryBlock].
+// [tokens, features] to [features, kBackwardQueryBlock].
 template <class Element>
 void transpose_block(Slice<const Element> from, int64_t tokens, int64_t features, Element* to) {
   for (int64_t token = 0; token < tokens; ++token) {
     const Element* row = from.at(token);
     for (int64_t feature = 0; feature < features; ++feature)
-      to[feature * kQueryBlock + token] = row[feature];
+      to[feature * kBackwardQueryBlock + token] = row[feature];
   }
 }
 
@@ -102,7 +102,7 @@ template <class Element>
 class HeadBackward {
  public:
   HeadBackward(const Inputs& inputs, const Output& output, const at::Tensor& grad_THE,
-               const at::Tensor& grad_q_THE, HeadTask task, Scratch<Element>& scratch)
+               const at::Tensor& grad_q_THE, HeadTask task, BackwardScratch<Element>& scratch)
       : config_(inputs.config),
         q_(read_head<Element>(inputs.q_THE, inputs.row_starts[task.row], task.head)),
         out_(read_head<Element>(output.out_THE, inputs.row_starts[task.row], task.head)),
@@ -117,8 +117,8 @@ class HeadBackward {
   void run(const PackedRows<Element>& packed, HeadTask kv, float* key_sums, float* value_sums,
            int64_t stride) {
     scratch_.resize(tokens_, features_);
-    for (int64_t begin = 0; begin < tokens_; begin += kQueryBlock) {
-      const int64_t count = std::min(kQueryBlock, tokens_ - begin);
+    for (int64_t begin = 0; begin < tokens_; begin += kBackwardQueryBlock) {
+      const int64_t count = std::min(kBackwardQueryBlock, tokens_ - begin);
       const int64_t first = visible_keys(begin, config_).begin / kPanelColumns * kPanelColumns;
       prepare_queries(begin, count);
       for (int64_t key = first; key < begin + count; key += kKeyBlock) {
@@ -184,10 +184,10 @@ class HeadBackward {
     loops_.pack_float_rows(scratch_.grad_weights.data(), block.padded, packed,
                            scratch_.packed_grad_scores.data());
     const GemmShape shape{features_, block.width, block.count};
-    loops_.multiply(scratch_.grad_transposed.data(), kQueryBlock,
+    loops_.multiply(scratch_.grad_transposed.data(), kBackwardQueryBlock,
                     {scratch_.packed_weights.data(), panel_stride}, value_sums + block.first,
                     stride, shape, true);
-    loops_.multiply(scratch_.q_transposed.data(), kQueryBlock,
+    loops_.multiply(scratch_.q_transposed.data(), kBackwardQueryBlock,
                     {scratch_.packed_grad_scores.data(), panel_stride}, key_sums + block.first,
                     stride, shape, true);
   }
@@ -215,7 +215,7 @@ class HeadBackward {
   const float* log_sum_exp_;
   int64_t tokens_;
   int64_t features_;
-  Scratch<Element>& scratch_;
+  BackwardScratch<Element>& scratch_;
 };
 
 // Adds the sums of the heads that share a key/value head into the first of them, then transposes.
@@ -248,7 +248,7 @@ void backward_all(const Inputs& inputs, const Output& output, const at::Tensor& 
   });
   const std::vector<HeadTask> tasks = head_tasks(inputs, inputs.num_heads());
   for_tasks(static_cast<int64_t>(tasks.size()), [&]() -> TaskBody {
-    auto scratch = std::make_shared<Scratch<Element>>();
+    auto scratch = std::make_shared<BackwardScratch<Element>>();
     return [&, scratch](int64_t index) {
       const HeadTask task = tasks[index];
       HeadBackward<Element>(inputs, output, grad_THE, gradients.q_THE, task, *scratch)

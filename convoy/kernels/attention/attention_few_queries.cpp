@@ -8,14 +8,14 @@
 namespace convoy::kernels::attention {
 namespace {
 
-struct Scratch {
+struct FewQueriesScratch {
   std::vector<float> scores;
   std::vector<float> totals;
   std::vector<float> sums;
 };
 
 template <class Element>
-void attend(const Inputs& inputs, const Output& output, HeadTask kv, Scratch& scratch) {
+void attend(const Inputs& inputs, const Output& output, HeadTask kv, FewQueriesScratch& scratch) {
   const auto& loops = simd_kernels<Element>();
   const int64_t group = inputs.num_heads() / inputs.num_kv_heads();
   const int64_t features = inputs.q_THE.size(2);
@@ -61,7 +61,7 @@ void attend_all(const Inputs& inputs, const Output& output) {
     if (inputs.queries(task.row) <= kFewQueries) tasks.push_back(task);
   }
   for_tasks(static_cast<int64_t>(tasks.size()), [&]() -> TaskBody {
-    auto scratch = std::make_shared<Scratch>();
+    auto scratch = std::make_shared<FewQueriesScratch>();
     return [&, scratch](int64_t index) { attend<Element>(inputs, output, tasks[index], *scratch); };
   });
 }

@@ -16,7 +16,7 @@
 namespace convoy::kernels {
 namespace {
 
-constexpr int64_t kTileRows = 64;
+constexpr int64_t kPanelTileRows = 64;
 constexpr int64_t kMostRows = 512;
 // Columns of a task; half of them where there are few tasks.
 constexpr int64_t kBlockColumns = 128;
@@ -89,7 +89,7 @@ Grid cut(int64_t rows, int64_t columns) {
       grid.row_groups * parts(columns, kBlockColumns) < wanted ? kBlockColumns / 2 : kBlockColumns;
   grid.column_blocks = parts(columns, grid.columns);
   grid.row_groups = std::clamp(parts(wanted, grid.column_blocks), grid.row_groups,
-                               std::max(grid.row_groups, parts(rows, kTileRows)));
+                               std::max(grid.row_groups, parts(rows, kPanelTileRows)));
   grid.rows = round_up(parts(rows, grid.row_groups), kRowsTogether);
   grid.row_groups = parts(rows, grid.rows);
   return grid;
@@ -267,8 +267,8 @@ class Product {
       const PackedView<Element> packed =
           term.panels(area.column, k, block, scratch.panels.get(), scratch.decoded.get());
       const bool last = k + kInner >= term.inner();
-      for (int64_t tile = 0; tile < area.height; tile += kTileRows) {
-        const int64_t rows = std::min(kTileRows, area.height - tile);
+      for (int64_t tile = 0; tile < area.height; tile += kPanelTileRows) {
+        const int64_t rows = std::min(kPanelTileRows, area.height - tile);
         float* tile_sums = scratch.sums.get() + tile * grid_.columns;
         loops_.multiply(term.a(area.row + tile, k), term.stride_a(), packed, tile_sums,
                         grid_.columns, {rows, area.width, block.k}, adds || k > 0);

@@ -10,7 +10,7 @@ namespace {
 // So many lines of a rank's own are shown before a line that it shares with others, at most.
 constexpr size_t kFarthest = 32;
 
-size_t index_of(Stream stream) { return static_cast<size_t>(stream); }
+size_t stream_index(Stream stream) { return static_cast<size_t>(stream); }
 
 }  // namespace
 
@@ -20,8 +20,8 @@ LineFold::LineFold(std::chrono::milliseconds window, int num_local_ranks)
 }
 
 void LineFold::set_writer(int local_rank, Stream stream, bool writes) {
-  std::vector<bool>& by_rank = writes_[index_of(stream)];
-  size_t& count = num_writers_[index_of(stream)];
+  std::vector<bool>& by_rank = writes_[stream_index(stream)];
+  size_t& count = num_writers_[stream_index(stream)];
   if (by_rank[static_cast<size_t>(local_rank)]) --count;
   by_rank[static_cast<size_t>(local_rank)] = writes;
   if (writes) ++count;
@@ -30,7 +30,7 @@ void LineFold::set_writer(int local_rank, Stream stream, bool writes) {
 
 void LineFold::add(int local_rank, Stream stream, std::string_view text, Clock::time_point now,
                    std::chrono::system_clock::time_point time) {
-  Texts& texts = texts_[index_of(stream)];
+  Texts& texts = texts_[stream_index(stream)];
   auto entry = texts.find(text);
   if (entry == texts.end()) {
     entry = texts.emplace(text, std::vector<Holder>()).first;
@@ -71,8 +71,8 @@ FoldedLine LineFold::pop() {
 
 // Every rank that may still write has written the line, and it can be joined there.
 bool LineFold::complete(const Held& line) const {
-  const std::vector<bool>& writes = writes_[index_of(line.stream)];
-  if (line.text->second.size() < num_writers_[index_of(line.stream)]) return false;
+  const std::vector<bool>& writes = writes_[stream_index(line.stream)];
+  if (line.text->second.size() < num_writers_[stream_index(line.stream)]) return false;
   for (size_t rank = 0; rank < writes.size(); ++rank)
     if (writes[rank] && !lines_before(static_cast<int>(rank), line)) return false;
   return true;
@@ -101,7 +101,7 @@ FoldedLine LineFold::take_front(int local_rank) {
   if (--holder->num_lines == 0) holders.erase(holder);
   if (holders.empty()) {
     held_bytes_ -= line.text->first.size();
-    Texts& texts = texts_[index_of(line.stream)];
+    Texts& texts = texts_[stream_index(line.stream)];
     taken.text = std::move(texts.extract(texts.find(line.text->first)).key());
   } else {
     taken.text = line.text->first;

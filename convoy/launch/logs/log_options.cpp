@@ -16,7 +16,7 @@ constexpr int kErrorsBit = 2;
 constexpr int kBothBits = kOutputBit | kErrorsBit;
 
 // A whole number >= 0 and nothing else.
-std::optional<int> whole_number(std::string_view text) {
+std::optional<int> natural_number(std::string_view text) {
   text = trimmed(text, " ");
   int number = -1;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -35,7 +35,7 @@ std::vector<std::string_view> split_at_commas(std::string_view text) {
 }
 
 std::optional<int> stream_bits(std::string_view text) {
-  const std::optional<int> bits = whole_number(text);
+  const std::optional<int> bits = natural_number(text);
   return bits && *bits <= kBothBits ? bits : std::nullopt;
 }
 
@@ -59,7 +59,7 @@ StreamSelection StreamSelection::parse(std::string_view text, std::string_view f
   for (const std::string_view item : split_at_commas(text)) {
     const size_t colon = item.find(':');
     if (colon == std::string_view::npos) fail(item);
-    const std::optional<int> rank = whole_number(item.substr(0, colon));
+    const std::optional<int> rank = natural_number(item.substr(0, colon));
     const std::optional<int> bits = stream_bits(item.substr(colon + 1));
     if (!rank || !bits) fail(item);
     selection.by_rank_[*rank] = *bits;
@@ -106,7 +106,7 @@ std::vector<int> parse_local_ranks_filter(std::string_view text) {
   std::vector<int> ranks;
   if (text.empty()) return ranks;
   for (const std::string_view item : split_at_commas(text)) {
-    const std::optional<int> rank = whole_number(item);
+    const std::optional<int> rank = natural_number(item);
     if (!rank)
       throw ConfigError(
           fmt::format("--local-ranks-filter wants local ranks, found \"{}\" in \"{}\"", item, text),

@@ -48,7 +48,7 @@ std::string trimmed(std::string text) {
   return text;
 }
 
-std::vector<char*> pointers_to(std::vector<std::string>& words) {
+std::vector<char*> argument_pointers(std::vector<std::string>& words) {
   std::vector<char*> pointers;
   for (std::string& word : words) pointers.push_back(word.data());
   pointers.push_back(nullptr);
@@ -60,7 +60,7 @@ std::string run_tool(std::vector<std::string> words, const std::string& input) {
   const Descriptor in = memory_file(input);
   const Descriptor out = memory_file("");
   const Descriptor errors = memory_file("");
-  std::vector<char*> arguments = pointers_to(words);
+  std::vector<char*> arguments = argument_pointers(words);
   const pid_t child = ::fork();
   if (child < 0) throw IoError(fmt::format("no process could be made: {}", std::strerror(errno)));
   if (child == 0) {
@@ -95,7 +95,7 @@ std::string submit_job(const SubmitSettings& settings, const std::string& text) 
 
 void become_mpi_job(const std::filesystem::path& script) {
   std::vector<std::string> words = {"bash", script.string()};
-  std::vector<char*> arguments = pointers_to(words);
+  std::vector<char*> arguments = argument_pointers(words);
   ::execvp(arguments[0], arguments.data());
   throw ConfigError(fmt::format("bash could not be started: {}", std::strerror(errno)));
 }

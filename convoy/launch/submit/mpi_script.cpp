@@ -47,7 +47,7 @@ std::string settings_text(const SubmitSettings& settings, const std::vector<std:
       shell_words(command), travelling_names(settings));
 }
 
-std::string meeting_point(const SubmitSettings& settings) {
+std::string mpi_meeting_point(const SubmitSettings& settings) {
   const std::string port =
       settings.port.is_auto() ? "$((15000 + $$ % 10000))" : std::to_string(*settings.port.value);
   if (settings.task_per_rank) {
@@ -67,7 +67,7 @@ std::string meeting_point(const SubmitSettings& settings) {
   return text;
 }
 
-constexpr std::string_view kSecret = R"sh(
+constexpr std::string_view kMpiSecret = R"sh(
 # Whoever joins this job proves that it can read this file.
 mkdir -p "$log_dir" && log_dir=$(cd "$log_dir" && pwd) || exit 12
 export CONVOY_JOB_TOKEN_FILE=$log_dir/mpi-$$.token
@@ -138,7 +138,7 @@ mpirun "${where[@]}" "${travels[@]}" "${extra[@]}" -np $((nodes * per_node)) \
   bash -c "$task" task "${command[@]}" </dev/null &
 )sh";
 
-constexpr std::string_view kEnding = R"sh([ "$code" != 0 ] || [ ! -e "$stopped" ] || code=75
+constexpr std::string_view kMpiEnding = R"sh([ "$code" != 0 ] || [ ! -e "$stopped" ] || code=75
 exit "$code"
 )sh";
 
@@ -148,14 +148,14 @@ std::string mpi_script(const SubmitSettings& settings, const std::vector<std::st
   std::string text = "#!/bin/bash\n# Written by `convoy submit`; run it with bash.\nset -u\n";
   text += settings_text(settings, command);
   text += shell_exports(settings);
-  text += kSecret;
+  text += kMpiSecret;
   text += kWhichMpi;
-  text += meeting_point(settings);
+  text += mpi_meeting_point(settings);
   text += kTravel;
   text += kTask;
   text += kStart;
   text += "tasks=$!\nset +m\npass_on\n" + wait_for("tasks");
-  text += kEnding;
+  text += kMpiEnding;
   return text;
 }
 

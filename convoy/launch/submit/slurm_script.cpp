@@ -63,7 +63,7 @@ std::string directives(const SubmitSettings& settings) {
 }
 
 // Where the launchers (or the ranks) meet: an address that SLURM itself uses, so no name needs to resolve.
-std::string meeting_point(const SubmitSettings& settings) {
+std::string slurm_meeting_point(const SubmitSettings& settings) {
   if (settings.nodes == 1 && !settings.task_per_rank) return "";
   const std::string port = settings.port.is_auto() ? "$((15000 + SLURM_JOB_ID % 10000))"
                                                    : std::to_string(*settings.port.value);
@@ -99,7 +99,7 @@ std::string launch_variables(const SubmitSettings& settings) {
                      settings.nproc_per_node);
 }
 
-constexpr std::string_view kSecret = R"sh(
+constexpr std::string_view kSlurmSecret = R"sh(
 # Whoever joins this job proves that it can read this file.
 mkdir -p "$log_dir" && log_dir=$(cd "$log_dir" && pwd) || exit 12
 export CONVOY_JOB_TOKEN_FILE=$log_dir/$SLURM_JOB_ID.token
@@ -122,7 +122,7 @@ trap 'warned=1; tell_step' USR1
 trap 'slurm_ends_it=1' TERM
 )sh";
 
-constexpr std::string_view kEnding = R"sh(
+constexpr std::string_view kSlurmEnding = R"sh(
 case $code in
   75) reason='stopped on request, state saved' ;;
   13) reason='a peer was lost' ;;
@@ -147,13 +147,13 @@ std::string slurm_script(const SubmitSettings& settings, const std::vector<std::
   text += fmt::format("log_dir={}\nmax_requeues={}\ncommand=({})\n", shell_word(settings.log_dir),
                       max_requeues(settings), shell_words(command));
   text += shell_exports(settings);
-  text += kSecret;
-  text += meeting_point(settings);
+  text += kSlurmSecret;
+  text += slurm_meeting_point(settings);
   text += launch_variables(settings);
   text += kSignals;
   text += "\n" + step(settings, command) + "\n";
   text += "step=$!\ntell_step\n" + wait_for("step");
-  text += kEnding;
+  text += kSlurmEnding;
   return text;
 }
 

@@ -51,7 +51,7 @@ constexpr std::string_view kEveryEngine[] = {"engine",         "go",  "output", 
                                              "nproc_per_node", "env", "port"};
 
 template <class List>
-bool contains(const List& list, std::string_view word) {
+bool names_word(const List& list, std::string_view word) {
   return std::find(std::begin(list), std::end(list), word) != std::end(list);
 }
 
@@ -67,11 +67,11 @@ void check_engine(SubmitSettings settings) {
   const config::Section defaults = config::list_fields(plain);
   for (size_t at = 0; at < given.fields.size(); ++at) {
     const config::Field& field = given.fields[at];
-    if (contains(kEveryEngine, field.name) || contains(own->honoured, field.name)) continue;
+    if (names_word(kEveryEngine, field.name) || names_word(own->honoured, field.name)) continue;
     if (config::value_json(field) == config::value_json(defaults.fields[at])) continue;
     std::vector<std::string_view> others;
     for (const EngineFlags& other : engine_flags())
-      if (contains(other.honoured, field.name)) others.push_back(other.engine);
+      if (names_word(other.honoured, field.name)) others.push_back(other.engine);
     throw ConfigError(
         fmt::format("--engine {} cannot honour --{}", settings.engine, config::dashed(field.name)),
         {.key = config::dashed(field.name),

@@ -27,7 +27,7 @@ constexpr size_t kLineBytes = 1 << 20;
 constexpr double kLongestWaitSeconds = 1;
 constexpr double kLookSeconds = 0.02;  // for a program to begin to read, of which there is no event
 
-double seconds_since(Clock::time_point begin) {
+double program_seconds(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
@@ -119,7 +119,7 @@ PersistentProgram::Turn PersistentProgram::exchange_lines(const std::string& que
     }
     const double limit = taken ? limits_.cell_seconds : limits_.start_seconds;
     const double longest_wait = taken ? kLongestWaitSeconds : kLookSeconds;
-    const double left = limit > 0 ? limit - seconds_since(begin) : longest_wait;
+    const double left = limit > 0 ? limit - program_seconds(begin) : longest_wait;
     if (left <= 0) return taken ? Turn::TimedOut : Turn::NeverRead;
     std::array<pollfd, 4> polled = {
         {{.fd = running.process.exited.get(), .events = POLLIN, .revents = 0},

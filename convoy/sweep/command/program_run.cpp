@@ -31,14 +31,14 @@ void keep_object_lines(std::string& output, std::string& kept) {
   if (kept.size() > kOutputBytes) kept.erase(0, kept.size() - kOutputBytes);
 }
 
-double seconds_since(Clock::time_point begin) {
+double elapsed_seconds(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
 int wait_milliseconds(Clock::time_point begin, double timeout_seconds) {
   constexpr double kLongest = 1.0;
   if (timeout_seconds <= 0) return static_cast<int>(kLongest * 1000);
-  const double left = timeout_seconds - seconds_since(begin);
+  const double left = timeout_seconds - elapsed_seconds(begin);
   return static_cast<int>(1000 * std::max(0.0, std::min(kLongest, left))) + 1;
 }
 
@@ -80,7 +80,7 @@ ProgramEnd run_program(const std::vector<std::string>& program,
                                      {.fd = process.errors.get(), .events = POLLIN, .revents = 0}}};
     ::poll(polled.data(), polled.size(), wait_milliseconds(begin, timeout_seconds));
     exited = polled[0].revents != 0;
-    if (!exited && timeout_seconds > 0 && seconds_since(begin) >= timeout_seconds &&
+    if (!exited && timeout_seconds > 0 && elapsed_seconds(begin) >= timeout_seconds &&
         !end.timed_out) {
       end.timed_out = true;
       launch::signal_group(process.pid, SIGKILL);
@@ -90,7 +90,7 @@ ProgramEnd run_program(const std::vector<std::string>& program,
     drain_program(process.errors, end.errors_tail, kProgramTailBytes, STDERR_FILENO);
   }
   keep_object_lines(output += '\n', end.object_lines);  // a last line without its end
-  end.seconds = seconds_since(begin);
+  end.seconds = elapsed_seconds(begin);
   launch::signal_group(process.pid, SIGKILL);
   int status = 0;
   while (::waitpid(process.pid, &status, 0) < 0 && errno == EINTR) {

@@ -12,7 +12,7 @@ namespace convoy::sweep {
 namespace {
 
 // Raised with any change of a cell's numbers.
-constexpr int kNumbersVersion = 1;
+constexpr int kFactorNumbersVersion = 1;
 
 MfProblem problem_of(const Cell& cell) {
   return draw_mf_problem(MfParameters::parse(cell.parameters), cell.seed);
@@ -25,7 +25,7 @@ MfWorkload::MfWorkload(Precision precision, CpuLevel level) : precision_(precisi
 }
 
 std::string MfWorkload::version() const {
-  return fmt::format("{}-{}-layout{}", kNumbersVersion,
+  return fmt::format("{}-{}-layout{}", kFactorNumbersVersion,
                      precision_ == Precision::Exact ? "exact" : "fast", kRandomLayout);
 }
 

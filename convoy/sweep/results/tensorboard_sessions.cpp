@@ -194,7 +194,7 @@ bool has_result(const CellResult& cell) {
 }
 
 // Says that a folder is of sessions alone.
-constexpr const char* kMark = "convoy-sessions.json";
+constexpr const char* kSessionsFile = "convoy-sessions.json";
 
 void remove_events(const fs::path& folder) {
   std::error_code failed;
@@ -214,7 +214,7 @@ void remove_events(const fs::path& folder) {
 
 void require_sessions_folder(const fs::path& folder) {
   std::error_code failed;
-  if (!fs::exists(folder, failed) || fs::exists(folder / kMark, failed)) return;
+  if (!fs::exists(folder, failed) || fs::exists(folder / kSessionsFile, failed)) return;
   CONVOY_CHECK(fs::is_empty(folder, failed), ConfigError,
                "{} holds something else than a sweep's sessions: name a new folder for them",
                folder.string());
@@ -233,7 +233,7 @@ std::string write_tensorboard_sessions(const SweepResults& results, const fs::pa
   remove_events(folder);
   std::error_code failed;
   fs::create_directories(folder, failed);
-  write_file_atomic(folder / kMark, "{\"schema\": \"convoy.sessions/1\"}\n");
+  write_file_atomic(folder / kSessionsFile, "{\"schema\": \"convoy.sessions/1\"}\n");
   const bool by_point = std::ssize(results.cells) > kMostTensorboardRuns;
   SessionFolder sessions(folder, log);
   int64_t written = 0;

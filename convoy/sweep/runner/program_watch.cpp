@@ -13,12 +13,12 @@ namespace {
 
 constexpr std::chrono::milliseconds kOrphanLimit{2'000};
 constexpr std::chrono::milliseconds kLeftoverLimit{2'000};
-constexpr const char* kMark = "CONVOY_SWEEP_RUNNER";
+constexpr const char* kRunnerVariable = "CONVOY_SWEEP_RUNNER";
 
 }  // namespace
 
 ProgramWatch::ProgramWatch()
-    : guard_(scratch_.path(), kMark + ("=" + launch::process_name(::getpid()))) {
+    : guard_(scratch_.path(), kRunnerVariable + ("=" + launch::process_name(::getpid()))) {
   keeper_.leave_alone(guard_.pid());
 }
 
@@ -35,15 +35,15 @@ void ProgramWatch::kill_orphans(const WorkerPool& pool) {
 }
 
 int ProgramWatch::kill_leftovers() {
-  const char* const outer = std::getenv(kMark);
+  const char* const outer = std::getenv(kRunnerVariable);
   const std::string own = outer == nullptr ? "" : outer;
   return launch::kill_marked(
-      kMark, [&](const std::string& runner) { return runner != own && launch::is_gone(runner); },
+      kRunnerVariable, [&](const std::string& runner) { return runner != own && launch::is_gone(runner); },
       kLeftoverLimit);
 }
 
 std::map<std::string, std::string> ProgramWatch::environment() {
-  return {{kMark, launch::process_name(::getpid())}};
+  return {{kRunnerVariable, launch::process_name(::getpid())}};
 }
 
 }  // namespace convoy::sweep

@@ -13,7 +13,7 @@ namespace convoy::sweep {
 namespace {
 
 // Raised with any change of a cell's numbers.
-constexpr int kNumbersVersion = 2;
+constexpr int kGuessNumbersVersion = 2;
 
 SsmProblem problem_of(const Cell& cell) {
   return draw_problem(SsmParameters::parse(cell.parameters), cell.seed);
@@ -27,7 +27,7 @@ SsmWorkload::SsmWorkload(Precision precision, CpuLevel level, std::shared_ptr<cu
 }
 
 std::string SsmWorkload::version() const {
-  return fmt::format("{}-{}-layout{}", kNumbersVersion,
+  return fmt::format("{}-{}-layout{}", kGuessNumbersVersion,
                      precision_ == Precision::Exact ? "exact" : "fast", kRandomLayout);
 }
 
