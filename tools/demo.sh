@@ -32,3 +32,11 @@ printf '%s\n\n' "$question" | "$convoy" generate --model examples/tally-3m --ada
 step "5. The loss curve"
 "$convoy" runs plot "$run" --output "$run/loss.svg"
 printf 'run folder: %s\n' "$run"
+
+step "Next"
+cat <<NEXT
+  export PATH=\$PWD/build/bin:\$PATH
+  convoy runs serve                                    # this run and later ones in the browser
+  convoy init                                          # a configuration for your model and data
+  convoy generate --model examples/tally-3m --adapter $run/adapter --interactive
+NEXT

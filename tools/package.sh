@@ -4,36 +4,16 @@
 #   tools/package.sh [BUILD_FOLDER [OUTPUT_FOLDER]]
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
+source tools/programs.sh
 build=${1:-build}
 output=${2:-dist}
-newest_glibc=2.35
 most_bytes=$((60 * 1000 * 1000))
 
-fail() { printf 'convoy: %s\n' "$*" >&2; exit 1; }
-
-version=$(sed -n 's/^project(Convoy VERSION \([0-9.]*\).*/\1/p' CMakeLists.txt)
 name=convoy-$version-linux-x86_64
 stage=$(mktemp -d)
 trap 'rm -rf "$stage"' EXIT
 folder=$stage/$name
-cmake --install "$build" --prefix "$folder" --component programs --strip >"$stage/install.log" ||
-  fail "the installation into $folder failed: $(tail -n 3 "$stage/install.log")"
-
-# Libraries that every Linux has, or that come with LibTorch.
-given='^(linux-vdso|ld-linux.*|libc|libm|libdl|libpthread|librt|libutil|libgcc_s|libstdc\+\+|libtorch_cpu|libc10|libgomp|libcudart|libcupti)\.so'
-for file in "$build"/bin/convoy "$build"/bin/convoy-worker "$folder"/lib/convoy/*; do
-  ldd "$file" | awk '$2 == "=>" { print $1, $3 }' | while read -r library path; do
-    [[ $library =~ $given ]] || [ -e "$folder/lib/convoy/$library" ] && continue
-    [ -e "$path" ] || fail "$file needs $library, which is not on this machine"
-    cp -L "$path" "$folder/lib/convoy/$library"
-  done
-done
-
-for file in "$folder"/bin/* "$folder"/lib/convoy/*; do
-  wants=$(objdump -T "$file" | grep -o 'GLIBC_[0-9.]*' | sed 's/GLIBC_//' | sort -V | tail -n 1)
-  [ "$(printf '%s\n' "$wants" "$newest_glibc" | sort -V | tail -n 1)" = "$newest_glibc" ] ||
-    fail "${file##*/} needs glibc $wants; the archive promises $newest_glibc"
-done
+stage_programs "$build" "$folder"
 
 cp LICENSE README.md "$folder"
 cp -r examples "$folder"

@@ -135,12 +135,21 @@ setup_libtorch() {
   fetch_wheel "nvidia-cuda-cupti==$cuda_version.*" 'nvidia/cu13/lib/*'
 }
 
-# The Rust toolchain for the text library: cargo 1.80 or newer, else rustup's stable.
+# The minor version of the Rust 1.x that `cargo --version` or an apt candidate's version names; 0 = none.
+rust_minor() { sed -n 's/^\(cargo \)\?1\.\([0-9]*\)\..*/\2/p' | grep . || echo 0; }
+
+# The Rust toolchain for the text library: cargo 1.80 or newer, else the distribution's, else rustup's stable. Debian 12 has
+# a new one in cargo-web, which it keeps for its browsers.
 setup_rust() {
   PATH=$HOME/.cargo/bin:$PATH
-  local version
-  version=$(cargo --version 2>/dev/null | sed -n 's/^cargo 1\.\([0-9]*\)\..*/\1/p')
-  [ "${version:-0}" -ge 80 ] && return 0
+  [ "$(cargo --version 2>/dev/null | rust_minor)" -ge 80 ] && return 0
+  local package
+  for package in cargo cargo-web; do
+    if [ "$(apt-cache policy "$package" 2>/dev/null | sed -n 's/^ *Candidate: //p' | rust_minor)" -ge 80 ]; then
+      setup_apt "$package"
+      return 0
+    fi
+  done
   if apt-cache policy rustup 2>/dev/null | grep -q 'Candidate: [0-9]'; then
     setup_apt rustup
     rustup default stable >.deps/rust.log 2>&1 && return 0

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <iterator>
 #include <sstream>
 
 #include "convoy/apps/front/build_facts.h"
@@ -94,13 +95,21 @@ bool accept(const fs::path& folder, LibtorchFolder& found) {
   return true;
 }
 
-// In the order in which they are looked at. Most Pythons have no torch: those are left out.
+// In the order in which they are looked at: the program's own environment, where it was built, the
+// user's Pythons. Most Pythons have no torch, and that needs no word.
 std::vector<fs::path> candidates(const fs::path& program) {
-  std::vector<fs::path> folders = {
-      program.parent_path().parent_path() / ".deps/site/torch", fs::path(kTorchFolder)};
-  std::error_code ignored;
-  for (fs::path& folder : python_folders())
-    if (fs::exists(folder, ignored)) folders.push_back(std::move(folder));
+  const fs::path prefix = program.parent_path().parent_path();
+  std::vector<fs::path> own_environment;
+  add_site_packages(prefix, own_environment);
+  std::vector<fs::path> folders = {prefix / ".deps/site/torch"};
+  const auto add_existing = [&](const std::vector<fs::path>& found) {
+    std::error_code ignored;
+    std::copy_if(found.begin(), found.end(), std::back_inserter(folders),
+                 [&](const fs::path& folder) { return fs::exists(folder, ignored); });
+  };
+  add_existing(own_environment);
+  folders.emplace_back(kTorchFolder);
+  add_existing(python_folders());
   return folders;
 }
 

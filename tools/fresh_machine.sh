@@ -1,0 +1,38 @@
+#!/usr/bin/env bash
+# Tries README's two commands on a bare Debian 12, so that no package of this machine hides a missing step: makes the system's
+# root with mmdebstrap, clones the project's last commit into it, and runs each command there with its wall and processor time.
+#   tools/fresh_machine.sh [FOLDER [COMMAND...]]     default: a temporary folder, `./run demo` and `./run test`
+# Needs root. The machine's own settings for mirrors (apt, pip, cargo, certificates, PIP_* and *_proxy) are handed on.
+set -euo pipefail
+source_folder=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+source "$source_folder/tools/setup.sh"
+folder=${1:-$(mktemp -d "${TMPDIR:-/var/tmp}/convoy-fresh-XXXXXX")}
+shift || true
+[ $# -gt 0 ] || set -- "./run demo" "./run test"
+[ "$(id -u)" = 0 ] || fail "a bare system is made by root" "run it with sudo"
+root=$folder/root
+
+[ -e "$root/etc/debian_version" ] || {
+  command -v mmdebstrap >/dev/null || (cd "$source_folder" && setup_apt mmdebstrap)
+  say "making a bare Debian 12 in $root"
+  mmdebstrap --quiet --variant=apt --include=ca-certificates,git bookworm "$root" || fail "mmdebstrap failed" "read its lines above"
+}
+for path in /etc/apt/apt.conf.d /etc/pip.conf "$HOME/.cargo/config.toml" /etc/ssl/certs /usr/local/share/ca-certificates; do
+  [ -e "$path" ] || continue
+  mkdir -p "$root/$(dirname "${path/#$HOME//root}")"
+  cp -rLn "$path" "$root/$(dirname "${path/#$HOME//root}")/"
+done
+cp -L /etc/resolv.conf /etc/hosts "$root/etc/"
+rm -rf "$root/root/convoy"
+git clone --quiet "$source_folder" "$root/root/convoy"
+
+environment=(HOME=/root PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin LANG=C.UTF-8 TERM="${TERM:-dumb}")
+while read -r variable; do environment+=("$variable"); done < <(env | grep -iE '^(PIP_[A-Z_]+|SSL_CERT_FILE|[a-z]+_proxy)=' || true)
+for command in "$@"; do
+  say "$command"
+  env -i "${environment[@]}" unshare --mount --pid --fork --kill-child bash -c '
+    mount --rbind /dev "$1/dev" && mount -t proc proc "$1/proc" && mount --rbind /sys "$1/sys" && mount -t tmpfs tmpfs "$1/tmp"
+    exec chroot "$1" bash -c "cd /root/convoy && TIMEFORMAT=\"wall %0R s, processor %0U s + %0S s of the system\" && time $2"
+  ' _ "$root" "$command" || fail "'$command' failed in $root" "look there: chroot $root"
+done
+say "all of it ran in $root; remove that folder when you are done with it"
