@@ -255,7 +255,9 @@ class SplitBuilder {
         counted(report.rows_dropped_long, "is", "are"),
         counted(report.rows_unreadable, "is", "are"));
     if (const int64_t empty = file.losses.empty_answers.rows; empty > 0)
-      text += fmt::format("; of the file's rows {} an empty answer", counted(empty, "has", "have"));
+      text += fmt::format(
+          "; of the file's rows {} an empty answer, which is not learnt (data.empty_answers)",
+          counted(empty, "has", "have"));
     ErrorPlace place{.file = source.path.string(),
                      .hint =
                          "raise model.max_seq_len, look at data.supervise, or see the mask with "
