@@ -37,7 +37,8 @@ EncodedSplits encode_mix(const EncodeInputs& inputs, Splits wanted) {
                                           .seed = inputs.seed,
                                           .tokenizer = inputs.tokenizer,
                                           .chat_template = inputs.chat_template,
-                                          .log = Log(LogLevel::Quiet)},
+                                          .log = Log(LogLevel::Quiet),
+                                          .warns = inputs.warns},
                                          wanted);
     for (SplitReport& report : splits.reports) {
       report.name += " of " + dataset.name;
@@ -74,7 +75,8 @@ EncodedSplits encode_splits(const EncodeInputs& inputs, Splits wanted) {
        .show = [&](const std::vector<int32_t>& ids) { return show_pieces(inputs.tokenizer, ids); },
        .bos_id = inputs.tokenizer.bos_id(),
        .encoder_hash = inputs.tokenizer.content_hash() + template_hash,
-       .log = inputs.log},
+       .log = inputs.log,
+       .warns = inputs.warns},
       wanted);
 }
 

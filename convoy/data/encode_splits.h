@@ -60,6 +60,7 @@ struct EncodeInputs {
   const text::ChatTemplate* chat_template;  // may be null: chat rows are then refused
   const Log& log;
   std::vector<settings::MixedDataset> datasets = {};
+  bool warns = true;  // false: another rank, which reads the same rows, does
 };
 
 enum class Splits { TrainAndVal, Test, All };

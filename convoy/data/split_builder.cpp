@@ -290,7 +290,7 @@ class SplitBuilder {
     for (const SplitReport& report : reports) {
       for (const std::string& warning : report.warnings) {
         const std::string line = fmt::format("{}: {}", fmt::join(report.files, ", "), warning);
-        if (told.insert(line).second) inputs_.log.warning(line);
+        if (inputs_.warns && told.insert(line).second) inputs_.log.warning(line);
       }
       inputs_.log.info(report_line(report));
     }

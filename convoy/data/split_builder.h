@@ -27,6 +27,7 @@ struct SplitInputs {
   std::optional<int32_t> bos_id;
   std::string encoder_hash;  // tokenizer and template: part of the cache key
   const Log& log;
+  bool warns = true;  // EncodeInputs::warns
 };
 
 // Throws as encode_splits() does.

@@ -41,6 +41,7 @@ struct Fixture {
   uint64_t seed = 42;
   std::string task = "sft";
   std::string encoder_hash = "bytes";
+  bool warns = true;
 
   Fixture() { data.cache_dir = (folder.path() / "cache").string(); }
 
@@ -61,7 +62,8 @@ struct Fixture {
              [](const std::vector<int32_t>& ids) { return fmt::format("{}", fmt::join(ids, " ")); },
          .bos_id = 1,
          .encoder_hash = encoder_hash,
-         .log = log},
+         .log = log,
+         .warns = warns},
         wanted);
   }
   std::string error_of(Splits wanted = Splits::TrainAndVal) {
@@ -374,6 +376,10 @@ TEST(BuildSplits, RowsThatLoseTheirAnswerAreAWarningWithTheirShare) {
     ASSERT_NE(at, std::string::npos) << said;
     EXPECT_EQ(said.find(wanted, at + 1), std::string::npos) << "once for both splits of the file";
   }
+  fixture.warns = false;
+  ::testing::internal::CaptureStderr();
+  fixture.build();
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "") << "another rank says it";
   fixture.data.truncation = "keep_end";
   const EncodedSplits kept = fixture.build();
   EXPECT_EQ(kept.train.num_rows(), 4);

@@ -153,7 +153,8 @@ nlohmann::json evaluate_model(const EvaluateRun& run, const Log& given_log) {
                                   .tokenizer = loaded.tokenizer,
                                   .chat_template = loaded.template_or_null(),
                                   .log = log,
-                                  .datasets = settings::mixed_datasets(settings.datasets)};
+                                  .datasets = settings::mixed_datasets(settings.datasets),
+                                  .warns = share.leads()};
   const bool wants_val = flags.data.empty() && flags.split == "val";
   const data::EncodedSplits splits =
       encode(share, inputs, wants_val ? data::Splits::TrainAndVal : data::Splits::Test);

@@ -214,7 +214,8 @@ void FineTune::encode_data() {
                                   .tokenizer = base_->tokenizer,
                                   .chat_template = base_->template_or_null(),
                                   .log = log_,
-                                  .datasets = settings::mixed_datasets(settings_.datasets)};
+                                  .datasets = settings::mixed_datasets(settings_.datasets),
+                                  .warns = environment_.rank == 0};
   splits_ = data::encode_splits(inputs, data::Splits::TrainAndVal);
 }
 
