@@ -223,7 +223,8 @@ void HttpServer::run() {
 
 void HttpServer::stop() { ::shutdown(listener_.get(), SHUT_RDWR); }
 
-// One thread waits for all requests at once: a client that says its own a byte at a time keeps no other waiting.
+// One thread waits for all requests at once: a client that says its own a byte at a time keeps no
+// other waiting.
 void HttpServer::take_heads() {
   std::vector<Client> clients;  // the oldest first
   while (true) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// HTTP/1.1 for a page on this machine: GET and HEAD, one request a connection, small requests. Not for a network of strangers.
+// HTTP/1.1 for a page on this machine: GET and HEAD, one request a connection, small requests. Not
+// for a network of strangers.
 // (RFC 9112; the libraries that Debian has for it bring OpenSSL and a shared library of their own.)
 #pragma once
 
@@ -47,8 +48,8 @@ class HttpServer {
   // Called on several threads at once; what it throws becomes status 500 with its text.
   using Handler = std::function<HttpResponse(const HttpRequest&)>;
 
-  // Listens. `host`: an IPv4 or IPv6 address or a name of this machine; port 0 = any that is free. `head_time`: within which
-  // a client says all of its request. Throws IoError.
+  // Listens. `host`: an IPv4 or IPv6 address or a name of this machine; port 0 = any that is free.
+  // `head_time`: within which a client says all of its request. Throws IoError.
   HttpServer(const std::string& host, int port, Handler handler,
              std::chrono::milliseconds head_time = std::chrono::seconds(5));
   HttpServer(const HttpServer&) = delete;

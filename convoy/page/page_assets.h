@@ -8,7 +8,8 @@
 
 namespace convoy::page {
 
-// One document, with its style and program inside. `nonce`: their mark for a Content-Security-Policy.
+// One document, with its style and program inside. `nonce`: their mark for a
+// Content-Security-Policy.
 std::string page_html(std::string_view nonce);
 
 }  // namespace convoy::page

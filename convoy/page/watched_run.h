@@ -35,7 +35,8 @@ class WatchedRun {
   telemetry::RunState state() const;
   // The line of the list: kind ("train" or "process", whose steps are rows), name, state ("reading" with `read`, the share
   // that is, until all of it is known), steps, total_steps, loss,
-  // eval_loss, speed, speed_unit, seconds_left (of a run that goes on, at its last step), failed, created, updated, failure.
+  // eval_loss, speed, speed_unit, seconds_left (of a run that goes on, at its last step), failed,
+  // created, updated, failure.
   nlohmann::json summary() const;
   // {tag: [[step, mean, low, high], ...]}, null for a gap's values. Tags: "train/loss", "eval/loss", "rank/0/loss".
   nlohmann::json curves() const;

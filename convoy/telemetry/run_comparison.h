@@ -29,7 +29,8 @@ struct RunComparison {
 // Reads run.json and metrics.json of each run. At least two runs. Throws IoError.
 RunComparison compare_runs(const std::vector<RunHistory>& runs);
 
-// Figures and metrics for people: of the metrics those that differ, and nothing that another line has said.
+// Figures and metrics for people: of the metrics those that differ, and nothing that another line
+// has said.
 std::vector<ComparedValue> lines_to_tell(const RunComparison& comparison);
 
 }  // namespace convoy::telemetry
