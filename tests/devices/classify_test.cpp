@@ -41,7 +41,7 @@ nlohmann::json activities() {
             {"max_grad_norm", 0.1},
             {"eval_strategy", "steps"},
             {"eval_steps", 2},
-            {"metric_for_best_model", "eval_accuracy"},
+            {"load_best_model_at_end", false},
             {"save_strategy", "steps"},
             {"save_steps", 2}}},
           {"logging", {{"backend", "none"}}}};
@@ -90,7 +90,7 @@ class Trained : public ::testing::Test {
       train("cpu", "host", config);
     }
     for (const std::string& file : files)
-      EXPECT_EQ(bytes("device/" + file), bytes("host/" + file)) << file;
+      EXPECT_TRUE(bytes("device/" + file) == bytes("host/" + file)) << file;
   }
 
   std::string bytes(const std::string& file) const { return read_file(folder_ / file); }
@@ -112,7 +112,7 @@ TEST_F(Trained, ActivitiesGoOnWhereTheyWereStopped) {
            folder_ / "again/checkpoints/step-00000002", fs::copy_options::recursive);
   train("sim", "again", activities());
   for (const std::string& file : kActivityFiles)
-    EXPECT_EQ(bytes("again/" + file), bytes("unbroken/" + file)) << file;
+    EXPECT_TRUE(bytes("again/" + file) == bytes("unbroken/" + file)) << file;
 }
 
 TEST_F(Trained, ActivitiesOfReplicasOnTwoDevicesAreThoseOfTheCpu) {
@@ -131,7 +131,7 @@ TEST_F(Trained, ReplicasAreAsManyAsDevices) {
   config["parallel"].erase("replicas");
   train("sim", "all", config);
   for (const std::string& file : kActivityFiles)
-    EXPECT_EQ(bytes("all/" + file), bytes("two/" + file)) << file;
+    EXPECT_TRUE(bytes("all/" + file) == bytes("two/" + file)) << file;
 }
 
 TEST_F(Trained, AnAdapterOfReplicasOnTwoDevicesIsThatOfTheCpu) {
