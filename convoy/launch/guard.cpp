@@ -114,8 +114,8 @@ void Guard::forget(pid_t group) {
 }
 
 void Guard::tell(pid_t message) {
-  // The pipe's buffer holds thousands of messages, so this does not block; what a guard that someone killed does not hear, its
-  // successor does (SIGPIPE is blocked while ranks run).
+  // The pipe's buffer holds thousands of messages, so this does not block; what a guard that
+  // someone killed does not hear, its successor does (SIGPIPE is blocked while ranks run).
   [[maybe_unused]] const ssize_t sent = ::write(line_.get(), &message, sizeof(message));
 }
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A small process that outlives a killed launcher just long enough to kill what ranks had started and remove the scratch
-// folder. The kernel's parent-death signal reaches ranks only, not their children; children that left the rank's process group
-// are known by an entry of their environment. A guard that somebody killed is replaced as soon as its owner looks.
+// A small process that outlives a killed launcher just long enough to kill what ranks had started
+// and remove the scratch folder. The kernel's parent-death signal reaches ranks only, not their
+// children; children that left the rank's process group are known by an entry of their environment.
+// A guard that somebody killed is replaced as soon as its owner looks.
 #pragma once
 
 #include <sys/types.h>
@@ -27,7 +28,8 @@ class Guard {
   pid_t pid() const { return pid_; }
   // Readable once the process has ended: time to call replace_if_gone().
   int descriptor() const { return exited_.get(); }
-  // True: somebody had killed the process, and a new one that watches the same groups is in its place. Does not block. Throws IoError.
+  // True: somebody had killed the process, and a new one that watches the same groups is in its
+  // place. Does not block. Throws IoError.
   bool replace_if_gone();
   void watch(pid_t group);
   void forget(

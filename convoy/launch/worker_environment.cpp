@@ -19,8 +19,9 @@ const std::array<LibraryDefault, 2>& library_variables() {
   static const std::array<LibraryDefault, 2> kVariables = {{
       // Into a pipe Python writes blocks: lines would come late, and those before a crash never.
       {"1", {"PYTHONUNBUFFERED"}},
-      // Rows of changing length leave holes that a fixed segment can not close. PYTORCH_ALLOC_CONF is the newer name, which
-      // PyTorch 2.9 does not read for this (pytorch #183387); every version reads the older one first.
+      // Rows of changing length leave holes that a fixed segment can not close. PYTORCH_ALLOC_CONF
+      // is the newer name, which PyTorch 2.9 does not read for this (pytorch #183387); every
+      // version reads the older one first.
       {"expandable_segments:True",
        {"PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_HIP_ALLOC_CONF", "PYTORCH_ALLOC_CONF"}},
   }};
@@ -52,8 +53,8 @@ std::vector<Origin> library_origins(const std::map<std::string, std::string>& en
       rows.push_back({.field = name, .value = value, .decided_by = "the environment"});
   std::vector<std::string> unset = {"PYTHONHASHSEED"};
   if (amd)
-    unset.insert(unset.end(), {"HSA_NO_SCRATCH_RECLAIM", "HSA_ENABLE_SDMA",
-                               "HSA_FORCE_FINE_GRAIN_PCIE"});
+    unset.insert(unset.end(),
+                 {"HSA_NO_SCRATCH_RECLAIM", "HSA_ENABLE_SDMA", "HSA_FORCE_FINE_GRAIN_PCIE"});
   for (const std::string& name : unset)
     if (!environment.contains(name))
       rows.push_back({.field = name, .decided_by = "not set; ranks get what is exported"});

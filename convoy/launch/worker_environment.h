@@ -36,10 +36,12 @@ struct JobPlace {
 // and the library: torchrun's 1 breaks flight recorder dumps (pytorch #121055).
 std::map<std::string, std::string> worker_environment(const JobPlace& job, int index);
 
-// Variables of libraries that ranks get because nobody has set them, in `environment`, or another one that says the same.
+// Variables of libraries that ranks get because nobody has set them, in `environment`, or another
+// one that says the same.
 std::map<std::string, std::string> library_defaults(
     const std::map<std::string, std::string>& environment);
-// The same as rows of --explain, beside those that are worth knowing where they are not set; `amd`: the GPUs are AMD's.
+// The same as rows of --explain, beside those that are worth knowing where they are not set; `amd`:
+// the GPUs are AMD's.
 std::vector<Origin> library_origins(const std::map<std::string, std::string>& environment,
                                     bool amd);
 

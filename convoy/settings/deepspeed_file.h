@@ -19,7 +19,8 @@ struct DeepSpeedFacts {
   std::optional<config::ImportedValue> warmup_steps;
   std::optional<config::ImportedValue> schedule_steps;
   std::optional<config::ImportedValue> optimizer;
-  // Of train.bf16 or train.fp16, which compute the same here: only the number of bits can be contradicted.
+  // Of train.bf16 or train.fp16, which compute the same here: only the number of bits can be
+  // contradicted.
   std::optional<config::ImportedValue> precision;
 };
 

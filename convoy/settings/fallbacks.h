@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What other programs' files ask for and Convoy does in the nearest way, with one warning: a run that its users start as it
-// is goes on, and no part of what they asked for is left out in silence.
+// What other programs' files ask for and Convoy does in the nearest way, with one warning: a run
+// that its users start as it is goes on, and no part of what they asked for is left out in silence.
 #pragma once
 
 #include "convoy/config/resolve.h"

@@ -58,7 +58,8 @@ class PeerFile {
   config::ImportedValue value_of(const std::string& path, const std::string& setting,
                                  std::string text) const;
   void give(const std::string& path, const std::string& setting, std::string text);
-  // The same of a value that gives way to any source but a preset; who gives it checks what came of it.
+  // The same of a value that gives way to any source but a preset; who gives it checks what came of
+  // it.
   void give_weakly(const std::string& path, const std::string& setting, std::string text);
   // The key's own value.
   void give_as_written(const std::string& path, const std::string& setting);

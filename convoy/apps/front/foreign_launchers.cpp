@@ -42,7 +42,8 @@ const std::map<std::string, std::string>& flag_hints() {
   return kHints;
 }
 
-// What stands for a script or a make target: "convoy COMMAND WORDS FLAGS", WORDS being what was typed behind it, or an example.
+// What stands for a script or a make target: "convoy COMMAND WORDS FLAGS", WORDS being what was
+// typed behind it, or an example.
 struct Counterpart {
   const char* command;
   const char* example;
@@ -58,7 +59,8 @@ struct Counterpart {
   }
 };
 
-// SFT-Play's make targets that are no commands here, and the scripts of the guides for torchrun and for data sets.
+// SFT-Play's make targets that are no commands here, and the scripts of the guides for torchrun and
+// for data sets.
 const std::map<std::string, Counterpart>& counterparts() {
   constexpr auto kConfig = "CONFIG.yaml";
   constexpr auto kRun = "--model MODEL --adapter RUN/adapter";

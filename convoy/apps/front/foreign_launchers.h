@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// For people who come from torchrun, accelerate, DeepSpeed, mpirun or a project's own scripts and type its words here: what to
-// type instead.
+// For people who come from torchrun, accelerate, DeepSpeed, mpirun or a project's own scripts and
+// type its words here: what to type instead.
 #pragma once
 
 #include <string>
@@ -11,7 +11,8 @@
 
 namespace convoy::apps {
 
-// For `convoy torchrun ARGUMENTS...`. Empty: neither a launcher nor a script nor a make target of that name is known.
+// For `convoy torchrun ARGUMENTS...`. Empty: neither a launcher nor a script nor a make target of
+// that name is known.
 std::string hint_for_command(const std::string& name, const std::vector<std::string>& arguments);
 
 // For a flag as it was typed, with its dashes. Empty: it is not known from another launcher.

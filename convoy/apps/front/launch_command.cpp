@@ -121,7 +121,8 @@ void open_log_folder(const Context& context, const LaunchFlags& flags, const std
   }
 }
 
-// People set it for PyTorch's collectives, which have no such variable. Empty: it is not there, or Convoy reads it.
+// People set it for PyTorch's collectives, which have no such variable. Empty: it is not there, or
+// Convoy reads it.
 std::string unread_timeout(const Environment& environment,
                            const std::vector<std::string>& program) {
   const bool is_ours = !program.empty() &&

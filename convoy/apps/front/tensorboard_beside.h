@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// TensorBoard that is started with a run, and ended with it or left as one server of all runs in a folder. A run needs none:
-// where it can not be started, that is said, and the run goes on.
+// TensorBoard that is started with a run, and ended with it or left as one server of all runs in a
+// folder. A run needs none: where it can not be started, that is said, and the run goes on.
 #pragma once
 
 #include <sys/types.h>

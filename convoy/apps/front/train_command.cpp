@@ -69,7 +69,7 @@ struct TrainFlags : launch::DeviceFlags {
     visit("tensorboard", tensorboard,
           "start TensorBoard with the run and end it with it; needs Python's tensorboard");
     visit("tensorboard_stays", tensorboard_stays,
-          "as --tensorboard, of all runs in the run folder's parent, and left running after the run");
+          "as --tensorboard, of all runs in the run folder's parent, and left running");
     visit("tensorboard_port", tensorboard_port, "port of --tensorboard").at_least(1).at_most(65535);
     visit("device_interval", device_interval,
           "seconds between looks at GPUs and host, into devices.csv of the run folder; 0 = off")
@@ -121,7 +121,8 @@ std::vector<std::string> with_flags(std::vector<std::string> arguments, const Tr
   return arguments;
 }
 
-// `make train CONFIG=run.yaml` and `train.py --config run.yaml` name by a variable and a flag what is a word here.
+// `make train CONFIG=run.yaml` and `train.py --config run.yaml` name by a variable and a flag what
+// is a word here.
 void name_config_by_a_word(std::vector<std::string>& words, const TrainFlags& flags) {
   constexpr std::string_view kVariable = "CONFIG=";
   for (std::string& word : words)
@@ -354,10 +355,10 @@ int print_placement(const Context& context, const launch::JobSetup& setup) {
     return 0;
   }
   if (setup.several_nodes())
-    fmt::print("{} of {}, which meet at {}:{}\n",
-               setup.wanted_node_rank < 0 ? "any node"
-                                          : fmt::format("node {}", setup.wanted_node_rank),
-               setup.nodes.most, setup.endpoint.host, setup.endpoint.port);
+    fmt::print(
+        "{} of {}, which meet at {}:{}\n",
+        setup.wanted_node_rank < 0 ? "any node" : fmt::format("node {}", setup.wanted_node_rank),
+        setup.nodes.most, setup.endpoint.host, setup.endpoint.port);
   fmt::print("{}", launch::placement_table(setup.placement.ranks));
   return 0;
 }

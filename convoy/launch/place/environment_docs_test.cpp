@@ -47,6 +47,8 @@ TEST(EnvironmentPage, NamesWhatIsReadAndNothingElse) {
                                         "CONVOY_NVML_LIBRARY",
                                         "CUDA_DEVICE_ORDER",
                                         "HIP_VISIBLE_DEVICES",
+                                        "HSA_",
+                                        "NCCL_TIMEOUT",
                                         "ROCR_VISIBLE_DEVICES",
                                         "CUDA_VISIBLE_DEVICES",
                                         "OMP_NUM_THREADS",
@@ -54,6 +56,11 @@ TEST(EnvironmentPage, NamesWhatIsReadAndNothingElse) {
                                         "PET_NPROC_PER_NODE",
                                         "PMIX_",
                                         "PMI_",
+                                        "PYTHONHASHSEED",
+                                        "PYTHONUNBUFFERED",
+                                        "PYTORCH_ALLOC_CONF",
+                                        "PYTORCH_CUDA_ALLOC_CONF",
+                                        "PYTORCH_HIP_ALLOC_CONF",
                                         "SLURM_LAUNCH_NODE_IPADDR"};
   for (const std::string& name : named)
     EXPECT_EQ(others.count(name), 1U)

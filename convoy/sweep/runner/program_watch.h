@@ -17,7 +17,8 @@ class ProgramWatch {
  public:
   ProgramWatch();  // Throws IoError
 
-  // Between two looks at what workers do: a guard that was killed has a successor afterwards. Throws IoError.
+  // Between two looks at what workers do: a guard that was killed has a successor afterwards.
+  // Throws IoError.
   void keep_guard();
 
   // Ends what workers left that are no longer in the pool. Blocks for 2 s at most.
