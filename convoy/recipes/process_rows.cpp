@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "convoy/base/error.h"
 #include "convoy/device/placement.h"
 #include "convoy/device/threads.h"
 #include "convoy/process/row_pipeline.h"
