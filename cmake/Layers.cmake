@@ -19,7 +19,7 @@ foreach(_line IN LISTS _lines)
   endif()
 endforeach()
 
-# Jumbo units: a few sources of one target are compiled as one, so that the headers they share are read and the templates
+# Jumbo units: a few sources of a library are compiled as one, so that the headers they share are read and the templates
 # they share are made once. Names of a layer's anonymous namespaces must differ for that. OFF compiles each source by itself:
 # fewer seconds after an edit, more processor time for all.
 option(CONVOY_JUMBO "compile several sources of a layer as one unit" ON)
@@ -82,7 +82,6 @@ function(convoy_layer name)
   endif()
   if(_tests AND CONVOY_BUILD_TESTS)
     add_executable(${name}_tests ${_tests})
-    convoy_jumbo(${name}_tests)
     target_link_libraries(${name}_tests PRIVATE convoy_${name} convoy_testing GTest::gtest GTest::gtest_main)
     if(CONVOY_LAYER_${name}_LIBTORCH)
       convoy_precompiled(${name}_tests libtorch)

@@ -15,7 +15,7 @@
 namespace convoy::data {
 namespace {
 
-TokenDataset planned_dataset(const std::vector<int64_t>& lengths_tokens) {
+TokenDataset dataset_of(const std::vector<int64_t>& lengths_tokens) {
   std::vector<EncodedRow> rows;
   for (const int64_t length : lengths_tokens) {
     EncodedRow row;
@@ -32,7 +32,7 @@ TokenDataset planned_dataset(const std::vector<int64_t>& lengths_tokens) {
 TokenDataset dataset_of_rows(int64_t num_rows) {
   std::vector<int64_t> lengths;
   for (int64_t row = 0; row < num_rows; ++row) lengths.push_back(2 + row % 5);
-  return planned_dataset(lengths);
+  return dataset_of(lengths);
 }
 
 std::vector<int64_t> step_rows(const BatchPlan& plan, StepPosition position) {
@@ -212,7 +212,7 @@ TEST(BatchPlan, CountsAreThoseOfTheRows) {
 TEST(BatchPlan, PackedBlocksHoldEveryRowOnce) {
   std::vector<int64_t> lengths;
   for (int64_t row = 0; row < 60; ++row) lengths.push_back(1 + (row * 37) % 16);
-  const TokenDataset dataset = planned_dataset(lengths);
+  const TokenDataset dataset = dataset_of(lengths);
   const BatchPlan plan(
       dataset, {.batch_size = 2, .world_size = 2, .packing = true, .block_tokens = 16, .seed = 4});
   EXPECT_LT(plan.num_units(), 45);
@@ -235,7 +235,7 @@ TEST(BatchPlan, PackedBlocksHoldEveryRowOnce) {
 TEST(BatchPlan, RefusesCountsBelowOneAndRowsBeyondABlock) {
   EXPECT_THROW(BatchPlan(dataset_of_rows(3), {.batch_size = 0}), ConfigError);
   EXPECT_THROW(BatchPlan(dataset_of_rows(3), {.world_size = 0}), ConfigError);
-  EXPECT_THROW(BatchPlan(planned_dataset({5, 17}), {.packing = true, .block_tokens = 16}), ConfigError);
+  EXPECT_THROW(BatchPlan(dataset_of({5, 17}), {.packing = true, .block_tokens = 16}), ConfigError);
   EXPECT_THROW(BatchPlan(dataset_of_rows(3), {}).rows({0, 3}, 0, 0), StateError);
 }
 

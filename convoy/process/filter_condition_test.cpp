@@ -8,22 +8,22 @@
 namespace convoy::process {
 namespace {
 
-const nlohmann::ordered_json kFilteredRow = {{"score", 0.8},     {"verified", "yes"},
+const nlohmann::ordered_json kRow = {{"score", 0.8},     {"verified", "yes"},
                                      {"finish", "stop"}, {"votes", nullptr},
                                      {"tokens", 12},     {"has_answer", "yes"}};
 
 TEST(FilterCondition, ComparesNumbersAndWords) {
   for (const char* text : {"score >= 0.8", "score>0.5", " score < 1 ", "score == 0.8",
                            "verified == yes", "verified != no", "finish == stop", "tokens <= 12"})
-    EXPECT_TRUE(FilterCondition(text).holds(kFilteredRow)) << text;
+    EXPECT_TRUE(FilterCondition(text).holds(kRow)) << text;
   for (const char* text : {"score > 0.8", "score != 0.8", "verified == no", "tokens < 12"})
-    EXPECT_FALSE(FilterCondition(text).holds(kFilteredRow)) << text;
+    EXPECT_FALSE(FilterCondition(text).holds(kRow)) << text;
 }
 
 TEST(FilterCondition, AnUnknownFigureIsUnequalAndNothingElse) {
   for (const char* text : {"votes >= 0", "votes < 1", "votes == 0", "vote_share >= 0"})
-    EXPECT_FALSE(FilterCondition(text).holds(kFilteredRow)) << text;
-  EXPECT_TRUE(FilterCondition("votes != 0").holds(kFilteredRow));
+    EXPECT_FALSE(FilterCondition(text).holds(kRow)) << text;
+  EXPECT_TRUE(FilterCondition("votes != 0").holds(kRow));
   EXPECT_FALSE(FilterCondition("verified == yes").holds({{"verified", nullptr}}));
 }
 

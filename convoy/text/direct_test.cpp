@@ -29,7 +29,7 @@ constexpr const char* kLlama3 =
     "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1,3}| "
     "?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+";
 
-fs::path direct_source_folder() {
+fs::path source_folder() {
   const char* folder = std::getenv("CONVOY_SOURCE_DIR");
   return folder != nullptr ? folder : ".";
 }
@@ -175,7 +175,7 @@ void expect_equal_to_library(ordered_json file, std::vector<ordered_json> normal
 TEST(DirectTokenizer, WritesBytesAsTheLibraryDoes) {
   const testing::TemporaryFolder folder;
   ordered_json file =
-      ordered_json::parse(read_file(direct_source_folder() / "examples/tally-3m/tokenizer.json"));
+      ordered_json::parse(read_file(source_folder() / "examples/tally-3m/tokenizer.json"));
   int bos = 0;
   for (ordered_json& token : file["added_tokens"])
     if (token["content"] == "<|im_start|>") bos = token["id"].get<int>();
@@ -207,7 +207,7 @@ TEST(DirectTokenizer, WritesSpacesAsTheLibraryDoes) {
   const testing::TemporaryFolder folder;
   const auto golden = [](const char* name) {
     return ordered_json::parse(
-        read_file(direct_source_folder() / "tests/golden/text" / name / "tokenizer.json"));
+        read_file(source_folder() / "tests/golden/text" / name / "tokenizer.json"));
   };
   const ordered_json marks = replace(" ", "▁");
   const ordered_json front = {{"type", "Prepend"}, {"prepend", "▁"}};
@@ -237,7 +237,7 @@ TEST(DirectTokenizer, WritesSpacesAsTheLibraryDoes) {
 TEST(DirectTokenizer, TokenizersDoNotMix) {
   const testing::TemporaryFolder folder;
   ordered_json file =
-      ordered_json::parse(read_file(direct_source_folder() / "examples/tally-3m/tokenizer.json"));
+      ordered_json::parse(read_file(source_folder() / "examples/tally-3m/tokenizer.json"));
   const Tokenizer merged = loaded(file, folder / "merged");
   file["model"]["merges"] = ordered_json::array();
   const Tokenizer bare = loaded(file, folder / "bare");

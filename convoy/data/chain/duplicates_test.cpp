@@ -14,7 +14,7 @@
 namespace convoy::data {
 namespace {
 
-RowPass duplicates_pass(const std::filesystem::path& path) {
+RowPass pass_of(const std::filesystem::path& path) {
   return {.dataset = find_dataset({.name = path.string()})};
 }
 
@@ -30,14 +30,14 @@ TEST(ExactDuplicates, WhiteSpaceAndCaseDoNotCount) {
   const auto path =
       folder.write("rows.jsonl",
                    text_rows({"One  two", "three", " one\ttwo\n", "one two!", "THREE", "One two"}));
-  const DuplicateReport found = find_exact_duplicates(duplicates_pass(path), {}, folder.path());
+  const DuplicateReport found = find_exact_duplicates(pass_of(path), {}, folder.path());
   EXPECT_EQ(found.pass.rows_read, 6);
   EXPECT_EQ(found.clusters, 2);
   std::map<int64_t, int64_t> kept;
   for (const Duplicate& duplicate : found.duplicates) kept[duplicate.row] = duplicate.kept;
   EXPECT_EQ(kept, (std::map<int64_t, int64_t>{{2, 0}, {4, 1}, {5, 0}}));
   const DuplicateReport bytes = find_exact_duplicates(
-      duplicates_pass(path), {.column = {}, .schema = {}, .normalise = false}, folder.path());
+      pass_of(path), {.column = {}, .schema = {}, .normalise = false}, folder.path());
   EXPECT_TRUE(bytes.duplicates.empty());
 }
 
@@ -52,7 +52,7 @@ TEST(ExactDuplicates, RolesCount) {
       "\n"
       R"({"messages":[{"role":"user","content":"A b"},{"role":"assistant","content":"c"}]})"
       "\n");
-  const DuplicateReport found = find_exact_duplicates(duplicates_pass(path), {}, folder.path());
+  const DuplicateReport found = find_exact_duplicates(pass_of(path), {}, folder.path());
   ASSERT_EQ(found.duplicates.size(), 1u);
   EXPECT_EQ(found.duplicates[0].row, 2);
 }
@@ -81,7 +81,7 @@ TEST(NearDuplicates, AreThePairsAtTheThreshold) {
   const auto path = folder.write("rows.jsonl", text_rows(texts));
   for (const double threshold : {0.5, 0.8}) {
     const DuplicateReport found =
-        find_near_duplicates(duplicates_pass(path), {.column = "text", .schema = {}},
+        find_near_duplicates(pass_of(path), {.column = "text", .schema = {}},
                              {.threshold = threshold, .shingle = 3}, folder.path());
     std::vector<int64_t> root(texts.size());
     for (size_t row = 0; row < root.size(); ++row) root[row] = static_cast<int64_t>(row);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// By the rules of the coded_formats. What bitsandbytes makes of the same numbers:
+// By the rules of the formats. What bitsandbytes makes of the same numbers:
 // models/stored_codes_test.cpp.
 #include "convoy/kernels/coded_weight/coded_weight.h"
 
@@ -19,7 +19,7 @@
 namespace convoy::kernels {
 namespace {
 
-const std::vector<CodedFormat>& coded_formats() {
+const std::vector<CodedFormat>& formats() {
   static const std::vector<CodedFormat> all{
       {CodeType::Nf4, 64, false}, {CodeType::Nf4, 64, true},  {CodeType::Fp4, 64, false},
       {CodeType::Nf4, 32, true},  {CodeType::Fp4, 256, true}, {CodeType::Int8, 64, false}};
@@ -57,15 +57,15 @@ at::Tensor plain_values(const CodedWeight& weight) {
   return values;
 }
 
-const std::vector<std::vector<int64_t>>& coded_shapes() {
+const std::vector<std::vector<int64_t>>& shapes() {
   static const std::vector<std::vector<int64_t>> all{
       {1, 1}, {35, 64}, {64, 33}, {10, 7}, {50, 300}};
   return all;
 }
 
 TEST(CodedWeight, DecodesAsTheFormatSays) {
-  for (const CodedFormat& format : coded_formats())
-    for (const std::vector<int64_t>& shape : coded_shapes()) {
+  for (const CodedFormat& format : formats())
+    for (const std::vector<int64_t>& shape : shapes()) {
       const CodedWeight weight = encode_weight(testing::sample(shape, at::kFloat, 2), format);
       const at::Tensor wanted = plain_values(weight);
       for (const auto dtype : {at::kFloat, at::kBFloat16, at::kHalf}) {
@@ -118,7 +118,7 @@ TEST(CodedWeight, ATieTakesTheLowerNumber) {
 }
 
 TEST(CodedWeight, ZerosStayZerosAndAnOddEndIsFilledUp) {
-  for (const CodedFormat& format : coded_formats()) {
+  for (const CodedFormat& format : formats()) {
     if (format.nested) continue;  // a mean of other blocks stays in it
     at::Tensor weight = testing::sample({3, 64}, at::kFloat, 5);
     weight.select(0, 1).zero_();
@@ -136,7 +136,7 @@ TEST(CodedWeight, ZerosStayZerosAndAnOddEndIsFilledUp) {
 }
 
 TEST(CodedWeight, RefusesWhatIsNotFiniteAndOtherBlocks) {
-  for (const CodedFormat& format : coded_formats())
+  for (const CodedFormat& format : formats())
     for (const float bad : {NAN, INFINITY, -INFINITY}) {
       at::Tensor weight = at::ones({2, 64});
       weight[1][5] = bad;
@@ -232,7 +232,7 @@ testing::OpErrors linear_errors(const CodedWeight& weight, at::ScalarType dtype,
 }
 
 TEST(CodedLinear, EqualsTheProductWithItsValues) {
-  for (const CodedFormat& format : coded_formats())
+  for (const CodedFormat& format : formats())
     for (const std::vector<int64_t>& shape :
          std::vector<std::vector<int64_t>>{{1, 1}, {64, 33}, {100, 700}}) {
       const CodedWeight weight = encode_weight(testing::sample(shape, at::kFloat, 2), format);
@@ -251,7 +251,7 @@ TEST(CodedLinear, PlantedErrorIsSeen) {
 }
 
 TEST(CodedLinear, AddsAProductForwardAndBack) {
-  for (const CodedFormat& format : coded_formats()) {
+  for (const CodedFormat& format : formats()) {
     const CodedWeight weight = encode_weight(testing::sample({35, 64}, at::kFloat, 2), format);
     const at::Tensor values = decode_weight(weight, at::kFloat);
     const FrozenLinear linear(weight, {});
@@ -272,7 +272,7 @@ TEST(CodedLinear, AddsAProductForwardAndBack) {
 TEST(CodedLinear, ARowDoesNotDependOnTheOthers) {
   if (!testing::runs_cpu_table()) GTEST_SKIP() << "promised on the CPU";
   for (const auto dtype : {at::kFloat, at::kBFloat16})
-    for (const CodedFormat& format : coded_formats()) {
+    for (const CodedFormat& format : formats()) {
       if (has_matrix_units()) GTEST_SKIP() << "promised by our own loops";
       const FrozenLinear linear(encode_weight(testing::sample({150, 600}, dtype, 2), format), {});
       const at::Tensor x = testing::sample({300, 600}, dtype, 1);

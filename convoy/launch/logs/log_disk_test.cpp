@@ -18,8 +18,8 @@ namespace convoy::launch {
 namespace {
 
 namespace fs = std::filesystem;
-constexpr Stream kDiskOut = Stream::Output;
-constexpr Stream kDiskErr = Stream::Errors;
+constexpr Stream kOut = Stream::Output;
+constexpr Stream kErr = Stream::Errors;
 
 class LogDisk : public RouterTest {
  protected:
@@ -43,7 +43,7 @@ TEST_F(LogDisk, FullIsOneWarningAndTheConsoleHasTheRest) {
   {
     LogRouter router(wanted);
     for (int line = 0; line < 1'000; ++line)
-      for (const int rank : {0, 1}) router.take(rank, kDiskOut, fmt::format("line {}\n", line));
+      for (const int rank : {0, 1}) router.take(rank, kOut, fmt::format("line {}\n", line));
   }
   EXPECT_EQ(num_warnings(), 1) << errors();
   EXPECT_NE(
@@ -65,7 +65,7 @@ TEST_F(LogDisk, AFolderThatCanNotBeMadeIsOneWarning) {
     LogRouter router(wanted);
     EXPECT_EQ(num_warnings(), before + 1) << errors();
     for (int rank = 0; rank < 3; ++rank) {
-      router.take(rank, kDiskOut, "shown\n");
+      router.take(rank, kOut, "shown\n");
       EXPECT_EQ(router.file(rank), fs::path());
     }
     router.note(0, "x");
@@ -84,7 +84,7 @@ TEST_F(LogDisk, AFolderWithoutPermissionIsAWarning) {
     fs::permissions(folder_, fs::perms::owner_read | fs::perms::owner_exec);
     {
       LogRouter router(with_files(1, LogLayout::Convoy));
-      router.take(0, kDiskOut, "shown\n");
+      router.take(0, kOut, "shown\n");
     }
     ::_exit(changed ? 0 : 3);
   }
@@ -107,7 +107,7 @@ TEST_F(LogDisk, ASmallFileSystemRunsFull) {
     wanted.redirects = StreamSelection::parse("3", "-r");
     {
       LogRouter router(wanted);
-      for (int line = 0; line < 2'000; ++line) router.take(0, kDiskOut, fmt::format("{:099}\n", line));
+      for (int line = 0; line < 2'000; ++line) router.take(0, kOut, fmt::format("{:099}\n", line));
     }
     // Every line is in the file or on the console, or begins there and ends here.
     const std::string stored = read_file(folder_ / "rank-00.log");
@@ -168,14 +168,14 @@ TEST_F(LogDisk, ARedirectedStreamReturnsToItsFile) {
   Pipe pipe = make_pipe();  // no limit on size
   wanted.console_output = wanted.console_errors = pipe.write_end.get();
   LogRouter router(wanted);
-  router.take(0, kDiskErr, "stored\n");
+  router.take(0, kErr, "stored\n");
   rlimit small = before;
   small.rlim_cur = 7;
   ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &small), 0);
-  router.take(0, kDiskErr, "shown\nbegun");
+  router.take(0, kErr, "shown\nbegun");
   ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
   ::signal(SIGXFSZ, SIG_DFL);
-  router.take(0, kDiskErr, " again\n");
+  router.take(0, kErr, " again\n");
   EXPECT_EQ(file("attempt_0/0/stderr.log"),
             "stored\n\n[convoy: 11 bytes are missing here: File too large]\n again\n");
   char bytes[1024];

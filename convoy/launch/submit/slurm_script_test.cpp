@@ -29,7 +29,7 @@ std::vector<std::string> directives(const std::string& script) {
   return found;
 }
 
-std::string words_with_zeros(const std::vector<std::string>& words) {
+std::string zero_ended(const std::vector<std::string>& words) {
   std::string text;
   for (const std::string& word : words) text += word + '\0';
   return text;
@@ -125,7 +125,7 @@ TEST_F(Slurm, OneLauncherPerNodeKnowsItsPlaceAndTheSecret) {
   const testing::ScriptEnd second =
       run(settings, "while [ \"$1\" != bash ]; do shift; done; SLURM_NODEID=1 \"$@\"", command);
   EXPECT_EQ(second.code, 0) << second.out;
-  EXPECT_EQ(file("convoy.words"), words_with_zeros({command.begin() + 1, command.end()}));
+  EXPECT_EQ(file("convoy.words"), zero_ended({command.begin() + 1, command.end()}));
   const std::string environment = '\0' + file("convoy.env");
   for (const std::string wanted :
        {"PET_NNODES=2", "PET_NPROC_PER_NODE=8", "PET_NODE_RANK=1", "PET_MASTER_ADDR=10.0.0.7",

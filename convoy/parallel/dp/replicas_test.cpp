@@ -19,10 +19,10 @@
 namespace convoy::parallel {
 namespace {
 
-constexpr std::chrono::seconds kReplicaTimeout{300};
+constexpr std::chrono::seconds kTimeout{300};
 
-struct ReplicaNetwork {
-  explicit ReplicaNetwork(int64_t seed) {
+struct Network {
+  explicit Network(int64_t seed) {
     at::manual_seed(0);
     for (const char* name : {"first", "second", "unused"})
       parameters.push_back(
@@ -42,7 +42,7 @@ std::vector<at::Tensor> batches() {
   return steps;
 }
 
-std::vector<at::Tensor> train(comm::Group& group, const std::string& name, ReplicaNetwork& network,
+std::vector<at::Tensor> train(comm::Group& group, const std::string& name, Network& network,
                               const std::vector<at::Tensor>& steps) {
   settings::ParallelSettings settings;
   settings.strategy = name;
@@ -71,21 +71,21 @@ std::vector<at::Tensor> train(comm::Group& group, const std::string& name, Repli
 
 std::vector<std::vector<at::Tensor>> train_in_threads(int replicas) {
   const std::vector<at::Tensor> steps = batches();
-  std::vector<ReplicaNetwork> networks;
+  std::vector<Network> networks;
   for (int rank = 0; rank < replicas; ++rank) networks.emplace_back(rank);
   std::vector<std::vector<at::Tensor>> values(networks.size());
   telemetry::FlightWriter flight;
   run_replicas({}, replicas, flight, [&](const std::shared_ptr<comm::Meeting>& meeting) {
     const auto rank = static_cast<size_t>(meeting->rank());
-    const auto group = comm::join_group_at(meeting, kReplicaTimeout);
+    const auto group = comm::join_group_at(meeting, kTimeout);
     values[rank] = train(*group, "dp", networks[rank], steps);
   });
   return values;
 }
 
 std::vector<at::Tensor> train_alone() {
-  const auto group = comm::join_group({}, kReplicaTimeout);
-  ReplicaNetwork network(0);
+  const auto group = comm::join_group({}, kTimeout);
+  Network network(0);
   return train(*group, "none", network, batches());
 }
 
@@ -109,8 +109,8 @@ TEST(Replicas, RepeatBitForBit) {
 
 // Two numbers have one sum, whoever adds them.
 RANK_BODY(TwoProcesses) {
-  const auto group = comm::join_group(comm::read_rank_environment(), kReplicaTimeout);
-  ReplicaNetwork network(group->rank());
+  const auto group = comm::join_group(comm::read_rank_environment(), kTimeout);
+  Network network(group->rank());
   const std::vector<at::Tensor> steps = batches();
   const std::vector<at::Tensor> processes = train(*group, "ddp", network, steps);
   const auto threads = train_in_threads(2);
@@ -123,12 +123,12 @@ TEST(Replicas, TwoAreEqualToTwoProcessesBitForBit) {
 
 TEST(Replicas, StayTheSameThreadsAndTensorsFromStepToStep) {
   const std::vector<at::Tensor> steps = batches();
-  std::vector<ReplicaNetwork> networks = {ReplicaNetwork(0), ReplicaNetwork(1)};
+  std::vector<Network> networks = {Network(0), Network(1)};
   std::mutex mutex;
   std::set<std::thread::id> threads;
   telemetry::FlightWriter flight;
   run_replicas({}, 2, flight, [&](const std::shared_ptr<comm::Meeting>& meeting) {
-    ReplicaNetwork& network = networks[static_cast<size_t>(meeting->rank())];
+    Network& network = networks[static_cast<size_t>(meeting->rank())];
     std::vector<const void*> before;
     for (const nn::NamedTensor& parameter : network.parameters) {
       before.push_back(parameter.value.const_data_ptr());
@@ -137,7 +137,7 @@ TEST(Replicas, StayTheSameThreadsAndTensorsFromStepToStep) {
         threads.insert(std::this_thread::get_id());
       });
     }
-    const auto group = comm::join_group_at(meeting, kReplicaTimeout);
+    const auto group = comm::join_group_at(meeting, kTimeout);
     train(*group, "dp", network, steps);
     for (size_t index = 0; index < before.size(); ++index)
       EXPECT_EQ(network.parameters[index].value.const_data_ptr(), before[index]) << "a clone";
@@ -149,7 +149,7 @@ TEST(Replicas, TheFirstErrorCountsNotWhatFollowsFromIt) {
   telemetry::FlightWriter flight;
   try {
     run_replicas({}, 3, flight, [](const std::shared_ptr<comm::Meeting>& meeting) {
-      const auto group = comm::join_group_at(meeting, kReplicaTimeout);
+      const auto group = comm::join_group_at(meeting, kTimeout);
       try {
         group->barrier();
         if (meeting->rank() == 2) throw NumericError("planted");

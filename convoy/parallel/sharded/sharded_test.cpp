@@ -15,7 +15,7 @@ namespace {
 using testing::expect_all_well;
 using testing::start_ranks;
 
-std::unique_ptr<comm::Group> sharded_join() {
+std::unique_ptr<comm::Group> join() {
   return comm::join_group(comm::read_rank_environment(), std::chrono::seconds(300));
 }
 
@@ -187,7 +187,7 @@ TEST(Sharded, OneRankEqualsOneProcess) {
   compare_with_one_process(*group);
 }
 
-RANK_BODY(ShardedEqualsOneProcess) { compare_with_one_process(*sharded_join()); }
+RANK_BODY(ShardedEqualsOneProcess) { compare_with_one_process(*join()); }
 TEST(Sharded, TwoRanksEqualOneProcess) {
   expect_all_well(start_ranks(2, "ShardedEqualsOneProcess"));
 }
@@ -199,7 +199,7 @@ TEST(Sharded, FourRanksEqualOneProcess) {
 }
 
 RANK_BODY(HoldsItsPiece) {
-  const auto group = sharded_join();
+  const auto group = join();
   Network network(at::kFloat, 1);
   Sharded strategy(*group, {.level = ShardLevel::Parameters});
   strategy.prepare(network.units);
@@ -229,7 +229,7 @@ RANK_BODY(HoldsItsPiece) {
 TEST(Sharded, BetweenUsesOnlyThePieceIsHeld) { expect_all_well(start_ranks(2, "HoldsItsPiece")); }
 
 RANK_BODY(ShardedThrowsInBackward) {
-  const auto group = sharded_join();
+  const auto group = join();
   Network network(at::kFloat, 1);
   Sharded strategy(*group, {.level = ShardLevel::Parameters});
   strategy.prepare(network.units);
@@ -248,7 +248,7 @@ TEST(Sharded, RankThatThrowsInBackwardEndsAll) {
 }
 
 RANK_BODY(ShardedRefusals) {
-  const auto group = sharded_join();
+  const auto group = join();
   EXPECT_THROW(Sharded(*group, {.ranks_that_share = 2}), ConfigError) << "three ranks";
   Network network(at::kFloat, 1);
   Sharded offloads(*group, {.offload = Offload::Optimizer});
