@@ -89,6 +89,23 @@ TEST(Error, SentenceAndJsonLineCarryThePlace) {
   EXPECT_EQ(json["line"], 7);
 }
 
+TEST(AtomicFile, LeavesNothingOfAWriterThatWasKilled) {
+  const fs::path folder = fs::temp_directory_path() / fmt::format("convoy-killed-{}", ::getpid());
+  fs::create_directories(folder);
+  const int nameless = ::open(folder.c_str(), O_WRONLY | O_TMPFILE, 0600);
+  if (nameless < 0) GTEST_SKIP() << "this file system knows no files without a name";
+  ::close(nameless);
+  const pid_t writer = ::fork();
+  if (writer == 0) {
+    AtomicFile file(folder / "rows.jsonl");
+    file.write(std::string_view("half"));
+    ::raise(SIGKILL);
+  }
+  ::waitpid(writer, nullptr, 0);
+  EXPECT_TRUE(fs::is_empty(folder));
+  fs::remove_all(folder);
+}
+
 TEST(AtomicFile, WritesIntoADeviceOrAPipe) {
   const fs::path folder = fs::temp_directory_path() / fmt::format("convoy-pipe-{}", ::getpid());
   fs::create_directories(folder);

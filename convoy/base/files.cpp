@@ -6,12 +6,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <utility>
 
 #include "convoy/base/error.h"
+#include "convoy/base/nameless_file.h"
 
 namespace convoy {
 namespace {
@@ -110,7 +110,6 @@ void sync_folder(const fs::path& folder) {
 }
 
 AtomicFile::AtomicFile(fs::path path) : path_(std::move(path)) {
-  static std::atomic<int> counter{0};
   std::error_code ignored;
   if (path_.has_parent_path()) fs::create_directories(path_.parent_path(), ignored);
   if (is_device_or_pipe(path_)) {
@@ -118,8 +117,9 @@ AtomicFile::AtomicFile(fs::path path) : path_(std::move(path)) {
     if (descriptor_ < 0) throw_write_error(path_, "open", errno);
     return;
   }
-  temporary_ = path_;
-  temporary_ += fmt::format(".tmp-{}-{}", ::getpid(), counter++);
+  temporary_ = free_name_beside(path_);
+  descriptor_ = open_nameless(folder_of(path_));
+  if (descriptor_ >= 0) return;
   descriptor_ =
       ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
   if (descriptor_ < 0) throw_write_error(temporary_, "create", errno);
@@ -151,6 +151,8 @@ void AtomicFile::commit() {
     return;
   }
   if (::fsync(descriptor_) != 0) throw_write_error(path_, "fsync", errno);
+  if (!is_named_ && !give_name(descriptor_, temporary_)) throw_write_error(path_, "name", errno);
+  is_named_ = true;
   const int status = ::close(std::exchange(descriptor_, -1));
   if (status != 0) throw_write_error(path_, "close", errno);
   if (::rename(temporary_.c_str(), path_.c_str()) != 0) throw_write_error(path_, "rename", errno);

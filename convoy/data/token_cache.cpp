@@ -2,7 +2,6 @@
 #include "convoy/data/token_cache.h"
 
 #include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -16,6 +15,7 @@
 #include "convoy/base/error.h"
 #include "convoy/base/files.h"
 #include "convoy/base/hash.h"
+#include "convoy/base/nameless_file.h"
 #include "convoy/data/dataset_buffer.h"
 #include "convoy/data/token_file.h"
 
@@ -100,23 +100,28 @@ class UnfinishedFile {
   explicit UnfinishedFile(const std::filesystem::path& path) : path_(path) {
     const std::filesystem::path folder = path.parent_path();
     std::filesystem::create_directories(folder);
-    name_ = (folder / ".convoy-tokens-XXXXXX").string();
-    file_ = Descriptor(::mkostemp(name_.data(), O_CLOEXEC));
+    file_ = Descriptor(open_nameless(folder));
+    if (file_.open()) return;
+    name_ = free_name_beside(path);
+    file_ = Descriptor(::open(name_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
     if (!file_.open()) fail("be created");
   }
   ~UnfinishedFile() {
-    if (file_.open()) ::unlink(name_.c_str());
+    if (!name_.empty()) ::unlink(name_.c_str());
   }
   UnfinishedFile(const UnfinishedFile&) = delete;
   UnfinishedFile& operator=(const UnfinishedFile&) = delete;
 
   int descriptor() const { return file_.get(); }
   void commit() {
-    ::fchmod(file_.get(), 0644);
     if (::fsync(file_.get()) != 0) fail("be written");
+    if (name_.empty()) {
+      name_ = free_name_beside(path_);
+      if (!give_name(file_.get(), name_)) fail("be named");
+    }
     if (::rename(name_.c_str(), path_.c_str()) != 0) fail("be named");
+    name_.clear();
     sync_folder(path_.parent_path());
-    file_.reset();
   }
 
  private:
@@ -126,7 +131,7 @@ class UnfinishedFile {
   }
 
   std::filesystem::path path_;
-  std::string name_;
+  std::filesystem::path name_;  // empty: it has none
   Descriptor file_;
 };
 

@@ -9,7 +9,7 @@
 //                   EIO, ENOSPC   the call fails; ENOSPC from then on for every call that needs space
 //                   short    a write writes one byte only; EINTR: a write or read-like call is interrupted once
 //   FAULTFS_LACKS   what the file system does not have, as those of networks do not: "exchange folder_fsync symlink lock
-//                   map"
+//                   map nameless"
 //   FAULTFS_TRACE   file that gets one line per counted call, per open anywhere ("open-elsewhere") and per read below the
 //                   folder ("read", "map")
 // Single-threaded programs only.
@@ -33,7 +33,7 @@ enum { kMaxDescriptors = 1024, kMaxNames = 256 };
 static char path_of[kMaxDescriptors][PATH_MAX];  // "" = not below the prefix
 static char unsynced[kMaxNames][PATH_MAX];       // files with bytes that were not fsynced
 static int num_unsynced;
-static char renamed_from[kMaxNames][PATH_MAX];  // renames whose folder was not fsynced
+static char renamed_from[kMaxNames][PATH_MAX];  // renames whose folder was not fsynced; "" = a first name
 static char renamed_to[kMaxNames][PATH_MAX];
 static int num_renamed;
 static long calls_seen;
@@ -67,7 +67,12 @@ static void trace(const char* what, const char* path) {
 }
 
 static void lose_power(void) {
-  for (int i = num_renamed - 1; i >= 0; --i) REAL(rename)(renamed_to[i], renamed_from[i]);
+  for (int i = num_renamed - 1; i >= 0; --i) {
+    if (renamed_from[i][0] != '\0')
+      REAL(rename)(renamed_to[i], renamed_from[i]);
+    else
+      REAL(unlinkat)(AT_FDCWD, renamed_to[i], 0);
+  }
   for (int i = 0; i < num_unsynced; ++i)
     if (truncate(unsynced[i], 0) != 0 && errno != ENOENT) _exit(98);
   kill(getpid(), SIGKILL);
@@ -150,15 +155,31 @@ static const char* full_path(int folder, const char* path, char* buffer) {
   return buffer;
 }
 
+static void remember_renamed(const char* from, const char* to) {
+  if (num_renamed == kMaxNames) _exit(94);
+  strcpy(renamed_from[num_renamed], from);
+  strcpy(renamed_to[num_renamed++], to);
+}
+
 static int open_at(int folder, const char* path, int flags, mode_t mode) {
   char buffer[PATH_MAX];
   const char* full = full_path(folder, path, buffer);
   if (!below_prefix(full)) trace("open-elsewhere", full);
   const int creates = (flags & (O_CREAT | O_WRONLY | O_RDWR)) != 0;
   if (strike(creates ? "create" : "open", full, 0, creates) == 1) return -1;
+  const int is_nameless = (flags & __O_TMPFILE) == __O_TMPFILE;
+  if (is_nameless && below_prefix(full) && lacks("nameless")) {
+    errno = EOPNOTSUPP;
+    return -1;
+  }
   const int descriptor = REAL(openat)(folder, path, flags, mode);
-  if (descriptor >= 0 && descriptor < kMaxDescriptors)
-    strcpy(path_of[descriptor], below_prefix(full) ? full : "");
+  if (descriptor < 0 || descriptor >= kMaxDescriptors) return descriptor;
+  char* const known = path_of[descriptor];
+  known[0] = '\0';
+  if (!below_prefix(full)) return descriptor;
+  // A file without a name is known under one that no other file has.
+  if (is_nameless && snprintf(known, PATH_MAX, "%s/#%d", full, descriptor) >= PATH_MAX) _exit(96);
+  if (!is_nameless) strcpy(known, full);
   return descriptor;
 }
 
@@ -279,11 +300,7 @@ static int rename_known(const char* from, const char* to, unsigned flags) {
   const int status = REAL(renameat2)(AT_FDCWD, from, AT_FDCWD, to, flags);
   if (status != 0 || !below_prefix(to)) return status;
   if (flags == 0) follow_rename(from, to);
-  if (is_new) {
-    if (num_renamed == kMaxNames) _exit(94);
-    strcpy(renamed_from[num_renamed], from);
-    strcpy(renamed_to[num_renamed++], to);
-  }
+  if (is_new) remember_renamed(from, to);
   return status;
 }
 
@@ -294,6 +311,21 @@ int renameat2(int from_folder, const char* from, int to_folder, const char* to, 
   char to_buffer[PATH_MAX];
   return rename_known(full_path(from_folder, from, from_buffer),
                       full_path(to_folder, to, to_buffer), flags);
+}
+
+// Names a file that had none, by its link in /proc.
+int linkat(int from_folder, const char* from, int to_folder, const char* to, int flags) {
+  char buffer[PATH_MAX];
+  const char* full = full_path(to_folder, to, buffer);
+  if (strike("link", full, 0, 1) == 1) return -1;
+  const int status = REAL(linkat)(from_folder, from, to_folder, to, flags);
+  int descriptor = -1;
+  if (status != 0 || sscanf(from, "/proc/self/fd/%d", &descriptor) != 1) return status;
+  if (known_path(descriptor)[0] == '\0') return status;
+  follow_rename(known_path(descriptor), full);
+  strcpy(path_of[descriptor], full);
+  remember_renamed("", full);
+  return status;
 }
 
 int symlink(const char* target, const char* path) {

@@ -101,7 +101,7 @@ int64_t num_valid(const fs::path& root) {
 }
 
 // A file system without a name for each thing Convoy could use, as networks have them.
-constexpr const char* kNetwork = "exchange folder_fsync symlink";
+constexpr const char* kNetwork = "exchange folder_fsync symlink nameless";
 
 struct Place {
   std::string name;
