@@ -27,7 +27,7 @@ printf 'right: %s\n' "$(answers --adapter "$run/adapter")"
 step "4. Ask it"
 question="Hana has 9 balloons. Tia has 3 times as many balloons as Hana. How many balloons do they have together?"
 printf '> %s\n' "$question"
-printf '%s\n\n' "$question" | "$convoy" generate --model examples/tally-3m --adapter "$run/adapter" --interactive --greedy
+printf '%s\n' "$question" | "$convoy" generate --model examples/tally-3m --adapter "$run/adapter" --interactive --greedy
 
 step "5. The loss curve"
 "$convoy" runs plot "$run" --output "$run/loss.svg"

@@ -109,6 +109,8 @@ void Engine::cancel(int64_t number) {
   rows_.erase(number);
 }
 
+std::string Engine::text_so_far(int64_t number) const { return rows_.at(number)->answer.text(); }
+
 std::vector<Completion> Engine::step() {
   const at::NoGradGuard no_grad;
   const auto start = std::chrono::steady_clock::now();

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -45,7 +46,8 @@ class Engine {
   // Throws DataError on a prompt without tokens, or one that leaves no room before the model's last position or in the
   // KV cache, ConfigError on a rule out of range. A text that reaches the last position ends with reason Length.
   void submit(Request request);
-  void cancel(int64_t number);  // at any time; nothing is returned of it
+  void cancel(int64_t number);                    // at any time; nothing is returned of it
+  std::string text_so_far(int64_t number) const;  // of an unfinished request
   int64_t unfinished() const { return static_cast<int64_t>(rows_.size()); }
   // Blocks. What ended, in the order of the step's rows. Without requests it does nothing, but where
   // the model's residency is collective: there it takes part in the pass of the other ranks, all of

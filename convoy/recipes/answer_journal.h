@@ -30,6 +30,7 @@ class AnswerJournal {
   AnswerJournal& operator=(const AnswerJournal&) = delete;
 
   const std::map<Place, std::string>& kept() const { return kept_; }
+  const std::filesystem::path& folder() const { return folder_; }
   // Keeps a line without line break. It outlives this process, not the machine. Throws IoError.
   void add(const Place& place, const std::string& line);
   // The output is whole: removes the folder, with what all ranks kept.

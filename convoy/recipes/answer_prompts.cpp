@@ -11,19 +11,33 @@
 namespace convoy::recipes {
 namespace {
 
-// Shows how far all ranks are, from what this one has done.
+// Shows how far all ranks are, from what this one has done, and ends the work when it is to stop.
 class AnswerProgress {
  public:
-  AnswerProgress(RankShare& share, telemetry::ProgressOptions options, const Log& log)
-      : share_(share), total_(options.total), progress_(quiet_for(std::move(options), log)) {}
+  AnswerProgress(RankShare& share, telemetry::ProgressOptions options,
+                 std::function<bool()> stop_wanted, const Log& log)
+      : share_(share),
+        total_(options.total),
+        kept_(options.start),
+        stop_wanted_(std::move(stop_wanted)),
+        progress_(quiet_for(std::move(options), log)) {}
 
   void add(int64_t tokens) {
     tokens_ += tokens;
     const int64_t all = share_.report_done(++own_);
     if (share_.leads()) show(all);
   }
+  // Throws StopRequest.
+  void leave_if_asked() const {
+    if (stop_wanted_ && stop_wanted_())
+      throw StopRequest(fmt::format("stopped on request: {} of {} answers are finished",
+                                    kept_ + share_.report_done(own_), total_));
+  }
   void finish() {
-    share_.wait_for_all(total_, [this](int64_t all) { show(all); });
+    share_.wait_for_all(total_ - kept_, [this](int64_t all) {
+      if (share_.leads()) show(all);
+      if (all < total_ - kept_) leave_if_asked();
+    });
     progress_.finish();
   }
 
@@ -32,17 +46,20 @@ class AnswerProgress {
     if (log.level() == LogLevel::Quiet) options.style = telemetry::ProgressStyle::None;
     return options;
   }
+  // `all`: answers that this start has made.
   void show(int64_t all) {
     const double seconds =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
     // The others' tokens are not counted, but their answers are as long.
     const double tokens_of_all = static_cast<double>(tokens_) * static_cast<double>(all) /
                                  static_cast<double>(std::max<int64_t>(own_, 1));
-    progress_.update({.done = all, .per_second = tokens_of_all / std::max(seconds, 1e-9)});
+    progress_.update({.done = kept_ + all, .per_second = tokens_of_all / std::max(seconds, 1e-9)});
   }
 
   RankShare& share_;
   int64_t total_;
+  int64_t kept_;  // by an earlier start
+  std::function<bool()> stop_wanted_;
   telemetry::Progress progress_;
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   int64_t own_ = 0;
@@ -104,16 +121,18 @@ void answer_prompts(RankShare& share, const LoadedModel& loaded,
   generate::Engine engine(
       *loaded.model, loaded.tokenizer,
       engine_config(options.engine, loaded, longest_row(prompts, options.sampling), share.size()));
+  const auto is_done = [&options](int64_t prompt, int64_t sample) {
+    return options.is_done && options.is_done(prompt, sample);
+  };
   telemetry::ProgressOptions shown = options.progress;
   shown.total = static_cast<int64_t>(prompts.size()) * samples;
-  AnswerProgress progress(share, shown, log);
+  for (int64_t place = 0; place < shown.total; ++place)
+    shown.start += is_done(place / samples, place % samples);
+  AnswerProgress progress(share, shown, options.stop_wanted, log);
   for (auto prompt = static_cast<int64_t>(share.rank());
        prompt < static_cast<int64_t>(prompts.size()); prompt += share.size()) {
     for (int64_t sample = 0; sample < samples; ++sample) {
-      if (options.is_done && options.is_done(prompt, sample)) {
-        progress.add(0);
-        continue;
-      }
+      if (is_done(prompt, sample)) continue;
       generate::Request request = answer_request(options.sampling, prompt, sample);
       request.number = prompt * samples + sample;
       request.prompt = prompts[static_cast<size_t>(prompt)];
@@ -121,6 +140,7 @@ void answer_prompts(RankShare& share, const LoadedModel& loaded,
     }
   }
   while (engine.unfinished() > 0) {
+    progress.leave_if_asked();
     for (generate::Completion& ended : engine.step()) {
       const int64_t prompt = ended.number / samples;
       CONVOY_CHECK(ended.finish_reason != generate::FinishReason::NotFinite, NumericError,

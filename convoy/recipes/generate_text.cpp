@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convoy/recipes/generate_text.h"
 
-#include <unistd.h>
-
 #include <algorithm>
+#include <filesystem>
 #include <functional>
 #include <iostream>
 #include <map>
 #include <span>
+#include <sstream>
 
 #include "convoy/base/error.h"
+#include "convoy/base/files.h"
 #include "convoy/base/hash.h"
 #include "convoy/config/describe.h"
 #include "convoy/config/flags.h"
@@ -17,6 +18,7 @@
 #include "convoy/io/model_fingerprint.h"
 #include "convoy/recipes/answer_journal.h"
 #include "convoy/recipes/answer_prompts.h"
+#include "convoy/recipes/conversation.h"
 #include "convoy/recipes/loaded_model.h"
 #include "convoy/recipes/rank_share.h"
 #include "convoy/recipes/row_output.h"
@@ -44,27 +46,107 @@ Json answer_row(const Answer& answer, const Prompts& prompts) {
   return row;
 }
 
-Prompts read_prompts(const settings::GenerateFlags& flags, const Json& template_kwargs,
-                     const data::SampleEncoder& encoder, const Log& log) {
-  data::EncodedRows encoded(
-      flags.prompts, {.system_prompt = flags.system_prompt, .template_kwargs = template_kwargs},
-      data::bad_rows_named(flags.bad_rows), data::RowUse::Continue,
-      [&](const data::Sample& sample) { return encoder.encode_prompt(sample); });
-  Prompts prompts;
-  while (std::optional<data::EncodedSample> next = encoded.next()) {
-    prompts.ids.push_back(std::move(next->row.ids));
-    prompts.source_indices.push_back(next->row.source_index);
+// Makes prompts of samples, as --chat says.
+class PromptReader {
+ public:
+  // Throws ConfigError where there is no template and --chat on asks for one.
+  PromptReader(const settings::GenerateFlags& flags, const LoadedModel& loaded, const Log& log)
+      : flags_(flags),
+        log_(log),
+        variables_(settings::template_kwargs(flags.template_kwargs, "--template-kwargs")),
+        encoder_(loaded.tokenizer, loaded.template_or_null(), data::Supervision()) {
+    const bool has_template = loaded.chat_template.has_value();
+    if (flags.chat == "on" && !has_template)
+      throw ConfigError(
+          fmt::format("--chat on, but {} has no chat template", loaded.folder.path().string()),
+          {.key = "--chat", .hint = "leave it out, or name one with --template-path"});
+    chats_ = flags.chat == "on" || (flags.chat == "auto" && !flags.prompt.empty() && has_template);
+    if (!flags.prompt.empty() && !chats_)
+      config::refuse_without_effect(flags, {"system_prompt", "template_path", "template_kwargs"},
+                                    "with a --prompt that is plain text");
   }
-  encoded.finish(log);
-  return prompts;
-}
 
-Prompts one_prompt(const std::string& text, const data::SampleEncoder& encoder, const Log& log) {
-  const data::Sample sample{.kind = data::Sample::Kind::Text, .text = text, .file = "--prompt"};
-  const data::EncodedRow row = encoder.encode_prompt(sample);
-  if (row.own_bos) log.info(data::own_bos_notice(1));
-  return {.ids = {row.ids}, .source_indices = {0}};
-}
+  const Json& variables() const { return variables_; }
+  const data::SampleEncoder& encoder() const { return encoder_; }
+
+  Prompts read() const {
+    if (!flags_.prompt.empty()) return one_prompt();
+    return std::filesystem::path(flags_.prompts).extension() == ".txt" ? read_lines() : read_rows();
+  }
+
+ private:
+  data::EncodedRow encode(const data::Sample& sample) const {
+    using Kind = data::Sample::Kind;
+    const bool is_chat = sample.kind == Kind::Chat || sample.kind == Kind::ChatPromptCompletion;
+    if (!chats_ || is_chat) return encoder_.encode_prompt(sample);
+    data::Sample turn{.kind = Kind::Chat,
+                      .messages = Json::array(),
+                      .variables = variables_,
+                      .file = sample.file,
+                      .line = sample.line,
+                      .index = sample.index};
+    if (!flags_.system_prompt.empty())
+      turn.messages.push_back({{"role", "system"}, {"content", flags_.system_prompt}});
+    turn.messages.push_back(
+        {{"role", "user"}, {"content", sample.kind == Kind::Text ? sample.text : sample.prompt}});
+    return encoder_.encode_prompt(turn);
+  }
+
+  Prompts one_prompt() const {
+    const data::EncodedRow row =
+        encode({.kind = data::Sample::Kind::Text, .text = flags_.prompt, .file = "--prompt"});
+    if (chats_ && flags_.chat == "auto")
+      log_.info("--prompt goes through the model's chat template; --chat off reads it as it is");
+    if (row.own_bos && !chats_) log_.info(data::own_bos_notice(1));
+    return {.ids = {row.ids}, .source_indices = {0}};
+  }
+
+  Prompts read_rows() const {
+    data::EncodedRows encoded(
+        flags_.prompts, {.system_prompt = flags_.system_prompt, .template_kwargs = variables_},
+        data::bad_rows_named(flags_.bad_rows), data::RowUse::Continue,
+        [&](const data::Sample& sample) { return encode(sample); });
+    Prompts prompts;
+    while (std::optional<data::EncodedSample> next = encoded.next()) {
+      prompts.ids.push_back(std::move(next->row.ids));
+      prompts.source_indices.push_back(next->row.source_index);
+    }
+    encoded.finish(log_);
+    return prompts;
+  }
+
+  // A prompt a line; empty lines are none.
+  Prompts read_lines() const {
+    std::istringstream lines(read_file(flags_.prompts));
+    Prompts prompts;
+    int64_t number = 0;
+    int64_t rows_own_bos = 0;
+    for (std::string line; std::getline(lines, line);) {
+      ++number;
+      if (line.ends_with('\r')) line.pop_back();
+      if (line.empty()) continue;
+      const auto index = static_cast<int64_t>(prompts.ids.size());
+      data::EncodedRow row = encode({.kind = data::Sample::Kind::Text,
+                                     .text = line,
+                                     .file = flags_.prompts,
+                                     .line = number,
+                                     .index = index});
+      rows_own_bos += row.own_bos;
+      prompts.ids.push_back(std::move(row.ids));
+      prompts.source_indices.push_back(index);
+    }
+    if (prompts.ids.empty())
+      throw DataError("the file has no prompt: a line is one", {.file = flags_.prompts});
+    if (rows_own_bos > 0 && !chats_) log_.info(data::own_bos_notice(rows_own_bos));
+    return prompts;
+  }
+
+  const settings::GenerateFlags& flags_;
+  Log log_;
+  Json variables_;
+  data::SampleEncoder encoder_;
+  bool chats_ = false;  // what is no conversation becomes a user turn
+};
 
 // Everything that an answer depends on.
 std::string answers_key(const GenerateRun& run, const LoadedModel& loaded, const Prompts& prompts) {
@@ -120,7 +202,7 @@ void write_answers(RankShare& share, const LoadedModel& loaded, const Prompts& p
   std::optional<RowOutput> output;  // of the leading rank
   if (share.leads()) output.emplace(path);
   std::optional<AnswerJournal> journal;
-  if (AnswerJournal::is_kept_beside(path))
+  if (keeps_answers(run))
     journal.emplace(path, answers_key(run, loaded, prompts), share.rank(), log);
   std::vector<PlacedLine> lines;
   const auto keep = [&](int64_t prompt, int64_t sample, const std::string& line) {
@@ -132,12 +214,18 @@ void write_answers(RankShare& share, const LoadedModel& loaded, const Prompts& p
     options.is_done = [&journal](int64_t prompt, int64_t sample) {
       return journal->kept().contains({prompt, sample});
     };
+    options.stop_wanted = run.stop_wanted;
   }
-  answer_prompts(share, loaded, prompts.ids, options, log, [&](const Answer& answer) {
-    const std::string line = line_of(answer_row(answer, prompts));
-    if (journal) journal->add({answer.prompt, answer.sample}, line);
-    keep(answer.prompt, answer.sample, line);
-  });
+  try {
+    answer_prompts(share, loaded, prompts.ids, options, log, [&](const Answer& answer) {
+      const std::string line = line_of(answer_row(answer, prompts));
+      if (journal) journal->add({answer.prompt, answer.sample}, line);
+      keep(answer.prompt, answer.sample, line);
+    });
+  } catch (const StopRequest& stop) {
+    throw StopRequest(fmt::format("{} and kept in {}", stop.what(), journal->folder().string()),
+                      {.hint = "the same command goes on from them"});
+  }
   std::sort(lines.begin(), lines.end());
   gather_in_order(share.group(), lines, 0,
                   static_cast<int64_t>(prompts.ids.size()) * run.sampling.n,
@@ -147,50 +235,27 @@ void write_answers(RankShare& share, const LoadedModel& loaded, const Prompts& p
   if (journal) journal->remove();
 }
 
-// One conversation; an empty line or end of input ends it. Each turn reads only what is new of it.
-void converse(const LoadedModel& loaded, const data::SampleEncoder& encoder, const GenerateRun& run,
-              const Json& template_kwargs) {
-  generate::Engine engine(*loaded.model, loaded.tokenizer,
-                          engine_config(run.engine, loaded, /*longest_row_tokens=*/0));
-  data::Sample sample{.kind = data::Sample::Kind::Chat,
-                      .messages = Json::array(),
-                      .variables = template_kwargs,
-                      .file = "the conversation"};
-  if (!run.flags.system_prompt.empty())
-    sample.messages.push_back({{"role", "system"}, {"content", run.flags.system_prompt}});
-  const bool on_terminal = ::isatty(STDIN_FILENO) != 0;
-  for (std::string line;;) {
-    if (on_terminal) std::cerr << "> " << std::flush;
-    if (!std::getline(std::cin, line) || line.empty()) return;
-    sample.messages.push_back({{"role", "user"}, {"content", line}});
-    generate::Request request = answer_request(run.sampling, 0, 0);
-    request.prompt = encoder.encode_prompt(sample).ids;
-    const std::string text = generate::answer_all(engine, {request}).front().text;
-    std::cout << text << std::endl;
-    sample.messages.push_back({{"role", "assistant"}, {"content", text}});
-  }
-}
-
 bool prints_text_alone(const GenerateRun& run) {
   return run.flags.prompts.empty() && !run.json && run.flags.output.empty();
 }
 
 void check_flags(const GenerateRun& run) {
   const settings::GenerateFlags& flags = run.flags;
-  if (!flags.prompt.empty())
-    config::refuse_without_effect(flags,
-                                  {"system_prompt", "template_path", "template_kwargs", "bad_rows"},
-                                  "with --prompt, which is plain text: no chat template is used");
+  if (!flags.prompt.empty()) config::refuse_without_effect(flags, {"bad_rows"}, "with --prompt");
   if (prints_text_alone(run))
     config::refuse_without_effect(run.sampling, {"logprobs"},
                                   "where the text alone is printed: add --json or --output");
   if (flags.interactive) {
-    config::refuse_without_effect(flags, {"output", "bad_rows"}, "with --interactive");
+    config::refuse_without_effect(flags, {"chat", "output", "bad_rows"}, "with --interactive");
     config::refuse_without_effect(run.sampling, {"n"}, "with --interactive");
   }
 }
 
 }  // namespace
+
+bool keeps_answers(const GenerateRun& run) {
+  return AnswerJournal::is_kept_beside(run.flags.output);
+}
 
 void generate_text(const GenerateRun& run, const Log& given_log) {
   const settings::GenerateFlags& flags = run.flags;
@@ -198,19 +263,23 @@ void generate_text(const GenerateRun& run, const Log& given_log) {
   CONVOY_CHECK(sources == 1, ConfigError,
                "wanted one of --prompts FILE, --prompt TEXT (which is not empty), --interactive");
   check_flags(run);
-  const Json template_kwargs =
-      settings::template_kwargs(flags.template_kwargs, "--template-kwargs");
   const Log log = log_of_rank(run.ranks.ranks_folder, given_log);
   RankShare share(run.ranks);
   const LoadedModel loaded =
       load_model(model_request(run.model, run.engine, flags.template_path, share.placement()), log);
   const at::NoGradGuard no_grad;
-  const data::SampleEncoder encoder(loaded.tokenizer, loaded.template_or_null(),
-                                    data::Supervision());
-  if (flags.interactive) return converse(loaded, encoder, run, template_kwargs);
-  const Prompts prompts = flags.prompts.empty()
-                              ? one_prompt(flags.prompt, encoder, log)
-                              : read_prompts(flags, template_kwargs, encoder, log);
+  const PromptReader reader(flags, loaded, log);
+  if (flags.interactive) {
+    generate::Engine engine(*loaded.model, loaded.tokenizer,
+                            engine_config(run.engine, loaded, /*longest_row_tokens=*/0));
+    return converse(engine, reader.encoder(),
+                    {.model = run.model.model,
+                     .system_prompt = flags.system_prompt,
+                     .template_kwargs = reader.variables(),
+                     .sampling = run.sampling},
+                    log);
+  }
+  const Prompts prompts = reader.read();
   AnswerOptions options{.sampling = run.sampling, .engine = run.engine};
   const bool text_alone = prints_text_alone(run);
   options.progress = {.label = "generate", .unit = "answer"};

@@ -89,12 +89,12 @@ int64_t RankShare::report_done(int64_t own) {
 
 void RankShare::wait_for_all(int64_t total, const std::function<void(int64_t)>& show) {
   if (size() == 1) return;
-  while (leads() && counts_->sum() < total) {
+  while (counts_->sum() < total) {
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
     show(counts_->sum());
   }
   group_->barrier();  // what is summed may still hold a rank's earlier work
-  if (leads()) show(total);
+  show(total);
 }
 
 }  // namespace convoy::recipes

@@ -50,8 +50,8 @@ class RankShare {
 
   // What this rank has done so far. Returns what all have.
   int64_t report_done(int64_t own);
-  // Collective. Blocks until all ranks have done `total` together; on the leading rank `show` is
-  // told how far they are, and `total` last.
+  // Collective. Blocks until all ranks have done `total` together; meanwhile `show` is told how far
+  // they are, and `total` last. What it throws ends the wait.
   void wait_for_all(int64_t total, const std::function<void(int64_t)>& show);
 
   // Collective. Blocks until the leading rank has written: a rank that has ended is gone for the

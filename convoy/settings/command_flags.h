@@ -187,6 +187,7 @@ struct EngineFlags {
 struct GenerateFlags {
   std::string prompts;
   std::string prompt;
+  std::string chat = "auto";
   bool interactive = false;
   std::string output;
   std::string system_prompt;
@@ -197,11 +198,16 @@ struct GenerateFlags {
   template <class Visitor>
   void fields(Visitor& visit) {
     visit("prompts", prompts,
-          "file of rows: `messages` rows go through the chat template, `prompt` rows do not");
-    visit("prompt", prompt, "one prompt, taken as plain text");
+          "file of rows, or a .txt file with a prompt a line; `messages` rows go through the chat "
+          "template, others as --chat says");
+    visit("prompt", prompt, "one prompt");
+    visit("chat", chat,
+          "on: prompts are user turns in the model's chat template; off: plain text; auto = on for "
+          "--prompt where the model has a template, off for prompts of a file")
+        .one_of({"auto", "on", "off"});
     visit("interactive", interactive, "chat on the terminal");
     visit("output", output, "file for one JSON row per answer; empty = stdout");
-    visit("system_prompt", system_prompt, "system turn of --interactive and of rows without one");
+    visit("system_prompt", system_prompt, "system turn of conversations that have none");
     visit("template_path", template_path, "chat template file that replaces the model's own");
     visit("template_kwargs", template_kwargs, kTemplateKwargsHelp);
     visit("bad_rows", bad_rows, kBadRowsHelp).one_of({"error", "skip"});

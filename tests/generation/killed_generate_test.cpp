@@ -2,6 +2,8 @@
 //
 // `convoy generate` killed again and again: the same command goes on from its finished answers, and what it publishes
 // has the bytes of an unbroken run.
+#include <fcntl.h>
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -38,8 +40,10 @@ class KilledGenerate : public ::testing::Test {
   }
 
   std::string output() const { return (folder_ / "answers.jsonl").string(); }
+  fs::path said() const { return folder_ / "said"; }
   fs::path journal() const { return output() + ".partial"; }
 
+  // What it says goes to `said`.
   pid_t start(const std::string& to, int64_t batch) const {
     const std::string program = std::string(std::getenv("CONVOY_BIN_DIR")) + "/convoy-worker";
     const std::string model = std::string(std::getenv("CONVOY_SOURCE_DIR")) + "/examples/tally-3m";
@@ -47,9 +51,10 @@ class KilledGenerate : public ::testing::Test {
     const std::string rows = std::to_string(batch);
     const pid_t process = ::fork();
     if (process == 0) {
+      ::dup2(::open(said().c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600), 2);
       ::execl(program.c_str(), "convoy-worker", "generate", "--model", model.c_str(), "--prompts",
               prompts.c_str(), "--output", to.c_str(), "--batch-size", rows.c_str(),
-              "--max-new-tokens", "40", "--n", "2", "--temperature", "0.9", "--quiet", nullptr);
+              "--max-new-tokens", "40", "--n", "2", "--temperature", "0.9", nullptr);
       ::_exit(127);
     }
     return process;
@@ -94,12 +99,39 @@ TEST_F(KilledGenerate, GoesOnFromItsFinishedAnswers) {
     ::kill(process, SIGKILL);
     EXPECT_TRUE(WIFSIGNALED(end_of(process)));
     EXPECT_FALSE(fs::exists(output()));  // never a part of the answers
+    for (const auto& entry : fs::directory_iterator(folder_.path()))
+      EXPECT_EQ(entry.path().filename().string().find(".tmp-"), std::string::npos) << entry.path();
     before = finished_answers();
     EXPECT_LT(before, 2 * kPrompts);
   }
   ASSERT_EQ(end_of(start(output(), 5)), 0);
   EXPECT_EQ(read_file(output()), read_file(unbroken));
   EXPECT_FALSE(fs::exists(journal()));
+}
+
+TEST_F(KilledGenerate, AStopSaysWhatIsKeptAndTheNextStartGoesOnFromThere) {
+  for (const int signal : {SIGINT, SIGTERM}) {
+    const pid_t process = start(output(), 2);
+    ASSERT_TRUE(wait_for(process, finished_answers() + 3));
+    ::kill(process, signal);
+    const int status = end_of(process);
+    ASSERT_TRUE(WIFEXITED(status));
+    EXPECT_EQ(WEXITSTATUS(status), 75) << read_file(said());
+    const std::string words = read_file(said());
+    EXPECT_NE(words.find(fmt::format("{} of 48 answers are finished and kept in {}",
+                                     finished_answers(), journal().string())),
+              std::string::npos)
+        << words;
+    EXPECT_NE(words.find("the same command goes on"), std::string::npos) << words;
+    EXPECT_FALSE(fs::exists(output()));
+  }
+  const int64_t kept = finished_answers();
+  ASSERT_EQ(end_of(start(output(), 1)), 0);
+  // The first line of progress counts what was there, its rate only what is made now.
+  const std::string words = read_file(said());
+  EXPECT_NE(words.find(fmt::format("generate: answer {}/48", kept + 1)), std::string::npos)
+      << words;
+  EXPECT_NE(words.find("generate: answer 48/48 100%"), std::string::npos) << words;
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <sstream>
 #include <string>
 
 #include "convoy/base/files.h"
@@ -146,7 +147,8 @@ TEST_F(Rows, FlagsThatAModeDoesNotReadAreRefused) {
   refused("tokens", data + "--render --supervise all", "--supervise has no effect");
   refused("tokens", "--text x --limit 2", "--limit has no effect");
   refused("tokens", "--text x --system-prompt s", "--system-prompt has no effect");
-  refused("generate", "--prompt x --system-prompt s", "--system-prompt has no effect");
+  refused("generate", "--prompt x --chat off --system-prompt s", "--system-prompt has no effect");
+  refused("generate", "--interactive --chat on", "--chat has no effect");
   refused("generate", "--interactive --output o", "--output has no effect");
   refused("generate", "--prompt x --greedy --temperature 0.7", "exclude each other");
   refused("eval", data + "--max-new-tokens 5", "--max-new-tokens has no effect");
@@ -154,6 +156,54 @@ TEST_F(Rows, FlagsThatAModeDoesNotReadAreRefused) {
   refused("eval", "--samples s.jsonl", "--model has no effect");
   const Outcome system = run("tokens", "--text x --render --system-prompt 'Be brief.'");
   expect(system, 0, "Be brief.");
+}
+
+TEST_F(Rows, APromptIsAUserTurnWhereTheModelHasATemplate) {
+  const std::string question = "What is 2 + 2?";
+  const auto tokens = [&](const std::string& arguments) {
+    const Outcome outcome = run("generate", arguments + " --json --max-new-tokens 1 --quiet");
+    EXPECT_EQ(outcome.status, 0) << outcome.output;
+    std::vector<int64_t> counts;
+    for (std::istringstream lines(outcome.output); lines.good();) {
+      std::string line;
+      if (std::getline(lines, line)) counts.push_back(json::parse(line)["prompt_tokens"]);
+    }
+    return counts;
+  };
+  const std::string prompt = fmt::format("--prompt '{}' ", question);
+  const auto plain = tokens(prompt + "--chat off");
+  const auto turn = tokens(prompt);
+  ASSERT_EQ(plain.size(), 1u);
+  EXPECT_GT(turn.at(0), plain[0]);
+  EXPECT_EQ(tokens(prompt + "--chat on"), turn);
+  EXPECT_GT(tokens(prompt + "--system-prompt 'Be brief and kind.'").at(0), turn[0]);
+
+  const std::string rows = "--prompts " + write("rows.jsonl", fmt::format(R"({{"prompt":"{0}"}})"
+                                                                          "\n",
+                                                                          question));
+  EXPECT_EQ(tokens(rows), plain);
+  EXPECT_EQ(tokens(rows + " --chat on"), turn);
+  const std::string chat =
+      "--prompts " +
+      write("chat.jsonl", fmt::format(R"({{"messages":[{{"role":"user","content":"{0}"}}]}})"
+                                      "\n",
+                                      question));
+  EXPECT_EQ(tokens(chat), turn);
+  EXPECT_EQ(tokens(chat + " --chat off"), turn);  // a conversation has no other text
+
+  const std::string lines =
+      "--prompts " + write("lines.txt", fmt::format("{0}\r\n\n{0}", question));
+  EXPECT_EQ(tokens(lines), (std::vector<int64_t>{plain[0], plain[0]}));
+  EXPECT_EQ(tokens(lines + " --chat on"), (std::vector<int64_t>{turn[0], turn[0]}));
+  expect(run("generate", "--prompts " + write("empty.txt", "\n\n")), 10, "has no prompt");
+
+  expect(run("generate", prompt + "--max-new-tokens 1"), 0, "--chat off");
+  std::filesystem::copy(model_, convoy_ / "base");
+  std::filesystem::remove(convoy_ / "base/chat_template.jinja");
+  model_ = (convoy_ / "base").string();
+  EXPECT_EQ(tokens(prompt), plain);
+  expect(run("generate", prompt + "--chat on"), 2, "has no chat template");
+  expect(run("generate", prompt + "--system-prompt s"), 2, "--system-prompt has no effect");
 }
 
 }  // namespace

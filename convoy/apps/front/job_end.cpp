@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "convoy/apps/front/standard_streams.h"
+#include "convoy/base/error.h"
 #include "convoy/base/error_readers.h"
 #include "convoy/launch/error_file.h"
 
@@ -20,17 +21,30 @@ void hand_on_error(const Context& context, const launch::LaunchReport& report) {
     context.log().warning(fmt::format("the error could not be handed on in {}", path));
 }
 
+// Of ranks that saved their work and left because they were asked to: the first one speaks.
+const launch::RankEnd* stopped_rank(const launch::LaunchReport& report) {
+  const launch::RankEnd* first = nullptr;
+  if (report.failed() || report.exit_code != static_cast<int>(ExitCode::Stopped)) return first;
+  for (const launch::RankEnd& end : report.ends)
+    if (!end.sentence.empty() && (first == nullptr || end.rank < first->rank)) first = &end;
+  return first;
+}
+
 }  // namespace
 
 int say_how_it_ended(const Context& context, const launch::LaunchReport& report) {
   hand_on_error(context, report);
+  const ErrorReaders readers = error_readers(context.common.json);
+  std::string text;
   if (report.failed()) {
-    const ErrorReaders readers = error_readers(context.common.json);
-    std::string text;
     if (readers.people) text += "convoy: " + launch::failure_text(report);
     if (readers.programs) text += launch::failure_json(report) + "\n";
-    write_to_stderr(text);
   }
+  if (const launch::RankEnd* const stopped = stopped_rank(report)) {
+    if (readers.people) text += fmt::format("convoy: {}\n", stopped->sentence);
+    if (readers.programs) text += stopped->json_line + "\n";
+  }
+  write_to_stderr(text);
   if (!report.failed() && report.stop_signal != 0 && report.exit_code > 128)
     write_to_stderr(
         fmt::format("convoy: stopped on request ({})\n", launch::signal_name(report.stop_signal)));

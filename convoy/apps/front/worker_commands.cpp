@@ -140,7 +140,8 @@ Command generate_command() {
               "convoy generate --model D [--adapter D] (--prompts F.jsonl | --prompt TEXT | "
               "--interactive) [--output O.jsonl] [--nproc N]",
           .examples =
-              "convoy generate --model models/tally-3m --prompt '12 + 7 =' --greedy\n"
+              "convoy generate --model models/tally-3m --prompt $'Question: 12 + 7 = ?\\nAnswer:' "
+              "--chat off --greedy\n"
               "convoy generate --model models/tally-3m --adapter runs/sums/adapter --prompts "
               "test.jsonl --output answers.jsonl --nproc 2\n"
               "convoy generate --model models/tally-3m --interactive --temperature 0.7",

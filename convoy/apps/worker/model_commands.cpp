@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // `convoy score`, `generate` and `merge` inside the worker.
+#include "convoy/apps/worker/stop_signals.h"
 #include "convoy/apps/worker/worker_command.h"
 #include "convoy/base/error.h"
 #include "convoy/recipes/generate_text.h"
@@ -39,6 +40,9 @@ int generate_command(const Arguments& arguments) {
                            config::list_fields(run.ranks), config::list_fields(worker)},
                           arguments));
   run.json = worker.json;
+  // Without a place for finished answers there is nothing to save.
+  if (recipes::keeps_answers(run))
+    run.stop_wanted = [&stop = handle_stop_signals()] { return stop.load(); };
   recipes::generate_text(run, worker.log());
   return 0;
 }

@@ -2,14 +2,7 @@
 //
 // `convoy-worker train --run-folder D --config F [key=value ...]`: one rank of a training run whose folder and
 // configuration the front has written.
-#include <signal.h>
-
-#include <atomic>
-#include <csignal>
-#include <cstdint>
-#include <cstdlib>
-#include <ctime>
-
+#include "convoy/apps/worker/stop_signals.h"
 #include "convoy/apps/worker/worker_command.h"
 #include "convoy/base/error.h"
 #include "convoy/recipes/fine_tune.h"
@@ -35,41 +28,6 @@ struct TrainFlags {
   }
 };
 
-// Written by a signal handler, so they cannot be objects that are passed.
-std::atomic<bool> stop_requested{false};
-std::atomic<pid_t> first_sender{0};
-std::atomic<int64_t> first_request_ms{0};
-std::atomic<int64_t> repeats_within_ms{0};
-
-int64_t clock_ms() {
-  timespec now{};
-  ::clock_gettime(CLOCK_MONOTONIC, &now);
-  return int64_t{now.tv_sec} * 1000 + now.tv_nsec / 1'000'000;
-}
-
-// The first request ends the run at the next step boundary; a second one ends the process at once. A job system that
-// signals every process makes one request, though the launcher passes its own copy on: so the second must come from the
-// sender of the first. SLURM sends each of its own requests twice, within seconds.
-void request_stop(int signal, siginfo_t* info, void*) {
-  if (!stop_requested.exchange(true)) {
-    first_sender = info->si_pid;
-    first_request_ms = clock_ms();
-  } else if (first_sender == info->si_pid && clock_ms() - first_request_ms >= repeats_within_ms) {
-    std::signal(signal, SIG_DFL);
-    std::raise(signal);
-  }
-}
-
-void handle_stop_signals() {
-  if (std::getenv("SLURM_STEP_ID") != nullptr) repeats_within_ms = 5'000;
-  struct sigaction action {};
-  action.sa_sigaction = request_stop;
-  action.sa_flags = SA_SIGINFO | SA_RESTART;
-  for (const int signal : {SIGTERM, SIGUSR1, SIGINT}) ::sigaction(signal, &action, nullptr);
-  // Passed on by launchers to programs that know what it is for.
-  std::signal(SIGUSR2, SIG_IGN);
-}
-
 }  // namespace
 
 int train_command(const Arguments& arguments) {
@@ -79,7 +37,7 @@ int train_command(const Arguments& arguments) {
       config::parse_flags({config::list_fields(flags), config::list_fields(worker)}, arguments);
   CONVOY_CHECK(!flags.run_folder.empty() && !flags.config.empty(), ConfigError,
                "wanted --run-folder FOLDER and --config FILE");
-  handle_stop_signals();
+  const std::atomic<bool>& stop_requested = handle_stop_signals();
   const recipes::FineTuneRequest request{.run_folder = flags.run_folder,
                                          .settings = {flags.config, overrides},
                                          .devices = flags.devices,

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/apps/worker/stop_signals.h"
+
+#include <signal.h>
+
+#include <csignal>
+#include <cstdint>
+#include <cstdlib>
+#include <ctime>
+
+namespace convoy::apps {
+namespace {
+
+// Written by a signal handler, so they cannot be objects that are passed.
+std::atomic<bool> stop_requested{false};
+std::atomic<pid_t> first_sender{0};
+std::atomic<int64_t> first_request_ms{0};
+std::atomic<int64_t> repeats_within_ms{0};
+
+int64_t clock_ms() {
+  timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  return int64_t{now.tv_sec} * 1000 + now.tv_nsec / 1'000'000;
+}
+
+// The first request ends the work at its next boundary; a second one ends the process at once. A job system that
+// signals every process makes one request, though the launcher passes its own copy on: so the second must come from the
+// sender of the first. SLURM sends each of its own requests twice, within seconds.
+void request_stop(int signal, siginfo_t* info, void*) {
+  if (!stop_requested.exchange(true)) {
+    first_sender = info->si_pid;
+    first_request_ms = clock_ms();
+  } else if (first_sender == info->si_pid && clock_ms() - first_request_ms >= repeats_within_ms) {
+    std::signal(signal, SIG_DFL);
+    std::raise(signal);
+  }
+}
+
+}  // namespace
+
+const std::atomic<bool>& handle_stop_signals() {
+  if (std::getenv("SLURM_STEP_ID") != nullptr) repeats_within_ms = 5'000;
+  struct sigaction action {};
+  action.sa_sigaction = request_stop;
+  action.sa_flags = SA_SIGINFO | SA_RESTART;
+  for (const int signal : {SIGTERM, SIGUSR1, SIGINT}) ::sigaction(signal, &action, nullptr);
+  // Passed on by launchers to programs that know what it is for.
+  std::signal(SIGUSR2, SIG_IGN);
+  return stop_requested;
+}
+
+}  // namespace convoy::apps

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `convoy generate --interactive`: what a person types, through a pipe and on a terminal, Ctrl-C included.
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <pty.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <utmp.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "convoy/base/files.h"
+#include "files/run_script.h"
+#include "files/temporary_folder.h"
+
+namespace convoy {
+namespace {
+
+using namespace std::chrono_literals;
+
+// Never an end token: an answer goes on to the model's last position.
+constexpr const char* kEndless = "--temperature 100 --top-p 1 --max-new-tokens 2000";
+
+std::string worker() { return std::string(std::getenv("CONVOY_BIN_DIR")) + "/convoy-worker"; }
+std::string model() { return std::string(std::getenv("CONVOY_SOURCE_DIR")) + "/examples/tally-3m"; }
+
+class Conversation : public ::testing::Test {
+ protected:
+  // What answers there are to these lines; what else was said is in `said_`.
+  std::string answers(const std::string& typed, const std::string& flags) {
+    write_file_atomic(folder_ / "typed", typed);
+    const testing::ScriptEnd end = testing::run_script(
+        folder_.path(), fmt::format("OMP_NUM_THREADS=1 {} generate --model {} --interactive {} "
+                                    "<typed >answers 2>said",
+                                    worker(), model(), flags));
+    EXPECT_EQ(end.code, 0) << end.out << read_file(folder_ / "said");
+    said_ = read_file(folder_ / "said");
+    return read_file(folder_ / "answers");
+  }
+
+  testing::TemporaryFolder folder_;
+  std::string said_;
+};
+
+TEST_F(Conversation, GoesOnAfterEmptyLinesUntilExit) {
+  const std::string flags = "--greedy --max-new-tokens 20";
+  const std::string one = answers("What is 2 + 2?\n", flags);
+  ASSERT_GT(one.size(), 1u);
+  EXPECT_EQ(
+      answers("\n  \nWhat is 2 + 2?\r\n\n/reset\n\nWhat is 2 + 2?\n/exit\nWhat is 9 + 9?\n", flags),
+      one + one);
+  const std::string two = answers("What is 2 + 2?\nWhat is 2 + 2?", flags);
+  EXPECT_TRUE(two.starts_with(one)) << two;
+}
+
+TEST_F(Conversation, CommandsAreNotSentToTheModel) {
+  EXPECT_EQ(answers("/help\n/quit\n", "--greedy"), "");
+  for (const char* const word : {"/reset", "/exit", "Ctrl-C", "there is no command /quit"})
+    EXPECT_NE(said_.find(word), std::string::npos) << word << " in " << said_;
+  EXPECT_NE(answers("/usr/bin/env is what?\n", "--greedy --max-new-tokens 4"), "");
+}
+
+// A conversation in the foreground of a terminal, its answers in a file.
+class Terminal : public Conversation {
+ protected:
+  void open(const std::string& flags) {
+    pid_ = ::forkpty(&master_, nullptr, nullptr, nullptr);
+    ASSERT_GE(pid_, 0);
+    if (pid_ == 0) {
+      ::setenv("OMP_NUM_THREADS", "1", 1);
+      const std::string line =
+          fmt::format("exec {} generate --model {} --interactive {} >{}", worker(), model(), flags,
+                      (folder_ / "answers").string());
+      ::execl("/bin/sh", "sh", "-c", line.c_str(), nullptr);
+      ::_exit(127);
+    }
+    reader_ = std::thread([this] {
+      char bytes[4096];
+      for (ssize_t size; (size = ::read(master_, bytes, sizeof(bytes))) > 0;) {
+        const std::lock_guard lock(mutex_);
+        shown_.append(bytes, static_cast<size_t>(size));
+      }
+    });
+  }
+  ~Terminal() override {
+    if (pid_ > 0) ::kill(pid_, SIGKILL);
+    if (reader_.joinable()) reader_.join();
+    ::close(master_);
+  }
+
+  std::string shown() {
+    const std::lock_guard lock(mutex_);
+    return shown_;
+  }
+  std::string answers_so_far() const { return read_file(folder_ / "answers"); }
+  void type(const std::string& keys) const {
+    ASSERT_EQ(::write(master_, keys.data(), keys.size()), static_cast<ssize_t>(keys.size()));
+  }
+  template <class Condition>
+  static bool wait_until(Condition condition) {
+    for (int tries = 0; tries < 6000; ++tries) {
+      if (condition()) return true;
+      std::this_thread::sleep_for(5ms);
+    }
+    return false;
+  }
+  // So many prompts were shown, so the last line was dealt with.
+  bool wait_for_prompts(int64_t count) {
+    return wait_until([&] {
+      const std::string text = shown();
+      int64_t found = 0;
+      for (size_t at = 0; (at = text.find("> ", at)) != std::string::npos; at += 2) ++found;
+      return found >= count;
+    });
+  }
+  int end() {
+    int status = 0;
+    EXPECT_EQ(::waitpid(pid_, &status, 0), pid_);
+    pid_ = -1;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  }
+
+  pid_t pid_ = -1;
+  int master_ = -1;
+  std::thread reader_;
+  std::mutex mutex_;
+  std::string shown_;
+};
+
+TEST_F(Terminal, ControlCDropsTheLine) {
+  open("--greedy --max-new-tokens 8");
+  ASSERT_TRUE(wait_for_prompts(1)) << shown();
+  EXPECT_NE(shown().find("/help"), std::string::npos) << shown();
+  type("What is");
+  type("\x03");
+  ASSERT_TRUE(wait_for_prompts(2)) << shown();
+  type("\n/exit\n");
+  EXPECT_EQ(end(), 0) << shown();
+  EXPECT_EQ(answers_so_far(), "");
+}
+
+TEST_F(Terminal, ControlCStopsTheAnswerAndTheConversationGoesOn) {
+  const std::string whole = answers("Tell me.\n", kEndless);
+  open(kEndless);
+  ASSERT_TRUE(wait_for_prompts(1)) << shown();
+  type("Tell me.\n");
+  ASSERT_TRUE(wait_until([&] { return !answers_so_far().empty(); })) << shown();
+  type("\x03");
+  ASSERT_TRUE(wait_for_prompts(2)) << shown();
+  std::string stopped = answers_so_far();
+  ASSERT_TRUE(stopped.ends_with("\n"));
+  stopped.pop_back();
+  EXPECT_LT(stopped.size(), whole.size() - 1);
+  EXPECT_EQ(stopped.substr(0, 8), whole.substr(0, 8));
+  type("\x04");
+  EXPECT_EQ(end(), 0) << shown();
+}
+
+}  // namespace
+}  // namespace convoy
