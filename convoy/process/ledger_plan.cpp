@@ -3,14 +3,12 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <set>
 #include <thread>
 
 #include "convoy/base/error.h"
 #include "convoy/base/files.h"
 #include "convoy/base/hash.h"
-#include "convoy/data/utf8.h"
+#include "convoy/process/changed_settings.h"
 #include "convoy/process/ledger_record.h"
 #include "convoy/process/segment.h"
 
@@ -57,50 +55,57 @@ std::map<std::string, PlanFacts> known_plans(jobs::JobStore& store, const RunIde
   return plans;
 }
 
-std::string shortened(const json& value) {
-  std::string text = value.dump(-1, ' ', false, json::error_handler_t::replace);
-  constexpr size_t kMostCharacters = 60;
-  if (data::cut_to_characters(text, kMostCharacters)) text += "...";
-  return text;
-}
-
-// "temperature: 0.5 here, 0.6 there; ..."
-std::string difference(const json& here, const json& there) {
-  const json mine = here.flatten(), theirs = there.flatten();
-  std::set<std::string> keys;
-  for (const json* const side : {&mine, &theirs})
-    for (const auto& [key, value] : side->items()) keys.insert(key);
-  std::string text;
-  for (const std::string& key : keys) {
-    const json left = mine.value(key, json("absent")), right = theirs.value(key, json("absent"));
-    if (left == right) continue;
-    std::string name = key.substr(key.starts_with('/') ? 1 : 0);
-    std::replace(name.begin(), name.end(), '/', '.');
-    text += fmt::format("{}{}: {} now, {} then", text.empty() ? "" : "; ", name, shortened(left),
-                        shortened(right));
-  }
-  return text;
-}
-
 void refuse_others(const RunIdentity& run, const std::map<std::string, PlanFacts>& plans) {
   if (plans.empty()) return;
   const PlanFacts& other = plans.begin()->second;
-  std::string what = difference(run.configuration, other.configuration);
+  std::string what = changed_settings(run.configuration, other.configuration);
   if (run.data_hash != other.data_hash)
     what += fmt::format("{}the data set is another", what.empty() ? "" : "; ");
-  throw ConfigError(fmt::format("'{}' was begun with another configuration ({})", run.name, what),
+  throw ConfigError(fmt::format("'{}' was begun with other settings ({})", run.name, what),
                     {.file = run.folder.string(),
                      .hint = "set it back to go on, name another --output or --run-dir, or keep "
                              "both with --keep-apart"});
 }
 
-// The rows as records, at once under the file's name when all are there.
-void write_input(const fs::path& path, const RowStream& rows) {
+// Shows itself once a plan has so many rows that it takes a while.
+class PlanProgress {
+ public:
+  // `total`: 0 = unknown.
+  PlanProgress(telemetry::ProgressOptions options, std::string label, int64_t total)
+      : progress_(named(std::move(options), std::move(label), total)) {}
+  void add() {
+    if (++done_ % kShowEvery == 0) show();
+  }
+  void finish() {
+    if (done_ >= kShowEvery) show();
+    progress_.finish();
+  }
+
+ private:
+  static constexpr int64_t kShowEvery = 10'000;
+
+  static telemetry::ProgressOptions named(telemetry::ProgressOptions options, std::string label,
+                                          int64_t total) {
+    options.label = std::move(label);
+    options.unit = "row";
+    options.total = total;
+    return options;
+  }
+  void show() { progress_.update({.done = done_}); }
+
+  telemetry::Progress progress_;
+  int64_t done_ = 0;
+};
+
+// The rows as records, at once under the file's name when all are there. Returns how many there are.
+int64_t write_input(const fs::path& path, const PlanRequest& request) {
   AtomicFile file(path);
+  PlanProgress progress(request.progress, "read the data set", 0);
   std::string buffer;
   constexpr size_t kBufferBytes = 1 << 20;
   int64_t index = 0;
-  while (std::optional<SourceRow> source = rows()) {
+  while (std::optional<SourceRow> source = request.rows()) {
+    progress.add();
     InputRow row{.index = index++, .source_index = source->source_index};
     row.value = std::move(source->value);
     row.unreadable = std::move(source->unreadable);
@@ -117,11 +122,14 @@ void write_input(const fs::path& path, const RowStream& rows) {
   }
   file.write(buffer);
   file.commit();
+  progress.finish();
+  return index;
 }
 
-// One task per record of the input segment, in its order. Returns how many there are.
+// One task per record of the input segment, in its order. Returns how many there are. `rows`: 0 = unknown.
 int64_t add_tasks(jobs::JobStore& store, int64_t group, const fs::path& input,
-                  const PlanRequest& request) {
+                  const PlanRequest& request, int64_t rows) {
+  PlanProgress progress(request.progress, "put into the ledger", rows);
   std::vector<jobs::NewTask> tasks;
   int64_t count = 0;
   const auto add = [&] {
@@ -139,9 +147,11 @@ int64_t add_tasks(jobs::JobStore& store, int64_t group, const fs::path& input,
                                  .length = static_cast<int64_t>(bytes.size())};
         tasks.push_back({.parameters = planned.parameters(),
                          .priority = request.expected_cost ? request.expected_cost(row) : 0});
+        progress.add();
         if (tasks.size() == kRowsPerAdd) add();
       });
   add();
+  progress.finish();
   if (sound_bytes != static_cast<int64_t>(fs::file_size(input)))
     throw DataError(fmt::format("the rows of the run are damaged at byte {}", sound_bytes),
                     {.file = input.string(), .hint = "remove this file and run again"});
@@ -182,11 +192,12 @@ RowRun plan_rows(jobs::JobStore& store, const PlanRequest& request) {
   RowRun planned{.group = store.register_group(run.name, kWorkload, version).group.number,
                  .folder = folder_of(run)};
   const fs::path input = planned.folder / kInputSegment;
-  if (!fs::exists(input)) write_input(input, request.rows);
+  int64_t rows = 0;
+  if (!fs::exists(input)) rows = write_input(input, request);
   if (known != plans.end()) planned.rows = known->second.rows;
   // A store that was recovered may lack tasks.
   if (known == plans.end() || store.counts(planned.group).all() != planned.rows)
-    planned.rows = add_tasks(store, planned.group, input, request);
+    planned.rows = add_tasks(store, planned.group, input, request, rows);
   if (known == plans.end()) {
     planned.is_new = true;
     const int64_t plan = store.register_group(plan_name(run), kWorkload, version).group.number;

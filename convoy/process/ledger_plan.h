@@ -16,6 +16,7 @@
 #include "convoy/base/log.h"
 #include "convoy/jobs/job_store.h"
 #include "convoy/process/row_program.h"
+#include "convoy/telemetry/progress.h"
 
 namespace convoy::process {
 
@@ -44,6 +45,8 @@ struct PlanRequest {
   std::function<int64_t(const InputRow&)> expected_cost = {};  // RowProgram's; empty = unknown
   // A run of this name with another configuration or data set: beside it, with rows of its own. Else it is an error.
   bool keep_apart = false;
+  // How far the planning of many rows is, but for label, unit and total.
+  telemetry::ProgressOptions progress = {.style = telemetry::ProgressStyle::None};
 };
 
 // A planned run: what workers and outputs need to know.

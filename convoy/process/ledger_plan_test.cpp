@@ -76,6 +76,22 @@ TEST_F(LedgerPlan, GoesOnWhereAPlanningWasKilled) {
   EXPECT_EQ(rows().back().index, 22);
 }
 
+TEST_F(LedgerPlan, ALongPlanningShowsHowFarItIs) {
+  PlanRequest many = request(12'000);
+  many.progress = {.style = telemetry::ProgressStyle::Lines};
+  ::testing::internal::CaptureStderr();
+  plan_rows(*store_, many);
+  const std::string said = ::testing::internal::GetCapturedStderr();
+  EXPECT_NE(said.find("read the data set: row 10000"), std::string::npos) << said;
+  EXPECT_NE(said.find("put into the ledger: row 12000/12000 100%"), std::string::npos) << said;
+  PlanRequest few = request(200);
+  few.run.name = "few.json";
+  few.progress = many.progress;
+  ::testing::internal::CaptureStderr();
+  plan_rows(*store_, few);
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
+}
+
 TEST_F(LedgerPlan, TasksThatAStoreLostAreThereAgain) {
   plan(23);
   std::filesystem::remove(folder_ / "ledger.db");

@@ -73,8 +73,10 @@ ModelFacts read_model_facts(const settings::ProcessModelSettings& model) {
     throw ConfigError(
         "no model is named: Convoy has none of its own and takes none unasked",
         {.key = "model.name",
-         .hint = "--model FOLDER, or a hub id that lies in the local cache, such as --model "
-                 "deepseek-ai/DeepSeek-R1-Distill-Qwen-7B"});
+         .hint =
+             "--preset process-standard, or process-low-memory where memory is short, names the "
+             "processing guide's model and data set; else --model FOLDER, or a hub id that lies "
+             "in the local cache"});
   const io::ModelFolder folder = io::ModelFolder::open(model.name, model.revision);
   ModelFacts facts;
   facts.folder = folder.path().string();

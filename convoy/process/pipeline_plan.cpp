@@ -16,7 +16,7 @@ namespace convoy::process {
 namespace {
 
 // Counted up when the same settings make other rows.
-constexpr int kPipelineVersion = 2;
+constexpr int kPipelineVersion = 3;
 
 constexpr int64_t kMaxPromptBytes = int64_t{1} << 20;
 
@@ -148,6 +148,10 @@ nlohmann::json PipelinePlan::content(const std::string& model) const {
   for (const char* key : {"dataset", "dataset_name", "config", "split", "num_examples",
                           "start_from", "force_download", "bad_rows"})
     content["data"].erase(key);
+  // Conditions are met by finished rows when they are published. Where the filter stands decides of which texts.
+  content.erase("filter");
+  nlohmann::json& stages = content["stages"];
+  if (!stages.empty() && stages.back() == "filter") stages.erase(stages.size() - 1);
   const data::KnownDataset* known = known_dataset(settings.data);
   content["data"]["schema"] = known == nullptr ? "" : known->key;
   // The files' texts decide, not their names.

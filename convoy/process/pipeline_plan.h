@@ -37,7 +37,7 @@ struct PipelinePlan {
   PromptTemplate generate;
   PromptTemplate evaluate;
   PromptTemplate improve;
-  std::vector<FilterCondition> conditions;
+  std::vector<FilterCondition> conditions;  // of rows that are published
 
   bool has_stage(const std::string& name) const;
   bool chats() const { return settings.prompts.chat == "on"; }

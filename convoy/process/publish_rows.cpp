@@ -38,8 +38,13 @@ Json with_timestamp(Json value, const Json& timestamp) {
   return row;
 }
 
-Json value_of(PublishedRow& row, const ProblemFields& fields) {
-  if (!row.input) return std::move(row.stored.row.value);
+Json value_of(PublishedRow& row, const ProblemFields& fields,
+              const std::vector<FilterCondition>& conditions) {
+  if (!row.input) {
+    Json value = std::move(row.stored.row.value);
+    apply_conditions(conditions, value);
+    return value;
+  }
   Json value = input_only_value(*row.input, "engine_error", row.failure);
   value["metadata"]["tries"] = row.tries;
   try {
@@ -79,8 +84,8 @@ void require_outputs(const settings::ProcessOutputSettings& output) {
   }
 }
 
-Publication publish_rows(jobs::JobStore& store, const RowRun& run,
-                         const settings::ProcessSettings& settings) {
+Publication publish_rows(jobs::JobStore& store, const RowRun& run, const PipelinePlan& plan) {
+  const settings::ProcessSettings& settings = plan.settings;
   std::vector<std::unique_ptr<data::RowWriter>> writers;
   for (const std::filesystem::path& file : output_files(settings.output))
     writers.push_back(data::create_rows(file));
@@ -89,7 +94,8 @@ Publication publish_rows(jobs::JobStore& store, const RowRun& run,
   const ProblemFields fields = problem_fields(settings.data);
   Publication publication;
   publication.reopened = for_each_finished(store, run, [&](PublishedRow& row) {
-                           const Json value = with_timestamp(value_of(row, fields), timestamp);
+                           const Json value =
+                               with_timestamp(value_of(row, fields, plan.conditions), timestamp);
                            publication.report.add(value);
                            if (value.at("state") == "rejected") return;
                            for (const auto& writer : writers) writer->write(value);

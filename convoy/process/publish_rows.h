@@ -12,6 +12,7 @@
 #include "convoy/data/manifest.h"
 #include "convoy/jobs/job_store.h"
 #include "convoy/process/finished_rows.h"
+#include "convoy/process/pipeline_plan.h"
 #include "convoy/process/run_report.h"
 #include "convoy/settings/process_settings.h"
 
@@ -33,8 +34,7 @@ struct Publication {
   int64_t reopened = 0;  // rows that can not be read and are open again: then nothing was published
 };
 
-// Rejected rows are in the report and in no file. Throws as for_each_finished() and data::RowWriter.
-Publication publish_rows(jobs::JobStore& store, const RowRun& run,
-                         const settings::ProcessSettings& settings);
+// Of rows that were finished under other conditions, too. Rejected rows are in the report and in no file. Throws as for_each_finished() and data::RowWriter.
+Publication publish_rows(jobs::JobStore& store, const RowRun& run, const PipelinePlan& plan);
 
 }  // namespace convoy::process

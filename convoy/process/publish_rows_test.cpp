@@ -45,7 +45,10 @@ TEST_F(PublishRows, ARowThatTookItsWorkersDownKeepsItsProblemAndReference) {
   fail_all();
   settings::ProcessSettings settings;
   settings.output.path = (folder_ / "out.jsonl").string();
-  const Publication done = publish_rows(*store_, run_, settings);
+  const PipelinePlan wanted_plan(settings, {{"generate", "{{ problem }}"},
+                                            {"evaluate", "{{ reasoning }}"},
+                                            {"improve", "{{ feedback }}"}});
+  const Publication done = publish_rows(*store_, run_, wanted_plan);
   EXPECT_TRUE(done.report.all_failed());
   const auto row = data::open_rows(settings.output.path)->next();
   ASSERT_TRUE(row);

@@ -279,7 +279,9 @@ class Coordinator {
     const auto tokens = static_cast<double>(samples_.back().tokens - samples_.front().tokens);
     progress_->update({.done = task_.run.rows - open,
                        .per_second = seconds > 0 ? tokens / seconds : -1,
-                       .extra = fmt::format("{} in flight", counted(all.rows_held, "row"))});
+                       .extra = all.rows_held == 0
+                                    ? std::string()
+                                    : fmt::format("{} in flight", counted(all.rows_held, "row"))});
   }
 
   void tell() {

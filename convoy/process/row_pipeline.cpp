@@ -72,6 +72,7 @@ NextSteps RowPipeline::next(const InputRow& input, std::span<const KeptStep> kep
   }
   NextSteps next{.steps = texts.take_asked()};
   if (!next.steps.empty() || waits(row)) return next;
+  if (row.figures.is_null()) row.figures = filter_figures(row);
   next.finished =
       FinishedRow{.state = row_state_name(row), .value = output_value(plan_, row, kept)};
   return next;

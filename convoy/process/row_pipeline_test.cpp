@@ -8,6 +8,7 @@
 #include <set>
 
 #include "convoy/base/error.h"
+#include "convoy/process/row_values.h"
 
 namespace convoy::process {
 namespace {
@@ -260,18 +261,41 @@ TEST(RowPipeline, StagesBehindAVoteLookAtItsWinnerAlone) {
   EXPECT_EQ(got.keys.back(), "evaluate/1/0");
 }
 
-TEST(RowPipeline, ConditionsReject) {
+TEST(RowPipeline, AFinishedRowHasTheFiguresThatConditionsAskFor) {
+  const std::vector<FilterCondition> conditions = {FilterCondition("score >= 0.5"),
+                                                   FilterCondition("verified == yes")};
   settings::ProcessSettings settings;
-  settings.filter.keep.names = {"score >= 0.5", "verified == yes"};
   const auto with_answer = [&](const std::string& answer) {
     return run(pipeline_of(settings), input_of(kRow), [&](const std::string& key, const auto&) {
       return key.starts_with("evaluate") ? judged(0.9) : "\\boxed{" + answer + "}";
     });
   };
-  EXPECT_EQ(with_answer("42").row.state, "ok");
-  const Way rejected = with_answer("41");
-  EXPECT_EQ(rejected.row.state, "rejected");
-  EXPECT_EQ(rejected.row.value["rejected_by"], Json({"verified == yes"}));
+  for (const bool has_filter : {true, false}) {
+    if (!has_filter) settings.stages.pop_back();
+    Json kept = with_answer("42").row.value;
+    apply_conditions(conditions, kept);
+    EXPECT_EQ(kept["state"], "ok");
+    EXPECT_FALSE(kept.contains("figures"));
+    Json rejected = with_answer("41").row.value;
+    apply_conditions(conditions, rejected);
+    EXPECT_EQ(rejected["state"], "rejected");
+    EXPECT_EQ(rejected["rejected_by"], Json({"verified == yes"}));
+  }
+}
+
+TEST(RowPipeline, ConditionsDoNotDecideWhatIsComputed) {
+  const auto content = [](const std::vector<std::string>& stages, const std::string& keep) {
+    settings::ProcessSettings settings;
+    settings.stages = stages;
+    if (!keep.empty()) settings.filter.keep.names = {keep};
+    return PipelinePlan(settings, kPrompts).content("model");
+  };
+  const nlohmann::json plain = content({"generate", "verify"}, "");
+  EXPECT_EQ(content({"generate", "verify", "filter"}, ""), plain);
+  EXPECT_EQ(content({"generate", "verify", "filter"}, "verified == yes"), plain);
+  // Ahead of a stage that changes texts it looks at others.
+  EXPECT_NE(content({"generate", "verify", "filter", "improve"}, ""),
+            content({"generate", "verify", "improve"}, ""));
 }
 
 TEST(RowPipeline, ACutTextIsTruncatedAndAThoughtThatNeverEndsToo) {

@@ -38,7 +38,7 @@ struct KeptStep {
 };
 
 struct FinishedRow {
-  // "ok", "truncated", "bad_input", "engine_error", "rejected" (a tombstone: no row of the output, but never done again).
+  // "ok", "truncated", "bad_input", "engine_error".
   std::string state = "ok";
   nlohmann::ordered_json value = {};  // everything that outputs and reports need of the row
 };

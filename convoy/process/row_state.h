@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -63,7 +64,7 @@ struct RowState {
   std::vector<SampleState> samples = {};
   std::optional<size_t> chosen = {};  // by a stage that chose: later ones look at that sample alone
   std::optional<Vote> vote = {};
-  std::vector<std::string> failed_conditions = {};  // of the filter
+  nlohmann::ordered_json figures = nullptr;  // for conditions, by name: as the filter met them
 };
 
 }  // namespace convoy::process

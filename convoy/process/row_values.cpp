@@ -207,7 +207,6 @@ Json filter_figures(const RowState& row) {
 std::string row_state_name(const RowState& row) {
   const SampleState* sample = chosen_sample(row);
   if (sample == nullptr) return "engine_error";
-  if (!row.failed_conditions.empty()) return "rejected";
   return finish_of(sample->best()) == "length" ? "truncated" : "ok";
 }
 
@@ -241,8 +240,20 @@ Json output_value(const PipelinePlan& plan, const RowState& row, std::span<const
   value["samples"] = samples_json(row, sample);
   value["history"] = sample == nullptr ? Json::array() : history_json(*sample);
   value["tokens"] = tokens_json(kept);
-  if (!row.failed_conditions.empty()) value["rejected_by"] = row.failed_conditions;
+  value["figures"] = row.figures;
   return value;
+}
+
+void apply_conditions(const std::vector<FilterCondition>& conditions, Json& value) {
+  const Json figures = value.value("figures", Json(nullptr));
+  value.erase("figures");
+  if (value.at("state") != "ok" && value.at("state") != "truncated") return;
+  std::vector<std::string> failed;
+  for (const FilterCondition& condition : conditions)
+    if (!condition.holds(figures)) failed.push_back(condition.text());
+  if (failed.empty()) return;
+  value["state"] = "rejected";
+  value["rejected_by"] = failed;
 }
 
 Json input_only_value(const InputRow& input, const std::string& state, const std::string& reason) {

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convoy/settings/process_flags.h"
 
+#include <algorithm>
 #include <map>
+
+#include "convoy/config/describe.h"
 
 namespace convoy::settings {
 namespace {
@@ -48,12 +51,27 @@ config::Section process_flag_list(ProcessSettings& settings) {
   return flags;
 }
 
-std::vector<std::string> ProcessCommandFlags::notices() const {
+std::string process_flag(const std::string& path) {
+  ProcessSettings settings;
+  bool is_setting = false;
+  config::for_each_field(config::list_fields(settings), "",
+                         [&](const std::string& known, const config::Field&) {
+                           is_setting = is_setting || known == path;
+                         });
+  const auto own = names_of_their_own().find(path);
+  std::string name = !is_setting                         ? ""
+                     : own != names_of_their_own().end() ? own->second
+                                                         : path.substr(path.rfind('.') + 1);
+  std::replace(name.begin(), name.end(), '_', '-');
+  return name.empty() ? name : "--" + name;
+}
+
+std::vector<std::string> ProcessCommandFlags::notices(bool is_local_dataset) const {
   std::vector<std::string> lines;
   if (force_download)
-    lines.emplace_back(
-        "--force-download: the data set's files are read anew; `convoy data fetch ID --verify` "
-        "downloads them");
+    lines.emplace_back(is_local_dataset ? "--force-download: the files are read anew"
+                                        : "--force-download: the data set's files are read anew; "
+                                          "`convoy data fetch ID --verify` downloads them");
   if (optimize_gpu) lines.emplace_back("--optimize-gpu has no effect: the fast path is always on");
   if (!cleanup_delay.is_auto())
     lines.emplace_back("--cleanup-delay has no effect: nothing sleeps between rows");

@@ -17,6 +17,9 @@ namespace convoy::settings {
 // `--max-tokens`, "model.name" is `--model`.
 config::Section process_flag_list(ProcessSettings& settings);
 
+// The flag of a setting: "--max-tokens" of "generate.max_tokens". Empty: it has none, or is no setting.
+std::string process_flag(const std::string& path);
+
 struct ProcessCommandFlags {
   std::string preset;
   std::string resume = "auto";
@@ -53,8 +56,8 @@ struct ProcessCommandFlags {
     visit("debug", debug, "as --verbose");
   }
 
-  // One line for each given flag that has no meaning any more.
-  std::vector<std::string> notices() const;
+  // One line for each given flag that means something else here, or nothing any more.
+  std::vector<std::string> notices(bool is_local_dataset) const;
 };
 
 }  // namespace convoy::settings

@@ -88,10 +88,21 @@ TEST(ProcessSettings, AConfigurationSaysByItsTaskWhoseItIs) {
 
 TEST(ProcessCommandFlags, SaysWhatHasNoEffect) {
   ProcessCommandFlags flags;
-  EXPECT_TRUE(flags.notices().empty());
+  EXPECT_TRUE(flags.notices(true).empty());
   flags.cleanup_delay = 0.0;  // 0 is a value
   flags.optimize_gpu = true;
-  EXPECT_EQ(flags.notices().size(), 2u);
+  EXPECT_EQ(flags.notices(true).size(), 2u);
+  flags.force_download = true;
+  EXPECT_EQ(flags.notices(true).front().find("fetch"), std::string::npos);
+  EXPECT_NE(flags.notices(false).front().find("convoy data fetch"), std::string::npos);
+}
+
+TEST(ProcessFlags, ASettingLeadsToItsFlag) {
+  EXPECT_EQ(process_flag("generate.max_tokens"), "--max-tokens");
+  EXPECT_EQ(process_flag("generate.n"), "--samples");
+  EXPECT_EQ(process_flag("stages"), "--stages");
+  EXPECT_EQ(process_flag("evaluate.weights"), "");
+  EXPECT_EQ(process_flag("sampling.temperature"), "");
 }
 
 TEST(ProcessFlags, WeightsAreHeldInOneWay) {

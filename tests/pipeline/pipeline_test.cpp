@@ -220,7 +220,8 @@ TEST_F(Pipeline, LowMemoryIsAnotherRunAndTheRefusalSaysHowToKeepBoth) {
   EXPECT_EQ(process(common + "--dtype fp32 --devices cpu").code, 0);
   const testing::ScriptEnd end = process(common + "--low-memory");
   EXPECT_EQ(end.code, 2) << end.out;
-  EXPECT_NE(end.out.find("model.dtype: \"bf16\" now, \"fp32\" then"), std::string::npos) << end.out;
+  EXPECT_NE(end.out.find("model.dtype (--dtype): bf16 now, fp32 then"), std::string::npos)
+      << end.out;
   EXPECT_NE(end.out.find("--keep-apart"), std::string::npos) << end.out;
   EXPECT_EQ(process(common + "--low-memory --keep-apart").code, 0);
 }
@@ -243,6 +244,46 @@ TEST_F(Pipeline, RejectedRowsAreCountedAndNotWritten) {
   EXPECT_GT(counts.value("rejected", 0), 0);
   EXPECT_EQ(got.size(), static_cast<size_t>(counts.value("ok", 0)));
   EXPECT_EQ(got.size() + counts.value("rejected", size_t{0}), 10u);
+}
+
+TEST_F(Pipeline, FiltersOfAFinishedRunAreAppliedAgainWithoutComputing) {
+  const std::string common = fmt::format("--dataset {} --num-examples 10 --stages ", sums());
+  const std::vector<Json> all = done("kept.jsonl", common + "generate,verify");
+  ASSERT_EQ(all.size(), 10u);
+  std::vector<Json> wanted;
+  for (const Json& row : all)
+    if (row["reasoning"].get<std::string>().size() < 90) wanted.push_back(row);
+  ASSERT_GT(wanted.size(), 0u);
+  ASSERT_LT(wanted.size(), 10u);
+  const auto without_time = [](std::vector<Json> rows) {
+    for (Json& row : rows) row.erase("timestamp");
+    return rows;
+  };
+  const std::vector<Json> kept =
+      done("kept.jsonl", common + "generate,verify,filter --keep 'characters < 90'");
+  EXPECT_EQ(said_.find("process: row"), std::string::npos) << said_;
+  EXPECT_EQ(without_time(kept), without_time(wanted));
+  EXPECT_EQ(
+      data::read_manifest(folder_ / "kept.jsonl.manifest.json").configuration["filter"]["keep"],
+      Json({"characters < 90"}));
+  EXPECT_EQ(done("kept.jsonl", common + "generate,verify,filter --keep 'verified == no'").size(),
+            0u);
+  EXPECT_EQ(without_time(done("kept.jsonl", common + "generate,verify")), without_time(all));
+  EXPECT_EQ(said_.find("process: row"), std::string::npos) << said_;
+}
+
+// Of the rows that are asked for, not of what the folder computed last.
+TEST_F(Pipeline, TheReportOfAnEarlierConfigurationHasItsOwnSpeed) {
+  const std::string common = fmt::format("--dataset {} --stages generate --run-dir run ", sums());
+  done("a.jsonl", common + "--num-examples 3");
+  const auto rows_of_start = [&] {
+    return Json::parse(read_file(folder_ / "run/metrics.json"))["process"]["last_start"]["rows"];
+  };
+  EXPECT_EQ(rows_of_start(), 3);
+  done("a.jsonl", common + "--num-examples 5 --keep-apart");
+  EXPECT_EQ(rows_of_start(), 5);
+  done("a.jsonl", common + "--num-examples 3 --keep-apart");
+  EXPECT_EQ(rows_of_start(), 3);
 }
 
 TEST_F(Pipeline, TheDeviceCsvBeginsWithTheGuidesColumns) {

@@ -19,6 +19,19 @@ constexpr std::chrono::minutes kWaitForNodeZero{10};
 // A node that died leaves its mark; the others read the end of the run within a second.
 constexpr std::chrono::seconds kWaitForReaders{20};
 constexpr std::chrono::milliseconds kLookEvery{200};
+constexpr std::chrono::seconds kSayWaitingEvery{60};
+
+// What a person may have to do about it.
+std::string why_it_waits(const std::string& state, const fs::path& folder) {
+  if (state == "absent")
+    return fmt::format(
+        "nothing of it is in {}. All nodes share one folder: start node 0, and if it is at work, "
+        "name a folder that every node sees with --run-dir on each of them",
+        folder.string());
+  if (state == "planning") return "it plans the rows";
+  if (state == "stopped") return "it was stopped; the same command starts it again";
+  return fmt::format("its run in {} has another configuration", folder.string());
+}
 
 bool any_member(const fs::path& folder) {
   std::error_code ignored;
@@ -33,8 +46,8 @@ ProcessNodes::ProcessNodes(const settings::WorkerSettings& workers, fs::path run
   if (workers_.num_nodes == 1) return;
   if (!publishes()) return;
   std::error_code ignored;
-  fs::remove(shared_file(), ignored);  // of an earlier start
-  fs::remove_all(folder_ / "nodes", ignored);
+  fs::remove_all(folder_ / "nodes", ignored);  // of an earlier start
+  write_state("planning", nlohmann::json::object());
   if (!workers_.store.empty()) return;
   server_.emplace(
       PrivateStoreOptions{
@@ -47,10 +60,19 @@ ProcessNodes::ProcessNodes(const settings::WorkerSettings& workers, fs::path run
 ProcessNodes::~ProcessNodes() {
   std::error_code ignored;
   if (!publishes()) fs::remove(member_file(), ignored);
+  if (publishes() && workers_.num_nodes > 1 && !finished_) leave_unfinished();
   if (!server_) return;
   const auto limit = std::chrono::steady_clock::now() + kWaitForReaders;
   while (any_member(folder_ / "nodes") && std::chrono::steady_clock::now() < limit)
     std::this_thread::sleep_for(kLookEvery);
+}
+
+void ProcessNodes::leave_unfinished() const {
+  try {
+    write_state("stopped", nlohmann::json::object());
+  } catch (const IoError&) {
+    // The others then look for a store that is gone, and say so.
+  }
 }
 
 fs::path ProcessNodes::member_file() const {
@@ -62,41 +84,72 @@ std::string ProcessNodes::store() const {
   return workers_.store.empty() ? (folder_ / "ledger.db").string() : workers_.store;
 }
 
-void ProcessNodes::share(const SharedRun& run) const {
-  if (workers_.num_nodes == 1) return;
-  const mode_t before = ::umask(0077);  // it holds a password
-  write_file_atomic(shared_file(), nlohmann::json{{"store", run.store},
-                                                  {"configuration", run.configuration},
-                                                  {"data_hash", run.data_hash},
-                                                  {"selection", run.selection}}
-                                       .dump());
+void ProcessNodes::write_state(const char* state, nlohmann::json facts) const {
+  facts["state"] = state;
+  const mode_t before = ::umask(0077);  // it may hold a password
+  try {
+    write_file_atomic(shared_file(), facts.dump());
+  } catch (...) {
+    ::umask(before);
+    throw;
+  }
   ::umask(before);
 }
 
-SharedRun ProcessNodes::wait_for_share(const nlohmann::json& configuration) const {
-  log_.info(fmt::format("node {} waits for node 0 in {}", workers_.node_rank, folder_.string()));
+void ProcessNodes::share(const SharedRun& run) const {
+  if (workers_.num_nodes == 1) return;
+  write_state("open", {{"store", run.store},
+                       {"configuration", run.configuration},
+                       {"data_hash", run.data_hash},
+                       {"selection", run.selection}});
+}
+
+void ProcessNodes::finish(const nlohmann::json& configuration) {
+  finished_ = true;
+  if (workers_.num_nodes > 1) write_state("finished", {{"configuration", configuration}});
+}
+
+std::optional<SharedRun> ProcessNodes::wait_for_share(const nlohmann::json& configuration) const {
   const auto limit = std::chrono::steady_clock::now() + kWaitForNodeZero;
-  bool differs = false;
+  auto say_again = std::chrono::steady_clock::now();
+  std::string said;
+  std::string state;
   while (std::chrono::steady_clock::now() < limit) {
-    if (fs::exists(shared_file())) {
-      const nlohmann::json shared = nlohmann::json::parse(read_file(shared_file()));
-      differs = shared.at("configuration") != configuration;
-      if (!differs) {
-        write_file_atomic(member_file(), "");
-        return {.store =
-                    workers_.store.empty() ? shared.at("store").get<std::string>() : workers_.store,
-                .configuration = shared.at("configuration"),
-                .data_hash = shared.at("data_hash"),
-                .selection = shared.at("selection")};
-      }
+    const nlohmann::json shared = fs::exists(shared_file())
+                                      ? nlohmann::json::parse(read_file(shared_file()))
+                                      : nlohmann::json{{"state", "absent"}};
+    state = shared.value("state", "");
+    const bool is_ours =
+        shared.contains("configuration") && shared["configuration"] == configuration;
+    if (state == "finished" && is_ours) {
+      log_.info(
+          fmt::format("the run in {} has ended, and node 0 has published it: nothing is left "
+                      "for node {}",
+                      folder_.string(), workers_.node_rank));
+      return std::nullopt;
+    }
+    if (state == "open" && is_ours) {
+      write_file_atomic(member_file(), "");
+      return SharedRun{
+          .store = workers_.store.empty() ? shared.at("store").get<std::string>() : workers_.store,
+          .configuration = shared.at("configuration"),
+          .data_hash = shared.at("data_hash"),
+          .selection = shared.at("selection")};
+    }
+    const auto now = std::chrono::steady_clock::now();
+    const std::string why = why_it_waits(state, folder_);
+    if (why != said || now >= say_again) {
+      log_.info(fmt::format("node {} waits for node 0, {} min at most: {}", workers_.node_rank,
+                            std::chrono::ceil<std::chrono::minutes>(limit - now).count(), why));
+      said = why;
+      say_again = now + kSayWaitingEvery;
     }
     std::this_thread::sleep_for(kLookEvery);
   }
   throw ConfigError(
-      differs ? fmt::format("node 0's run in {} has another configuration", folder_.string())
-              : fmt::format("node 0 has not begun a run in {}", folder_.string()),
+      fmt::format("node 0 has shared no run to join: {}", why_it_waits(state, folder_)),
       {.key = "workers.node_rank",
-       .hint = "all nodes want the same configuration, and a --run-dir that all of them see"});
+       .hint = "give all nodes the same settings, and a --run-dir that all of them see"});
 }
 
 }  // namespace convoy::apps

@@ -37,18 +37,25 @@ class ProcessNodes {
   std::string store() const;
   // Node 0: what the others need, for them to find.
   void share(const SharedRun& run) const;
-  // The others: what node 0 shares, once it is of this configuration. Waits some minutes, and throws
-  // ConfigError that says what is missing or differs.
-  SharedRun wait_for_share(const nlohmann::json& configuration) const;
+  // Node 0: the run is published; whoever comes now is told so.
+  void finish(const nlohmann::json& configuration);
+  // The others: what node 0 shares, once it is of this configuration; nothing where that run has
+  // ended. Says what it waits for. Waits some minutes, and throws ConfigError that says what is
+  // missing or differs.
+  std::optional<SharedRun> wait_for_share(const nlohmann::json& configuration) const;
 
  private:
   std::filesystem::path shared_file() const { return folder_ / "shared.json"; }
+  // "planning", "open", "stopped" or "finished", with what goes with it.
+  void write_state(const char* state, nlohmann::json facts) const;
+  void leave_unfinished() const;
   std::filesystem::path member_file() const;
 
   settings::WorkerSettings workers_;
   std::filesystem::path folder_;
   Log log_;
   std::optional<PrivateStore> server_;
+  bool finished_ = false;
 };
 
 }  // namespace convoy::apps

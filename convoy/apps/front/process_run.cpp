@@ -69,12 +69,14 @@ telemetry::RunFolder open_folder(const ProcessConfig& config) {
   return telemetry::RunFolder::create(folder, name);
 }
 
-// Of the report that an earlier start left; null: there is none.
-Json last_start(const telemetry::RunFolder& folder) {
-  if (!fs::exists(folder.metrics_path())) return nullptr;
-  const Json metrics = Json::parse(read_file(folder.metrics_path()), nullptr, false);
-  if (!metrics.is_object() || !metrics.contains("process")) return nullptr;
-  return metrics["process"].value("last_start", Json(nullptr));
+// What the last start of these rows took that finished any, for later ones that find nothing to do.
+fs::path last_start_file(const process::RowRun& run) { return run.folder / "last_start.json"; }
+
+// Null: none is known.
+Json last_start(const process::RowRun& run) {
+  if (!fs::exists(last_start_file(run))) return nullptr;
+  const Json start = Json::parse(read_file(last_start_file(run)), nullptr, false);
+  return start.is_object() ? start : Json(nullptr);
 }
 
 // The one run that this process looks after.
@@ -90,6 +92,7 @@ class Processing {
         memory_(settle(config, facts_, workers_)),
         plan_(config.settings, process::read_prompt_texts(config.settings.prompts, prompt_texts())),
         pipeline_(plan_) {
+    if (!config.flags.no_warnings) say_notices();
     for (const std::string& note : workers_.notes) warn(note);
     const std::string doubt = process::doubt_about_requests(settings(), facts_);
     if (!doubt.empty()) warn(doubt);
@@ -114,10 +117,13 @@ class Processing {
     const telemetry::RunFolder folder = open_folder(config_);
     log_.info(fmt::format("run folder {}", folder.path().string()));
     ProcessNodes nodes(settings().workers, folder.path(), log_);
-    const auto store = jobs::open_store(store_of(nodes));
+    if (!find_store(nodes)) return 0;
+    const auto store = open_store(nodes);
     const process::RowRun run = planned(nodes, folder, *store);
-    return nodes.publishes() ? work_and_publish(folder, *store, run)
-                             : take_part(folder, *store, run);
+    if (!nodes.publishes()) return take_part(folder, *store, run);
+    const int code = work_and_publish(folder, *store, run);
+    nodes.finish(plan_.content(facts_.identity));
+    return code;
   }
 
  private:
@@ -146,14 +152,29 @@ class Processing {
     if (!config_.flags.no_warnings) log_.warning(text);
   }
 
-  std::string store_of(const ProcessNodes& nodes) {
-    if (nodes.publishes()) {
-      store_ = nodes.store();
-      return store_;
+  void say_notices() const {
+    for (const std::string& notice : config_.resolved.notices()) log_.info(notice);
+    const bool is_local = dataset_ && dataset_->hub_id.empty();
+    for (const std::string& notice : config_.flags.notices(is_local)) log_.info(notice);
+  }
+
+  // False: the run has ended.
+  bool find_store(const ProcessNodes& nodes) {
+    if (!nodes.publishes()) shared_ = nodes.wait_for_share(plan_.content(facts_.identity));
+    if (!nodes.publishes() && !shared_) return false;
+    store_ = shared_ ? shared_->store : nodes.store();
+    return true;
+  }
+
+  std::unique_ptr<jobs::JobStore> open_store(const ProcessNodes& nodes) const {
+    try {
+      return jobs::open_store(store_);
+    } catch (const IoError& error) {
+      if (nodes.publishes()) throw;
+      throw IoError(fmt::format("the store of node 0 can not be reached: {}", error.what()),
+                    {.hint = "its server ends with it: see whether node 0 is at work, and start it "
+                             "again with the same command"});
     }
-    shared_ = nodes.wait_for_share(plan_.content(facts_.identity));
-    store_ = shared_->store;
-    return store_;
   }
 
   process::RunIdentity identity(const telemetry::RunFolder& folder, const std::string& data_hash,
@@ -181,7 +202,8 @@ class Processing {
                 .rows = selected_rows(dataset, settings().data),
                 .expected_cost =
                     [&](const process::InputRow& row) { return pipeline_.expected_cost(row); },
-                .keep_apart = config_.flags.keep_apart});
+                .keep_apart = config_.flags.keep_apart,
+                .progress = plan_progress()});
     const int64_t again = run.is_new ? 0 : process::reopen_engine_errors(store, run);
     if (again > 0)
       log_.info(fmt::format("{} in state engine_error: computed again", counted(again, "row")));
@@ -192,6 +214,12 @@ class Processing {
     if (!memory_.empty()) log_.info("memory: " + memory_);
     if (preview.first_prompt) log_.info("first prompt:\n" + *preview.first_prompt);
     return run;
+  }
+
+  telemetry::ProgressOptions plan_progress() const {
+    telemetry::ProgressOptions options{.color = telemetry::color_choice(context_.common.color)};
+    if (log_.level() == LogLevel::Quiet) options.style = telemetry::ProgressStyle::None;
+    return options;
   }
 
   void write_run_files(const telemetry::RunFolder& folder, const data::Dataset& dataset,
@@ -319,22 +347,26 @@ class Processing {
       start.workers_lost += report.deaths;
       for (const auto& [stage, seconds] : report.work.seconds_by_stage)
         start.seconds_by_stage[stage] += seconds;
-      const process::Publication done = process::publish_rows(store, run, settings());
-      if (done.reopened == 0) return conclude(folder, done, start);
+      const process::Publication done = process::publish_rows(store, run, plan_);
+      if (done.reopened == 0) return conclude(folder, run, done, start);
       warn(fmt::format("{} of the ledger can not be read; they are computed again",
                        counted(done.reopened, "row")));
     }
   }
 
-  int conclude(const telemetry::RunFolder& folder, const process::Publication& done,
-               const process::StartFigures& start) {
+  int conclude(const telemetry::RunFolder& folder, const process::RowRun& run,
+               const process::Publication& done, const process::StartFigures& start) {
     Json report = done.report.json(start, estimate_);
     // A start that found nothing to do says nothing about speed.
-    if (report["last_start"].is_null()) report["last_start"] = last_start(folder);
+    if (report["last_start"].is_null())
+      report["last_start"] = last_start(run);
+    else
+      write_file_atomic(last_start_file(run), report["last_start"].dump());
     data::Manifest manifest{.outputs = done.files,
                             .rows_by_state = done.report.rows_by_state(),
                             .configuration = plan_.content(facts_.identity),
                             .cost = done.report.cost()};
+    manifest.configuration["filter"] = {{"keep", settings().filter.keep.names}};
     for (const fs::path& file : dataset_->files)
       manifest.inputs.push_back(data::record_of_file(file));
     const fs::path manifest_file = data::publish_manifest(settings().output.path, manifest);
@@ -384,8 +416,6 @@ class Processing {
 }  // namespace
 
 int run_processing(Context& context, ProcessConfig& config) {
-  for (const std::string& notice : config.resolved.notices()) context.log().info(notice);
-  for (const std::string& notice : config.flags.notices()) context.log().info(notice);
   std::optional<Processing> processing;
   try {
     processing.emplace(context, config);

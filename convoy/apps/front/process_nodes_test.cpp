@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a node that joins a run is told, whenever it comes.
+#include "convoy/apps/front/process_nodes.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <future>
+#include <thread>
+
+#include "convoy/base/error.h"
+#include "files/temporary_folder.h"
+
+namespace convoy::apps {
+namespace {
+
+using nlohmann::json;
+using ::testing::internal::CaptureStderr;
+using ::testing::internal::GetCapturedStderr;
+
+class ProcessNodesTest : public ::testing::Test {
+ protected:
+  // With a store of its own, so that no server is started.
+  std::unique_ptr<ProcessNodes> node(int64_t rank) const {
+    settings::WorkerSettings workers;
+    workers.num_nodes = 2;
+    workers.node_rank = rank;
+    workers.store = "ledger.db";
+    return std::make_unique<ProcessNodes>(workers, folder_.path(), Log());
+  }
+  void share(const ProcessNodes& zero) const {
+    zero.share({.store = "ledger.db", .configuration = ours_, .data_hash = "d", .selection = {}});
+  }
+  // What the second node is told until `then` has run, and what it joins.
+  std::optional<SharedRun> joins_after(const std::function<void()>& then) {
+    const auto one = node(1);
+    CaptureStderr();
+    auto joined = std::async(std::launch::async, [&] { return one->wait_for_share(ours_); });
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    then();
+    const std::optional<SharedRun> run = joined.get();
+    said_ = GetCapturedStderr();
+    return run;
+  }
+  void expect_said(const std::string& words) const {
+    EXPECT_NE(said_.find(words), std::string::npos) << said_;
+  }
+
+  testing::TemporaryFolder folder_;
+  json ours_ = {{"seed", 42}};
+  std::string said_;
+};
+
+TEST_F(ProcessNodesTest, ANodeWithoutTheSharedFolderIsToldWhatToDo) {
+  std::unique_ptr<ProcessNodes> zero;
+  const auto run = joins_after([&] {
+    zero = node(0);
+    std::this_thread::sleep_for(std::chrono::milliseconds(500));
+    share(*zero);
+  });
+  ASSERT_TRUE(run);
+  EXPECT_EQ(run->data_hash, "d");
+  expect_said("nothing of it is in " + folder_.path().string());
+  expect_said("name a folder that every node sees with --run-dir");
+  expect_said("it plans the rows");
+}
+
+TEST_F(ProcessNodesTest, ANodeThatComesAfterTheEndIsToldSo) {
+  {
+    const auto zero = node(0);
+    share(*zero);
+    zero->finish(ours_);
+  }
+  EXPECT_FALSE(joins_after([] {}));
+  expect_said("the run in " + folder_.path().string() + " has ended");
+}
+
+TEST_F(ProcessNodesTest, ANodeWaitsForARunThatWasStopped) {
+  share(*node(0));  // ended without finish()
+  std::unique_ptr<ProcessNodes> zero;
+  EXPECT_TRUE(joins_after([&] {
+    zero = node(0);
+    share(*zero);
+  }));
+  expect_said("it was stopped; the same command starts it again");
+}
+
+TEST_F(ProcessNodesTest, AnotherConfigurationIsNotJoined) {
+  const auto other = node(0);
+  other->share(
+      {.store = "ledger.db", .configuration = {{"seed", 1}}, .data_hash = "x", .selection = {}});
+  std::unique_ptr<ProcessNodes> zero;
+  const auto run = joins_after([&] {
+    zero = node(0);
+    share(*zero);
+  });
+  ASSERT_TRUE(run);
+  EXPECT_EQ(run->data_hash, "d");
+  expect_said("has another configuration");
+}
+
+}  // namespace
+}  // namespace convoy::apps
