@@ -2,7 +2,6 @@
 #include "convoy/data/split_builder.h"
 
 #include <array>
-#include <cmath>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <set>
@@ -12,6 +11,7 @@
 #include "convoy/base/hash.h"
 #include "convoy/base/usable_cpus.h"
 #include "convoy/data/byte_stream.h"
+#include "convoy/data/chain/row_split.h"
 #include "convoy/data/dataset.h"
 #include "convoy/data/encode_file.h"
 #include "convoy/data/encode_progress.h"
@@ -65,6 +65,7 @@ class SplitBuilder {
       source.file_hash = dataset_hash(dataset);
       source.suffix = suffix_of(dataset);
       if (!take_from_cache(source)) encode(source);
+      if (source.by_ratio && wanted_ != Splits::Test) say_held_out();
     }
     return finish();
   }
@@ -113,7 +114,8 @@ class SplitBuilder {
                             {"split", kPartNames[part]}};
     if (source.by_ratio) {
       words["seed"] = inputs_.seed;
-      words["ratios"] = {data.split.train_ratio, data.split.val_ratio, data.split.test_ratio};
+      for (const PartSize& size : parts_of_split(data.split))
+        words["ratios"].push_back({size.share, size.most_rows});
     }
     return sha256_hex(words.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace));
   }
@@ -271,6 +273,21 @@ class SplitBuilder {
     throw DataError(text, place);
   }
 
+  // The user named one file and is to learn which of its rows training leaves alone.
+  void say_held_out() const {
+    const int64_t val_rows = parts_[Val] ? parts_[Val]->report.rows_read : 0;
+    std::string text;
+    if (val_rows > 0)
+      text = fmt::format("{} held out for evaluations (data.split.val_ratio=0 trains on them too)",
+                         counted(val_rows, "row is", "rows are"));
+    if (inputs_.data.split.test_ratio > 0)
+      text += fmt::format(
+          "{}{:g} % of the rows are kept as a test split that training never reads "
+          "(data.split.test_ratio=0)",
+          text.empty() ? "" : ", ", 100 * inputs_.data.split.test_ratio);
+    if (!text.empty()) inputs_.log.info(text);
+  }
+
   EncodedSplits finish() {
     EncodedSplits splits;
     const std::array<TokenDataset*, 3> targets = {&splits.train, &splits.val, &splits.test};
@@ -292,7 +309,7 @@ class SplitBuilder {
         const std::string line = fmt::format("{}: {}", fmt::join(report.files, ", "), warning);
         if (inputs_.warns && told.insert(line).second) inputs_.log.warning(line);
       }
-      inputs_.log.info(report_line(report));
+      if (report.rows_read > 0) inputs_.log.info(report_line(report));
     }
   }
 
@@ -305,14 +322,8 @@ class SplitBuilder {
 }  // namespace
 
 SplitBounds split_bounds(const settings::SplitSettings& split, int64_t num_rows) {
-  const double sum = split.train_ratio + split.val_ratio + split.test_ratio;
-  if (!(std::abs(sum - 1.0) <= 1e-6))
-    throw ConfigError(
-        fmt::format("the split ratios sum to {:.6g}, wanted 1", sum),
-        {.key = "data.split", .hint = "make train_ratio + val_ratio + test_ratio = 1"});
-  const auto rows = static_cast<double>(num_rows);
-  return {std::min<int64_t>(num_rows, std::llround(rows * split.train_ratio)),
-          std::min<int64_t>(num_rows, std::llround(rows * (split.train_ratio + split.val_ratio)))};
+  const std::vector<int64_t> sizes = part_sizes(parts_of_split(split), num_rows);
+  return {sizes[Train], sizes[Train] + sizes[Val]};
 }
 
 std::string report_line(const SplitReport& report) {

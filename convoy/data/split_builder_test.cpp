@@ -282,8 +282,42 @@ TEST(BuildSplits, SeparateFiles) {
   EXPECT_EQ(fixture.build(Splits::All).reports.size(), 3u);
 }
 
+TEST(BuildSplits, OneFileGivesFewRowsToEvaluationsAndNoneToATest) {
+  EXPECT_EQ(split_bounds({}, 200).first, 180);
+  EXPECT_EQ(split_bounds({}, 200).second, 200) << "no test split";
+  EXPECT_EQ(split_bounds({}, 100'000).first, 99'500) << "more rows tell an evaluation nothing more";
+  EXPECT_EQ(split_bounds({}, 100'000).second, 100'000);
+  EXPECT_EQ(split_bounds({{}, 0.0, 0.0}, 200).first, 200);
+  EXPECT_EQ(split_bounds({{}, 0.2, 0.0}, 100'000).first, 80'000) << "what is asked for counts";
+  EXPECT_EQ(split_bounds({0.6, {}, 0.0}, 100).second, 100);
+  EXPECT_EQ(split_bounds({{}, {}, 0.2}, 100).first, 70);
+  EXPECT_EQ(split_bounds({{}, {}, 0.2}, 100).second, 80);
+}
+
+TEST(BuildSplits, RowsThatTrainingDoesNotReadAreSaid) {
+  Fixture fixture;
+  fixture.log = Log(LogLevel::Normal);
+  fixture.data.train_path = fixture.folder.write("rows.jsonl", numbered_rows(100)).string();
+  const auto said = [&] {
+    ::testing::internal::CaptureStderr();
+    fixture.build();
+    return ::testing::internal::GetCapturedStderr();
+  };
+  const std::string usual = "10 rows are held out for evaluations (data.split.val_ratio=0 ";
+  for (int time = 0; time < 2; ++time)  // the second from the cache
+    EXPECT_NE(said().find(usual), std::string::npos);
+  fixture.data.split = {0.7, 0.1, 0.2};
+  EXPECT_NE(said().find("20 % of the rows are kept as a test split that training never reads"),
+            std::string::npos);
+  fixture.data.split = {{}, 0.0, 0.0};
+  const std::string none = said();
+  EXPECT_EQ(none.find("held out"), std::string::npos) << none;
+  EXPECT_EQ(none.find("val: 0 rows"), std::string::npos) << none;
+}
+
 TEST(BuildSplits, RatiosShuffleBeforeTheySplit) {
   Fixture fixture;
+  fixture.data.split = {0.7, 0.1, 0.2};
   fixture.data.train_path = fixture.folder.write("rows.jsonl", numbered_rows(100)).string();
   const EncodedSplits splits = fixture.build(Splits::All);
   EXPECT_EQ(splits.train.num_rows(), 70);
@@ -518,7 +552,7 @@ TEST(BuildSplits, WithoutACacheNothingIsWritten) {
   fixture.build();
   EXPECT_EQ(fixture.encoded, 20);
   fixture.data.cache_dir = (fixture.folder.path() / "rows.jsonl" / "under-a-file").string();
-  EXPECT_EQ(fixture.build().train.num_rows(), 7);  // a cache that cannot be written is no error
+  EXPECT_EQ(fixture.build().train.num_rows(), 9);  // a cache that cannot be written is no error
 }
 
 TEST(BuildSplits, ConcurrentBuildersAgree) {

@@ -161,7 +161,9 @@ nlohmann::json evaluate_model(const EvaluateRun& run, const Log& given_log) {
   data::TokenDataset dataset = wants_val ? splits.val : splits.test;
   if (dataset.num_rows() == 0)
     throw ConfigError(fmt::format("the config has no {} rows", flags.split),
-                      {.hint = "name a file with --data"});
+                      {.hint = wants_val ? "name a file with --data"
+                                         : "name a file with --data, take --split val, or train "
+                                           "with data.split.test_ratio=0.1"});
   if (flags.limit > 0) dataset = first_rows(dataset, flags.limit);
   const at::NoGradGuard no_grad;
   nlohmann::json figures = loss_json(evaluate_loss(share, loaded, dataset, engine.batch_size, log));

@@ -187,19 +187,36 @@ void check_batch(const TrainSettings& settings, const config::Resolved& resolved
         resolved.place("train.batch_size", "leave out train.grad_accum, or write that number")));
 }
 
+// A share that is not given takes what the others leave.
+void check_split(const SplitSettings& split, const config::Resolved& resolved,
+                 config::ErrorList& errors) {
+  if (!all_readable(resolved,
+                    {"data.split.train_ratio", "data.split.val_ratio", "data.split.test_ratio"}))
+    return;
+  constexpr double kRounding = 1e-6;
+  const double sum =
+      split.train_ratio.value.value_or(0) + split.val_ratio.value.value_or(0) + split.test_ratio;
+  const bool all_given = !split.train_ratio.is_auto() && !split.val_ratio.is_auto();
+  if (sum <= 1 + kRounding && (!all_given || sum >= 1 - kRounding)) return;
+  const std::string key =
+      split.train_ratio.is_auto() ? "data.split.val_ratio" : "data.split.train_ratio";
+  errors.add(ConfigError(fmt::format("data.split: the shares must sum to 1, found {:.7g}", sum),
+                         resolved.place(key, "train_ratio + val_ratio + test_ratio")));
+}
+
+// Rows are held out for evaluations alone. Decided where the record is made, so that an evaluation of the
+// run later finds no rows that were trained on.
+void decide_split(TrainSettings& settings, config::Resolved& resolved) {
+  SplitSettings& split = settings.data.split;
+  const bool evaluates = settings.train.eval_strategy != "no" || settings.train.final_eval;
+  if (evaluates || !split.val_ratio.is_auto() || !split.train_ratio.is_auto()) return;
+  split.val_ratio = 0.0;
+  resolved.decided("data.split.val_ratio", "nothing is evaluated");
+}
+
 void check_combinations(const TrainSettings& settings, const config::Resolved& resolved,
                         config::ErrorList& errors) {
-  const SplitSettings& split = settings.data.split;
-  const double sum = split.train_ratio + split.val_ratio + split.test_ratio;
-  if (all_readable(resolved,
-                   {"data.split.train_ratio", "data.split.val_ratio", "data.split.test_ratio"}) &&
-      std::abs(sum - 1.0) > 1e-6) {
-    const std::string key = resolved.value("data.split.train_ratio").origin == "default"
-                                ? "data.split.val_ratio"
-                                : "data.split.train_ratio";
-    errors.add(ConfigError(fmt::format("data.split: the shares must sum to 1, found {:.7g}", sum),
-                           resolved.place(key, "train_ratio + val_ratio + test_ratio")));
-  }
+  check_split(settings.data.split, resolved, errors);
   if (all_readable(resolved, {"data.template_kwargs"}))
     if (const auto problem = template_kwargs_problem(
             nlohmann::ordered_json::parse(settings.data.template_kwargs.json)))
@@ -301,6 +318,7 @@ config::Resolved resolve_train(TrainSettings& settings, config::Sources sources,
       });
   fall_back_to_the_loss(settings.train, resolved);
   fall_back_to_tensorboard(settings.logging, resolved);
+  decide_split(settings, resolved);
   return resolved;
 }
 

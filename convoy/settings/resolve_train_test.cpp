@@ -400,9 +400,28 @@ TEST(TrainSettings, TheSideThatIsCutHasHuggingFacesName) {
   }
 }
 
+TEST(TrainSettings, RowsAreHeldOutForEvaluationsAlone) {
+  TrainSettings none;
+  resolve_train(none, {.overrides = {"train.eval_strategy=no", "train.final_eval=false"}});
+  EXPECT_EQ(none.data.split.val_ratio.value, 0.0);
+  TrainSettings asked;
+  resolve_train(asked, {.overrides = {"train.eval_strategy=no", "train.final_eval=false",
+                                      "data.split.val_ratio=0.2"}});
+  EXPECT_EQ(asked.data.split.val_ratio.value, 0.2);
+  TrainSettings at_the_end;
+  resolve_train(at_the_end, {.overrides = {"train.eval_strategy=no"}});
+  EXPECT_TRUE(at_the_end.data.split.val_ratio.is_auto());
+}
+
 TEST(TrainSettings, CombinationsAreChecked) {
-  EXPECT_EQ(
-      fate("data.split.val_ratio=0.2").find("data.split: the shares must sum to 1, found 1.1"), 0u);
+  for (const char* other : {"data.split.val_ratio=0.2", "data.split.test_ratio=0.2"}) try {
+      with({"data.split.train_ratio=0.9", other});
+      ADD_FAILURE() << other;
+    } catch (const ConfigError& error) {
+      EXPECT_EQ(error.sentence().find("data.split: the shares must sum to 1, found 1.1"), 0u)
+          << error.sentence();
+    }
+  EXPECT_EQ(fate("data.split.val_ratio=0.2"), "") << "training takes what is left";
   EXPECT_EQ(fate("train.greater_is_better=true").find("train.greater_is_better is true"), 0u);
   // A share that can not be read is said alone: what it does to the sum is not known.
   EXPECT_EQ(fate("data.split.val_ratio=many").find("sum to 1"), std::string::npos);

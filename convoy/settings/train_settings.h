@@ -354,15 +354,22 @@ struct TrainingSettings {
 };
 
 struct SplitSettings {
-  double train_ratio = 0.7;
-  double val_ratio = 0.1;
-  double test_ratio = 0.2;
+  AutoOr<double> train_ratio;
+  AutoOr<double> val_ratio;
+  double test_ratio = 0;
 
   template <class Visitor>
   void fields(Visitor& visit) {
-    visit("train_ratio", train_ratio, "share of rows for training").at_least(0).at_most(1);
-    visit("val_ratio", val_ratio, "share for evaluation during training").at_least(0).at_most(1);
-    visit("test_ratio", test_ratio, "share kept for `convoy eval --split test`")
+    visit("train_ratio", train_ratio, "share of rows for training; auto = all that is left")
+        .at_least(0)
+        .at_most(1);
+    visit("val_ratio", val_ratio,
+          "share for evaluation during training; auto = a tenth, at most 500 rows, none where "
+          "nothing is evaluated; all that is left where train_ratio is given")
+        .at_least(0)
+        .at_most(1);
+    visit("test_ratio", test_ratio,
+          "share kept for `convoy eval --split test`, which training never reads")
         .at_least(0)
         .at_most(1);
   }
@@ -399,7 +406,8 @@ struct DataSettings {
     visit("val_path", val_path, "evaluation rows; empty and no val share: none");
     visit("test_path", test_path, "test rows for `convoy eval`");
     visit("split", split,
-          "used when only train_path is given and val_path and test_path are not; shares sum to 1");
+          "used when only train_path is given and val_path and test_path are not; shares that are "
+          "given sum to 1");
     visit("schema", schema, "row schema; auto = by the row's keys")
         .one_of({"auto", "messages", "sharegpt", "alpaca", "prompt_completion", "triple",
                  "rendered", "text", "loose"})

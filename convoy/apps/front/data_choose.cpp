@@ -180,32 +180,32 @@ struct ProcessPlan {
 
 ProcessPlan plan_of(Context& context, const settings::DataProcessFlags& flags) {
   ProcessPlan plan{.seed = static_cast<uint64_t>(flags.seed)};
-  std::vector<double> ratios = flags.ratios;
   if (!flags.config.empty()) {
     config::refuse_without_effect(flags, {"seed", "ratios"},
                                   "with --config, which has seed and data.split");
     settings::TrainSettings train;
     read_train_config(train, {flags.config}, "", context.log());
     plan.seed = static_cast<uint64_t>(train.seed);
-    ratios = {train.data.split.train_ratio, train.data.split.val_ratio,
-              train.data.split.test_ratio};
+    plan.parts = data::parts_of_split(train.data.split);
     plan.paths = {train.data.train_path, train.data.val_path, train.data.test_path};
   }
+  const std::vector<std::string> names = {"train", "val", "test"};
   if (!flags.output.empty() || flags.config.empty())
-    plan.paths = part_paths(flags.output, {"train", "val", "test"}, flags.format);
-  if (ratios.size() != 3)
-    throw ConfigError(fmt::format("wanted three shares, found {}", ratios.size()),
-                      {.key = "--ratios"});
-  for (size_t part = 0; part < 3; ++part) {
-    if (plan.paths[part].empty() && (part == 0 || ratios[part] > 0))
+    plan.paths = part_paths(flags.output, names, flags.format);
+  if (flags.config.empty()) {
+    if (flags.ratios.size() != names.size())
+      throw ConfigError(fmt::format("wanted three shares, found {}", flags.ratios.size()),
+                        {.key = "--ratios"});
+    for (size_t part = 0; part < names.size(); ++part)
+      plan.parts.push_back({.name = names[part], .share = flags.ratios[part]});
+  }
+  for (size_t part = 0; part < names.size(); ++part)
+    if (plan.paths[part].empty() && (part == 0 || plan.parts[part].share > 0))
       throw ConfigError(
           "the configuration does not say where the parts go",
           {.file = flags.config,
            .key = std::vector{"data.train_path", "data.val_path", "data.test_path"}[part],
            .hint = "set data.train_path, val_path and test_path, or give --output"});
-    plan.parts.push_back(
-        {.name = std::vector{"train", "val", "test"}[part], .share = ratios[part]});
-  }
   return plan;
 }
 

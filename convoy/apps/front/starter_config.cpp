@@ -224,7 +224,8 @@ std::string starter_config(const StarterAnswers& answers, const StarterFacts& fa
   text += fmt::format(
       "\ndata:\n  train_path: {}\n"
       "{}"
-      "  split: {{train_ratio: 0.9, val_ratio: 0.1, test_ratio: 0.0}}  # or name val_path\n"
+      "  split: {{val_ratio: auto}}  # a tenth of the rows, at most 500, for evaluations; 0 = "
+      "none\n"
       "\nparallel:\n  strategy: auto  # auto: ddp, or zero1 to zero3 where memory asks for it\n",
       quoted(answers.data),
       facts.schema.empty()

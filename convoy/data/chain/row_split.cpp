@@ -186,7 +186,36 @@ std::vector<int64_t> part_sizes(const std::vector<PartSize>& parts, int64_t num_
     sizes.push_back(bound - dealt);
     dealt = bound;
   }
+  for (size_t at = 0; at < parts.size(); ++at) {
+    if (parts[at].most_rows < 0 || sizes[at] <= parts[at].most_rows) continue;
+    sizes.front() += sizes[at] - parts[at].most_rows;
+    sizes[at] = parts[at].most_rows;
+  }
   return sizes;
+}
+
+std::vector<PartSize> parts_of_split(const settings::SplitSettings& split) {
+  // A loss over so many rows is known well enough to choose by.
+  constexpr double kValShare = 0.1;
+  constexpr int64_t kMostValRows = 500;
+  const double free = 1 - split.test_ratio;
+  PartSize val{.name = "val"};
+  if (!split.val_ratio.is_auto()) {
+    val.share = *split.val_ratio.value;
+  } else if (!split.train_ratio.is_auto()) {
+    val.share = free - *split.train_ratio.value;
+  } else {
+    val.share = std::min(kValShare, free);
+    val.most_rows = kMostValRows;
+  }
+  const double train = split.train_ratio.value.value_or(free - val.share);
+  const double sum = train + val.share + split.test_ratio;
+  constexpr double kRounding = 1e-6;
+  if (!(std::abs(sum - 1.0) <= kRounding) || train < -kRounding || val.share < -kRounding)
+    throw ConfigError(
+        fmt::format("the split ratios sum to {:.6g}, wanted 1", sum),
+        {.key = "data.split", .hint = "make train_ratio + val_ratio + test_ratio = 1"});
+  return {{.name = "train", .share = train}, val, {.name = "test", .share = split.test_ratio}};
 }
 
 RowParts split_rows(const RowPass& pass, const SplitPlan& plan,

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "convoy/data/chain/row_pass.h"
+#include "convoy/settings/train_settings.h"
 
 namespace convoy::data {
 
@@ -16,8 +17,12 @@ namespace convoy::data {
 struct PartSize {
   std::string name;
   double share = 0;
-  int64_t rows = -1;  // -1: by share
+  int64_t rows = -1;       // -1: by share
+  int64_t most_rows = -1;  // by share: what is beyond goes to the first part; -1 = no limit
 };
+
+// Parts train, val and test as data.split asks for them. Throws ConfigError when the shares do not sum to 1 within 1e-6.
+std::vector<PartSize> parts_of_split(const settings::SplitSettings& split);
 
 enum class SplitBy {
   Rows,

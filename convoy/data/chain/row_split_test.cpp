@@ -38,6 +38,7 @@ TEST(SplitRows, AreThoseOfDataSplit) {
   settings::DataSettings data;
   data.train_path = path.string();
   data.cache_dir = "none";
+  data.split = {0.7, 0.1, 0.2};
   const Log log(LogLevel::Quiet);
   const EncodedSplits splits = build_splits({.data = data,
                                              .task = "sft",
@@ -88,6 +89,12 @@ TEST(SplitRows, StrataHaveTheSameMix) {
       split_rows(pass_of(path), {.parts = kThirds, .by = SplitBy::Groups, .column = "nobody"},
                  folder.path()),
       DataError);
+}
+
+TEST(PartSizes, OfASplitWithoutSharesHaveAMost) {
+  EXPECT_EQ(part_sizes(parts_of_split({}), 1000), (std::vector<int64_t>{900, 100, 0}));
+  EXPECT_EQ(part_sizes(parts_of_split({}), 20'000), (std::vector<int64_t>{19'500, 500, 0}));
+  EXPECT_THROW(parts_of_split({0.9, {}, 0.2}), ConfigError);
 }
 
 TEST(PartSizes, SharesCountsAndWhatIsLeft) {
