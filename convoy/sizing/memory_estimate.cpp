@@ -111,12 +111,14 @@ class ShapeMaker {
     for (const ParameterDeclaration& parameter : declare_parameters(model)) add(parameter);
     close_unit();
     shape_.kept += (in_blocks_ + adapter_width_) / std::max<int64_t>(shape_.layers, 1);
+    shape_.at_work += dora_at_work_;
   }
   TrainingShape shape() const { return shape_; }
 
  private:
   void add(const ParameterDeclaration& parameter);
   void add_linear(const std::string& name, const ParameterDeclaration& weight);
+  void add_dora(const std::string& name, int64_t out, int64_t in);
   void close_unit();
 
   const EstimateRequest& request_;
@@ -127,6 +129,7 @@ class ShapeMaker {
   GrowingUnit unit_ = {};
   int64_t in_blocks_ = 0;
   int64_t adapter_width_ = 0;
+  int64_t dora_at_work_ = 0;
 };
 
 void ShapeMaker::close_unit() {
@@ -166,9 +169,32 @@ void ShapeMaker::add_linear(const std::string& name, const ParameterDeclaration&
   unit_.adapter.elements += request_.lora_rank * (in + out);
   unit_.adapter.bytes = unit_.adapter.elements * kEstimateFloatBytes;
   adapter_width_ += std::min(request_.lora_rank, in) / 2 + std::min(request_.lora_rank, out) / 2;
+  if (request_.dora) add_dora(name, out, in);
+}
+
+void ShapeMaker::add_dora(const std::string& name, int64_t out, int64_t in) {
+  const bool shares_input = name == "k_proj" || name == "v_proj" || name == "up_proj";
+  const DoraWidths widths =
+      dora_widths(out, in, request_.drops_dora && shares_input, shape_.element_bytes, quantizes_);
+  unit_.adapter.elements += out;
+  unit_.adapter.bytes = unit_.adapter.elements * kFloatBytes;
+  adapter_width_ += widths.kept;
+  dora_at_work_ = std::max(dora_at_work_, widths.at_work);
+  shape_.unfolded_bytes = std::max(shape_.unfolded_bytes, widths.norm_bytes);
 }
 
 }  // namespace
+
+DoraWidths dora_widths(int64_t out, int64_t in, bool own_input, int64_t weight_element_bytes,
+                       bool coded) {
+  constexpr int64_t kGradients = 4;
+  const int64_t wide_bytes = coded ? weight_element_bytes + kFloatBytes
+                             : weight_element_bytes == kFloatBytes ? 0
+                                                                   : kFloatBytes;
+  return {.kept = 2 * out + (own_input ? in : 0),
+          .at_work = kGradients * out,
+          .norm_bytes = out * in * (kFloatBytes + wide_bytes)};
+}
 
 TrainingShape training_shape(const DecoderSpec& model, const EstimateRequest& request) {
   check("the mode", request.mode, {"full", "lora", "qlora"});
@@ -197,6 +223,9 @@ MemoryPlan estimate_memory(const DecoderSpec& model, const EstimateRequest& requ
       .micro_batch_tokens = request.batch_rows * request.row_tokens,
       .recompute_blocks = request.recompute_blocks,
       .moment_bytes_of_256 = request.moment_bytes_of_256,
+      .has_masters = request.has_masters,
+      .pages_moments = request.pages_moments,
+      .offloads_inputs = request.offloads_inputs,
       .program_bytes = request.hardware == Hardware::Cpu ? kProgramBytes : kCudaBytes};
   return plan_memory(question, request.strategy);
 }

@@ -22,6 +22,8 @@ struct EstimateRequest {
   bool double_quant = false;   // the scales of nf4 and fp4 in 8 bits
   std::string dtype = "bf16";  // of weights and activations: bf16 or fp32
   int64_t lora_rank = 32;
+  bool dora = false;        // of lora and qlora
+  bool drops_dora = false;  // tuning.lora.dropout, of which DoRA keeps the inputs
   std::vector<std::string> lora_targets =
       {};                         // endings of names; empty = all linear maps of blocks
   std::string strategy = "none";  // as for plan_memory()
@@ -32,7 +34,11 @@ struct EstimateRequest {
   bool recompute_blocks = false;
   int64_t keep_whole_below = 100'000;
   int64_t bucket_bytes = 25 << 20;
-  int64_t moment_bytes_of_256 = 2048;  // of the optimizer, as for plan_memory(): AdamW's in fp32
+  // Of the optimizer and of block inputs, as for plan_memory(): AdamW's in fp32.
+  int64_t moment_bytes_of_256 = 2048;
+  bool has_masters = true;
+  bool pages_moments = false;
+  bool offloads_inputs = false;
   Hardware hardware = Hardware::Gpu;
 };
 

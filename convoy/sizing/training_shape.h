@@ -39,11 +39,23 @@ struct TrainingShape {
   int64_t element_bytes = 4;  // of activations
   int64_t head_elements = 0;
   bool trains_head = false;
-  // The largest weight in the type of the products, where weights of few bits are unfolded for each.
+  // The largest weight as it lies beside the model for a moment: in the type of the products, where
+  // weights of few bits are unfolded for each, or in fp32, for the norms of DoRA.
   int64_t unfolded_bytes = 0;
   bool on_cpu = true;
 
   bool operator==(const TrainingShape&) const = default;
 };
+
+// What DoRA adds for one adapted map. Elements per token: both terms that its magnitude multiplies, and
+// with dropout the inputs as they were dropped, which maps of one input no longer share.
+struct DoraWidths {
+  int64_t kept = 0;
+  int64_t at_work = 0;  // gradients of the terms, while backward is in the map
+  int64_t norm_bytes =
+      0;  // of the sum whose norms are taken, and of its weight where that is not fp32
+};
+DoraWidths dora_widths(int64_t out, int64_t in, bool own_input, int64_t weight_element_bytes,
+                       bool coded);
 
 }  // namespace convoy::sizing

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "convoy/apps/front/build_facts.h"
+#include "convoy/apps/front/memory_fit.h"
 #include "convoy/apps/front/preset_facts.h"
 #include "convoy/apps/front/process_config.h"
 #include "convoy/apps/front/shared_actions.h"
@@ -29,6 +30,7 @@ struct ConfigFlags {
   std::string deepspeed;
   std::string accelerate_config;
   int64_t nproc = 0;
+  std::string hardware;
 
   template <class Visitor>
   void fields(Visitor& visit) {
@@ -42,6 +44,9 @@ struct ConfigFlags {
         "batch; 0 = leave ranks aside")
         .alias("nproc_per_node")
         .at_least(0);
+    visit("hardware", hardware,
+          "check: say whether the training fits into this machine of `convoy config presets`, or "
+          "auto = what is here; empty = the preset's own machine, else auto");
   }
 };
 
@@ -134,7 +139,8 @@ RankBatch batch_on_ranks(const Context& context, const settings::TrainSettings& 
   return batch;
 }
 
-int say_ok(const Context& context, const config::Resolved& resolved, const RankBatch& batch = {}) {
+int say_ok(const Context& context, const config::Resolved& resolved, const RankBatch& batch = {},
+           const std::optional<MemoryFit>& fit = {}) {
   if (context.common.json) {
     nlohmann::ordered_json report = {
         {"ok", true}, {"notices", resolved.notices()}, {"warnings", resolved.warnings()}};
@@ -144,9 +150,11 @@ int say_ok(const Context& context, const config::Resolved& resolved, const RankB
       report["effective_batch"] =
           batch.rows > 0 ? nlohmann::ordered_json(batch.rows) : nlohmann::ordered_json();
     }
+    if (fit) report["memory"] = fit->to_json();
     fmt::print("{}\n", report.dump());
     return 0;
   }
+  if (fit) say_memory_fit(*fit, context.log());
   if (!batch.sentence.empty()) fmt::print("{}\n", batch.sentence);
   fmt::print("ok\n");
   return 0;
@@ -160,6 +168,9 @@ int check(const Context& context, const ConfigFlags& flags, const Words& words) 
     if (flags.nproc > 0)
       throw ConfigError("--nproc is of trainings, found a configuration of task process",
                         {.key = "--nproc", .hint = "its workers are workers.world_size"});
+    if (!flags.hardware.empty())
+      throw ConfigError("--hardware is of trainings, found a configuration of task process",
+                        {.key = "--hardware"});
     settings::ProcessSettings process;
     return say_ok(context, read_process(process, context, flags, arguments));
   }
@@ -170,8 +181,11 @@ int check(const Context& context, const ConfigFlags& flags, const Words& words) 
   // A configuration may be for another machine: it is right without its files.
   for (const DataError& error : missing_train_inputs(train))
     context.log().warning(fmt::format("{}: {}", error.place().key, error.sentence()));
-  if (flags.nproc == 0) return say_ok(context, resolved);
-  return say_ok(context, resolved, batch_on_ranks(context, train, flags.nproc));
+  std::optional<MemoryFit> fit;
+  if (const auto model = sizes_of(train.model))
+    fit = memory_fit(*model, train, machine_of_config(flags.hardware, resolved), flags.nproc);
+  return say_ok(context, resolved,
+                flags.nproc > 0 ? batch_on_ranks(context, train, flags.nproc) : RankBatch(), fit);
 }
 
 nlohmann::ordered_json preset_json(const PresetFacts& preset) {
@@ -265,10 +279,11 @@ const std::vector<SharedAction<ConfigFlags>>& actions() {
        .run = show},
       {.name = "check",
        .summary = "whether a configuration is right, and its effective batch on so many ranks",
-       .usage = "convoy config check CONFIG.yaml [key=value ...] [--nproc N]",
+       .usage = "convoy config check CONFIG.yaml [key=value ...] [--nproc N] [--hardware H]",
        .examples = "convoy config check run.yaml --nproc 2\n"
+                   "convoy config check run.yaml --hardware rtx4090x2 train.batch_size=6\n"
                    "convoy config check run.yaml train.learning_rate=1e-4 --json",
-       .flags = {"preset", "deepspeed", "accelerate_config", "nproc"},
+       .flags = {"preset", "deepspeed", "accelerate_config", "nproc", "hardware"},
        .run = check},
       {.name = "presets",
        .summary = "the presets with what each is for, or the text of one",

@@ -34,7 +34,7 @@ struct InitFlags {
     visit(
         "hardware", hardware,
         "auto = what is here, or a machine of `convoy config presets`: rtx4090x2, a100x2, h100x2, "
-        "h200x4, single-gpu, cpu");
+        "h200x2, h200x4, single-gpu, cpu");
     visit("mode", mode, "what trains: lora, qlora, full");
     visit("output", output, "the file to write");
     visit("force", force, "write over a file that is there");

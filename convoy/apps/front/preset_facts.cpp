@@ -33,6 +33,12 @@ void add_machine(const std::string& text, PresetFacts& preset) {
       sizing::estimate_memory(*model, estimate_request(preset.settings, *preset.machine));
 }
 
+// Of both, with the scales of blocks of 256 (optim/state_format).
+int64_t moment_bytes_of_256(const std::string& type) {
+  if (type == "int8") return 520;
+  return type == "bf16" ? 1024 : 2048;
+}
+
 std::string batch_text(const settings::TrainSettings& settings) {
   const settings::TrainingSettings& train = settings.train;
   if (train.batch_size.is_auto()) return "auto";
@@ -55,6 +61,8 @@ sizing::EstimateRequest estimate_request(const settings::TrainSettings& settings
                : train.computes_in_bf16()     ? "bf16"
                                               : "fp32",
       .lora_rank = settings.tuning.lora.r,
+      .dora = settings.tuning.lora.use_dora,
+      .drops_dora = settings.tuning.lora.dropout > 0,
       .strategy = strategy == "fsdp"    ? "zero3"
                   : !chosen             ? strategy
                   : machine.devices > 1 ? "ddp"
@@ -66,6 +74,10 @@ sizing::EstimateRequest estimate_request(const settings::TrainSettings& settings
       .recompute_blocks = train.gradient_checkpointing,
       .keep_whole_below = settings.parallel.keep_whole_below,
       .bucket_bytes = settings.parallel.bucket_mb << 20,
+      .moment_bytes_of_256 = moment_bytes_of_256(train.moment_type()),
+      .has_masters = train.optimizer.master_weights == "fp32",
+      .pages_moments = train.optim.starts_with("paged_"),
+      .offloads_inputs = train.activation_offload == "cpu",
       .hardware = machine.hardware};
   const config::NameList& targets = settings.tuning.lora.target_modules;
   if (targets.names != std::vector<std::string>{"auto"} &&

@@ -58,6 +58,56 @@ TEST(PresetsOfMachines, PrintTheEstimateOfTheFormula) {
   }
 }
 
+// Before weights or machine are there: sizes come from the name, or from config.json.
+TEST(MemoryFit, IsSaidOfGuidesModelsAndMachines) {
+  const TemporaryFolder folder;
+  const auto check = [&](const std::string& words) {
+    return run_script(folder.path(), fmt::format("{} config check data.train_path=rows.jsonl {}",
+                                                 convoy_program(), words));
+  };
+  const ScriptEnd guide = check(
+      "model.name=meta-llama/Llama-3.1-70B-Instruct model.max_seq_len=4096 tuning.mode=qlora "
+      "train.gradient_checkpointing=true train.batch_size=16 parallel.strategy=ddp "
+      "--hardware h200x4");
+  EXPECT_EQ(guide.code, 0) << guide.out;
+  EXPECT_NE(guide.out.find("which does not fit; "), std::string::npos) << guide.out;
+  EXPECT_NE(guide.out.find("rows fit at most"), std::string::npos) << guide.out;
+  const ScriptEnd fits = check(
+      "model.name=Qwen/Qwen2.5-32B-Instruct tuning.mode=qlora model.max_seq_len=1024 "
+      "train.gradient_checkpointing=true train.batch_size=2 --hardware h200x2 --json");
+  ASSERT_EQ(fits.code, 0) << fits.out;
+  const nlohmann::json report =
+      nlohmann::json::parse(fits.out.substr(fits.out.find("{\"ok\"")), nullptr, false);
+  ASSERT_TRUE(report.is_object()) << fits.out;
+  EXPECT_EQ(report["memory"]["fits"], true);
+  EXPECT_EQ(report["memory"]["batch_rows"], 2);
+  EXPECT_GT(report["memory"]["most_rows"], 2);
+  const ScriptEnd preset = check("--preset rtx4090x2");
+  EXPECT_NE(preset.out.find("memory by formula, 2x RTX 4090, 24 GB each: "), std::string::npos)
+      << preset.out;
+  EXPECT_EQ(check("model.name=nobody/knows --hardware h100x2").out.find("memory by formula"),
+            std::string::npos);
+}
+
+TEST(MemoryFit, IsSaidByADryRunWithoutWeights) {
+  const TemporaryFolder folder;
+  const auto dry_run = [&](const std::string& model) {
+    return run_script(folder.path(), fmt::format("{} train --dry-run --preset rtx4090x2 "
+                                                 "model.name={} data.train_path=rows.jsonl",
+                                                 convoy_program(), model));
+  };
+  const ScriptEnd missing = dry_run("Qwen/Qwen2.5-14B-Instruct");
+  EXPECT_EQ(missing.code, 10) << missing.out;
+  EXPECT_NE(missing.out.find("memory by formula, 2x RTX 4090"), std::string::npos) << missing.out;
+  const std::filesystem::path source = std::getenv("CONVOY_SOURCE_DIR");
+  std::filesystem::create_directories(folder / "small");
+  std::filesystem::copy(source / "examples/tally-3m/config.json", folder / "small/config.json");
+  const ScriptEnd config_alone = dry_run("small");
+  EXPECT_NE(config_alone.out.find("memory by formula"), std::string::npos) << config_alone.out;
+  const ScriptEnd whole = dry_run((source / "examples/tally-3m").string());
+  EXPECT_EQ(whole.out.find("memory by formula"), std::string::npos) << whole.out;
+}
+
 class Init : public ::testing::Test {
  protected:
   Init() {
