@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <optional>
 
 #include "convoy/base/counted.h"
@@ -22,6 +23,13 @@ int64_t rounded_up(double count) {
   return std::max<int64_t>(1, static_cast<int64_t>(std::ceil(count)));
 }
 
+std::string bound_text(const std::string& bound) {
+  if (bound == "memory") return "as many as memory holds";
+  if (bound == "the rows") return "all that the data and the step have";
+  return fmt::format("no more, so that an epoch has {} steps (train.batch_size=N for larger ones)",
+                     kLeastStepsPerEpoch);
+}
+
 // The rest is for what a run allocates beside its steps: evaluations, files, records.
 int64_t without_rest(int64_t limit_bytes) {
   constexpr int64_t kRestBytes = 6 << 20;
@@ -34,7 +42,7 @@ constexpr double kSlackOfSteps = 0.015;
 class Search {
  public:
   Search(const BatchSearch& parts, const Log& log)
-      : parts_(parts), log_(log), most_rows_(parts.most_rows) {}
+      : parts_(parts), log_(log), most_rows_(parts.most_rows.rows) {}
   BatchChoice run();
 
  private:
@@ -277,7 +285,7 @@ BatchChoice Search::chosen() {
   for (const sizing::MeasuredPeak& peak : resident_.peaks())
     if (peak.tokens < best_.largest.tokens) smaller.add(peak);
   choice_.batch_rows = std::max<int64_t>(best_.rows, 1);
-  choice_.bound = best_.rows == parts_.most_rows ? "the rows" : "memory";
+  choice_.bound = best_.rows == parts_.most_rows.rows ? parts_.most_rows.bound : "memory";
   choice_.predicted_bytes =
       smaller.peaks().size() > 1 ? smaller.predict(best_.largest.tokens) : choice_.measured_bytes;
   choice_.curvature = line_.curvature();
@@ -287,40 +295,59 @@ BatchChoice Search::chosen() {
 
 }  // namespace
 
-void settle_batch(const settings::TrainingSettings& wished, int64_t batch_rows, double unit_tokens,
-                  settings::TrainingSettings& train) {
-  train.batch_size = batch_rows;
-  train.auto_find_batch_size = false;
-  if (!wished.grad_accum.is_auto()) return;
-  const double at_once = static_cast<double>(batch_rows) * unit_tokens;
-  const double wanted = static_cast<double>(wished.target_tokens_per_device_step);
-  train.grad_accum = wished.global_batch_size > 0
-                         ? 0
-                         : std::max<int64_t>(1, std::llround(wanted / std::max(at_once, 1.0)));
+int64_t BatchUnits::most_in_step(const settings::TrainingSettings& wished) const {
+  if (wished.steps > 0 || wished.global_batch_size > 0) return std::numeric_limits<int64_t>::max();
+  return std::max<int64_t>(1, count / (kLeastStepsPerEpoch * ranks));
 }
 
-int64_t most_batch_rows(const settings::TrainingSettings& wished, int64_t units, double unit_tokens,
-                        int64_t ranks) {
-  int64_t most = std::max<int64_t>(1, (units + ranks - 1) / ranks);
+bool settle_batch(const settings::TrainingSettings& wished, int64_t batch_rows,
+                  const BatchUnits& units, settings::TrainingSettings& train) {
+  train.batch_size = batch_rows;
+  train.auto_find_batch_size = false;
+  if (!wished.grad_accum.is_auto()) return false;
+  train.grad_accum = 0;
+  if (wished.global_batch_size > 0) return false;
+  const double at_once = static_cast<double>(batch_rows) * units.mean_tokens;
+  const double target = static_cast<double>(wished.target_tokens_per_device_step);
+  const int64_t wanted = std::max<int64_t>(1, std::llround(target / std::max(at_once, 1.0)));
+  const int64_t most = std::max<int64_t>(1, units.most_in_step(wished) / batch_rows);
+  train.grad_accum = std::min(wanted, most);
+  return wanted > most;
+}
+
+RowLimit most_batch_rows(const settings::TrainingSettings& wished, const BatchUnits& units) {
+  RowLimit most{std::max<int64_t>(1, (units.count + units.ranks - 1) / units.ranks), "the rows"};
   if (wished.global_batch_size > 0)
-    most = std::min(most, (wished.global_batch_size + ranks - 1) / ranks);
+    most.rows = std::min(most.rows, (wished.global_batch_size + units.ranks - 1) / units.ranks);
   else if (wished.grad_accum.is_auto())
-    most = std::min(most, rounded_up(static_cast<double>(wished.target_tokens_per_device_step) /
-                                     std::max(unit_tokens, 1.0)));
-  if (wished.auto_find_batch_size && !wished.batch_size.is_auto())
-    most = std::min(most, wished.batch_rows());
-  return most;
+    most.rows =
+        std::min(most.rows, rounded_up(static_cast<double>(wished.target_tokens_per_device_step) /
+                                       std::max(units.mean_tokens, 1.0)));
+  if (!wished.batch_size.is_auto()) {
+    most.rows = std::min(most.rows, wished.batch_rows());  // auto_find_batch_size goes down from it
+    return most;
+  }
+  const int64_t accumulation = wished.grad_accum.is_auto() ? 1 : wished.accumulation();
+  const int64_t of_epoch =
+      std::max<int64_t>(1, units.most_in_step(wished) / std::max<int64_t>(1, accumulation));
+  return of_epoch < most.rows ? RowLimit{of_epoch, "the epoch"} : most;
+}
+
+void report_small_steps(const settings::TrainingSettings& settled, const Log& log) {
+  log.info(fmt::format(
+      "grad_accum auto: {}, so that an epoch has {} steps or more; for the {} tokens a step of "
+      "target_tokens_per_device_step write a number",
+      settled.accumulation(), kLeastStepsPerEpoch, settled.target_tokens_per_device_step));
 }
 
 std::string BatchChoice::text() const {
   return fmt::format(
       "batch_size auto: {}, {}; {} {} of {} ({} measured; with mapped files {} predicted, {} "
       "measured)",
-      counted(batch_rows, "row"),
-      bound == "memory" ? "as many as memory holds" : "all that the data and the step have",
-      batch_rows == 1 ? "it takes" : "they take", telemetry::bytes_text(owned_bytes),
-      telemetry::bytes_text(limit_bytes), counted(std::ssize(peaks), "size"),
-      telemetry::bytes_text(predicted_bytes), telemetry::bytes_text(measured_bytes));
+      counted(batch_rows, "row"), bound_text(bound), batch_rows == 1 ? "it takes" : "they take",
+      telemetry::bytes_text(owned_bytes), telemetry::bytes_text(limit_bytes),
+      counted(std::ssize(peaks), "size"), telemetry::bytes_text(predicted_bytes),
+      telemetry::bytes_text(measured_bytes));
 }
 
 nlohmann::ordered_json BatchChoice::to_json() const {

@@ -17,6 +17,7 @@
 #include "convoy/parallel/trained_parameters.h"
 #include "convoy/recipes/classify_report.h"
 #include "convoy/recipes/effective_batch.h"
+#include "convoy/recipes/memory_plan.h"
 #include "convoy/recipes/optimizer_settings.h"
 #include "convoy/recipes/run_fault.h"
 #include "convoy/recipes/run_report.h"
@@ -82,6 +83,7 @@ class Classify {
         meeting_(std::move(meeting)),
         flight_(meeting_->flight()),
         environment_(meeting_->environment()),
+        planned_(planned_job(environment_, request.plan_only)),
         placement_(device::place_rank(request.devices, environment_.local_rank)),
         dtype_(compute_dtype(settings, placement_)),
         log_(environment_.rank == 0 ? log : Log(LogLevel::Quiet)),
@@ -116,6 +118,7 @@ class Classify {
   std::shared_ptr<comm::Meeting> meeting_;
   telemetry::FlightWriter& flight_;
   const comm::RankEnvironment& environment_;
+  const comm::RankEnvironment planned_;
   const device::Placement placement_;
   const std::string dtype_;  // of products
   const std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
@@ -159,7 +162,7 @@ void Classify::make_model() {
 void Classify::plan_steps() {
   deal_.emplace(data_.train.num_windows,
                 data::DealConfig{.batch_size = settings_.train.batch_rows(),
-                                 .world_size = environment_.world,
+                                 .world_size = planned_.world,
                                  .global_batch = start_.global_batch(),
                                  .shuffle = settings_.data.shuffle,
                                  .seed = static_cast<uint64_t>(settings_.seed)});
@@ -341,12 +344,15 @@ ExitCode Classify::go() {
   flight_.set_phase("prepare");
   start_.find();
   plan_steps();
+  const sizing::MemoryPlan memory =
+      classifier_memory(settings_, *model_, planned_, dtype_ == "bf16");
   start_.check(stamp_);
   compare_start();
   group_ = comm::join_group_at(meeting_, std::chrono::seconds(settings_.parallel.timeout_s),
                                placement_.device);
   prepare_training();
   report_classify_plan(log_, settings_, data_, *model_, *deal_, dtype_);
+  log_.info(fmt::format("memory of a rank: {}", memory.text()));
   if (request_.plan_only) return ExitCode::Done;
   if (group_->rank() == 0)
     folder_.write_identity(run_identity(settings_, read_file(request_.settings.file),

@@ -101,6 +101,7 @@ class FineTune {
         meeting_(std::move(meeting)),
         flight_(meeting_->flight()),
         environment_(meeting_->environment()),
+        planned_(planned_job(environment_, request.plan_only)),
         placement_(device::place_rank(request.devices, environment_.local_rank)),
         dtype_(compute_dtype(settings, placement_)),
         log_(environment_.rank == 0 ? log : Log(LogLevel::Quiet)),
@@ -109,7 +110,7 @@ class FineTune {
         start_(request_, settings_, *meeting_, checkpoints_, log_),
         trace_(flight_, settings::parse_step_range(settings_.logging.profile_steps),
                {.folder = folder_, .rank = environment_, .device = placement_.device}, log_) {
-    if (wished_.chooses_batch()) settle_batch(wished_, 1, 1, settings_.train);
+    if (wished_.chooses_batch()) settle_batch(wished_, 1, {}, settings_.train);
   }
 
   ExitCode run();
@@ -128,7 +129,7 @@ class FineTune {
   nlohmann::json memory_figures(bool has_trained);
   data::BatchPlan plan_now() const;
   void plan_steps();
-  double unit_tokens() const;
+  BatchUnits batch_units() const;
   bool settle_without_measuring();
   void measure_batch();
   void compare_start();
@@ -151,6 +152,7 @@ class FineTune {
   std::shared_ptr<comm::Meeting> meeting_;
   telemetry::FlightWriter& flight_;
   const comm::RankEnvironment& environment_;
+  const comm::RankEnvironment planned_;  // of the job that batch, steps and memory are told of
   const device::Placement placement_;
   const std::string dtype_;  // compute type of the weights
   Log log_;
@@ -283,7 +285,7 @@ void FineTune::choose_parameters() {
 // Where ranks may come to share the parameters, none of them reads all at first.
 bool FineTune::may_share_values() const {
   return parallel::shards_values(settings_.parallel) ||
-         (settings_.parallel.strategy == "auto" && environment_.world > 1);
+         (settings_.parallel.strategy == "auto" && planned_.world > 1);
 }
 
 // By now all that decides over memory is known, and weights that can wait are not read yet.
@@ -295,7 +297,7 @@ void FineTune::choose_sharing() {
     settings_.parallel.offload = "none";
   }
   const sizing::MemoryQuestion question =
-      memory_question(settings_, *base_->model, splits_.train, environment_);
+      memory_question(settings_, *base_->model, splits_.train, planned_);
   if (settings_.parallel.strategy == "auto") {
     const int64_t usable_bytes =
         device::usable_rank_memory_bytes(placement_.device, environment_.local_world) +
@@ -305,7 +307,7 @@ void FineTune::choose_sharing() {
     const std::string sentence = fmt::format("strategy: {}; {}", choice.strategy, choice.reason);
     if (!choice.fits)
       log_.warning(sentence);
-    else if (environment_.world > 1)
+    else if (planned_.world > 1)
       log_.info(sentence);
   }
   memory_plan_ = plan_memory(question, settings_.parallel.strategy);
@@ -333,12 +335,14 @@ void FineTune::require_room_for_state(sizing::MemoryQuestion question) const {
 
 data::BatchPlan FineTune::plan_now() const {
   return {splits_.train,
-          plan_config(settings_, environment_.world, start_.global_batch(), splits_.mix)};
+          plan_config(settings_, planned_.world, start_.global_batch(), splits_.mix)};
 }
 
-double FineTune::unit_tokens() const {
-  return static_cast<double>(splits_.train.total_tokens()) /
-         static_cast<double>(std::max<int64_t>(plan_->num_units(), 1));
+BatchUnits FineTune::batch_units() const {
+  return {.count = plan_->num_units(),
+          .mean_tokens = static_cast<double>(splits_.train.total_tokens()) /
+                         static_cast<double>(std::max<int64_t>(plan_->num_units(), 1)),
+          .ranks = planned_.world};
 }
 
 // True: the numbers of the batch stand. What a checkpoint was trained with is not chosen anew.
@@ -346,14 +350,15 @@ bool FineTune::settle_without_measuring() {
   if (!wished_.chooses_batch()) return true;
   const std::optional<int64_t> saved_rows = start_.saved_number("batch_size");
   if (saved_rows) {
-    settle_batch(wished_, *saved_rows, 1, settings_.train);
+    settle_batch(wished_, *saved_rows, {}, settings_.train);
     if (wished_.grad_accum.is_auto())
       settings_.train.grad_accum = start_.saved_number("grad_accum").value_or(0);
     log_.info(fmt::format("batch_size {}, as the checkpoint has it", *saved_rows));
   } else if (wished_.batch_size.is_auto() || wished_.auto_find_batch_size) {
     return false;
   } else {
-    settle_batch(wished_, wished_.batch_rows(), unit_tokens(), settings_.train);
+    if (settle_batch(wished_, wished_.batch_rows(), batch_units(), settings_.train))
+      report_small_steps(settings_.train, log_);
   }
   plan_steps();
   return true;
@@ -363,10 +368,12 @@ bool FineTune::settle_without_measuring() {
 // zero changed no value and no moment, so only the optimizer's count of steps is taken back.
 void FineTune::measure_batch() {
   flight_.set_phase("batch");
-  const double tokens = unit_tokens();
-  const auto settle = [&](int64_t rows) { settle_batch(wished_, rows, tokens, settings_.train); };
+  const BatchUnits units = batch_units();
+  const auto settle = [&](int64_t rows) {
+    return settle_batch(wished_, rows, units, settings_.train);
+  };
   sizing::MemoryQuestion question =
-      memory_question(settings_, *base_->model, splits_.train, environment_);
+      memory_question(settings_, *base_->model, splits_.train, planned_);
   question.program_bytes = memory_plan_.program_bytes;
   // Whole gradients that wait for the last micro-batch are zero1's alone.
   const bool may_accumulate =
@@ -376,27 +383,28 @@ void FineTune::measure_batch() {
                     .optimizer = *optimizer_,
                     .recompute_blocks = settings_.train.gradient_checkpointing,
                     .accumulates = may_accumulate && settings_.parallel.strategy == "zero1"});
-  const BatchSearch search{
-      .probe = probe,
-      .group = *group_,
-      .device = placement_.device,
-      .plan_of =
-          [&](int64_t rows) {
-            settle(rows);
-            return plan_now();
-          },
-      .steps_of =
-          [&](const data::BatchPlan& plan) {
-            return train::total_steps(settings_.train, plan.steps_per_epoch());
-          },
-      .most_rows = most_batch_rows(wished_, plan_->num_units(), tokens, environment_.world),
-      .processes_on_host = environment_.local_world / environment_.replicas,
-      .formula = question,
-      .strategy = settings_.parallel.strategy,
-      .stop_requested = stop_requested_};
+  const BatchSearch search{.probe = probe,
+                           .group = *group_,
+                           .device = placement_.device,
+                           .plan_of =
+                               [&](int64_t rows) {
+                                 settle(rows);
+                                 return plan_now();
+                               },
+                           .steps_of =
+                               [&](const data::BatchPlan& plan) {
+                                 return train::total_steps(settings_.train, plan.steps_per_epoch());
+                               },
+                           .most_rows = most_batch_rows(wished_, units),
+                           .processes_on_host = environment_.local_world / environment_.replicas,
+                           .formula = question,
+                           .strategy = settings_.parallel.strategy,
+                           .stop_requested = stop_requested_};
   batch_choice_ = choose_batch_rows(search, log_);
   log_.info(batch_choice_->text());
-  settle(batch_choice_->batch_rows);
+  // Where the rows have said it already, it is not said twice.
+  if (settle(batch_choice_->batch_rows) && batch_choice_->bound != "the epoch")
+    report_small_steps(settings_.train, log_);
   plan_steps();
   question.micro_batch_tokens = plan_->largest_micro_batch(0, search.steps_of(*plan_)).tokens;
   memory_plan_ = plan_memory(question, settings_.parallel.strategy);

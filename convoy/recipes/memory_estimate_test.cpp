@@ -37,12 +37,14 @@ io::JsonReader config_of(const std::string& family) {
   return {io::parse_json(text, "config.json"), "config.json"};
 }
 
-std::unique_ptr<nn::CausalLm> without_values(const architecture::DecoderSpec& spec,
-                                             const std::string& dtype) {
+// DoRA starts from the norms of weights, which need values.
+std::unique_ptr<nn::CausalLm> model_of(const architecture::DecoderSpec& spec,
+                                       const std::string& dtype, bool has_values) {
   const auto options = at::TensorOptions().dtype(device::parse_dtype(dtype));
   return std::make_unique<nn::Decoder>(
       spec, [&](const architecture::ParameterDeclaration& declared) {
-        return device::tensor_without_memory(declared.shape, options);
+        return has_values ? at::ones(declared.shape, options)
+                          : device::tensor_without_memory(declared.shape, options);
       });
 }
 
@@ -51,19 +53,22 @@ TEST(MemoryEstimate, IsThePlanOfTheModel) {
     if (family.layout == families::TextModel::Nested) continue;  // the same text model
     const architecture::DecoderSpec shape = family.read_spec(config_of(family.model_type));
     for (const std::string dtype : {"fp32", "bf16"}) {
-      for (const std::string mode : {"full", "lora"}) {
+      for (const std::string mode : {"full", "lora", "dora"}) {
         SCOPED_TRACE(fmt::format("{} {} {}", family.model_type, dtype, mode));
-        const auto model = without_values(shape, dtype);
+        const auto model = model_of(shape, dtype, /*has_values=*/mode == "dora");
         std::optional<adapters::LoraModel> lora;
         adapters::LoraConfig adapter;
         adapter.r = 7;
+        adapter.use_dora = mode == "dora";
         if (mode == "full")
           model->set_requires_grad(true);
         else
           lora = adapters::LoraModel::create(*model, adapter, 0);
-        const sizing::EstimateRequest request{.mode = mode,
+        const sizing::EstimateRequest request{.mode = mode == "dora" ? "lora" : mode,
                                               .dtype = dtype,
                                               .lora_rank = 7,
+                                              .dora = mode == "dora",
+                                              .drops_dora = true,
                                               .ranks = 3,
                                               .batch_rows = 5,
                                               .row_tokens = 40,
@@ -73,7 +78,7 @@ TEST(MemoryEstimate, IsThePlanOfTheModel) {
         for (const nn::NamedTensor& parameter : model->parameters())
           elements += parameter.value.numel();
         EXPECT_EQ(sizing::count_parameters(shape), elements);
-        const sizing::TrainingShape counted = training_shape(*model);
+        const sizing::TrainingShape counted = training_shape(*model, true);
         EXPECT_EQ(sizing::training_shape(shape, request), counted);
         for (const char* strategy : {"ddp", "zero1", "zero2", "zero3"}) {
           sizing::EstimateRequest under = request;

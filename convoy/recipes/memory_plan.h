@@ -8,17 +8,23 @@
 #include "convoy/comm/environment.h"
 #include "convoy/data/token_dataset.h"
 #include "convoy/nn/causal_lm.h"
+#include "convoy/nn/signal_classifier.h"
 #include "convoy/settings/train_settings.h"
 #include "convoy/sizing/memory_plan.h"
 
 namespace convoy::recipes {
 
-// With its adapter; needs no values.
-sizing::TrainingShape training_shape(nn::CausalLm& model);
+// With its adapter; needs no values. `adapter_dropout`: whether the adapter drops elements of its inputs.
+sizing::TrainingShape training_shape(nn::CausalLm& model, bool adapter_dropout = false);
 
 // What the process holds by now but for the values of this model and its replicas; 0 where it does not compute in
 // its own memory.
 int64_t memory_beside(nn::CausalLm& model, int replicas = 1);
+
+// Of a training of task classify, before it; its windows are in memory by now. `bf16`: its products.
+sizing::MemoryPlan classifier_memory(const settings::TrainSettings& settings,
+                                     const nn::SignalClassifier& model,
+                                     const comm::RankEnvironment& environment, bool bf16);
 
 sizing::MemoryQuestion memory_question(const settings::TrainSettings& settings, nn::CausalLm& model,
                                        const data::TokenDataset& rows,

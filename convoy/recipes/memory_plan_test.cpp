@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "convoy/adapters/lora_model.h"
@@ -112,6 +113,29 @@ TEST(MemoryPlan, AnAdapterLeavesOnlyTheWeightsToCut) {
   const sizing::MemoryPlan zero3 = sizing::plan_memory(question, "zero3");
   expect_about(zero3.weight_bytes, 2 * count + 4 * trained);
   EXPECT_EQ(zero3.packed_bytes, ddp.packed_bytes / model->num_layers()) << "of one block at a time";
+}
+
+TEST(MemoryPlan, DoraKeepsBothTermsOfItsMagnitude) {
+  settings::BenchFlags flags;
+  flags.geometry = "tiny";
+  flags.dtype = "fp32";
+  const auto model = bench_model(flags, at::kCPU);
+  int64_t widths = 0;
+  int64_t widest = 0;
+  for (const nn::Linear* linear : model->block_linears()) {
+    widths += linear->out_features();
+    widest = std::max(widest, linear->out_features());
+  }
+  adapters::LoraConfig config;
+  config.r = 4;
+  const auto plan_of = [&](bool dora) {
+    config.use_dora = dora;
+    const adapters::LoraModel lora = adapters::LoraModel::create(*model, config, 0);
+    return sizing::plan_memory({.shape = training_shape(*model), .micro_batch_tokens = 512},
+                               "none");
+  };
+  const int64_t plain = plan_of(false).activation_bytes;
+  EXPECT_EQ(plan_of(true).activation_bytes, plain + 512 * 4 * (2 * widths + 4 * widest));
 }
 
 TEST(MemoryPlan, ActivationsGrowWithTokensAndShrinkByRecomputation) {

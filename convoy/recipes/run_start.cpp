@@ -38,6 +38,11 @@ std::string compute_dtype(const settings::TrainSettings& settings,
   return settings.train.computes_in_bf16() && placement.has_bf16 ? "bf16" : "fp32";
 }
 
+comm::RankEnvironment planned_job(comm::RankEnvironment environment, bool plan_only) {
+  if (plan_only) environment.world = std::max(environment.world, environment.full_world);
+  return environment;
+}
+
 optim::LearningRateSchedule schedule_of(const settings::TrainingSettings& train,
                                         int64_t global_batch, int64_t steps_per_epoch) {
   return {train.schedule, scaled_learning_rate(train, global_batch),

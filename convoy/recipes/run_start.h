@@ -12,6 +12,7 @@
 
 #include "convoy/base/log.h"
 #include "convoy/checkpoint/checkpoint.h"
+#include "convoy/comm/environment.h"
 #include "convoy/comm/meeting.h"
 #include "convoy/device/placement.h"
 #include "convoy/optim/adamw.h"
@@ -26,6 +27,10 @@ namespace convoy::recipes {
 // "fp32" or "bf16": what the settings ask for and the device multiplies. Throws DeviceError.
 std::string compute_dtype(const settings::TrainSettings& settings,
                           const device::Placement& placement);
+
+// Whose batch, steps and memory a run tells of: a plan alone is tried by the ranks of one node, and is
+// that of the job with all its nodes.
+comm::RankEnvironment planned_job(comm::RankEnvironment environment, bool plan_only);
 
 optim::LearningRateSchedule schedule_of(const settings::TrainingSettings& train,
                                         int64_t global_batch, int64_t steps_per_epoch);
