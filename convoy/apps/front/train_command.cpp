@@ -14,6 +14,7 @@
 #include "convoy/apps/front/failed_run.h"
 #include "convoy/apps/front/foreign_launchers.h"
 #include "convoy/apps/front/job_end.h"
+#include "convoy/apps/front/memory_fit.h"
 #include "convoy/apps/front/peer_launch.h"
 #include "convoy/apps/front/run_devices.h"
 #include "convoy/apps/front/standard_streams.h"
@@ -22,6 +23,7 @@
 #include "convoy/apps/front/train_inputs.h"
 #include "convoy/apps/front/worker_program.h"
 #include "convoy/apps/front/worker_ranks.h"
+#include "convoy/base/counted.h"
 #include "convoy/base/error.h"
 #include "convoy/base/error_readers.h"
 #include "convoy/base/files.h"
@@ -31,6 +33,7 @@
 #include "convoy/settings/har_flags.h"
 #include "convoy/telemetry/environment.h"
 #include "convoy/telemetry/run_folder.h"
+#include "convoy/telemetry/run_history.h"
 
 namespace convoy::apps {
 namespace {
@@ -110,7 +113,7 @@ std::vector<std::string> with_flags(std::vector<std::string> arguments, const Tr
   fs::path folder = flags.output_dir;
   std::string resume = flags.resume;
   // A run folder stands for its newest checkpoint.
-  if (fs::is_directory(fs::path(resume) / "checkpoints")) {
+  if (!resume.empty() && fs::is_directory(fs::path(resume) / "checkpoints")) {
     if (folder.empty()) folder = resume;
     resume = folder == resume ? "auto" : (fs::path(resume) / "checkpoints" / "last").string();
   }
@@ -175,6 +178,7 @@ std::vector<std::string> worker_command(const Context& context, const TrainFlags
 struct TrainInvocation {
   TrainFlags flags;
   launch::SetupRequest request;
+  std::string multi_gpu;          // HarFlags
   std::vector<std::string> rest;  // configuration and key=value pairs
 };
 
@@ -224,6 +228,30 @@ bool owns_run_folder(const launch::JobSetup& setup, const launch::JobPlan& job) 
 // refuse together.
 bool starts_every_rank(const launch::JobSetup& setup) {
   return !setup.adopted() && !setup.several_nodes();
+}
+
+// Whether the ranks refused the run, in words of their own, before all of them had accepted it: then rank 0 adds the
+// start to the run's record.
+bool is_refused(const telemetry::RunFolder& folder, const launch::LaunchReport& report) {
+  if (report.root_cause < 0) return false;
+  const launch::RankEnd& cause = report.ends[static_cast<size_t>(report.root_cause)];
+  const auto is = [&](ExitCode code) { return report.exit_code == static_cast<int>(code); };
+  if (cause.sentence.empty() || cause.still_ran()) return false;
+  if (!is(ExitCode::Usage) && !is(ExitCode::BadInput) && !is(ExitCode::NoCheckpoint)) return false;
+  return !telemetry::read_run_record(folder.identity_path()).contains("starts");
+}
+
+// A folder that was made for a run that is refused holds its configuration and logs that say what is said here.
+void remove_folder(const telemetry::RunFolder& folder, const settings::TrainSettings& train,
+                   launch::LaunchReport& report) {
+  std::error_code ignored;
+  fs::remove_all(folder.path(), ignored);
+  // `runs`, unless there are others.
+  if (train.train.output_dir.empty()) fs::remove(folder.path().parent_path(), ignored);
+  for (launch::RankEnd& end : report.ends) {
+    end.log_file.clear();
+    end.error_file.clear();
+  }
 }
 
 // Rank 0's node keeps checkpoints, events and results there; the others keep the logs of their ranks in theirs, which is the same folder
@@ -280,6 +308,7 @@ TrainInvocation read_train_line(Context& context, const std::vector<std::string>
                                    arguments),
                  found.flags, har);
   name_config_by_a_word(found.rest, found.flags);
+  found.multi_gpu = har.multi_gpu;
   // As many ranks as there are devices to use, unless somebody else has started them.
   if (har.multi_gpu == "ddp" && members.nproc_per_node.empty() && !is_started_as_rank())
     members.nproc_per_node = "auto";
@@ -363,6 +392,36 @@ int print_placement(const Context& context, const launch::JobSetup& setup) {
   return 0;
 }
 
+// Who asked for many devices is to see that there is one.
+void warn_of_one_device(const Context& context, const TrainInvocation& found,
+                        const launch::JobSetup& setup, const settings::TrainSettings& train) {
+  if (setup.adopted() || setup.several_nodes() || setup.num_local_ranks > 1) return;
+  const char* const device = setup.on_gpus ? "one GPU" : "no GPU";
+  if (found.multi_gpu == "ddp" && found.request.members.nproc_per_node == "auto")
+    context.log().warning(fmt::format(
+        "--multi-gpu ddp: {} can be used here, so ONE rank trains, on {}{}", device,
+        setup.on_gpus ? "it" : "the CPU", setup.on_gpus ? "" : " (--nproc N starts N on CPUs)"));
+  if (found.multi_gpu == "dp" && !setup.on_gpus && train.parallel.replicas <= 1)
+    context.log().warning(
+        "--multi-gpu dp: no GPU can be used here, so ONE replica trains, on the CPU "
+        "(parallel.replicas=N trains N)");
+}
+
+// Where the ranks of a dry run can not plan the memory, because the model is not here or not whole, the formula can.
+void say_fit_without_weights(const Context& context, const launch::JobSetup& setup,
+                             const RunConfig& run) {
+  if (has_weights(run.train.model)) return;
+  const auto model = sizes_of(run.train.model);
+  if (!model) return;
+  const int64_t ranks =
+      int64_t{setup.several_nodes() ? setup.nodes.most : 1} * setup.num_local_ranks;
+  const sizing::Machine machine = machine_of_config("", *run.resolved);
+  // A machine's preset is planned for all of its devices.
+  const bool is_here = machine.name == "cpu" || machine.name == "gpu";
+  if (const auto fit = memory_fit(*model, run.train, machine, is_here ? ranks : 0))
+    say_memory_fit(*fit, context.log());
+}
+
 int run_train(Context& context, const std::vector<std::string>& arguments) {
   const TrainInvocation found = read_train_line(context, arguments);
   const TrainFlags& flags = found.flags;
@@ -372,13 +431,18 @@ int run_train(Context& context, const std::vector<std::string>& arguments) {
   RunConfig run;
   read_config(context, found, may_be_sent(setup) && !flags.dry_run, ranks_of_job(setup), run);
   say_notes(context, setup);
+  warn_of_one_device(context, found, setup, run.train);
   launch::ScratchFolder scratch;
   RunParts parts{.devices = devices_of(setup),
                  .folder = scratch.path(),
                  .config = scratch.path() / "config.yaml"};
   if (flags.dry_run) {
-    if (run.is_here) require_train_inputs(run.train);
-    // What the ranks of this node would do is tried here alone: other nodes are not waited for.
+    if (run.is_here) {
+      say_fit_without_weights(context, setup, run);
+      require_train_inputs(run.train);
+    }
+    // What the ranks of this node would do is tried here alone: other nodes are not waited for, and
+    // taken to start as many.
     launch::JobSetup alone = setup;
     if (alone.several_nodes()) alone.nodes = {};
     write_to_stderr(launch::placement_table(setup.placement.ranks) + "\n" +
@@ -388,6 +452,12 @@ int run_train(Context& context, const std::vector<std::string>& arguments) {
     launch::JobPlan trial =
         launch::plan_job(found.request, alone, worker_plan(context), context.log());
     trial.attempt.program = worker_command(context, flags, parts);
+    if (setup.several_nodes()) {
+      const int all = setup.nodes.most * setup.num_local_ranks;
+      trial.attempt.environment["CONVOY_FULL_WORLD_SIZE"] = std::to_string(all);
+      context.log().info(fmt::format("the plan of {} nodes, {}; those of this node try it",
+                                     setup.nodes.most, counted(all, "rank")));
+    }
     return conclude(context, launch::run_job(trial), "");
   }
   launch::JobPlan job = launch::plan_job(found.request, setup, worker_plan(context), context.log());
@@ -395,6 +465,8 @@ int run_train(Context& context, const std::vector<std::string>& arguments) {
   if (own && !run.is_here)
     read_config(context, found, false, ranks_of_job(setup), run);  // says what is missing
   if (starts_every_rank(setup)) require_train_inputs(run.train);
+  const std::string& output_dir = run.train.train.output_dir;
+  const bool is_new = output_dir.empty() || !fs::exists(output_dir);
   const telemetry::RunFolder folder = open_run_folder(run.train, own);
   if (own && !folder.is_locked())
     context.log().warning(
@@ -432,10 +504,12 @@ int run_train(Context& context, const std::vector<std::string>& arguments) {
                                                                folder.tensorboard_folder())
                                                          : fs::path()});
   const auto begin = std::chrono::system_clock::now();
-  const launch::LaunchReport report = launch::run_job(job);
+  launch::LaunchReport report = launch::run_job(job);
   tensorboard.reset();
   if (own) record_failure(context.log(), folder, report, begin);
   if (devices) devices->conclude();
+  if (is_new && starts_every_rank(setup) && is_refused(folder, report))
+    remove_folder(folder, run.train, report);
   return conclude(context, report, command_to_go_on(found, run.train, folder.path()));
 }
 

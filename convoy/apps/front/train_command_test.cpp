@@ -112,6 +112,61 @@ TEST_F(TrainCommand, ARefusedStartLeavesTheConfigOfTheRun) {
   EXPECT_NE(json::parse(read_file(folder_ / "a/run.json"))["config"]["train"]["steps"], 7);
 }
 
+TEST_F(TrainCommand, ARunThatIsRefusedBeforeItStartsLeavesNoFolder) {
+  const std::string refuse =
+      "echo '{\"message\": {\"message\": \"no row can be used\"}, \"convoy\": {\"code\": 10}}'"
+      " > $TORCHELASTIC_ERROR_FILE\n";
+  EXPECT_EQ(train("sums.yaml --nproc 2 --output-dir out", refuse + "exit 10"), 10);
+  EXPECT_NE(output_.find("no row can be used"), std::string::npos) << output_;
+  EXPECT_EQ(output_.find("log: "), std::string::npos) << output_;
+  EXPECT_FALSE(fs::exists(folder_ / "out"));
+  EXPECT_EQ(train("sums.yaml", refuse + "exit 10"), 10);
+  EXPECT_FALSE(fs::exists(folder_ / "runs"));
+  // What has begun stays, and so does what somebody else has put there.
+  EXPECT_EQ(train("sums.yaml --output-dir begun",
+                  refuse + "echo '{\"starts\": [{}]}' > $3/run.json\nexit 10"),
+            10);
+  EXPECT_TRUE(fs::exists(folder_ / "begun/logs/rank-00.log"));
+  fs::create_directories(folder_ / "mine");
+  EXPECT_EQ(train("sums.yaml --output-dir mine", refuse + "exit 10"), 10);
+  EXPECT_TRUE(fs::exists(folder_ / "mine"));
+}
+
+TEST_F(TrainCommand, AFolderOfCheckpointsInTheWorkingDirectoryIsNoStart) {
+  fs::create_directories(folder_ / "checkpoints/last");
+  for (const char* flags : {"", " --output-dir out", " train.resume_from_checkpoint=never"}) {
+    EXPECT_EQ(train(std::string("sums.yaml") + flags, "cat $5"), 0) << output_;
+    EXPECT_EQ(output_.find("checkpoints/last"), std::string::npos) << output_;
+  }
+}
+
+TEST_F(TrainCommand, APlanOfSeveralNodesIsOfAllTheirRanks) {
+  EXPECT_EQ(
+      train("sums.yaml --nproc 2 --nnodes 2 --node-rank 0 --rdzv-endpoint 127.0.0.1:1 --dry-run",
+            "echo of $WORLD_SIZE, of $CONVOY_FULL_WORLD_SIZE"),
+      0)
+      << output_;
+  EXPECT_NE(output_.find("the plan of 2 nodes, 4 ranks"), std::string::npos) << output_;
+  EXPECT_NE(output_.find("of 2, of 4\n"), std::string::npos) << output_;
+}
+
+TEST_F(TrainCommand, AWishForManyGpusWithoutGpusIsAnswered) {
+  ::setenv("CONVOY_NVML_LIBRARY", "/nowhere/libnvidia-ml.so", 1);
+  EXPECT_EQ(train("sums.yaml --multi-gpu ddp --output-dir a", "exit 0"), 0);
+  EXPECT_NE(output_.find("--multi-gpu ddp: no GPU can be used here, so ONE rank trains"),
+            std::string::npos)
+      << output_;
+  EXPECT_EQ(train("sums.yaml --multi-gpu ddp --nproc 2 --output-dir b", "exit 0"), 0);
+  EXPECT_EQ(output_.find("ONE"), std::string::npos) << output_;
+  EXPECT_EQ(train("sums.yaml --multi-gpu dp --output-dir c", "exit 0"), 0);
+  EXPECT_NE(output_.find("--multi-gpu dp: no GPU can be used here, so ONE replica trains"),
+            std::string::npos)
+      << output_;
+  EXPECT_EQ(train("sums.yaml --multi-gpu dp parallel.replicas=2 --output-dir d", "exit 0"), 0);
+  EXPECT_EQ(output_.find("ONE"), std::string::npos) << output_;
+  ::unsetenv("CONVOY_NVML_LIBRARY");
+}
+
 TEST_F(TrainCommand, AllFilesThatAreNotThereAreNamedBeforeAnythingIsWritten) {
   EXPECT_EQ(train("sums.yaml model.name=Qwen/Qwen2.5-0.5B data.train_path=a/b "
                   "data.val_path=nix.jsonl",
