@@ -41,7 +41,8 @@ at::ScalarType tensor_dtype(io::Dtype dtype) {
 }
 
 bool is_float(io::Dtype dtype) {
-  return dtype == io::Dtype::F32 || dtype == io::Dtype::BF16 || dtype == io::Dtype::F16;
+  return dtype == io::Dtype::F32 || dtype == io::Dtype::BF16 || dtype == io::Dtype::F16 ||
+         dtype == io::Dtype::F64;
 }
 
 at::Tensor copy_to_tensor(const io::TensorView& view) {

@@ -14,7 +14,7 @@ namespace convoy::device {
 // Throws StateError for types that only one side has.
 io::Dtype stored_dtype(at::ScalarType dtype);
 at::ScalarType tensor_dtype(io::Dtype dtype);
-bool is_float(io::Dtype dtype);  // of the types that weights are computed in
+bool is_float(io::Dtype dtype);  // of the types that weights are converted from: 16, 32 or 64 bits
 
 // A CPU tensor that owns its memory, in the stored type.
 at::Tensor copy_to_tensor(const io::TensorView& view);

@@ -43,7 +43,9 @@ class Sources {
   void add_coded(const std::string& name, const CodedFormat& format, const ReadTensor& read) {
     const auto encode = [place = place_, name, format, read] {
       try {
-        return kernels::encode_weight(read(), format);
+        const at::Tensor values = read();
+        return kernels::encode_weight(
+            values.scalar_type() == at::kDouble ? values.to(at::kFloat) : values, format);
       } catch (const DataError& error) {
         throw DataError(fmt::format("{}: {}", name, error.what()), {.file = place, .key = name});
       }

@@ -311,8 +311,8 @@ TEST(WeightRefusal, TensorsThatMayBeThere) {
   EXPECT_NE(tied.refusal().find("tie_word_embeddings"), std::string::npos);
 }
 
-TEST(WeightRefusal, StoredHalfPrecisionIsConverted) {
-  for (const at::ScalarType stored : {at::kHalf, at::kBFloat16}) {
+TEST(WeightRefusal, OtherPrecisionsAreConverted) {
+  for (const at::ScalarType stored : {at::kHalf, at::kBFloat16, at::kDouble}) {
     ModelFolderCopy copy("llama");
     for (auto& [name, value] : copy.tensors()) value = value.to(stored);
     EXPECT_EQ(copy.refusal(), "");
