@@ -84,9 +84,13 @@ DeviceSelection devices_of_worker(const SetupRequest& request, const Environment
     throw ConfigError("--devices cpu and a wish for GPUs exclude each other",
                       {.key = flag, .hint = "leave one of them out"});
   }
-  gpus = list_gpus(device_sources(environment));
+  gpus = monitor::list_gpus_of_any_vendor(device_sources(environment));
   if (gpus.gpus.empty()) return cpus_of_worker(request, gpus.why_none, {});
   DeviceSelection found = chosen_devices(request, environment, gpus);
+  if (const std::string why = why_not_for_workers(gpus.gpus); !why.empty()) {
+    gpus = {.why_none = why};
+    return cpus_of_worker(request, why, found);
+  }
   if (found.devices.empty())
     return cpus_of_worker(request,
                           fmt::format("CUDA_VISIBLE_DEVICES is `{}`, which hides every GPU",

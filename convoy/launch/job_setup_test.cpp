@@ -8,6 +8,8 @@
 #include <cstdlib>
 
 #include "convoy/base/error.h"
+#include "convoy/base/files.h"
+#include "files/temporary_folder.h"
 
 namespace convoy::launch {
 namespace {
@@ -91,6 +93,22 @@ TEST_F(WorkerDevices, AreTheCpusOfAHostWithoutGpus) {
   request_.own_program->devices = "auto";
   request_.members.nproc_per_node = "gpu";
   expect_refused<ConfigError>("wanted GPUs to compute on, found none: ");
+}
+
+TEST_F(WorkerDevices, AreTheCpusOfAHostWithAmdsGpusAndThatIsSaid) {
+  show_gpus("");
+  const testing::TemporaryFolder host;
+  const std::filesystem::path node = host / "sys/class/kfd/kfd/topology/nodes/1";
+  write_file_atomic(node / "properties",
+                    "simd_count 1216\nvendor_id 4098\ngfx_target_version 90402\n");
+  write_file_atomic(node / "gpu_id", "7777\n");
+  environment_["CONVOY_HOST_ROOT"] = host.path().string();
+  const JobSetup setup = set_up();
+  EXPECT_FALSE(setup.on_gpus);
+  EXPECT_TRUE(says(setup, "computing on CPUs although this host has AMD gfx942: "))
+      << setup.notes.size();
+  request_.own_program->devices = "cuda";
+  expect_refused<DeviceError>("Convoy's own commands compute on NVIDIA's GPUs alone");
 }
 
 TEST_F(WorkerDevices, AreTheCpusOfALibtorchWithoutCudaAndThatIsSaid) {

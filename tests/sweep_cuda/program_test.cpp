@@ -99,8 +99,10 @@ TEST_F(SweepOnGpus, SaysWhatIsMissing) {
   EXPECT_EQ(none.status, 2);
   EXPECT_NE(none.errors.find("wanted GPUs, found none"), std::string::npos) << none.errors;
   EXPECT_NE(none.errors.find("--device cpu goes without"), std::string::npos) << none.errors;
-  const SweepEnd without = sweep("auto", "without");
+  const SweepEnd without = sweep("auto", "without", {"--max-gpus", "2"});
   EXPECT_EQ(without.status, 0) << without.errors;
+  EXPECT_NE(without.errors.find("--max-gpus 2: there is no GPU to use ("), std::string::npos)
+      << without.errors;
 
   set("FAKE_NVML", "GPU-1 A100 0000:3b:00.0 80000");
   set("FAKE_CUDA", "version=9020");
@@ -124,7 +126,10 @@ TEST_F(SweepOnGpus, GoesOnWithTheCpuWhereThatIsAllowed) {
   set("FAKE_CUDA", "fail=cuDevicePrimaryCtxRetain:46");
   const SweepEnd end = sweep("auto", "broken");
   ASSERT_EQ(end.status, 0) << end.errors;
-  EXPECT_NE(end.errors.find("its GPU can not be used"), std::string::npos) << end.errors;
+  const std::string said = "its GPU can not be used";
+  const size_t place = end.errors.find(said);
+  ASSERT_NE(place, std::string::npos) << end.errors;
+  EXPECT_EQ(end.errors.find(said, place + 1), std::string::npos) << "once, not by each worker";
   EXPECT_EQ(devices(end).find("cuda"), std::string::npos);
   EXPECT_EQ(numbers(end), numbers(sweep("cpu", "cpu")));
 }

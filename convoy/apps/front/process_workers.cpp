@@ -21,13 +21,15 @@ constexpr int kFirstWithBf16 = 8;  // major compute capability
 launch::DeviceSelection gpus_of(const Context& context, const std::string& wanted,
                                 std::string& why) {
   const auto environment = launch::process_environment();
-  const monitor::GpuList list = monitor::list_gpus(monitor::device_sources(environment));
+  const monitor::GpuList list =
+      monitor::list_gpus_of_any_vendor(monitor::device_sources(environment));
   why = list.why_none;
   if (list.gpus.empty()) return {};
   launch::DeviceSelection selection =
       launch::select_devices(list.gpus, launch::selection_request(environment, ""));
-  if (selection.devices.empty()) why = "CUDA_VISIBLE_DEVICES leaves no GPU";
-  const std::string no_cuda = why_no_cuda(context.program);
+  if (selection.devices.empty()) why = selection.variable + " leaves no GPU";
+  std::string no_cuda = launch::why_not_for_workers(list.gpus);
+  if (no_cuda.empty()) no_cuda = why_no_cuda(context.program);
   if (no_cuda.empty() || selection.devices.empty()) return selection;
   why = no_cuda;
   if (wanted == "auto") selection.notes.push_back("GPUs stay idle: " + no_cuda);

@@ -235,4 +235,10 @@ DeviceSelection select_devices(const std::vector<Gpu>& gpus, const SelectionRequ
   return selection;
 }
 
+std::string why_not_for_workers(const std::vector<Gpu>& gpus) {
+  if (gpus.empty() || gpus[0].device.vendor != monitor::Vendor::Amd) return "";
+  return "Convoy's own commands compute on NVIDIA's GPUs alone; `convoy launch` places programs on "
+         "AMD's";
+}
+
 }  // namespace convoy::launch

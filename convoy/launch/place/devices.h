@@ -49,6 +49,9 @@ SelectionRequest selection_request(const std::map<std::string, std::string>& env
 // what HIP_VISIBLE_DEVICES names, or without it CUDA_VISIBLE_DEVICES: numbers count what the first one left. Throws ConfigError when gpu_ids names one not visible.
 DeviceSelection select_devices(const std::vector<Gpu>& gpus, const SelectionRequest& request);
 
+// Why convoy-workers can not compute on these, whatever LibTorch there is; empty = they may.
+std::string why_not_for_workers(const std::vector<Gpu>& gpus);
+
 struct CountFacts {
   int num_devices = 0;        // of the selection
   int usable_cpus = 1;        // affinity and cgroup quota

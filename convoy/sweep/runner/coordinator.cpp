@@ -74,9 +74,10 @@ class Coordinator {
     if (!report_.ran) return;
     spreads_ = std::any_of(plan.cells.begin(), plan.cells.end(),
                            [](const PlannedCell& each) { return each.guesses > 0; });
-    const int64_t workers = worker_count(options);
+    const std::vector<std::string> devices = wanted_devices(options);
+    const int64_t workers = worker_count(options, devices);
     if (options.starts_programs) programs_ = std::make_unique<ProgramWatch>();
-    const std::vector<Environment> of_workers = environments(workers);
+    const std::vector<Environment> of_workers = environments(devices, workers);
     options_.log.info(workers_text(of_workers));
     pool_ = std::make_unique<WorkerPool>(
         launch::PoolOptions{.command = worker_command(plan, workload, options, sweep_, workers),
@@ -123,8 +124,9 @@ class Coordinator {
                       counted(killed, "process", "processes"), killed == 1 ? "was" : "were"));
   }
 
-  std::vector<Environment> environments(int64_t workers) const {
-    std::vector<Environment> all = worker_environments(options_, workers);
+  std::vector<Environment> environments(const std::vector<std::string>& devices,
+                                        int64_t workers) const {
+    std::vector<Environment> all = worker_environments(options_, devices, workers);
     if (programs_)
       for (Environment& one : all) one.merge(ProgramWatch::environment());
     return all;
@@ -184,8 +186,7 @@ class Coordinator {
   void listen(milliseconds limit) {
     const PoolNews news = pool_->listen(limit, signals_.descriptor());
     for (const PoolNews::Message& one : news.messages) {
-      if (one.message.kind == WorkerMessage::Kind::Note)
-        progress_->message(fmt::format("[worker {}] {}", one.worker, one.message.text));
+      if (one.message.kind == WorkerMessage::Kind::Note) tell_note(one.worker, one.message.text);
       progress_->add(one.worker, one.message);
       if (one.message.kind == WorkerMessage::Kind::Begin) idle_deaths_ = 0;
     }
@@ -197,6 +198,12 @@ class Coordinator {
       progress_->forget(death.worker);
     }
     if (!news.deaths.empty() && programs_) programs_->kill_orphans(*pool_);
+  }
+
+  // Workers that come one after another have the same to say.
+  void tell_note(size_t worker, const std::string& text) {
+    if (options_.log.level() == LogLevel::Verbose || told_notes_.insert(text).second)
+      progress_->message(fmt::format("[worker {}] {}", worker, text));
   }
 
   bool all_finished() {
@@ -319,6 +326,7 @@ class Coordinator {
   std::unique_ptr<WorkerPool> pool_;
   std::unique_ptr<SweepProgress> progress_;
   RunReport report_;
+  std::set<std::string> told_notes_;
   Clock::time_point said_waiting_;
   Clock::time_point next_finish_, next_release_, next_renew_, next_count_;
   int64_t open_ = -1;

@@ -31,7 +31,8 @@ int64_t first_range(const SweepPlan& plan, const Workload& workload) {
   return std::max<int64_t>(1024, static_cast<int64_t>(kSeconds * slowest));
 }
 
-// As CUDA_VISIBLE_DEVICES names each of them alone.
+}  // namespace
+
 std::vector<std::string> wanted_devices(const RunOptions& options) {
   const bool for_guesses = options.guess_device != "cpu";
   if ((!options.starts_programs && !for_guesses) || options.max_gpus == 0) return {};
@@ -39,11 +40,15 @@ std::vector<std::string> wanted_devices(const RunOptions& options) {
   const monitor::GpuList list = monitor::list_gpus(monitor::device_sources(environment));
   std::vector<std::string> devices =
       launch::select_devices(list.gpus, launch::selection_request(environment, "")).tokens;
+  const std::string why_none =
+      list.why_none.empty() ? "none is visible to this process" : list.why_none;
   if (options.guess_device == "cuda" && devices.empty())
-    throw ConfigError(
-        fmt::format("wanted GPUs, found none: {}",
-                    list.why_none.empty() ? "none is visible to this process" : list.why_none),
-        {.hint = "--device cpu goes without"});
+    throw ConfigError(fmt::format("wanted GPUs, found none: {}", why_none),
+                      {.hint = "--device cpu goes without"});
+  if (options.max_gpus > 0 && devices.empty())
+    options.log.warning(
+        fmt::format("--max-gpus {}: there is no GPU to use ({}): CPUs compute everything",
+                    options.max_gpus, why_none));
   if (for_guesses && !devices.empty() && cuda::kernel_texts().empty()) {
     const std::string why =
         "GPUs can not be used: this Convoy was built without clang++, which compiles its kernels";
@@ -57,12 +62,10 @@ std::vector<std::string> wanted_devices(const RunOptions& options) {
   return devices;
 }
 
-}  // namespace
-
-int64_t worker_count(const RunOptions& options) {
+int64_t worker_count(const RunOptions& options, const std::vector<std::string>& devices) {
+  const auto gpus = static_cast<int64_t>(devices.size());
   const int64_t by_cores = usable_cpus() / std::max<int64_t>(1, options.cores_per_worker);
   if (options.guess_device != "cpu") {
-    const auto gpus = static_cast<int64_t>(wanted_devices(options).size());
     if (options.guess_device == "cuda") return gpus;
     // A core for each GPU.
     const int64_t others =
@@ -70,14 +73,12 @@ int64_t worker_count(const RunOptions& options) {
     return std::max<int64_t>(1, gpus + others);
   }
   if (options.workers > 0) return options.workers;
-  const auto devices = static_cast<int64_t>(wanted_devices(options).size());
-  if (devices > 0) return devices * std::max<int64_t>(1, options.workers_per_device);
+  if (gpus > 0) return gpus * std::max<int64_t>(1, options.workers_per_device);
   return std::max<int64_t>(1, by_cores);
 }
 
-std::vector<std::map<std::string, std::string>> worker_environments(const RunOptions& options,
-                                                                    int64_t workers) {
-  const std::vector<std::string> devices = wanted_devices(options);
+std::vector<std::map<std::string, std::string>> worker_environments(
+    const RunOptions& options, const std::vector<std::string>& devices, int64_t workers) {
   std::vector<std::map<std::string, std::string>> environments;
   for (int64_t worker = 0; worker < workers; ++worker) {
     std::map<std::string, std::string> environment = {
