@@ -367,9 +367,14 @@ void TrainingLog::end(RunEnd how) {
   close_progress();
 }
 
-// The closing line carries the last evaluation, which came after the last step's line.
+// The closing line carries the last evaluation, which came after the last step's line, and the speed of all steps: that
+// of the last one is no figure of the run.
 void TrainingLog::close_progress() {
   if (std::exchange(progress_is_closed_, true)) return;
+  if (window_->run_step_seconds > 0)
+    window_->shown.per_second =
+        rate(static_cast<double>(options_.counts_tokens ? window_->run_tokens : window_->run_rows),
+             window_->run_step_seconds);
   progress_->update(window_->shown);
   progress_->finish();
 }

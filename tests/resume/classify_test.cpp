@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "convoy/base/files.h"
+#include "convoy/telemetry/progress.h"
 #include "resume/train_process.h"
 
 namespace convoy::testing {
@@ -72,6 +73,27 @@ class ClassifyRuns : public ::testing::Test {
   TemporaryFolder errors_;
   int count_ = 0;
 };
+
+// What the guide's readers start with must not look broken: on two ranks, too.
+TEST_F(ClassifyRuns, TheQuickTestLearnsTheSample) {
+  const Words words = {"train",
+                       "--preset",
+                       "har-quick-test",
+                       "--data-dir",
+                       (example() / "sample").string(),
+                       "--nproc",
+                       "2",
+                       "--save-dir",
+                       fixture_.run_folder("quick").string()};
+  const Ended ended = TrainProcess(words, errors_ / "quick").wait();
+  ASSERT_EQ(ended.status, 0) << ended.errors;
+  EXPECT_GT(results("quick")["test_acc"].get<double>(), 0.85) << ended.errors;
+  EXPECT_NE(ended.errors.find("memory of a rank: "), std::string::npos) << ended.errors;
+  // One speed: that of the closing line is the file's.
+  const std::string speed =
+      telemetry::count_text(results("quick")["samples_per_second"]) + " samples/s";
+  EXPECT_NE(ended.errors.rfind(speed), std::string::npos) << speed << "\n" << ended.errors;
+}
 
 TEST_F(ClassifyRuns, TakeEveryFlagOfTheGuide) {
   const Ended ended = run_well("guide", {"--multi-gpu",

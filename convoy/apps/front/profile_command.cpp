@@ -15,6 +15,7 @@
 #include "convoy/launch/job_setup.h"
 #include "convoy/launch/launch_flags.h"
 #include "convoy/profile/profiled_run.h"
+#include "convoy/settings/har_flags.h"
 #include "convoy/settings/step_range.h"
 #include "convoy/telemetry/run_history.h"
 
@@ -26,6 +27,7 @@ namespace fs = std::filesystem;
 struct ProfileFlags : launch::DeviceFlags {
   std::string steps = "10";
   bool compare = true;
+  std::string preset;
   std::string output_dir;
 
   template <class Visitor>
@@ -34,6 +36,7 @@ struct ProfileFlags : launch::DeviceFlags {
     visit("steps", steps,
           "steps to look at: 5:14 both counted, or a number of steps after the first two");
     visit("compare", compare, "train the same steps on one rank, too, and put both side by side");
+    visit("preset", preset, "start from this preset, as `convoy train` does");
     visit("output_dir", output_dir, "folder of both trainings; empty = profiles/<config>-<time>");
   }
 };
@@ -122,6 +125,7 @@ int report(Context& context, const std::vector<std::string>& arguments) {
 struct ProfileInvocation {
   ProfileFlags flags;
   launch::HostRankFlags ranks;
+  settings::HarFlags har;
   std::vector<std::string> rest;  // configuration and key=value pairs
 };
 
@@ -129,9 +133,9 @@ ProfileInvocation read_profile_line(Context& context, const std::vector<std::str
   ProfileInvocation found;
   found.rest =
       parse_launcher_flags({config::list_fields(found.flags), config::list_fields(found.ranks),
-                            config::list_fields(context.common)},
+                            config::list_fields(found.har), config::list_fields(context.common)},
                            arguments, config::Positionals::Anywhere);
-  CONVOY_CHECK(!found.rest.empty(), ConfigError,
+  CONVOY_CHECK(!found.rest.empty() || !found.flags.preset.empty(), ConfigError,
                "profile wants the configuration of a training, or `report` and a run");
   if (const auto problem = settings::step_range_problem(found.flags.steps))
     throw ConfigError("--steps: " + *problem, {.key = "--steps"});
@@ -171,6 +175,10 @@ enum class Ranks { AsAsked, One, OneReplica };
 
 std::vector<std::string> train_words(const ProfileInvocation& found, Ranks wanted) {
   std::vector<std::string> words = found.rest;
+  for (std::string& word : found.har.settings()) words.push_back(std::move(word));
+  if (!found.har.multi_gpu.empty())
+    words.insert(words.end(), {"--multi-gpu", found.har.multi_gpu});  // says the ranks, too
+  if (!found.flags.preset.empty()) words.insert(words.end(), {"--preset", found.flags.preset});
   for (std::string& word : trial_settings(found.flags.steps)) words.push_back(std::move(word));
   launch::HostRankFlags ranks = found.ranks, defaults;
   if (wanted != Ranks::AsAsked) ranks.nproc_per_node = "1";
@@ -186,7 +194,7 @@ std::vector<std::string> train_words(const ProfileInvocation& found, Ranks wante
 fs::path make_output_folder(const ProfileInvocation& found) {
   fs::path folder = found.flags.output_dir;
   if (folder.empty()) {
-    std::string name = "run";
+    std::string name = found.flags.preset.empty() ? "run" : found.flags.preset;
     for (const std::string& word : found.rest)
       if (word.find('=') == std::string::npos) name = fs::path(word).stem().string().substr(0, 100);
     const fs::path wanted = fs::path("profiles") /
@@ -240,7 +248,8 @@ int run_profile(Context& context, const std::vector<std::string>& arguments) {
 }
 
 std::string profile_flag_tables() {
-  return config::flag_table_of<ProfileFlags>() + config::flag_table_of<launch::HostRankFlags>();
+  return config::flag_table_of<ProfileFlags>() + config::flag_table_of<launch::HostRankFlags>() +
+         config::flag_table_of<settings::HarFlags>();
 }
 
 }  // namespace
@@ -250,7 +259,7 @@ Command profile_command() {
       .name = "profile",
       .summary = "says where the time of training steps goes: computing, collectives, data, host",
       .usage =
-          "convoy profile CONFIG.yaml [key=value ...] [--nproc N] [--steps 5:14]\n"
+          "convoy profile CONFIG.yaml|--preset P [key=value ...] [--nproc N] [--steps 5:14]\n"
           "convoy profile report RUN [RUN]   (of trainings with --profile-steps 10:15)",
       .examples =
           "convoy profile run.yaml --nproc 2\n"
