@@ -35,8 +35,11 @@ class ClassifyRuns : public ::testing::Test {
     words.insert(words.end(), more.begin(), more.end());
     return words;
   }
+  TrainProcess start(const Words& words) {
+    return TrainProcess(words, errors_ / std::to_string(++count_));
+  }
   TrainProcess start(const std::string& name, const Words& more) {
-    return TrainProcess(command(name, more), errors_ / std::to_string(++count_));
+    return start(command(name, more));
   }
   Ended run(const std::string& name, const Words& more) { return start(name, more).wait(); }
   Ended run_well(const std::string& name, const Words& more) {
@@ -85,7 +88,7 @@ TEST_F(ClassifyRuns, TheQuickTestLearnsTheSample) {
                        "2",
                        "--save-dir",
                        fixture_.run_folder("quick").string()};
-  const Ended ended = TrainProcess(words, errors_ / "quick").wait();
+  const Ended ended = start(words).wait();
   ASSERT_EQ(ended.status, 0) << ended.errors;
   EXPECT_GT(results("quick")["test_acc"].get<double>(), 0.85) << ended.errors;
   EXPECT_NE(ended.errors.find("memory of a rank: "), std::string::npos) << ended.errors;
