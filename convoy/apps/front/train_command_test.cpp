@@ -36,12 +36,15 @@ class TrainCommand : public ::testing::Test {
 
   // Runs `convoy train ARGUMENTS` with `script` as the worker, in the folder. Returns the exit code.
   int train(const std::string& arguments, const std::string& script) {
+    return run("train " + arguments, script);
+  }
+  int run(const std::string& words, const std::string& script) {
     const fs::path worker = folder_ / "worker";
     write_file_atomic(worker, "#!/bin/sh\n" + script + "\n");
     fs::permissions(worker, fs::perms::owner_all);
     const std::string command =
-        fmt::format("cd {} && CONVOY_WORKER={} {}/convoy train {} 2>&1", folder_.path().string(),
-                    worker.string(), std::getenv("CONVOY_BIN_DIR"), arguments);
+        fmt::format("cd {} && CONVOY_WORKER={} {}/convoy {} 2>&1", folder_.path().string(),
+                    worker.string(), std::getenv("CONVOY_BIN_DIR"), words);
     FILE* pipe = ::popen(command.c_str(), "r");
     output_.clear();
     std::array<char, 4096> buffer{};
@@ -165,6 +168,15 @@ TEST_F(TrainCommand, AWishForManyGpusWithoutGpusIsAnswered) {
   EXPECT_EQ(train("sums.yaml --multi-gpu dp parallel.replicas=2 --output-dir d", "exit 0"), 0);
   EXPECT_EQ(output_.find("ONE"), std::string::npos) << output_;
   ::unsetenv("CONVOY_NVML_LIBRARY");
+}
+
+TEST_F(TrainCommand, AProfileTakesPresetAndFlagsOfActivityRecognition) {
+  fs::create_directories(folder_ / "windows");
+  run("profile --preset har-quick-test --data-dir windows --hidden-dims 16 8 --no-compare "
+      "--output-dir profile",
+      "cat $5");
+  for (const char* line : {"data_dir: windows", "hidden_dims: [16, 8]", "task: classify"})
+    EXPECT_NE(output_.find(line), std::string::npos) << line << "\n" << output_;
 }
 
 TEST_F(TrainCommand, AllFilesThatAreNotThereAreNamedBeforeAnythingIsWritten) {
