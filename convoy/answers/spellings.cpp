@@ -327,13 +327,15 @@ struct Table {
   std::array<SpellingEntry, kSize> entries;
   explicit Table(const SpellingEntry (&list)[kSize]) {
     std::copy(std::begin(list), std::end(list), entries.begin());
-    std::sort(entries.begin(), entries.end(),
-              [](const SpellingEntry& a, const SpellingEntry& b) { return a.spelling < b.spelling; });
+    std::sort(entries.begin(), entries.end(), [](const SpellingEntry& a, const SpellingEntry& b) {
+      return a.spelling < b.spelling;
+    });
   }
   const Spelled* find(std::string_view spelling) const {
-    const auto found = std::lower_bound(
-        entries.begin(), entries.end(), spelling,
-        [](const SpellingEntry& entry, std::string_view wanted) { return entry.spelling < wanted; });
+    const auto found = std::lower_bound(entries.begin(), entries.end(), spelling,
+                                        [](const SpellingEntry& entry, std::string_view wanted) {
+                                          return entry.spelling < wanted;
+                                        });
     return found != entries.end() && found->spelling == spelling ? &found->spelled : nullptr;
   }
 };

@@ -21,7 +21,8 @@ int open_nameless(const std::filesystem::path& folder) {
   return -1;
 }
 
-// Where numbers of processes come again, as in containers, a dead one may have left a file of its own.
+// Where numbers of processes come again, as in containers, a dead one may have left a file of its
+// own.
 std::filesystem::path free_name_beside(const std::filesystem::path& path) {
   static std::atomic<int> counter{0};
   for (;;) {

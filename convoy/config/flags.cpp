@@ -164,7 +164,8 @@ class FlagParser {
     size_t last = at + 1;
     std::string text = arguments[last];
     // "--dims 4 8 16", as argparse reads it.
-    while (is_number_list(field) && last + 1 < arguments.size() && looks_like_number(arguments[last + 1]))
+    while (is_number_list(field) && last + 1 < arguments.size() &&
+           looks_like_number(arguments[last + 1]))
       text += "," + arguments[++last];
     set(field, text);
     return last;

@@ -61,8 +61,8 @@ class Flattener {
   void record(const std::string& path, const Field& field, const std::string& key, Given given);
   void fail_unknown(const Node& node, const Section& section, const std::string& key,
                     const std::string& spelling);
-  // Of a section that there is not, with keys that are meant elsewhere: each of its keys is an error of its own. Returns
-  // false when no key is meant.
+  // Of a section that there is not, with keys that are meant elsewhere: each of its keys is an
+  // error of its own. Returns false when no key is meant.
   bool add_unknown_entries(const Node& section, const std::string& spelling);
 
   const Section& list_;

@@ -146,7 +146,8 @@ class Reader {
   }
 
   Node container() {
-    if (++depth_ > kMaxHjsonDepth) fail(fmt::format("nested deeper than {} levels", kMaxHjsonDepth));
+    if (++depth_ > kMaxHjsonDepth)
+      fail(fmt::format("nested deeper than {} levels", kMaxHjsonDepth));
     const bool is_map = peek() == '{';
     Node node = make(is_map ? NodeKind::Map : NodeKind::List);
     step();
@@ -216,7 +217,8 @@ class Reader {
       const bool may_end =
           line_ends || peek() == ',' || peek() == '}' || peek() == ']' || at_comment();
       const std::string_view word = trimmed(text_.substr(begin, at_ - begin));
-      if (may_end && (word == "true" || word == "false" || word == "null" || is_hjson_number(word))) {
+      if (may_end &&
+          (word == "true" || word == "false" || word == "null" || is_hjson_number(word))) {
         node.text = word;
         if (word == "null") node.kind = NodeKind::Null;
         return node;

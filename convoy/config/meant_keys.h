@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which key a person may have meant by one that is none: keys of other sections, and of other programs' habits.
+// Which key a person may have meant by one that is none: keys of other sections, and of other
+// programs' habits.
 #pragma once
 
 #include <string>
@@ -15,8 +16,9 @@ class MeantKeys {
  public:
   explicit MeantKeys(const Section& list);
 
-  // The path of the key that has the name of `spelling` ("train_batch_size", "lr"), or all its words ("eval.every" is
-  // train.eval_steps, "lora.dora" is tuning.lora.use_dora), in its section or in another; "" where none has.
+  // The path of the key that has the name of `spelling` ("train_batch_size", "lr"), or all its
+  // words ("eval.every" is train.eval_steps, "lora.dora" is tuning.lora.use_dora), in its section
+  // or in another; "" where none has.
   std::string find(std::string_view spelling) const;
   // The path of the key anywhere that `spelling` may be a misspelling of, or "".
   std::string nearest(std::string_view spelling) const;

@@ -107,7 +107,8 @@ double kept(const GramCounts& source, const GramCounts& prediction, const GramCo
   return f_measure(mean_share(good, keeps), share(sum(good), sum(common(source, references))));
 }
 
-double deleted(const GramCounts& source, const GramCounts& prediction, const GramCounts& references) {
+double deleted(const GramCounts& source, const GramCounts& prediction,
+               const GramCounts& references) {
   const GramCounts deletes = less(source, prediction);
   return mean_share(less(deletes, references), deletes);
 }

@@ -49,9 +49,9 @@ class Engine {
   void cancel(int64_t number);                    // at any time; nothing is returned of it
   std::string text_so_far(int64_t number) const;  // of an unfinished request
   int64_t unfinished() const { return static_cast<int64_t>(rows_.size()); }
-  // Blocks. What ended, in the order of the step's rows. Without requests it does nothing, but where
-  // the model's residency is collective: there it takes part in the pass of the other ranks, all of
-  // which step together. After an exception the next call computes the same rows again.
+  // Blocks. What ended, in the order of the step's rows. Without requests it does nothing, but
+  // where the model's residency is collective: there it takes part in the pass of the other ranks,
+  // all of which step together. After an exception the next call computes the same rows again.
   std::vector<Completion> step();
 
   EngineFigures figures() const;

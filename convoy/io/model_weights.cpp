@@ -34,7 +34,8 @@ void remove_other_weights(const fs::path& folder, const std::set<std::string>& w
   fs::directory_iterator entry(folder, error);
   for (; !error && entry != fs::directory_iterator(); entry.increment(error)) {
     const std::string name = entry->path().filename();
-    const bool is_weights = name == kSingleWeightsFile || name == kWeightsIndexFile || is_shard_name(name);
+    const bool is_weights =
+        name == kSingleWeightsFile || name == kWeightsIndexFile || is_shard_name(name);
     if (is_weights && !written.contains(name)) others.push_back(entry->path());
   }
   if (error)
@@ -73,8 +74,8 @@ ModelWeights::ModelWeights(const fs::path& file) : place_(file.string()) {
 
 ModelWeights::ModelWeights(const ModelFolder& folder) : place_(folder.path().string()) {
   const std::vector<std::string> files = folder.weight_file_names();
-  const bool sharded =
-      !(files.size() == 1 && files.front() == kSingleWeightsFile && folder.find(kSingleWeightsFile));
+  const bool sharded = !(files.size() == 1 && files.front() == kSingleWeightsFile &&
+                         folder.find(kSingleWeightsFile));
   if (!sharded) {
     add(std::make_unique<SafetensorsFile>(folder.require(kSingleWeightsFile)));
     std::sort(names_.begin(), names_.end());

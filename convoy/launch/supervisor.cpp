@@ -17,7 +17,6 @@ using rendezvous::NodeOffer;
 using rendezvous::Notice;
 using rendezvous::Turn;
 
-
 // The other nodes as an attempt's loop sees them.
 class LinkedPeers : public Peers {
  public:

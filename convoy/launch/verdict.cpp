@@ -112,8 +112,8 @@ std::string later_ends_text(const LaunchReport& report) {
   return text;
 }
 
-// Without what the report ends with: where a Convoy program failed below this one, its lines say that too, for people and
-// for programs.
+// Without what the report ends with: where a Convoy program failed below this one, its lines say
+// that too, for people and for programs.
 std::string lines_before_error(const RankEnd& cause) {
   if (cause.json_line.empty()) return cause.last_lines;
   constexpr std::string_view kName = "convoy: ";

@@ -73,7 +73,8 @@ void refuse_overflow(const std::string& name, const at::Tensor& value, at::Scala
   if (dtype == at::kFloat) return;
   const at::Tensor flat = value.detach().contiguous().view({-1});
   for (int64_t begin = 0; begin < flat.numel(); begin += kExportPieceElements) {
-    const at::Tensor piece = flat.narrow(0, begin, std::min(kExportPieceElements, flat.numel() - begin));
+    const at::Tensor piece =
+        flat.narrow(0, begin, std::min(kExportPieceElements, flat.numel() - begin));
     const at::Tensor lost = piece.isfinite().logical_and(piece.to(dtype).isinf());
     if (!lost.any().item<bool>()) continue;
     throw NumericError(

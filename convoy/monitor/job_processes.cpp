@@ -65,7 +65,8 @@ std::optional<JobUse> JobProcesses::read() {
   while (!open.empty()) {
     const std::string number = std::to_string(open.back());
     open.pop_back();
-    const std::optional<std::string> text = text_if_there(proc_ / number / "task" / number / "children");
+    const std::optional<std::string> text =
+        text_if_there(proc_ / number / "task" / number / "children");
     listed = listed || text.has_value();
     std::istringstream children(text.value_or(""));
     for (pid_t child = 0; children >> child;) {

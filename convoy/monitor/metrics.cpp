@@ -5,8 +5,8 @@ namespace convoy::monitor {
 namespace {
 
 constexpr double kPercent = 100;
-constexpr double kMibPerS = 1e8;     // 100 TB/s: far beyond any link
-constexpr double kMostMib = 1 << 30;     // a pebibyte
+constexpr double kMibPerS = 1e8;      // 100 TB/s: far beyond any link
+constexpr double kMostMib = 1 << 30;  // a pebibyte
 constexpr double kCounter = 9.0e15;  // what a double counts exactly; sentinels of 64 bits lie above
 constexpr double kBytesOfMib = 1024.0 * 1024.0;
 constexpr double kShare = 0.01;  // of percent: DCGM's profiling fields are shares
@@ -39,7 +39,8 @@ const std::array<MetricFacts, kNumMetrics>& metric_table() {
        "memory that processes hold, without what the driver keeps"},
       {M::MemReserved, "mem_reserved_mib", "DCGM_FI_DEV_FB_RESERVED", 1, 0, kMostMib,
        "memory that the driver keeps for itself"},
-      {M::MemTotal, "mem_total_mib", "DCGM_FI_DEV_FB_TOTAL", 1, 0, kMostMib, "memory of the device"},
+      {M::MemTotal, "mem_total_mib", "DCGM_FI_DEV_FB_TOTAL", 1, 0, kMostMib,
+       "memory of the device"},
       {M::Power, "power_w", "DCGM_FI_DEV_POWER_USAGE", 1, 1, 1e5,
        "power draw; on most GPUs since Ampere a mean over 1 s"},
       {M::PowerLimit, "power_limit_w", "DCGM_FI_DEV_ENFORCED_POWER_LIMIT", 1, 0, 1e5,

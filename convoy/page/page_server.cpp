@@ -157,8 +157,8 @@ struct PageServer::Server {
               .headers = {{"Location", "/"},
                           {"Set-Cookie", fmt::format("{}={}; HttpOnly; SameSite=Strict; Path=/",
                                                      cookie_name(request), options.token)}}};
-    // Nothing of the page comes from elsewhere, and nothing that slips into it runs: its own program
-    // and style name the word that only this answer has.
+    // Nothing of the page comes from elsewhere, and nothing that slips into it runs: its own
+    // program and style name the word that only this answer has.
     const std::string nonce = new_token();
     return {.type = "text/html; charset=utf-8",
             .body = page_html(nonce),
@@ -175,8 +175,8 @@ struct PageServer::Server {
     return "convoy_token_" + (port.empty() ? std::to_string(http.port()) : port);
   }
 
-  // A page elsewhere can make a browser ask this server, but has not the token. Where there is none,
-  // such a page is told by the host's name; an address is no name that could be led here.
+  // A page elsewhere can make a browser ask this server, but has not the token. Where there is
+  // none, such a page is told by the host's name; an address is no name that could be led here.
   std::optional<HttpResponse> refused(const HttpRequest& request) const {
     if (options.token.empty()) {
       const std::string host = host_and_port_of(request.header("host")).host;

@@ -97,7 +97,8 @@ class PlanProgress {
   int64_t done_ = 0;
 };
 
-// The rows as records, at once under the file's name when all are there. Returns how many there are.
+// The rows as records, at once under the file's name when all are there. Returns how many there
+// are.
 int64_t write_input(const fs::path& path, const PlanRequest& request) {
   AtomicFile file(path);
   PlanProgress progress(request.progress, "read the data set", 0);
@@ -126,7 +127,8 @@ int64_t write_input(const fs::path& path, const PlanRequest& request) {
   return index;
 }
 
-// One task per record of the input segment, in its order. Returns how many there are. `rows`: 0 = unknown.
+// One task per record of the input segment, in its order. Returns how many there are. `rows`: 0 =
+// unknown.
 int64_t add_tasks(jobs::JobStore& store, int64_t group, const fs::path& input,
                   const PlanRequest& request, int64_t rows) {
   PlanProgress progress(request.progress, "put into the ledger", rows);

@@ -148,7 +148,8 @@ nlohmann::json PipelinePlan::content(const std::string& model) const {
   for (const char* key : {"dataset", "dataset_name", "config", "split", "num_examples",
                           "start_from", "force_download", "bad_rows"})
     content["data"].erase(key);
-  // Conditions are met by finished rows when they are published. Where the filter stands decides of which texts.
+  // Conditions are met by finished rows when they are published. Where the filter stands decides of
+  // which texts.
   content.erase("filter");
   nlohmann::json& stages = content["stages"];
   if (!stages.empty() && stages.back() == "filter") stages.erase(stages.size() - 1);

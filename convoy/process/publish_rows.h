@@ -34,8 +34,8 @@ struct Publication {
   int64_t reopened = 0;  // rows that can not be read and are open again: then nothing was published
 };
 
-// Of rows that were finished under other conditions, too. Rejected rows are in the report and in no file. Throws as
-// for_each_finished() and data::RowWriter.
+// Of rows that were finished under other conditions, too. Rejected rows are in the report and in no
+// file. Throws as for_each_finished() and data::RowWriter.
 Publication publish_rows(jobs::JobStore& store, const RowRun& run, const PipelinePlan& plan);
 
 }  // namespace convoy::process

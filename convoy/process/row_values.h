@@ -29,10 +29,12 @@ std::string row_state_name(const RowState& row);
 // The column "gold": a text, or a list of texts each of which is right; null = none is known.
 nlohmann::ordered_json golds_json(const std::vector<std::string>& golds);
 
-// The row of the output, without "timestamp", and the figures that conditions ask for. `kept`: for the row's cost in tokens.
+// The row of the output, without "timestamp", and the figures that conditions ask for. `kept`: for
+// the row's cost in tokens.
 nlohmann::ordered_json output_value(const PipelinePlan& plan, const RowState& row,
                                     std::span<const KeptStep> kept);
-// Takes the figures out of such a value. One with a text that misses a condition becomes "rejected", and says by which.
+// Takes the figures out of such a value. One with a text that misses a condition becomes
+// "rejected", and says by which.
 void apply_conditions(const std::vector<FilterCondition>& conditions,
                       nlohmann::ordered_json& value);
 // That of a row that got no further than being read: its `state` says why, `reason` in words.

@@ -34,8 +34,8 @@ struct AnswerOptions {
 };
 
 // Calls `take` with each answer of this rank to its share of `prompts`, which all ranks know, as it ends. The leading
-// rank shows how far all are. Collective. Throws DataError, ConfigError, NumericError; StopRequest, saying how many are
-// finished, when it is to stop.
+// rank shows how far all are. Collective. Throws DataError, ConfigError, NumericError; StopRequest,
+// saying how many are finished, when it is to stop.
 void answer_prompts(RankShare& share, const LoadedModel& loaded,
                     const std::vector<std::vector<int32_t>>& prompts, const AnswerOptions& options,
                     const Log& log, const std::function<void(const Answer&)>& take);

@@ -27,8 +27,8 @@ struct BatchUnits {
   double mean_tokens = 1;  // of one
   int64_t ranks = 1;
 
-  // Of a step on each rank, so that an epoch has kLeastStepsPerEpoch; at least 1. No limit where the
-  // settings say how many steps or which global batch.
+  // Of a step on each rank, so that an epoch has kLeastStepsPerEpoch; at least 1. No limit where
+  // the settings say how many steps or which global batch.
   int64_t most_in_step(const settings::TrainingSettings& wished) const;
 };
 

@@ -52,7 +52,8 @@ bool take_interrupt() { return interrupted.exchange(false); }
 
 enum class Typed { Line, Interrupt, End };
 
-// Lines of stdin, past the streams of the library: these end for good with a read that was interrupted.
+// Lines of stdin, past the streams of the library: these end for good with a read that was
+// interrupted.
 class LineReader {
  public:
   Typed next(std::string& line) {
@@ -85,7 +86,8 @@ class LineReader {
   std::string pending_;
 };
 
-// Writes what is sure of a text while it grows: the last bytes may turn into a stop string or another letter.
+// Writes what is sure of a text while it grows: the last bytes may turn into a stop string or
+// another letter.
 class GrowingText {
  public:
   explicit GrowingText(const std::vector<std::string>& stop) {

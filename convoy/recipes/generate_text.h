@@ -25,8 +25,8 @@ bool keeps_answers(const GenerateRun& run);
 
 // Rows {"index","sample","prompt_tokens","completion","token_ids","finish_reason"} in the order of the prompts, with
 // "logprobs" when they are asked for. One --prompt without --output prints its text alone. A run that was killed goes on
-// from the answers that it had finished for its --output (AnswerJournal). Throws convoy::Error; StopRequest when told to
-// stop.
+// from the answers that it had finished for its --output (AnswerJournal). Throws convoy::Error;
+// StopRequest when told to stop.
 void generate_text(const GenerateRun& run, const Log& log);
 
 }  // namespace convoy::recipes

@@ -127,9 +127,9 @@ sizing::MemoryQuestion question_of(const settings::TrainSettings& settings,
           .offloads_inputs = settings.train.activation_offload == "cpu"};
 }
 
-// Of a window, from forward to backward: what the stages save (kernels/conv_stage), their inputs in the
-// type of products and their sums in fp32, and once more what one of them has in hand in backward; the
-// head's layers are next to nothing.
+// Of a window, from forward to backward: what the stages save (kernels/conv_stage), their inputs in
+// the type of products and their sums in fp32, and once more what one of them has in hand in
+// backward; the head's layers are next to nothing.
 int64_t window_bytes(const nn::SignalClassifierSpec& spec, bool bf16) {
   const nn::SignalEncoderSpec& encoder = spec.encoder;
   const bool joint = encoder.pooling == nn::ChannelPooling::Joint;

@@ -14,14 +14,16 @@
 
 namespace convoy::recipes {
 
-// With its adapter; needs no values. `adapter_dropout`: whether the adapter drops elements of its inputs.
+// With its adapter; needs no values. `adapter_dropout`: whether the adapter drops elements of its
+// inputs.
 sizing::TrainingShape training_shape(nn::CausalLm& model, bool adapter_dropout = false);
 
 // What the process holds by now but for the values of this model and its replicas; 0 where it does not compute in
 // its own memory.
 int64_t memory_beside(nn::CausalLm& model, int replicas = 1);
 
-// Of a training of task classify, before it; its windows are in memory by now. `bf16`: its products.
+// Of a training of task classify, before it; its windows are in memory by now. `bf16`: its
+// products.
 sizing::MemoryPlan classifier_memory(const settings::TrainSettings& settings,
                                      const nn::SignalClassifier& model,
                                      const comm::RankEnvironment& environment, bool bf16);

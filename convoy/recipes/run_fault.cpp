@@ -15,8 +15,8 @@ bool holds_any(const std::string& message, std::initializer_list<const char*> wo
   return false;
 }
 
-// c10::alloc_cpu throws a plain error: "not enough memory" in some versions, "can't allocate memory"
-// in others.
+// c10::alloc_cpu throws a plain error: "not enough memory" in some versions, "can't allocate
+// memory" in others.
 bool is_out_of_memory(const std::string& message) {
   return holds_any(message, {"DefaultCPUAllocator", "not enough memory"});
 }

@@ -28,8 +28,8 @@ namespace convoy::recipes {
 std::string compute_dtype(const settings::TrainSettings& settings,
                           const device::Placement& placement);
 
-// Whose batch, steps and memory a run tells of: a plan alone is tried by the ranks of one node, and is
-// that of the job with all its nodes.
+// Whose batch, steps and memory a run tells of: a plan alone is tried by the ranks of one node, and
+// is that of the job with all its nodes.
 comm::RankEnvironment planned_job(comm::RankEnvironment environment, bool plan_only);
 
 optim::LearningRateSchedule schedule_of(const settings::TrainingSettings& train,

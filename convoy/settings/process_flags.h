@@ -17,7 +17,8 @@ namespace convoy::settings {
 // `--max-tokens`, "model.name" is `--model`.
 config::Section process_flag_list(ProcessSettings& settings);
 
-// The flag of a setting: "--max-tokens" of "generate.max_tokens". Empty: it has none, or is no setting.
+// The flag of a setting: "--max-tokens" of "generate.max_tokens". Empty: it has none, or is no
+// setting.
 std::string process_flag(const std::string& path);
 
 struct ProcessCommandFlags {

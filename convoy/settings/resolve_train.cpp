@@ -204,8 +204,8 @@ void check_split(const SplitSettings& split, const config::Resolved& resolved,
                          resolved.place(key, "train_ratio + val_ratio + test_ratio")));
 }
 
-// Rows are held out for evaluations alone. Decided where the record is made, so that an evaluation of the
-// run later finds no rows that were trained on.
+// Rows are held out for evaluations alone. Decided where the record is made, so that an evaluation
+// of the run later finds no rows that were trained on.
 void decide_split(TrainSettings& settings, config::Resolved& resolved) {
   SplitSettings& split = settings.data.split;
   const bool evaluates = settings.train.eval_strategy != "no" || settings.train.final_eval;

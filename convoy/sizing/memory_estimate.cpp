@@ -56,7 +56,8 @@ int64_t quantized_bytes(const ParameterDeclaration& weight, const EstimateReques
   constexpr int64_t kBlock = 64;
   constexpr int64_t kScalesPerGroup = 256;
   const int64_t elements = count(weight);
-  if (quantization_of(request) == "int8") return elements + weight.shape.front() * kEstimateFloatBytes;
+  if (quantization_of(request) == "int8")
+    return elements + weight.shape.front() * kEstimateFloatBytes;
   const int64_t scales = round_up(elements, kBlock);
   const int64_t scale_bytes = request.double_quant
                                   ? scales + round_up(scales, kScalesPerGroup) * kEstimateFloatBytes

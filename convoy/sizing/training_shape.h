@@ -47,8 +47,8 @@ struct TrainingShape {
   bool operator==(const TrainingShape&) const = default;
 };
 
-// What DoRA adds for one adapted map. Elements per token: both terms that its magnitude multiplies, and
-// with dropout the inputs as they were dropped, which maps of one input no longer share.
+// What DoRA adds for one adapted map. Elements per token: both terms that its magnitude multiplies,
+// and with dropout the inputs as they were dropped, which maps of one input no longer share.
 struct DoraWidths {
   int64_t kept = 0;
   int64_t at_work = 0;  // gradients of the terms, while backward is in the map

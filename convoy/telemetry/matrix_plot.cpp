@@ -35,7 +35,8 @@ Layout layout_of(const MatrixPlot& plot) {
   layout.left = kMargin + 24 + layout.name_width + 8;
   layout.side = kCell * static_cast<double>(plot.names.size());
   // Names below stand upright where they are wider than a cell.
-  layout.bottom = kMatrixTop + layout.side + (layout.name_width > kCell ? layout.name_width : 12) + 40;
+  layout.bottom =
+      kMatrixTop + layout.side + (layout.name_width > kCell ? layout.name_width : 12) + 40;
   const double wanted =
       std::max(layout.left + layout.side + kMargin,
                2 * kMargin + kTitleLetter * static_cast<double>(plot.title.size()));
@@ -55,7 +56,9 @@ void draw_cells(ChartCanvas& canvas, const MatrixPlot& plot, const Layout& layou
       const double share = static_cast<double>(counts[column]) / total;
       canvas.rectangle(corner, {kCell - 1, kCell - 1}, kFill, 0.04 + 0.96 * share);
       canvas.text({corner.x + kCell / 2, corner.y + kCell / 2 + 5}, std::to_string(counts[column]),
-                  {.color = share > 0.5 ? kMatrixWhite : kMatrixInk, .size = 14, .anchor = TextAnchor::Middle});
+                  {.color = share > 0.5 ? kMatrixWhite : kMatrixInk,
+                   .size = 14,
+                   .anchor = TextAnchor::Middle});
     }
   }
 }
@@ -69,7 +72,9 @@ void draw_names(ChartCanvas& canvas, const MatrixPlot& plot, const Layout& layou
     canvas.text(
         {layout.left + middle + (upward ? 5 : 0), kMatrixTop + layout.side + (upward ? 6 : 18)},
         plot.names[place],
-        {.color = kMatrixInk, .anchor = upward ? TextAnchor::End : TextAnchor::Middle, .upward = upward});
+        {.color = kMatrixInk,
+         .anchor = upward ? TextAnchor::End : TextAnchor::Middle,
+         .upward = upward});
   }
   canvas.text({layout.left + layout.side / 2, layout.bottom - 12}, plot.column_label,
               {.color = kMatrixInk, .anchor = TextAnchor::Middle, .bold = true});

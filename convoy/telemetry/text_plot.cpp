@@ -90,7 +90,9 @@ struct Bounds {
 
 double scaled(double value, bool log_y) { return log_y ? std::log(value) : value; }
 
-bool drawable_in_text(double value, bool log_y) { return std::isfinite(value) && (!log_y || value > 0); }
+bool drawable_in_text(double value, bool log_y) {
+  return std::isfinite(value) && (!log_y || value > 0);
+}
 
 Bounds bounds_of(const std::vector<PlotSeries>& series, bool log_y) {
   Bounds bounds;

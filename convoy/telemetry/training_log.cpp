@@ -367,8 +367,8 @@ void TrainingLog::end(RunEnd how) {
   close_progress();
 }
 
-// The closing line carries the last evaluation, which came after the last step's line, and the speed of all steps: that
-// of the last one is no figure of the run.
+// The closing line carries the last evaluation, which came after the last step's line, and the
+// speed of all steps: that of the last one is no figure of the run.
 void TrainingLog::close_progress() {
   if (std::exchange(progress_is_closed_, true)) return;
   if (window_->run_step_seconds > 0)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `convoy generate --interactive`: what a person types, through a pipe and on a terminal, Ctrl-C included.
+// `convoy generate --interactive`: what a person types, through a pipe and on a terminal, Ctrl-C
+// included.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <gtest/gtest.h>

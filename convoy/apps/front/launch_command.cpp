@@ -43,7 +43,7 @@ struct LaunchInvocation {
 };
 
 LaunchInvocation read_command_line(Context& context, const std::vector<std::string>& arguments,
-                             const Environment& environment) {
+                                   const Environment& environment) {
   LaunchInvocation found;
   LaunchCommandFlags defaults, after_pet;
   launch::read_pet_variables(after_pet.lists(), environment);
@@ -132,7 +132,8 @@ std::string unread_timeout(const Environment& environment,
          "init_process_group(timeout=...); `convoy train` reads it as parallel.timeout_s";
 }
 
-launch::SetupRequest setup_request(const LaunchCommandFlags& flags, const Environment& environment) {
+launch::SetupRequest setup_request(const LaunchCommandFlags& flags,
+                                   const Environment& environment) {
   CONVOY_CHECK(flags.launch.logs_specs.empty(), ConfigError,
                "--logs-specs names a Python entry point, which this program can not load");
   launch::SetupRequest request;

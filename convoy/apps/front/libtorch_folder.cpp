@@ -199,7 +199,8 @@ NcclLibraryFacts find_nccl(const fs::path& libtorch) {
   if (libtorch.empty()) return {.version = {}, .file = {}, .why_none = "there is no LibTorch"};
   if (!fs::exists(libtorch / "lib/libtorch_cuda.so", ignored))
     return {.version = {}, .file = {}, .why_none = "LibTorch is without CUDA"};
-  // Where it is looked for when LibTorch's CUDA half is loaded: beside it, in the wheel of NCCL, in the system.
+  // Where it is looked for when LibTorch's CUDA half is loaded: beside it, in the wheel of NCCL, in
+  // the system.
   for (const fs::path& file : {libtorch / "lib" / kName,
                                libtorch.parent_path() / "nvidia/nccl/lib" / kName, fs::path(kName)})
     if (std::string version = nccl_version_of(file); !version.empty())

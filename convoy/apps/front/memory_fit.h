@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whether a training fits into the devices of a machine, by formula: for a model of which its name or its config.json is
-// known, before its weights are there.
+// Whether a training fits into the devices of a machine, by formula: for a model of which its name
+// or its config.json is known, before its weights are there.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -30,7 +30,8 @@ struct MemoryFit {
 // By its config.json, or by its name; nothing where neither is known here.
 std::optional<architecture::DecoderSpec> sizes_of(const settings::ModelSettings& model);
 
-// `ranks`: of the whole job, 0 = one on each device. Nothing where the memory of the machine is not known.
+// `ranks`: of the whole job, 0 = one on each device. Nothing where the memory of the machine is not
+// known.
 std::optional<MemoryFit> memory_fit(const architecture::DecoderSpec& model,
                                     const settings::TrainSettings& settings,
                                     sizing::Machine machine, int64_t ranks);
@@ -38,7 +39,8 @@ std::optional<MemoryFit> memory_fit(const architecture::DecoderSpec& model,
 // Whether weights of it are on this host.
 bool has_weights(const settings::ModelSettings& model);
 
-// `hardware` as for machine_of(); empty: that of the preset that `resolved` starts from, else what is here.
+// `hardware` as for machine_of(); empty: that of the preset that `resolved` starts from, else what
+// is here.
 sizing::Machine machine_of_config(const std::string& hardware, const config::Resolved& resolved);
 
 // Says it, as a warning where it does not fit.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where workers of `convoy process` are placed, on a host whose GPUs the library of tests/fake_nvml shows.
+// Where workers of `convoy process` are placed, on a host whose GPUs the library of tests/fake_nvml
+// shows.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

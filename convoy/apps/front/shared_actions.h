@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A command whose actions share one struct of flags, of which each reads some: `convoy runs tail --follow`.
+// A command whose actions share one struct of flags, of which each reads some: `convoy runs tail
+// --follow`.
 #pragma once
 
 #include <fmt/format.h>
@@ -31,7 +32,8 @@ std::function<std::string()> table_of(FlagNames own) {
   };
 }
 
-// Throws ConfigError where a flag is set that `own` does not name. `words` call the action: "runs tail".
+// Throws ConfigError where a flag is set that `own` does not name. `words` call the action: "runs
+// tail".
 template <class Flags>
 void refuse_all_but(const FlagNames& own, Flags flags, std::string_view words) {
   FlagNames others;
@@ -60,8 +62,8 @@ std::vector<Action> shown_actions(const std::vector<SharedAction<Flags>>& action
   return shown;
 }
 
-// Runs the action that the first word names, or where there is no word that called `usual`. Throws ConfigError where
-// there is no such action, and for a flag that it does not read.
+// Runs the action that the first word names, or where there is no word that called `usual`. Throws
+// ConfigError where there is no such action, and for a flag that it does not read.
 template <class Flags>
 int run_shared_action(Context& context, std::string_view command,
                       const std::vector<SharedAction<Flags>>& actions, std::string_view usual,

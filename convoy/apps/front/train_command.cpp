@@ -230,8 +230,8 @@ bool starts_every_rank(const launch::JobSetup& setup) {
   return !setup.adopted() && !setup.several_nodes();
 }
 
-// Whether the ranks refused the run, in words of their own, before all of them had accepted it: then rank 0 adds the
-// start to the run's record.
+// Whether the ranks refused the run, in words of their own, before all of them had accepted it:
+// then rank 0 adds the start to the run's record.
 bool is_refused(const telemetry::RunFolder& folder, const launch::LaunchReport& report) {
   if (report.root_cause < 0) return false;
   const launch::RankEnd& cause = report.ends[static_cast<size_t>(report.root_cause)];
@@ -241,7 +241,8 @@ bool is_refused(const telemetry::RunFolder& folder, const launch::LaunchReport& 
   return !telemetry::read_run_record(folder.identity_path()).contains("starts");
 }
 
-// A folder that was made for a run that is refused holds its configuration and logs that say what is said here.
+// A folder that was made for a run that is refused holds its configuration and logs that say what
+// is said here.
 void remove_folder(const telemetry::RunFolder& folder, const settings::TrainSettings& train,
                    launch::LaunchReport& report) {
   std::error_code ignored;
@@ -333,8 +334,8 @@ bool may_be_sent(const launch::JobSetup& setup) {
   return setup.several_nodes() && setup.wanted_node_rank != 0;
 }
 
-void read_config(const Context& context, const TrainInvocation& found, bool may_be_sent, int64_t ranks,
-                 RunConfig& run) {
+void read_config(const Context& context, const TrainInvocation& found, bool may_be_sent,
+                 int64_t ranks, RunConfig& run) {
   const TrainFlags& flags = found.flags;
   const auto file = std::find_if(found.rest.begin(), found.rest.end(), is_config_file);
   run.is_here = !may_be_sent || (file != found.rest.end() && fs::exists(*file));
@@ -407,7 +408,8 @@ void warn_of_one_device(const Context& context, const TrainInvocation& found,
         "(parallel.replicas=N trains N)");
 }
 
-// Where the ranks of a dry run can not plan the memory, because the model is not here or not whole, the formula can.
+// Where the ranks of a dry run can not plan the memory, because the model is not here or not whole,
+// the formula can.
 void say_fit_without_weights(const Context& context, const launch::JobSetup& setup,
                              const RunConfig& run) {
   if (has_weights(run.train.model)) return;

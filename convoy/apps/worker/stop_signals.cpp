@@ -23,9 +23,10 @@ int64_t clock_ms() {
   return int64_t{now.tv_sec} * 1000 + now.tv_nsec / 1'000'000;
 }
 
-// The first request ends the work at its next boundary; a second one ends the process at once. A job system that
-// signals every process makes one request, though the launcher passes its own copy on: so the second must come from the
-// sender of the first. SLURM sends each of its own requests twice, within seconds.
+// The first request ends the work at its next boundary; a second one ends the process at once. A
+// job system that signals every process makes one request, though the launcher passes its own copy
+// on: so the second must come from the sender of the first. SLURM sends each of its own requests
+// twice, within seconds.
 void request_stop(int signal, siginfo_t* info, void*) {
   if (!stop_requested.exchange(true)) {
     first_sender = info->si_pid;

@@ -7,7 +7,8 @@
 
 namespace convoy::apps {
 
-// From now on SIGTERM, SIGUSR1 and SIGINT make the flag true; a second one from the same sender ends the process at once.
+// From now on SIGTERM, SIGUSR1 and SIGINT make the flag true; a second one from the same sender
+// ends the process at once.
 const std::atomic<bool>& handle_stop_signals();
 
 }  // namespace convoy::apps

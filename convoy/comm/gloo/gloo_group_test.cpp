@@ -41,8 +41,8 @@ class SlowStore : public c10d::PrefixStore {
 RANK_BODY(OneConnectsLate) {
   const auto meeting = std::make_shared<Meeting>(read_rank_environment(), milliseconds(20'000));
   const bool is_late = meeting->rank() == std::atoi(std::getenv("CONVOY_TEST_LATE_RANK"));
-  meeting->store().keys = c10::make_intrusive<SlowStore>(meeting->store().keys,
-                                                         milliseconds(is_late ? 200 : 0));
+  meeting->store().keys =
+      c10::make_intrusive<SlowStore>(meeting->store().keys, milliseconds(is_late ? 200 : 0));
   const auto group = join_group_at(meeting, std::chrono::seconds(20));
   EXPECT_EQ(group->size(), 4);
 }

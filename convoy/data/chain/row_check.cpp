@@ -125,8 +125,8 @@ Measured measured_row(const Row& row, const SchemaConfig& config, const SampleEn
   const Sample sample = convert_row(row, measured.schema, config).sample;
   measure_messages(sample.messages, measured);
   measure_messages(sample.completion_messages, measured);
-  measured.characters +=
-      count_characters(sample.prompt) + count_characters(sample.completion) + count_characters(sample.text);
+  measured.characters += count_characters(sample.prompt) + count_characters(sample.completion) +
+                         count_characters(sample.text);
   if (encoder == nullptr) return measured;
   const EncodedRow encoded = encoder->encode(sample);
   measured.tokens = std::ssize(encoded.ids);

@@ -21,7 +21,8 @@ struct PartSize {
   int64_t most_rows = -1;  // by share: what is beyond goes to the first part; -1 = no limit
 };
 
-// Parts train, val and test as data.split asks for them. Throws ConfigError when the shares do not sum to 1 within 1e-6.
+// Parts train, val and test as data.split asks for them. Throws ConfigError when the shares do not
+// sum to 1 within 1e-6.
 std::vector<PartSize> parts_of_split(const settings::SplitSettings& split);
 
 enum class SplitBy {

@@ -175,8 +175,9 @@ std::string PostgresSession::prepared(std::string_view sql, std::span<const SqlV
   if (known != statements_.end()) return known->second;
   const std::string name = fmt::format("convoy_{}", statements_.size());
   const Arguments arguments(parameters);
-  const Answer answer(*libpq_, libpq_->prepare(connection_, name.c_str(), without_braces(sql).c_str(),
-                                               arguments.count(), arguments.types()));
+  const Answer answer(*libpq_,
+                      libpq_->prepare(connection_, name.c_str(), without_braces(sql).c_str(),
+                                      arguments.count(), arguments.types()));
   check(answer);
   statements_.emplace(std::string(sql), name);
   return name;
@@ -270,8 +271,8 @@ void PostgresSession::collect(const Answer& answer, std::vector<SqlRow>& rows) c
 }
 
 void PostgresSession::run_script(const std::string& sql) {
-  const std::string text = with_types(
-      sql, {.key = "bigserial PRIMARY KEY", .integer = "bigint", .bytes = "bytea"});
+  const std::string text =
+      with_types(sql, {.key = "bigserial PRIMARY KEY", .integer = "bigint", .bytes = "bytea"});
   execute(text);
 }
 

@@ -21,7 +21,8 @@ struct AttentionBlock {
   int64_t position = 0;  // of query `begin` among the keys
 };
 
-std::vector<AttentionBlock> blocks_of(int64_t queries, int64_t keys, const AttentionConfig& config) {
+std::vector<AttentionBlock> blocks_of(int64_t queries, int64_t keys,
+                                      const AttentionConfig& config) {
   std::vector<AttentionBlock> blocks;
   for (int64_t begin = 0; begin < queries; begin += kQueryBlock) {
     AttentionBlock block{.begin = begin, .count = std::min(kQueryBlock, queries - begin)};

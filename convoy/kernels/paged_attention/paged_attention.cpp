@@ -54,8 +54,8 @@ void store_paged(const at::Tensor& k_TKE, const at::Tensor& v_TKE, const PagedCa
   check_blocks(cache, rows);
   if (k_TKE.numel() == 0) return;
   const at::NoGradGuard no_grad;
-  op_table(k_TKE).paged_attention.store(with_contiguous_heads(k_TKE),
-                                        with_contiguous_heads(v_TKE), cache, rows);
+  op_table(k_TKE).paged_attention.store(with_contiguous_heads(k_TKE), with_contiguous_heads(v_TKE),
+                                        cache, rows);
 }
 
 at::Tensor paged_attention(const at::Tensor& q_THE, const PagedCache& cache, const PagedRows& rows,
@@ -65,8 +65,7 @@ at::Tensor paged_attention(const at::Tensor& q_THE, const PagedCache& cache, con
   check_visible(rows, config);
   if (q_THE.numel() == 0) return at::empty(q_THE.sizes(), q_THE.options());
   const at::NoGradGuard no_grad;
-  return op_table(q_THE).paged_attention.attend(with_contiguous_heads(q_THE), cache, rows,
-                                                config);
+  return op_table(q_THE).paged_attention.attend(with_contiguous_heads(q_THE), cache, rows, config);
 }
 
 }  // namespace convoy::kernels

@@ -25,8 +25,8 @@ class ReplicaThreads {
   ReplicaThreads& operator=(const ReplicaThreads&) = delete;
 
   // Runs body(thread) on the first `count` threads, in the caller's modes of LibTorch (gradients,
-  // autocast) and on its streams of the devices. Blocks until all are done; throws what the first of
-  // them threw.
+  // autocast) and on its streams of the devices. Blocks until all are done; throws what the first
+  // of them threw.
   void run(size_t count, const std::function<void(size_t thread)>& body);
 
  private:

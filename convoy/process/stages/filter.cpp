@@ -4,7 +4,8 @@
 
 namespace convoy::process {
 
-// Conditions are met where rows are published: others can then be asked for without computing again.
+// Conditions are met where rows are published: others can then be asked for without computing
+// again.
 void filter(const StageInputs&, RowState& row) { row.figures = filter_figures(row); }
 
 }  // namespace convoy::process

@@ -38,7 +38,8 @@ int ProgramWatch::kill_leftovers() {
   const char* const outer = std::getenv(kRunnerVariable);
   const std::string own = outer == nullptr ? "" : outer;
   return launch::kill_marked(
-      kRunnerVariable, [&](const std::string& runner) { return runner != own && launch::is_gone(runner); },
+      kRunnerVariable,
+      [&](const std::string& runner) { return runner != own && launch::is_gone(runner); },
       kLeftoverLimit);
 }
 
