@@ -178,7 +178,7 @@ void ShapeMaker::add_dora(const std::string& name, int64_t out, int64_t in) {
   const DoraWidths widths =
       dora_widths(out, in, request_.drops_dora && shares_input, shape_.element_bytes, quantizes_);
   unit_.adapter.elements += out;
-  unit_.adapter.bytes = unit_.adapter.elements * kFloatBytes;
+  unit_.adapter.bytes = unit_.adapter.elements * kEstimateFloatBytes;
   adapter_width_ += widths.kept;
   dora_at_work_ = std::max(dora_at_work_, widths.at_work);
   shape_.unfolded_bytes = std::max(shape_.unfolded_bytes, widths.norm_bytes);
@@ -189,12 +189,12 @@ void ShapeMaker::add_dora(const std::string& name, int64_t out, int64_t in) {
 DoraWidths dora_widths(int64_t out, int64_t in, bool own_input, int64_t weight_element_bytes,
                        bool coded) {
   constexpr int64_t kGradients = 4;
-  const int64_t wide_bytes = coded ? weight_element_bytes + kFloatBytes
-                             : weight_element_bytes == kFloatBytes ? 0
-                                                                   : kFloatBytes;
+  const int64_t wide_bytes = coded ? weight_element_bytes + kEstimateFloatBytes
+                             : weight_element_bytes == kEstimateFloatBytes ? 0
+                                                                           : kEstimateFloatBytes;
   return {.kept = 2 * out + (own_input ? in : 0),
           .at_work = kGradients * out,
-          .norm_bytes = out * in * (kFloatBytes + wide_bytes)};
+          .norm_bytes = out * in * (kEstimateFloatBytes + wide_bytes)};
 }
 
 TrainingShape training_shape(const DecoderSpec& model, const EstimateRequest& request) {
