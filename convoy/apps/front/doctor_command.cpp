@@ -61,9 +61,7 @@ std::vector<Finding> judge_libtorch(const LibtorchFolder& found, const fs::path&
              fmt::format("no LibTorch 2.11; looked at {} and the installed Pythons",
                          fmt::join(found.looked_at, ", ")),
              "pip install torch==2.11.0, or name its folder in CONVOY_TORCH", ExitCode::Usage}};
-  std::vector<Finding> findings = {
-      {Mark::Fine, "libtorch",
-       fmt::format("LibTorch {} in {}", found.version, found.folder.string())}};
+  std::vector<Finding> findings = {{Mark::Fine, "libtorch", "LibTorch " + found.text()}};
   const NcclLibraryFacts nccl = find_nccl(found.folder);
   if (nccl.version.empty() && has_nvidia_gpus)
     findings.push_back({Mark::Warning, "libnccl", "NCCL: " + nccl.text(),

@@ -103,14 +103,15 @@ TEST_F(Front, VersionNamesGitLibTorchAndNccl) {
       "convoy " + std::string(kVersion) + " (" + std::string(kGitId) + ")\n";
   const std::filesystem::path packages = folder_ / "packages";
   const std::string torch = "CONVOY_TORCH='" + (packages / "torch").string() + "'";
-  const std::string found =
-      fmt::format("LibTorch 2.11.9+test ({})\n", (packages / "torch").string());
+  const auto found = [&](const std::string& devices) {
+    return fmt::format("LibTorch 2.11.9, {} ({})\n", devices, (packages / "torch").string());
+  };
   std::filesystem::create_directories(packages / "torch/lib");
   write("packages/torch/lib/libtorch_cpu.so", "");
-  write("packages/torch/version.py", "__version__ = '2.11.9+test'\n");
+  write("packages/torch/version.py", "__version__ = '2.11.9+cu130'\n");
   const Outcome version = run("--version", torch);
   EXPECT_EQ(version.code, 0);
-  EXPECT_EQ(version.out, first_line + found + "NCCL none (LibTorch is without CUDA)\n");
+  EXPECT_EQ(version.out, first_line + found("CPU only") + "NCCL none (LibTorch is without CUDA)\n");
   write("packages/torch/lib/libtorch_cuda.so", "");
   // Where the wheels of torch and of NCCL lie.
   const std::filesystem::path nccl = packages / "nvidia/nccl/lib/libnccl.so.2";
@@ -118,10 +119,31 @@ TEST_F(Front, VersionNamesGitLibTorchAndNccl) {
   std::filesystem::copy_file(
       std::filesystem::path(std::getenv("CONVOY_BIN_DIR")) / "libfake_nccl.so", nccl);
   EXPECT_EQ(run("--version", torch).out,
-            first_line + found + fmt::format("NCCL 2.28.9 ({})\n", nccl.string()));
+            first_line + found("CUDA 13.0") + fmt::format("NCCL 2.28.9 ({})\n", nccl.string()));
   write("packages/torch/version.py", "__version__ = '2.4.1'\n");
   EXPECT_EQ(run("--version", torch).out,
             first_line + "LibTorch not found\nNCCL none (there is no LibTorch)\n");
+}
+
+TEST_F(Front, WhereADriverIsALibTorchWithCudaGoesFirst) {
+  const std::filesystem::path torch = folder_ / "env/lib/python3.11/site-packages/torch";
+  std::filesystem::create_directories(torch / "lib");
+  for (const char* name : {"lib/libtorch_cpu.so", "lib/libtorch_cuda.so"})
+    write((std::filesystem::relative(torch, folder_) / name).string(), "");
+  write((std::filesystem::relative(torch, folder_) / "version.py").string(),
+        "__version__ = '2.11.0+cu130'\n");
+  std::filesystem::create_directories(folder_ / "driver");
+  std::filesystem::create_symlink(
+      std::filesystem::path(std::getenv("CONVOY_BIN_DIR")) / "libfake_cuda.so",
+      folder_ / "driver/libcuda.so.1");
+  const std::string environment = "VIRTUAL_ENV='" + (folder_ / "env").string() + "' ";
+  const std::string without = run("--version", environment).out;
+  EXPECT_EQ(without.find(torch.string()), std::string::npos) << without;
+  // The one that this was built with has a CUDA half itself on a machine with GPUs.
+  if (without.find("CPU only") == std::string::npos) GTEST_SKIP() << "built with CUDA";
+  const std::string with =
+      run("--version", environment + "LD_LIBRARY_PATH='" + (folder_ / "driver").string() + "'").out;
+  EXPECT_NE(with.find("LibTorch 2.11.0, CUDA 13.0 (" + torch.string()), std::string::npos) << with;
 }
 
 TEST_F(Front, TheDoctorNamesNccl) {

@@ -120,6 +120,20 @@ bool has_cuda(const fs::path& folder) {
 
 }  // namespace
 
+std::string LibtorchFolder::text() const {
+  if (folder.empty()) return "not found";
+  const size_t plus = version.find('+');
+  const std::string build = plus == std::string::npos ? "" : version.substr(plus + 1);
+  std::string devices = "CPU only";
+  if (has_cuda(folder)) {
+    devices = "CUDA";
+    // The wheel's name of the build: cu130.
+    if (build.starts_with("cu") && build.size() > 3)
+      devices += fmt::format(" {}.{}", build.substr(2, build.size() - 3), build.back());
+  }
+  return fmt::format("{}, {} ({})", version.substr(0, plus), devices, folder.string());
+}
+
 LibtorchFolder find_libtorch(const fs::path& program) {
   LibtorchFolder found;
   if (const std::string chosen = environment("CONVOY_TORCH"); !chosen.empty()) {

@@ -15,6 +15,9 @@ struct LibtorchFolder {
   std::filesystem::path folder;        // holds lib/libtorch_cpu.so; empty when none was found
   std::string version;                 // "2.11.0+cpu"
   std::vector<std::string> looked_at;  // what was passed over: "/opt/torch: version 2.4.1"
+
+  // "2.11.0, CPU only (/opt/torch)", "2.11.0, CUDA 13.0 (/opt/torch)", "not found".
+  std::string text() const;
 };
 
 // CONVOY_TORCH, when set, is the only place. Reads file names and version files only.

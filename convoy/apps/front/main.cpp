@@ -47,10 +47,7 @@ const Command& find_command(const std::string& name, const std::vector<std::stri
 
 std::string version_text(const Context& context) {
   const LibtorchFolder libtorch = find_libtorch(context.program);
-  return fmt::format("convoy {} ({})\nLibTorch {}\nNCCL {}\n", kVersion, kGitId,
-                     libtorch.folder.empty()
-                         ? "not found"
-                         : fmt::format("{} ({})", libtorch.version, libtorch.folder.string()),
+  return fmt::format("convoy {} ({})\nLibTorch {}\nNCCL {}\n", kVersion, kGitId, libtorch.text(),
                      find_nccl(libtorch.folder).text());
 }
 
