@@ -7,6 +7,7 @@
 #include "convoy/base/error.h"
 #include "convoy/base/json_member.h"
 #include "convoy/telemetry/event_log.h"
+#include "convoy/telemetry/run_history.h"
 
 namespace convoy::apps {
 namespace {
@@ -54,6 +55,22 @@ void record_failure(const Log& log, const telemetry::RunFolder& folder,
   for (const char* const name : {"code", "kind", "message", "rank", "step"})
     if (line.contains(name) && !line[name].is_null()) row[name] = line[name];
   telemetry::EventLog(folder.events_path(), log).append(telemetry::EventKind::Failure, row);
+}
+
+bool is_refused(const telemetry::RunFolder& folder, const launch::LaunchReport& report) {
+  if (report.root_cause < 0) return false;
+  const launch::RankEnd& cause = report.ends[static_cast<size_t>(report.root_cause)];
+  if (cause.sentence.empty() || cause.still_ran() || !is_refusal(report.exit_code)) return false;
+  return !telemetry::read_run_record(folder.identity_path()).contains("starts");
+}
+
+void remove_folder(const telemetry::RunFolder& folder, launch::LaunchReport& report) {
+  std::error_code ignored;
+  std::filesystem::remove_all(folder.path(), ignored);
+  for (launch::RankEnd& end : report.ends) {
+    end.log_file.clear();
+    end.error_file.clear();
+  }
 }
 
 }  // namespace convoy::apps

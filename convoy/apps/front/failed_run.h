@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How a training failed, in its events, where its ranks could not tell it.
+// How a training failed, in its events, where its ranks could not tell it; and a run that was refused.
 #pragma once
 
 #include <chrono>
@@ -17,5 +17,13 @@ namespace convoy::apps {
 void record_failure(const Log& log, const telemetry::RunFolder& folder,
                     const launch::LaunchReport& report,
                     std::chrono::system_clock::time_point begin);
+
+// Whether the ranks refused the run, in words of their own, before all of them had accepted it:
+// with that, rank 0 adds the start to the run's record.
+bool is_refused(const telemetry::RunFolder& folder, const launch::LaunchReport& report);
+
+// Removes the folder of a run that was refused: it holds its configuration, and logs that say what
+// is said here. The report names no file of it any more.
+void remove_folder(const telemetry::RunFolder& folder, launch::LaunchReport& report);
 
 }  // namespace convoy::apps

@@ -33,7 +33,6 @@
 #include "convoy/settings/har_flags.h"
 #include "convoy/telemetry/environment.h"
 #include "convoy/telemetry/run_folder.h"
-#include "convoy/telemetry/run_history.h"
 
 namespace convoy::apps {
 namespace {
@@ -228,31 +227,6 @@ bool owns_run_folder(const launch::JobSetup& setup, const launch::JobPlan& job) 
 // refuse together.
 bool starts_every_rank(const launch::JobSetup& setup) {
   return !setup.adopted() && !setup.several_nodes();
-}
-
-// Whether the ranks refused the run, in words of their own, before all of them had accepted it:
-// then rank 0 adds the start to the run's record.
-bool is_refused(const telemetry::RunFolder& folder, const launch::LaunchReport& report) {
-  if (report.root_cause < 0) return false;
-  const launch::RankEnd& cause = report.ends[static_cast<size_t>(report.root_cause)];
-  const auto is = [&](ExitCode code) { return report.exit_code == static_cast<int>(code); };
-  if (cause.sentence.empty() || cause.still_ran()) return false;
-  if (!is(ExitCode::Usage) && !is(ExitCode::BadInput) && !is(ExitCode::NoCheckpoint)) return false;
-  return !telemetry::read_run_record(folder.identity_path()).contains("starts");
-}
-
-// A folder that was made for a run that is refused holds its configuration and logs that say what
-// is said here.
-void remove_folder(const telemetry::RunFolder& folder, const settings::TrainSettings& train,
-                   launch::LaunchReport& report) {
-  std::error_code ignored;
-  fs::remove_all(folder.path(), ignored);
-  // `runs`, unless there are others.
-  if (train.train.output_dir.empty()) fs::remove(folder.path().parent_path(), ignored);
-  for (launch::RankEnd& end : report.ends) {
-    end.log_file.clear();
-    end.error_file.clear();
-  }
 }
 
 // Rank 0's node keeps checkpoints, events and results there; the others keep the logs of their ranks in theirs, which is the same folder
@@ -510,8 +484,12 @@ int run_train(Context& context, const std::vector<std::string>& arguments) {
   tensorboard.reset();
   if (own) record_failure(context.log(), folder, report, begin);
   if (devices) devices->conclude();
-  if (is_new && starts_every_rank(setup) && is_refused(folder, report))
-    remove_folder(folder, run.train, report);
+  if (is_new && starts_every_rank(setup) && is_refused(folder, report)) {
+    remove_folder(folder, report);
+    // `runs`, unless there are others.
+    std::error_code ignored;
+    if (run.train.train.output_dir.empty()) fs::remove(folder.path().parent_path(), ignored);
+  }
   return conclude(context, report, command_to_go_on(found, run.train, folder.path()));
 }
 
