@@ -161,7 +161,8 @@ nlohmann::json evaluate_model(const EvaluateRun& run, const Log& given_log) {
   data::TokenDataset dataset = wants_val ? splits.val : splits.test;
   if (dataset.num_rows() == 0)
     throw ConfigError(fmt::format("the config has no {} rows", flags.split),
-                      {.hint = wants_val ? "name a file with --data"
+                      {.hint = wants_val ? "name a file with --data, or train with "
+                                           "data.split.val_ratio=0.1"
                                          : "name a file with --data, take --split val, or train "
                                            "with data.split.test_ratio=0.1"});
   if (flags.limit > 0) dataset = first_rows(dataset, flags.limit);

@@ -23,11 +23,11 @@ TEST(SlowFiles, ReadingSavingAndExportingMayTakeLongerThanACollective) {
   ::setenv("LD_PRELOAD", fmt::format("{}/libslow_files.so", std::getenv("CONVOY_BIN_DIR")).c_str(),
            1);
   ::setenv("SLOW_SECONDS", "6", 1);
-  ::setenv("SLOW_FILES", "rows.jsonl:step-00000002:/adapter/", 1);
+  ::setenv("SLOW_FILES", "rows.jsonl:step-00000002:/slow/adapter", 1);
   const Ended ended = fixture.run("slow", settings);
   for (const char* name : {"LD_PRELOAD", "SLOW_SECONDS", "SLOW_FILES"}) ::unsetenv(name);
   EXPECT_EQ(ended.status, 0) << ended.errors;
-  for (const char* what : {"slow: rows.jsonl", "slow: step-00000002", "slow: /adapter/"})
+  for (const char* what : {"slow: rows.jsonl", "slow: step-00000002", "slow: /slow/adapter"})
     EXPECT_NE(ended.errors.find(what), std::string::npos) << what << ended.errors;
   expect_same_result(fixture, "quick", "slow");
 }
