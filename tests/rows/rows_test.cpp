@@ -94,9 +94,16 @@ TEST_F(Rows, QuestionsThatCannotBeAskedAreSkippedOrEndWith10) {
   expect(run("tokens", data), 0, "lines 2, 3");
 }
 
-TEST_F(Rows, ATemplateThatCannotReadPartsRefusesTheRow) {
-  const std::string rows = write("parts.jsonl", fmt::format(R"({{"messages":[{}]}})", kQuestion));
-  expect(run("generate", "--prompts " + rows), 10, "parts.jsonl:1");
+TEST_F(Rows, ATemplateThatReadsOnlyTextsGetsTheTextOfTheParts) {
+  const auto prompt_tokens = [&](const std::string& message) {
+    const std::string rows = write("parts.jsonl", fmt::format(R"({{"messages":[{}]}})", message));
+    const Outcome outcome = run("generate", "--prompts " + rows + " --max-new-tokens 1 --quiet");
+    return outcome.output.substr(0, outcome.output.find("completion"));
+  };
+  EXPECT_EQ(prompt_tokens(kQuestion), prompt_tokens(R"({"role":"user","content":"1 + 1?"})"));
+  const std::string image = write(
+      "image.jsonl", R"({"messages":[{"role":"user","content":[{"type":"image","image":"x"}]}]})");
+  expect(run("generate", "--prompts " + image), 10, "image.jsonl:1");
 }
 
 TEST_F(Rows, AnEmptyFileIsSaidByEveryCommand) {
