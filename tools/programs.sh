@@ -38,7 +38,7 @@ list_licences() {
   done
   cp .deps/site/pyarrow-*.dist-info/licenses/LICENSE.txt "$folder/arrow.txt" 2>/dev/null ||
     printf 'Apache Arrow and Parquet, Apache-2.0: https://arrow.apache.org\n' >"$folder/arrow.txt"
-  (cd rust/text && cargo metadata --format-version 1 --offline 2>/dev/null) | python3 -c '
+  (cd rust/text && cargo metadata --format-version 1 --offline --locked --filter-platform x86_64-unknown-linux-gnu) | python3 -c '
 import json, sys
 for package in sorted(json.load(sys.stdin)["packages"], key=lambda package: package["name"]):
     print(package["name"], package["version"], package["license"] or "see its repository", package["repository"] or "", sep="  ")

@@ -119,7 +119,9 @@ TEST(Equivalence, OverIsAFraction) {
 }
 
 TEST(Equivalence, ReferencesThatAreNoAnswerAreUnknown) {
-  for (const char* none : {"proof", "notfound", " Proof ", "NotFound"})
+  for (const char* none :
+       {"proof", "notfound", " Proof ", "NotFound", "\\boxed{proof}", "\\boxed{\\text{proof}}",
+        "#### notfound", "$\\text{proof}$", "proof.", "not found", "N/A", "No answer"})
     for (const char* prediction : {"5", "proof", "notfound", "the proof is complete"})
       EXPECT_EQ(verdict(none, prediction), "unknown") << none << ", " << prediction;
   EXPECT_EQ(verdict("5", "proof"), "unknown");

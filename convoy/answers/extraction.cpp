@@ -466,16 +466,21 @@ std::string without_prose(std::string_view answer, Author author) {
 }
 
 // What data sets write where a question has no answer to compare: NuminaMath's "proof" and
-// "notfound".
+// "notfound", in a box or a formula too.
 bool stands_for_none(std::string_view reference) {
-  const std::string low = lowered(reference);
-  return low == "proof" || low == "notfound";
+  const std::string low = lowered(trimmed(reference));
+  if (low == "n/a") return true;
+  std::string letters;
+  for (const char letter : low) {
+    if (is_digit(letter)) return false;
+    if (letter >= 'a' && letter <= 'z') letters.push_back(letter);
+  }
+  for (const std::string_view around : {"boxed", "text", "mathrm"})
+    if (letters.starts_with(around)) letters.erase(0, around.size());
+  return letters == "proof" || letters == "notfound" || letters == "noanswer";
 }
 
-}  // namespace
-
-std::string extract_answer(std::string_view text, Author author) {
-  if (author == Author::Reference && stands_for_none(trimmed(text))) return {};
+std::string find_answer(std::string_view text, Author author) {
   const std::string plain = without_bold(trimmed(without_thoughts(text)));
   text = trimmed(plain);
   if (std::string answer = boxed_answer(text); !answer.empty()) return answer;
@@ -488,6 +493,14 @@ std::string extract_answer(std::string_view text, Author author) {
   std::string found = last_mathematics(text);
   return found.empty() && author == Author::Reference ? std::string(text.substr(0, kLongestBare))
                                                       : found;
+}
+
+}  // namespace
+
+std::string extract_answer(std::string_view text, Author author) {
+  std::string answer = find_answer(text, author);
+  if (author == Author::Reference && stands_for_none(answer)) return {};
+  return answer;
 }
 
 }  // namespace convoy::answers

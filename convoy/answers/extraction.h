@@ -8,7 +8,7 @@
 
 namespace convoy::answers {
 
-// References are taken at their word, but for "proof" and "notfound", which are none; of
+// References are taken at their word, but for "proof", "notfound" and their like, which are none; of
 // predictions that name no answer the last formula or number is one.
 enum class Author { Reference, Model };
 

@@ -121,10 +121,10 @@ TEST_F(DataCommand, MixJoinsAndWeighs) {
 TEST_F(DataCommand, ValidateSaysWhatATrainingWould) {
   const std::string model = fmt::format("{}/examples/tally-3m", std::getenv("CONVOY_SOURCE_DIR"));
   const std::string user = R"({"messages": [{"role": "user", "content": "1+1"}, )";
-  write_file_atomic(folder_.path() / "empty.jsonl",
-                    fmt::format("{0}{1}\n{0}{2}\n", user,
-                                R"({"role": "assistant", "content": "2"}]})",
-                                R"({"role": "assistant", "content": ""}]})"));
+  write_file_atomic(
+      folder_.path() / "empty.jsonl",
+      fmt::format("{0}{1}\n{0}{2}\n", user, R"({"role": "assistant", "content": "2"}]})",
+                  R"({"role": "assistant", "content": ""}]})"));
   const auto empty = data("validate empty.jsonl");
   EXPECT_EQ(empty.code, 10) << empty.out;
   EXPECT_NE(empty.out.find("empty.jsonl:2: row 2: the answer is empty"), std::string::npos)

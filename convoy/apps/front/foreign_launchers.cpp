@@ -25,7 +25,9 @@ const std::map<std::string, std::string>& flag_hints() {
       {"main-process-port", "accelerate's --main_process_port is --master-port here"},
       {"multi-gpu", "a rank on each GPU: --nproc-per-node gpu"},
       {"config-file",
-       "accelerate's file is not read; type what it says: num_processes is --nproc-per-node, "
+       "`convoy train` reads accelerate's file: --accelerate-config FILE. `convoy launch` takes "
+       "flags: "
+       "num_processes is --nproc-per-node, "
        "num_machines --nnodes, machine_rank --node-rank, main_process_ip --master-addr, "
        "main_process_port --master-port, and the rest is the program's own matter"},
       {"mixed-precision",
@@ -93,6 +95,10 @@ const std::map<std::string, Counterpart>& counterparts() {
       {"run-amd-all.sh", {"launch --nproc-per-node gpu", "train.py"}},
       {"run-distributed.py", {"process", "--preset process-standard"}},
       {"run-distributed-pipeline.py", {"process", "--preset process-standard"}},
+      {"run-distributed.sh", {"process", "--preset process-standard"}},
+      {"run-distributed.bat", {"process", "--preset process-standard"}},
+      {"run-distributed-low-memory.sh", {"process", "--preset process-low-memory"}},
+      {"run-distributed-low-memory.bat", {"process", "--preset process-low-memory"}},
       {"monitor-gpu.py", {"monitor --schema seed", "--interval 5 --output gpu_usage.csv"}},
   };
   return kCounterparts;

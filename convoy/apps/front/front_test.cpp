@@ -260,6 +260,7 @@ TEST_F(Front, ScriptsAndMakeTargetsOfTheGuidesGetWhatToTypeHere) {
                   "convoy launch --nproc-per-node gpu train.py --epochs 3"),
         std::pair("run_distributed.py --batch-size 4", "convoy process --batch-size 4"),
         std::pair("run_distributed.py", "convoy process --preset process-standard"),
+        std::pair("run_distributed_low_memory.sh", "convoy process --preset process-low-memory"),
         std::pair("monitor_gpu.py --interval 5.0 --output f.csv",
                   "convoy monitor --schema seed --interval 5.0 --output f.csv"),
         std::pair("run_hf_standalone.py --x 1",
