@@ -352,6 +352,17 @@ TensorBoardPlan tensorboard_plan(const TrainFlags& flags, const telemetry::RunFo
   return plan;
 }
 
+// Where ranks are placed by files of other launchers, faults of these are told. Model and rows may
+// be missing.
+void check_launch_settings(const Context& context, const TrainInvocation& found,
+                           const launch::JobSetup& setup) {
+  settings::TrainSettings train;
+  settings::RankFacts facts{.ranks = ranks_of_job(setup)};
+  if (!found.rest.empty() || !found.flags.preset.empty())
+    read_train_config(train, found.rest, found.flags.preset, context.log(),
+                      settings::Wanted::Anything, &facts);
+}
+
 int print_placement(const Context& context, const launch::JobSetup& setup) {
   say_notes(context, setup);
   if (context.common.json) {
@@ -382,6 +393,17 @@ void warn_of_one_device(const Context& context, const TrainInvocation& found,
         "(parallel.replicas=N trains N)");
 }
 
+// Guides export these for scripts of their own. Read without being asked they would make a job wait
+// for nodes that nobody starts.
+void warn_of_unread_nodes(const Context& context, const launch::JobSetup& setup) {
+  const char* const nodes = std::getenv("NNODES");
+  if (nodes == nullptr || std::atoi(nodes) <= 1 || setup.several_nodes() || setup.adopted()) return;
+  context.log().warning(fmt::format(
+      "NNODES={} is set and not read: this node trains alone. For {} nodes give --nnodes "
+      "{} --node-rank R --master-addr HOST",
+      nodes, nodes, nodes));
+}
+
 // Where the ranks of a dry run can not plan the memory, because the model is not here or not whole,
 // the formula can.
 void say_fit_without_weights(const Context& context, const launch::JobSetup& setup,
@@ -402,12 +424,16 @@ int run_train(Context& context, const std::vector<std::string>& arguments) {
   const TrainInvocation found = read_train_line(context, arguments);
   const TrainFlags& flags = found.flags;
   const launch::JobSetup setup = launch::set_up_job(found.request, launch::process_environment());
-  if (flags.placement) return print_placement(context, setup);
+  if (flags.placement) {
+    check_launch_settings(context, found, setup);
+    return print_placement(context, setup);
+  }
   worker_program(context);
   RunConfig run;
   read_config(context, found, may_be_sent(setup) && !flags.dry_run, ranks_of_job(setup), run);
   say_notes(context, setup);
   warn_of_one_device(context, found, setup, run.train);
+  warn_of_unread_nodes(context, setup);
   launch::ScratchFolder scratch;
   RunParts parts{.devices = devices_of(setup),
                  .folder = scratch.path(),

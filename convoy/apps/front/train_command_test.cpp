@@ -406,6 +406,22 @@ TEST_F(TrainCommand, PlacementNeedsNeitherModelNorRows) {
   EXPECT_FALSE(fs::exists(folder_ / "runs") || fs::exists(folder_ / "started"));
 }
 
+TEST_F(TrainCommand, PlacementTellsFaultsOfAcceleratesFile) {
+  std::ofstream(folder_ / "typo.yaml") << "num_processes: two\n";
+  EXPECT_EQ(train("sums.yaml --devices cpu --placement --accelerate-config typo.yaml", "exit 0"), 2)
+      << output_;
+  EXPECT_NE(output_.find("num_processes"), std::string::npos) << output_;
+}
+
+TEST_F(TrainCommand, NodesOfTheEnvironmentThatNobodyReadsAreTold) {
+  ::setenv("NNODES", "2", 1);
+  EXPECT_EQ(train("sums.yaml --devices cpu", "exit 0"), 0) << output_;
+  ::unsetenv("NNODES");
+  EXPECT_NE(output_.find("NNODES=2 is set and not read"), std::string::npos) << output_;
+  EXPECT_EQ(train("sums.yaml --devices cpu", "exit 0"), 0) << output_;
+  EXPECT_EQ(output_.find("NNODES"), std::string::npos) << output_;
+}
+
 TEST_F(TrainCommand, ReportsToOtherProgramsLeaveTensorBoardsFilesOn) {
   EXPECT_EQ(train("sums.yaml train.report_to=wandb --output-dir out", "cat $5"), 0) << output_;
   EXPECT_NE(output_.find("there is no wandb here"), std::string::npos) << output_;

@@ -17,7 +17,10 @@ namespace {
 config::Sources train_sources(const std::vector<std::string>& arguments,
                               const std::string& preset) {
   config::Sources sources;
-  for (const std::string& argument : arguments) {
+  // SFT-Play's make targets name the file so.
+  constexpr std::string_view kVariable = "CONFIG=";
+  for (std::string argument : arguments) {
+    if (argument.starts_with(kVariable)) argument.erase(0, kVariable.size());
     if (argument.find('=') != std::string::npos) {
       sources.overrides.push_back(argument);
     } else if (sources.file.empty()) {
