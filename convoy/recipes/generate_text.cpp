@@ -12,6 +12,7 @@
 #include "convoy/base/error.h"
 #include "convoy/base/files.h"
 #include "convoy/base/hash.h"
+#include "convoy/base/trimmed.h"
 #include "convoy/config/describe.h"
 #include "convoy/config/flags.h"
 #include "convoy/data/encoded_rows.h"
@@ -60,21 +61,29 @@ class PromptReader {
       throw ConfigError(
           fmt::format("--chat on, but {} has no chat template", loaded.folder.path().string()),
           {.key = "--chat", .hint = "leave it out, or name one with --template-path"});
-    chats_ = flags.chat == "on" || (flags.chat == "auto" && !flags.prompt.empty() && has_template);
-    if (!flags.prompt.empty() && !chats_)
+    const bool is_typed = !flags.prompt.empty() || has_lines();
+    chats_ = flags.chat == "on" || (flags.chat == "auto" && is_typed && has_template);
+    if (is_typed && !chats_)
       config::refuse_without_effect(flags, {"system_prompt", "template_path", "template_kwargs"},
-                                    "with a --prompt that is plain text");
+                                    "with prompts that are plain text");
   }
 
   const Json& variables() const { return variables_; }
   const data::SampleEncoder& encoder() const { return encoder_; }
 
   Prompts read() const {
+    if (chats_ && flags_.chat == "auto")
+      log_.info(fmt::format("{} through the model's chat template; --chat off reads {} as {}",
+                            has_lines() ? "the lines go" : "--prompt goes",
+                            has_lines() ? "them" : "it", has_lines() ? "they are" : "it is"));
     if (!flags_.prompt.empty()) return one_prompt();
-    return std::filesystem::path(flags_.prompts).extension() == ".txt" ? read_lines() : read_rows();
+    return has_lines() ? read_lines() : read_rows();
   }
 
  private:
+  // A .txt file: texts as a person types them.
+  bool has_lines() const { return std::filesystem::path(flags_.prompts).extension() == ".txt"; }
+
   data::EncodedRow encode(const data::Sample& sample) const {
     using Kind = data::Sample::Kind;
     const bool is_chat = sample.kind == Kind::Chat || sample.kind == Kind::ChatPromptCompletion;
@@ -95,8 +104,6 @@ class PromptReader {
   Prompts one_prompt() const {
     const data::EncodedRow row =
         encode({.kind = data::Sample::Kind::Text, .text = flags_.prompt, .file = "--prompt"});
-    if (chats_ && flags_.chat == "auto")
-      log_.info("--prompt goes through the model's chat template; --chat off reads it as it is");
     if (row.own_bos && !chats_) log_.info(data::own_bos_notice(1));
     return {.ids = {row.ids}, .source_indices = {0}};
   }
@@ -124,7 +131,7 @@ class PromptReader {
     for (std::string line; std::getline(lines, line);) {
       ++number;
       if (line.ends_with('\r')) line.pop_back();
-      if (line.empty()) continue;
+      if (trimmed(line, " \t").empty()) continue;
       const auto index = static_cast<int64_t>(prompts.ids.size());
       data::EncodedRow row = encode({.kind = data::Sample::Kind::Text,
                                      .text = line,

@@ -203,7 +203,7 @@ struct GenerateFlags {
     visit("prompt", prompt, "one prompt");
     visit("chat", chat,
           "on: prompts are user turns in the model's chat template; off: plain text; auto = on for "
-          "--prompt where the model has a template, off for prompts of a file")
+          "--prompt and the lines of a .txt file where the model has a template, off for rows")
         .one_of({"auto", "on", "off"});
     visit("interactive", interactive, "chat on the terminal");
     visit("output", output, "file for one JSON row per answer; empty = stdout");

@@ -200,9 +200,9 @@ TEST_F(Rows, APromptIsAUserTurnWhereTheModelHasATemplate) {
 
   const std::string lines =
       "--prompts " + write("lines.txt", fmt::format("{0}\r\n\n{0}", question));
-  EXPECT_EQ(tokens(lines), (std::vector<int64_t>{plain[0], plain[0]}));
-  EXPECT_EQ(tokens(lines + " --chat on"), (std::vector<int64_t>{turn[0], turn[0]}));
-  expect(run("generate", "--prompts " + write("empty.txt", "\n\n")), 10, "has no prompt");
+  EXPECT_EQ(tokens(lines), (std::vector<int64_t>{turn[0], turn[0]}));
+  EXPECT_EQ(tokens(lines + " --chat off"), (std::vector<int64_t>{plain[0], plain[0]}));
+  expect(run("generate", "--prompts " + write("empty.txt", "\n  \n")), 10, "has no prompt");
 
   expect(run("generate", prompt + "--max-new-tokens 1"), 0, "--chat off");
   std::filesystem::copy(model_, convoy_ / "base");
