@@ -44,10 +44,12 @@ void write_whole(io::SnapshotWriter& writer, const TrainTensors& tensors) {
 void require_folder(const fs::path& folder, int rank) {
   std::error_code ignored;
   if (fs::is_directory(folder, ignored)) return;
-  throw CheckpointError(
-      "every rank writes its part of a checkpoint, but this one does not see the folder",
+  throw IoError(
+      "every rank writes its part of a checkpoint, but its folder is not here: rank 0 gave the save "
+      "up (its own error says why), or this host does not see the folder",
       {.file = folder.string(),
-       .hint = "give --output a folder that all hosts share, or use strategy ddp",
+       .hint = "free disk space; on several hosts give --output-dir a folder that all share, or use "
+               "strategy ddp",
        .rank = rank});
 }
 

@@ -84,7 +84,7 @@ class CheckpointStore {
                                           NamedFiles more_files = {});
   // Collective until it returns. The same with pieces, of which every rank writes its own. Rank 0's
   // `state` and `more_files` count; on other ranks wait() returns, with no folder, when their part is
-  // written. Where another rank does not see the folder its wait() throws CheckpointError.
+  // written. Where another rank does not see the folder its wait() throws IoError.
   std::unique_ptr<PendingSave> start_save_together(comm::Group& group, TrainState state,
                                                    TrainTensors tensors, bool is_best,
                                                    NamedFiles more_files = {});

@@ -406,6 +406,11 @@ TEST_F(TrainCommand, PlacementNeedsNeitherModelNorRows) {
   EXPECT_FALSE(fs::exists(folder_ / "runs") || fs::exists(folder_ / "started"));
 }
 
+TEST_F(TrainCommand, AWrongValueOfAKnownFlagIsNotCalledUnknown) {
+  EXPECT_EQ(train("sums.yaml --multi-gpu xyz", "exit 0"), 2) << output_;
+  EXPECT_EQ(output_.find("unknown flag"), std::string::npos) << output_;
+}
+
 TEST_F(TrainCommand, PlacementTellsFaultsOfAcceleratesFile) {
   std::ofstream(folder_ / "typo.yaml") << "num_processes: two\n";
   EXPECT_EQ(train("sums.yaml --devices cpu --placement --accelerate-config typo.yaml", "exit 0"), 2)
