@@ -45,11 +45,13 @@ void require_folder(const fs::path& folder, int rank) {
   std::error_code ignored;
   if (fs::is_directory(folder, ignored)) return;
   throw IoError(
-      "every rank writes its part of a checkpoint, but its folder is not here: rank 0 gave the save "
+      "every rank writes its part of a checkpoint, but its folder is not here: rank 0 gave the "
+      "save "
       "up (its own error says why), or this host does not see the folder",
       {.file = folder.string(),
-       .hint = "free disk space; on several hosts give --output-dir a folder that all share, or use "
-               "strategy ddp",
+       .hint =
+           "free disk space; on several hosts give --output-dir a folder that all share, or use "
+           "strategy ddp",
        .rank = rank});
 }
 

@@ -107,6 +107,8 @@ class FileEncoder {
                        .hint = "raise it, or choose another data.truncation"});
     const int64_t supervised = count_supervised(row);
     finished.record.truncated = truncate_row(row, policy_);
+    if (finished.record.truncated && sample.kind == Sample::Kind::Text)
+      finished.losses.texts_cut.add(sample);
     if (count_supervised(row) > 0) {
       finished.row = std::move(row);
       return;

@@ -43,6 +43,7 @@ void RowLosses::add(const RowLosses& later) {
   tools_unread.add(later.tools_unread);
   calls_unread.add(later.calls_unread);
   answers_cut.add(later.answers_cut);
+  texts_cut.add(later.texts_cut);
 }
 
 std::vector<std::string> row_warnings(const RowLosses& losses, int64_t max_tokens,
@@ -72,6 +73,11 @@ std::vector<std::string> row_warnings(const RowLosses& losses, int64_t max_token
         truncation == Truncation::KeepStart
             ? ", or keep the end of long rows with data.truncation_side: left"
             : ""));
+  if (const RowTally& tally = losses.texts_cut; tally.rows > 0)
+    warnings.push_back(fmt::format(
+        "{} longer than model.max_seq_len {}, {}: the rest is not learnt; data.truncation: split "
+        "learns all of it, data.text_rows: line makes a row of each line of a .txt file",
+        counted(tally.rows, "text is", "texts are"), max_tokens, place_of(tally)));
   return warnings;
 }
 

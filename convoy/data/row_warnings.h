@@ -27,6 +27,7 @@ struct RowLosses {
   RowTally tools_unread;   // EncodedRow::tools_unread
   RowTally calls_unread;   // EncodedRow::calls_unread
   RowTally answers_cut;    // nothing that is learnt was left by truncation
+  RowTally texts_cut;      // plain texts of which a part was left by truncation
 
   void add(const Sample& sample, const EncodedRow& row);
   void add(const RowLosses& later);

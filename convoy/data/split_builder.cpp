@@ -256,10 +256,7 @@ class SplitBuilder {
         counted(report.rows_unsupervised, "has", "have"), inputs_.max_seq_len,
         counted(report.rows_dropped_long, "is", "are"),
         counted(report.rows_unreadable, "is", "are"));
-    if (const int64_t empty = file.losses.empty_answers.rows; empty > 0)
-      text += fmt::format(
-          "; of the file's rows {} an empty answer, which is not learnt (data.empty_answers)",
-          counted(empty, "has", "have"));
+    for (const std::string& warning : report.warnings) text += "; " + warning;
     ErrorPlace place{.file = source.path.string(),
                      .hint =
                          "raise model.max_seq_len, look at data.supervise, or see the mask with "

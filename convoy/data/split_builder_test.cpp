@@ -365,6 +365,7 @@ TEST(BuildSplits, ASplitWithNothingToLearnIsRefusedAndExplained) {
   EXPECT_NE(error.find("row 1 has 8 tokens, 1 of them supervised, and begins with 1 65 66 67"),
             std::string::npos)
       << error;
+  EXPECT_NE(error.find("data.truncation_side: left"), std::string::npos) << error;
   fixture.data.train_path = fixture.folder.write("none.jsonl", "\n\n").string();
   EXPECT_NE(fixture.error_of().find("the file has no rows"), std::string::npos);
 }
@@ -383,6 +384,22 @@ TEST(BuildSplits, RowsWithNothingSupervisedAreDroppedAndCounted) {
   EXPECT_NE(line.find("train: 3 rows of "), std::string::npos) << line;
   EXPECT_NE(line.find("% supervised; 1 row dropped without a supervised token"), std::string::npos)
       << line;
+}
+
+TEST(BuildSplits, TextsThatAreCutAreAWarning) {
+  Fixture fixture;
+  fixture.max_seq_len = 4;
+  fixture.data.train_path =
+      fixture.folder.write("texts.jsonl", "{\"text\":\"ABCDEFGH\"}\n{\"text\":\"A\"}\n").string();
+  fixture.data.val_path = fixture.data.train_path;
+  const std::vector<std::string> warnings = fixture.build().reports[0].warnings;
+  ASSERT_EQ(warnings.size(), 1u);
+  EXPECT_NE(warnings[0].find("1 text is longer than model.max_seq_len 4, the first is row 1 on "
+                             "line 1: the rest is not learnt; data.truncation: split"),
+            std::string::npos)
+      << warnings[0];
+  fixture.data.truncation = "split";
+  EXPECT_TRUE(fixture.build().reports[0].warnings.empty());
 }
 
 TEST(BuildSplits, RowsThatLoseTheirAnswerAreAWarningWithTheirShare) {

@@ -211,7 +211,7 @@ std::string starter_config(const StarterAnswers& answers, const StarterFacts& fa
       "  learning_rate: {}\n"
       "  lr_scheduler_type: cosine\n"
       "  warmup_ratio: 0.06\n"
-      "  batch_size: auto  # auto: the most rows that fit into memory, measured at the start\n"
+      "  batch_size: auto  # auto: what fits into memory and leaves an epoch 32 steps\n"
       "  grad_accum: auto  # auto: steps of about target_tokens_per_device_step tokens\n"
       "  target_tokens_per_device_step: 4096  # more make fewer and larger steps\n"
       "  packing: {}  # true: whole rows side by side in blocks of max_seq_len\n"
