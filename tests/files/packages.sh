@@ -14,8 +14,10 @@ require_programs() {
   for program in "$@"; do command -v "$program" >/dev/null || missing+=" $program"; done
   [ -n "$missing" ] || return 0
   [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null || skip "not installed:$missing"
+  # apt refuses a second one at once, and tests run side by side.
   # shellcheck disable=SC2086
-  { timeout 60 apt-get -qq update && DEBIAN_FRONTEND=noninteractive timeout 300 apt-get -qq install -y --no-install-recommends $packages; } \
-    >/dev/null 2>&1 || skip "not installed:$missing, and apt-get can not install $packages here"
+  { flock -w 300 9 && timeout 60 apt-get -qq update &&
+    DEBIAN_FRONTEND=noninteractive timeout 300 apt-get -qq -o DPkg::Lock::Timeout=120 install -y --no-install-recommends $packages 9>&-; } \
+    9>/tmp/convoy-tests-apt.lock >/dev/null 2>&1 || skip "not installed:$missing, and apt-get can not install $packages here"
   for program in "$@"; do command -v "$program" >/dev/null || skip "the packages $packages lack $program"; done
 }
