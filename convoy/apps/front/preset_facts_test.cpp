@@ -138,7 +138,7 @@ TEST_F(Init, WritesWhatTrains) {
   const std::string text = read_file(folder_ / "a.yaml");
   // Comments tell of the value that is there, or say of which one they tell.
   for (const char* const line :
-       {"packing: false  # true: whole rows side by side", "# auto: the most rows that fit",
+       {"packing: false  # true: whole rows side by side", "# auto: what fits into memory",
         "save_steps: 0  # 0: save at the end of each epoch",
         "gradient_checkpointing: false  # true: "})
     EXPECT_NE(text.find(line), std::string::npos) << line << " in\n" << text;
