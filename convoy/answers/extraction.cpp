@@ -465,8 +465,8 @@ std::string without_prose(std::string_view answer, Author author) {
   return found.empty() && author == Author::Reference ? std::string(answer) : found;
 }
 
-// What data sets write where a question has no answer to compare: NuminaMath's "proof" and
-// "notfound", in a box or a formula too.
+// Some data sets mark a question without an answer: NuminaMath writes "proof" or "notfound", in a
+// box or a formula too.
 bool stands_for_none(std::string_view reference) {
   const std::string low = lowered(trimmed(reference));
   if (low == "n/a") return true;

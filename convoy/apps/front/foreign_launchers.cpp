@@ -147,7 +147,7 @@ std::vector<std::string> parse_launcher_flags(const std::vector<config::Section>
   } catch (const ConfigError& error) {
     const std::string& flag = error.place().key;
     const std::string hint = hint_for_flag(flag);
-    // Of a flag that is known the value is wrong.
+    // A known flag was given a wrong value: that error stands.
     if (hint.empty() || !error.sentence().starts_with("unknown flag")) throw;
     throw ConfigError(fmt::format("unknown flag {}", flag), {.key = flag, .hint = hint});
   }

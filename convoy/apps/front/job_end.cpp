@@ -21,7 +21,7 @@ void hand_on_error(const Context& context, const launch::LaunchReport& report) {
     context.log().warning(fmt::format("the error could not be handed on in {}", path));
 }
 
-// Of ranks that saved their work and left because they were asked to: the first one speaks.
+// The first of the ranks that saved their work and ended because a person asked them to.
 const launch::RankEnd* stopped_rank(const launch::LaunchReport& report) {
   const launch::RankEnd* first = nullptr;
   if (report.failed() || report.exit_code != static_cast<int>(ExitCode::Stopped)) return first;

@@ -213,7 +213,7 @@ NcclLibraryFacts find_nccl(const fs::path& libtorch) {
   if (libtorch.empty()) return {.version = {}, .file = {}, .why_none = "there is no LibTorch"};
   if (!fs::exists(libtorch / "lib/libtorch_cuda.so", ignored))
     return {.version = {}, .file = {}, .why_none = "LibTorch is without CUDA"};
-  // Where it is looked for when LibTorch's CUDA half is loaded: beside it, in the wheel of NCCL, in
+  // LibTorch's CUDA half looks for NCCL in these places: beside itself, in the wheel of NCCL, in
   // the system.
   for (const fs::path& file : {libtorch / "lib" / kName,
                                libtorch.parent_path() / "nvidia/nccl/lib" / kName, fs::path(kName)})

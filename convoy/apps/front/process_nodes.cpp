@@ -21,7 +21,7 @@ constexpr std::chrono::seconds kWaitForReaders{20};
 constexpr std::chrono::milliseconds kLookEvery{200};
 constexpr std::chrono::seconds kSayWaitingEvery{60};
 
-// What a person may have to do about it.
+// Advice for the person who waits.
 std::string why_it_waits(const std::string& state, const fs::path& folder) {
   if (state == "absent")
     return fmt::format(

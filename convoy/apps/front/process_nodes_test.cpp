@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a node that joins a run is told, whenever it comes.
+// Tests the messages to a node that joins a run before, during and after it.
 #include "convoy/apps/front/process_nodes.h"
 
 #include <gtest/gtest.h>
