@@ -11,6 +11,7 @@ shift || true
 [ $# -gt 0 ] || set -- "./run demo" "./run test"
 [ "$(id -u)" = 0 ] || fail "a bare system is made by root" "run it with sudo"
 root=$folder/root
+mkdir -p "$folder"
 
 [ -e "$root/etc/debian_version" ] || {
   command -v mmdebstrap >/dev/null || (cd "$source_folder" && setup_apt mmdebstrap)
