@@ -6,6 +6,7 @@
 #include <map>
 #include <string_view>
 
+#include "convoy/apps/front/train_config.h"
 #include "convoy/base/error.h"
 #include "convoy/launch/submit/quoting.h"
 
@@ -52,9 +53,7 @@ struct Counterpart {
   const char* flags = "";
 
   std::string line(std::vector<std::string> arguments) const {
-    constexpr std::string_view kConfig = "CONFIG=";
-    for (std::string& word : arguments)
-      if (word.starts_with(kConfig)) word.erase(0, kConfig.size());
+    for (std::string& word : arguments) word = without_config_name(std::move(word));
     const std::string words = arguments.empty() ? example : launch::shell_words(arguments);
     return fmt::format("convoy {}{}{}{}{}", command, words.empty() ? "" : " ", words,
                        *flags == 0 ? "" : " ", flags);

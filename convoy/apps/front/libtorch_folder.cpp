@@ -222,7 +222,7 @@ NcclLibraryFacts find_nccl(const fs::path& libtorch) {
   return {
       .version = {},
       .file = {},
-      .why_none = fmt::format("no {} with LibTorch, and ranks on several GPUs want one", kName)};
+      .why_none = fmt::format("no {} with LibTorch, and ranks on several GPUs need one", kName)};
 }
 
 std::string libtorch_library_path(const fs::path& program) {

@@ -74,7 +74,7 @@ int run_shared_action(Context& context, std::string_view command,
   for (const SharedAction<Flags>& action : actions) names.emplace_back(action.name);
   const std::string known = fmt::format("{}", fmt::join(names, ", "));
   if (words.empty() && usual.empty())
-    throw ConfigError(fmt::format("{} wants one of {}", command, known));
+    throw ConfigError(fmt::format("`convoy {}` needs an action: {}", command, known));
   const std::string wanted = words.empty() ? std::string(usual) : words.front();
   if (!words.empty()) words.erase(words.begin());
   const auto found = std::find_if(actions.begin(), actions.end(),

@@ -126,9 +126,7 @@ std::vector<std::string> with_flags(std::vector<std::string> arguments, const Tr
 // `make train CONFIG=run.yaml` and `train.py --config run.yaml` name by a variable and a flag what
 // is a word here.
 void name_config_by_a_word(std::vector<std::string>& words, const TrainFlags& flags) {
-  constexpr std::string_view kVariable = "CONFIG=";
-  for (std::string& word : words)
-    if (word.starts_with(kVariable)) word.erase(0, kVariable.size());
+  for (std::string& word : words) word = without_config_name(std::move(word));
   if (!flags.config.empty()) words.insert(words.begin(), flags.config);
 }
 
@@ -352,8 +350,8 @@ TensorBoardPlan tensorboard_plan(const TrainFlags& flags, const telemetry::RunFo
   return plan;
 }
 
-// Where ranks are placed by files of other launchers, faults of these are told. Model and rows may
-// be missing.
+// Files of other launchers may place ranks: this reports their faults. Model and rows may be
+// missing.
 void check_launch_settings(const Context& context, const TrainInvocation& found,
                            const launch::JobSetup& setup) {
   settings::TrainSettings train;
@@ -378,7 +376,7 @@ int print_placement(const Context& context, const launch::JobSetup& setup) {
   return 0;
 }
 
-// Who asked for many devices is to see that there is one.
+// A person who asked for many devices must see that only one is used.
 void warn_of_one_device(const Context& context, const TrainInvocation& found,
                         const launch::JobSetup& setup, const settings::TrainSettings& train) {
   if (setup.adopted() || setup.several_nodes() || setup.num_local_ranks > 1) return;
@@ -404,8 +402,8 @@ void warn_of_unread_nodes(const Context& context, const launch::JobSetup& setup)
       nodes, nodes, nodes));
 }
 
-// Where the ranks of a dry run can not plan the memory, because the model is not here or not whole,
-// the formula can.
+// Plans the memory by formula when the model is missing or incomplete: the ranks of a dry run need
+// its weights for that.
 void say_fit_without_weights(const Context& context, const launch::JobSetup& setup,
                              const RunConfig& run) {
   if (has_weights(run.train.model)) return;

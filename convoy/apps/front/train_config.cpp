@@ -17,10 +17,8 @@ namespace {
 config::Sources train_sources(const std::vector<std::string>& arguments,
                               const std::string& preset) {
   config::Sources sources;
-  // SFT-Play's make targets name the file so.
-  constexpr std::string_view kVariable = "CONFIG=";
-  for (std::string argument : arguments) {
-    if (argument.starts_with(kVariable)) argument.erase(0, kVariable.size());
+  for (const std::string& word : arguments) {
+    const std::string argument = without_config_name(word);
     if (argument.find('=') != std::string::npos) {
       sources.overrides.push_back(argument);
     } else if (sources.file.empty()) {
@@ -38,6 +36,12 @@ config::Sources train_sources(const std::vector<std::string>& arguments,
 }
 
 }  // namespace
+
+std::string without_config_name(std::string word) {
+  constexpr std::string_view kVariable = "CONFIG=";
+  if (word.starts_with(kVariable)) word.erase(0, kVariable.size());
+  return word;
+}
 
 config::Resolved read_train_config(settings::TrainSettings& train,
                                    const std::vector<std::string>& arguments,
