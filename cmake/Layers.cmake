@@ -47,6 +47,9 @@ function(convoy_jumbo target)
   target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
 endfunction()
 
+# Tests are compiled more often than they run long.
+set(CONVOY_TEST_FLAGS -O1)
+
 # convoy_layer(name [LIBRARIES targets...] [OWN_FLAGS flags...]): the static library of one layer, from every source in
 # its folder, linked by the layer table; and one test program from every *_test.cpp beside the sources.
 function(convoy_layer name)
@@ -82,6 +85,8 @@ function(convoy_layer name)
   endif()
   if(_tests AND CONVOY_BUILD_TESTS)
     add_executable(${name}_tests ${_tests})
+    convoy_jumbo(${name}_tests)
+    target_compile_options(${name}_tests PRIVATE ${CONVOY_TEST_FLAGS})
     target_link_libraries(${name}_tests PRIVATE convoy_${name} convoy_testing GTest::gtest GTest::gtest_main)
     if(CONVOY_LAYER_${name}_LIBTORCH)
       convoy_precompiled(${name}_tests libtorch)

@@ -35,7 +35,7 @@ std::string processor_flags() {
   return "";
 }
 
-class EachHash : public testing::TestWithParam<const HashKernels*> {};
+class EachHash : public ::testing::TestWithParam<const HashKernels*> {};
 
 // NIST's examples of FIPS 180-4, and its million of a's.
 TEST_P(EachHash, HasTheKnownAnswersOfSha256) {
@@ -84,7 +84,7 @@ TEST_P(EachHash, AgreesWithThePlainOneAtEveryLengthAndPlace) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Hashes, EachHash,
-                         testing::Values(&portable_hash_kernels(), &best_hash_kernels()),
+                         ::testing::Values(&portable_hash_kernels(), &best_hash_kernels()),
                          [](const auto& kernels) {
                            return kernels.index == 0 ? "Portable" : "OfTheProcessor";
                          });

@@ -9,7 +9,7 @@ namespace convoy::config {
 namespace {
 
 // "file:line: message" of the error that `text` gives; "" when it is accepted.
-std::string error_of(const std::string& text) {
+std::string document_error_of(const std::string& text) {
   try {
     parse_yaml(text, "run.yaml");
     return "";
@@ -41,29 +41,30 @@ TEST(Document, EmptyTextIsNothing) {
 }
 
 TEST(Document, RefusesDuplicateKeys) {
-  EXPECT_EQ(error_of("a:\n  x: 1\n  y: 2\n  x: 3\n"),
+  EXPECT_EQ(document_error_of("a:\n  x: 1\n  y: 2\n  x: 3\n"),
             "run.yaml:4: `x` is given twice, first on line 2 (keep one of them)");
-  EXPECT_EQ(error_of("a: {x: 1, x: 1}\n"),
+  EXPECT_EQ(document_error_of("a: {x: 1, x: 1}\n"),
             "run.yaml:1: `x` is given twice, first on line 1 (keep one of them)");
-  EXPECT_EQ(error_of("a: {x: 1}\nb: {x: 1}\n"), "");
+  EXPECT_EQ(document_error_of("a: {x: 1}\nb: {x: 1}\n"), "");
 }
 
 TEST(Document, RefusesMergeKeysTagsAndSecondDocuments) {
-  EXPECT_EQ(error_of("base: &b {x: 1}\nrun:\n  <<: *b\n"),
+  EXPECT_EQ(document_error_of("base: &b {x: 1}\nrun:\n  <<: *b\n"),
             "run.yaml:3: merge keys (<<) are not supported (write the keys out, or use include:)");
-  EXPECT_EQ(error_of("a: !!python/object x\n").substr(0, 22), "run.yaml:1: the YAML t");
-  EXPECT_EQ(error_of("a: 1\n---\nb: 2\n"), "run.yaml:3: a second document after ---");
+  EXPECT_EQ(document_error_of("a: !!python/object x\n").substr(0, 22), "run.yaml:1: the YAML t");
+  EXPECT_EQ(document_error_of("a: 1\n---\nb: 2\n"), "run.yaml:3: a second document after ---");
 }
 
 TEST(Document, RefusesTabsBytesAndBrokenYaml) {
-  EXPECT_EQ(error_of("a:\n\tb: 1\n"), "run.yaml:2: a tab indents this line (YAML wants spaces)");
-  EXPECT_NE(error_of("a:\n  \tb: 1\n"), "");
-  EXPECT_EQ(error_of("a: \xff\n"), "run.yaml: this file is not UTF-8 text");
-  EXPECT_EQ(error_of(std::string("a: 1\n\0", 6)),
+  EXPECT_EQ(document_error_of("a:\n\tb: 1\n"),
+            "run.yaml:2: a tab indents this line (YAML wants spaces)");
+  EXPECT_NE(document_error_of("a:\n  \tb: 1\n"), "");
+  EXPECT_EQ(document_error_of("a: \xff\n"), "run.yaml: this file is not UTF-8 text");
+  EXPECT_EQ(document_error_of(std::string("a: 1\n\0", 6)),
             "run.yaml:2: a zero byte: this is not a text file");
-  EXPECT_EQ(error_of("a: [1, 2\nb: 3\n").substr(0, 9), "run.yaml:");
-  EXPECT_NE(error_of("a: 1\n  b: 2\n").find("not valid YAML"), std::string::npos);
-  EXPECT_EQ(error_of("? [a, b]\n: 1\n"), "run.yaml:1: a key must be a word");
+  EXPECT_EQ(document_error_of("a: [1, 2\nb: 3\n").substr(0, 9), "run.yaml:");
+  EXPECT_NE(document_error_of("a: 1\n  b: 2\n").find("not valid YAML"), std::string::npos);
+  EXPECT_EQ(document_error_of("? [a, b]\n: 1\n"), "run.yaml:1: a key must be a word");
 }
 
 TEST(Document, ResolvesAnchors) {
@@ -80,12 +81,12 @@ TEST(Document, BoundsAnchorsAndDepth) {
     for (int copy = 1; copy < 10; ++copy) bomb += ", " + below;
     bomb += "]\n";
   }
-  EXPECT_NE(error_of(bomb).find("more than 100000 values"), std::string::npos);
-  EXPECT_NE(
-      error_of("a: " + std::string(40, '[') + std::string(40, ']') + "\n").find("nested deeper"),
-      std::string::npos);
-  EXPECT_NE(error_of("a: " + std::string(200'000, '[') + "\n"), "");
-  EXPECT_NE(error_of("a: &x [*x]\n"), "");
+  EXPECT_NE(document_error_of(bomb).find("more than 100000 values"), std::string::npos);
+  EXPECT_NE(document_error_of("a: " + std::string(40, '[') + std::string(40, ']') + "\n")
+                .find("nested deeper"),
+            std::string::npos);
+  EXPECT_NE(document_error_of("a: " + std::string(200'000, '[') + "\n"), "");
+  EXPECT_NE(document_error_of("a: &x [*x]\n"), "");
 }
 
 TEST(Document, FileErrorsNameTheFile) {

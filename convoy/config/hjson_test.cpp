@@ -34,7 +34,7 @@ nlohmann::ordered_json json_of(const Node& node) {
   return {};
 }
 
-std::string error_of(const std::string& text) {
+std::string hjson_error_of(const std::string& text) {
   try {
     parse_hjson(text, "ds.json");
   } catch (const ConfigError& error) {
@@ -51,9 +51,9 @@ TEST(Hjson, ReadsWhatDeepSpeedsParserReads) {
   for (const auto& entry : cases) {
     const auto text = entry["text"].get<std::string>();
     if (entry["read"].is_null()) {
-      EXPECT_NE(error_of(text), "") << text;
+      EXPECT_NE(hjson_error_of(text), "") << text;
     } else {
-      EXPECT_EQ(error_of(text), "") << text;
+      EXPECT_EQ(hjson_error_of(text), "") << text;
       EXPECT_EQ(json_of(parse_hjson(text, "ds.json")), entry["read"]["value"]) << text;
     }
   }
@@ -67,12 +67,13 @@ TEST(Hjson, EveryNodeKnowsItsLine) {
 }
 
 TEST(Hjson, ErrorsNameTheLine) {
-  EXPECT_EQ(error_of("{\n\"a\": 1,\n\"a\": 2}"),
+  EXPECT_EQ(hjson_error_of("{\n\"a\": 1,\n\"a\": 2}"),
             "ds.json:3: `a` is given twice, first on line 2 (keep one of them)");
-  EXPECT_EQ(error_of("{\n\"a\": 1\n"), "ds.json:3: the { of line 1 is not closed");
-  EXPECT_EQ(error_of("{\n/* open"), "ds.json:2: the comment that begins here has no end");
-  EXPECT_EQ(error_of(std::string("{\"a\": \"\xff\"}")), "ds.json: this file is not UTF-8 text");
-  EXPECT_NE(error_of(std::string(100, '[')).find("nested deeper than 32"), std::string::npos);
+  EXPECT_EQ(hjson_error_of("{\n\"a\": 1\n"), "ds.json:3: the { of line 1 is not closed");
+  EXPECT_EQ(hjson_error_of("{\n/* open"), "ds.json:2: the comment that begins here has no end");
+  EXPECT_EQ(hjson_error_of(std::string("{\"a\": \"\xff\"}")),
+            "ds.json: this file is not UTF-8 text");
+  EXPECT_NE(hjson_error_of(std::string(100, '[')).find("nested deeper than 32"), std::string::npos);
 }
 
 TEST(Hjson, KeysGivenTwiceAreAddedToTheOtherErrors) {
@@ -86,12 +87,12 @@ TEST(Hjson, NoTextBringsTheReaderDown) {
   const std::string whole =
       "{ // c\n\"a\": [1, 'x', '''y\nz'''], b: {\"c\\u00e9\": -1e3}, d: rest of line\n}";
   for (size_t cut = 0; cut < whole.size(); ++cut) {
-    error_of(whole.substr(0, cut));
-    error_of(whole.substr(cut));
+    hjson_error_of(whole.substr(0, cut));
+    hjson_error_of(whole.substr(cut));
     for (const char letter : std::string("{}[]\"':,/*#\\\n\0u", 15)) {
       std::string changed = whole;
       changed[cut] = letter;
-      error_of(changed);
+      hjson_error_of(changed);
     }
   }
 }

@@ -18,7 +18,7 @@ ImportedValue value(const std::string& path, const std::string& text, bool is_de
   return {.path = path, .node = node, .spelling = "their." + path, .is_default = is_default};
 }
 
-class Imports : public testing::Test {
+class Imports : public ::testing::Test {
  protected:
   // Reads `text` as run.yaml, which names a peer that gives `values`.
   std::string error_of(const std::string& text, const std::vector<ImportedValue>& values) {

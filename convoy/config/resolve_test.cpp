@@ -11,7 +11,7 @@
 namespace convoy::config {
 namespace {
 
-class Resolve : public testing::Test {
+class Resolve : public ::testing::Test {
  protected:
   // The error of reading `text` as run.yaml, with the folder taken out; "" when it is accepted.
   std::string error_of(const std::string& text, const Sources& more = {}) {

@@ -84,7 +84,7 @@ TEST(BalancedDeal, RanksGetNearlyEqualTokensHoweverManyThereAre) {
   }
 }
 
-TokenDataset dataset_of(const std::vector<int64_t>& lengths) {
+TokenDataset dataset_of_lengths(const std::vector<int64_t>& lengths) {
   std::vector<EncodedRow> rows;
   for (const int64_t length : lengths) {
     EncodedRow row;
@@ -107,7 +107,7 @@ std::vector<std::vector<int64_t>> micro_batches(const BatchPlan& plan, StepPosit
 
 // A run that goes on with other ranks draws the same random numbers for the same rows.
 TEST(BalancedDeal, OtherRanksWithTheSameGlobalBatchHaveTheSameMicroBatches) {
-  const TokenDataset rows = dataset_of(text_lengths(50, 7));
+  const TokenDataset rows = dataset_of_lengths(text_lengths(50, 7));
   const auto plan = [&](int64_t ranks, bool balanced) {
     return BatchPlan(rows, {.batch_size = 2,
                             .world_size = ranks,

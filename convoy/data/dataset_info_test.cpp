@@ -11,7 +11,7 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
-fs::path golden() { return golden_data().parent_path() / "datasets"; }
+fs::path golden_info() { return golden_data().parent_path() / "datasets"; }
 
 class EmptyHubCache {
  public:
@@ -50,7 +50,7 @@ TEST(DatasetInfo, AnAbsentOneSaysHowToGetIt) {
 }
 
 TEST(DatasetInfo, CountsRowsOfEverySplit) {
-  const Json info = dataset_info({.name = (golden() / "numina_cot").string()});
+  const Json info = dataset_info({.name = (golden_info() / "numina_cot").string()});
   EXPECT_TRUE(info.at("is_here").get<bool>());
   const Json& splits = info.at("configs").at(0).at("splits");
   EXPECT_EQ(splits.at(0).at("name"), "test");
@@ -61,7 +61,8 @@ TEST(DatasetInfo, CountsRowsOfEverySplit) {
   EXPECT_EQ(info.at("first_row").at("source"), "synthetic_math");
   EXPECT_NE(dataset_info_text(info).find("train: 12 rows"), std::string::npos);
   for (const char* name : {"lines.jsonl.gz", "list.json.gz", "lines.jsonl.bz2"})
-    EXPECT_EQ(dataset_info({.name = (golden() / "packed" / name).string()}).at("rows"), 25) << name;
+    EXPECT_EQ(dataset_info({.name = (golden_info() / "packed" / name).string()}).at("rows"), 25)
+        << name;
 }
 
 TEST(DatasetInfo, OneOfSeveralConfigsNeedNotBeChosen) {
@@ -81,7 +82,7 @@ TEST(DatasetInfo, ACachedOneSaysWhereItLies) {
   fs::create_directories(repository / "refs");
   std::ofstream(repository / "refs" / "main") << "abc123";
   fs::create_directories(repository / "snapshots");
-  fs::copy(golden() / "numina_15", repository / "snapshots" / "abc123",
+  fs::copy(golden_info() / "numina_15", repository / "snapshots" / "abc123",
            fs::copy_options::recursive);
   const Json info = dataset_info({.name = "numina_math"});
   EXPECT_EQ(info.at("commit"), "abc123");

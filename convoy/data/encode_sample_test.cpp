@@ -13,18 +13,15 @@
 #include "convoy/base/error.h"
 #include "convoy/base/files.h"
 #include "convoy/data/test_files.h"
+#include "files/source_folder.h"
 
 namespace convoy::data {
 namespace {
 
 using nlohmann::ordered_json;
 namespace fs = std::filesystem;
+using testing::source_folder;
 using Kind = Sample::Kind;
-
-fs::path source_folder() {
-  const char* folder = std::getenv("CONVOY_SOURCE_DIR");
-  return folder != nullptr ? folder : ".";
-}
 
 fs::path golden_folder() { return source_folder() / "tests/golden/text"; }
 

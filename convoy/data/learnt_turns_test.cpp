@@ -11,27 +11,25 @@
 #include "convoy/base/files.h"
 #include "convoy/data/encode_sample.h"
 #include "convoy/data/test_files.h"
+#include "files/source_folder.h"
 
 namespace convoy::data {
 namespace {
 
 using nlohmann::ordered_json;
 namespace fs = std::filesystem;
+using testing::source_folder;
 using Roles = std::vector<std::string>;
 
-fs::path source_folder() {
-  const char* folder = std::getenv("CONVOY_SOURCE_DIR");
-  return folder != nullptr ? folder : ".";
-}
-
-std::string learnt(const text::Tokenizer& tokenizer, const EncodedRow& row, bool skip_special) {
+std::string learnt_tokens(const text::Tokenizer& tokenizer, const EncodedRow& row,
+                          bool skip_special) {
   std::vector<int32_t> ids;
   for (size_t token = 0; token < row.ids.size(); ++token)
     if (row.supervised[token] != 0) ids.push_back(row.ids[token]);
   return tokenizer.decode(ids, skip_special);
 }
 
-Sample chat_sample(ordered_json messages) {
+Sample sample_of_turns(ordered_json messages) {
   Sample sample;
   sample.kind = Sample::Kind::Chat;
   sample.messages = std::move(messages);
@@ -42,7 +40,7 @@ class LearntTurnsOfTally : public ::testing::Test {
  protected:
   std::string learnt_of(const ordered_json& messages, const Supervision& supervision) {
     const SampleEncoder encoder(tokenizer_, &template_, supervision);
-    return learnt(tokenizer_, encoder.encode(chat_sample(messages)), false);
+    return learnt_tokens(tokenizer_, encoder.encode(sample_of_turns(messages)), false);
   }
 
   text::ChatTemplate template_of(const std::string& source) {
@@ -81,12 +79,12 @@ TEST_F(LearntTurnsOfTally, EndsAreLearntAsAskedFor) {
 
 TEST_F(LearntTurnsOfTally, WhiteSpaceAroundAContentDoesNotMoveItsEnds) {
   turns_[1]["content"] = "  1 + 1? \n";
-  EXPECT_EQ(
-      learnt_of(turns_, {.roles = {"user"}, .ends = LearntEnds::None}),
-      learnt(tokenizer_,
-             SampleEncoder(tokenizer_, &template_, {.roles = {"user"}, .ends = LearntEnds::Turn})
-                 .encode(chat_sample(turns_)),
-             true));
+  EXPECT_EQ(learnt_of(turns_, {.roles = {"user"}, .ends = LearntEnds::None}),
+            learnt_tokens(
+                tokenizer_,
+                SampleEncoder(tokenizer_, &template_, {.roles = {"user"}, .ends = LearntEnds::Turn})
+                    .encode(sample_of_turns(turns_)),
+                true));
 }
 
 TEST_F(LearntTurnsOfTally, AMessageThatTheTemplateDropsIsNotLearnt) {
@@ -96,7 +94,7 @@ TEST_F(LearntTurnsOfTally, AMessageThatTheTemplateDropsIsNotLearnt) {
       "{% endfor %}");
   const SampleEncoder encoder(tokenizer_, &chat_template, {.roles = {"system", "user"}});
   turns_[1]["content"] = " 1 + 1?  ";
-  EXPECT_EQ(learnt(tokenizer_, encoder.encode(chat_sample(turns_)), false),
+  EXPECT_EQ(learnt_tokens(tokenizer_, encoder.encode(sample_of_turns(turns_)), false),
             "1 + 1? [/INST]2 + 2? [/INST] Thanks [/INST]");
 }
 
@@ -109,9 +107,9 @@ TEST_F(LearntTurnsOfTally, ATemplateThatPutsTheSystemTurnIntoTheUsersIsFollowed)
       "{{ m.content | trim }}<|im_end|>\n{% endfor %}");
   turns_[0]["content"] = "Add them";  // no token joins it to the line break
   const SampleEncoder system(tokenizer_, &chat_template, {.roles = {"system"}});
-  EXPECT_EQ(learnt(tokenizer_, system.encode(chat_sample(turns_)), false), "Add them");
+  EXPECT_EQ(learnt_tokens(tokenizer_, system.encode(sample_of_turns(turns_)), false), "Add them");
   const SampleEncoder user(tokenizer_, &chat_template, {.roles = {"user"}});
-  EXPECT_EQ(learnt(tokenizer_, user.encode(chat_sample(turns_)), false),
+  EXPECT_EQ(learnt_tokens(tokenizer_, user.encode(sample_of_turns(turns_)), false),
             "1 + 1?<|im_end|>2 + 2?<|im_end|>Thanks<|im_end|>");
 }
 
@@ -123,17 +121,17 @@ TEST_F(LearntTurnsOfTally, AContentOfPartsIsRefusedForOtherRolesWhereTheTemplate
       "{{ m.content }}{% else %}{% for p in m.content %}{{ p.text }}{% endfor %}{% endif %}"
       "<|im_end|>\n{% endfor %}");
   const SampleEncoder encoder(tokenizer_, &reading, {.roles = {"user"}});
-  EXPECT_THROW(encoder.encode(chat_sample(turns_)), DataError);
+  EXPECT_THROW(encoder.encode(sample_of_turns(turns_)), DataError);
 }
 
 TEST_F(LearntTurnsOfTally, EndsThatAreNoTokensAreRefused) {
   const auto chat_template =
       template_of("{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}");
   const SampleEncoder plain(tokenizer_, &chat_template, {});
-  EXPECT_NO_THROW(plain.policy(chat_sample(turns_)));
+  EXPECT_NO_THROW(plain.policy(sample_of_turns(turns_)));
   const SampleEncoder encoder(tokenizer_, &chat_template, {.ends = LearntEnds::None});
   try {
-    encoder.policy(chat_sample(turns_));
+    encoder.policy(sample_of_turns(turns_));
     FAIL();
   } catch (const DataError& error) {
     EXPECT_NE(std::string(error.what()).find("data.train_on_eos"), std::string::npos);
@@ -158,7 +156,7 @@ TEST(LearntTurns, OfTheUserAreTheContentsInEveryGoldenTemplate) {
     const auto tokenizer = text::Tokenizer::load(model);
     const auto chat_template = *text::ChatTemplate::load(
         model, golden / "templates" / (entry["template"].get<std::string>() + ".jinja"));
-    Sample sample = chat_sample(entry["messages"]);
+    Sample sample = sample_of_turns(entry["messages"]);
     sample.variables["tools"] = entry["tools"];
     std::string wanted;
     bool plain = true;
@@ -171,7 +169,8 @@ TEST(LearntTurns, OfTheUserAreTheContentsInEveryGoldenTemplate) {
     if (!plain || wanted.find("<|") != std::string::npos) continue;
     const SampleEncoder encoder(tokenizer, &chat_template,
                                 {.roles = {"user"}, .ends = LearntEnds::None});
-    const std::string found = without_blanks(learnt(tokenizer, encoder.encode(sample), true));
+    const std::string found =
+        without_blanks(learnt_tokens(tokenizer, encoder.encode(sample), true));
     if (found.find("[/INST]") == std::string::npos) {  // closed by a text
       EXPECT_EQ(found, without_blanks(wanted));
     }

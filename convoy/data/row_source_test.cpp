@@ -22,13 +22,13 @@ std::vector<Row> read_rows(const std::filesystem::path& path) {
   return rows;
 }
 
-Json values_of(const std::vector<Row>& rows) {
+Json source_values_of(const std::vector<Row>& rows) {
   Json values = Json::array();
   for (const Row& row : rows) values.push_back(row.value);
   return values;
 }
 
-Json golden(const char* member) {
+Json golden_source(const char* member) {
   return Json::parse(read_file(golden_data() / "rows.json")).at(member);
 }
 
@@ -37,7 +37,7 @@ void expect_same(const Json& found, const Json& wanted) {
   EXPECT_EQ(nlohmann::json::parse(found.dump()), nlohmann::json::parse(wanted.dump()));
 }
 
-DataError error_of(const std::filesystem::path& path) {
+DataError source_error_of(const std::filesystem::path& path) {
   try {
     read_rows(path);
   } catch (const DataError& error) {
@@ -52,7 +52,7 @@ TEST(RowSource, ReadsWhatTheReferenceWritersWrote) {
                            "pretty.json", "data_key.json", "rows.parquet"}) {
     SCOPED_TRACE(name);
     const auto rows = read_rows(golden_data() / name);
-    expect_same(values_of(rows), golden("rows"));
+    expect_same(source_values_of(rows), golden_source("rows"));
     for (size_t row = 0; row < rows.size(); ++row) {
       EXPECT_EQ(rows[row].index, static_cast<int64_t>(row));
       EXPECT_EQ(rows[row].file, (golden_data() / name).string());
@@ -61,7 +61,7 @@ TEST(RowSource, ReadsWhatTheReferenceWritersWrote) {
 }
 
 TEST(RowSource, ParquetTypesBecomeJson) {
-  expect_same(values_of(read_rows(golden_data() / "typed.parquet")), golden("typed"));
+  expect_same(source_values_of(read_rows(golden_data() / "typed.parquet")), golden_source("typed"));
 }
 
 TEST(RowSource, ParquetRowGroupsAndBatchesKeepOrder) {
@@ -249,15 +249,17 @@ TEST(RowSource, EveryBrokenFileIsADataErrorWithItsPlace) {
   for (const Broken& broken : broken_files()) {
     SCOPED_TRACE(broken.name);
     const auto path = folder.write(broken.name, broken.bytes);
-    const DataError error = error_of(path);
+    const DataError error = source_error_of(path);
     EXPECT_EQ(error.place().file, path.string());
     EXPECT_EQ(error.place().line, broken.line) << error.what();
     EXPECT_NE(std::string(error.what()).find(broken.mention), std::string::npos) << error.what();
     EXPECT_FALSE(find_invalid_utf8(error.what())) << error.what();
   }
-  EXPECT_NE(std::string(error_of(folder.path() / "absent.jsonl").what()).find("No such file"),
+  EXPECT_NE(
+      std::string(source_error_of(folder.path() / "absent.jsonl").what()).find("No such file"),
+      std::string::npos);
+  EXPECT_NE(std::string(source_error_of(folder.path()).what()).find("regular file"),
             std::string::npos);
-  EXPECT_NE(std::string(error_of(folder.path()).what()).find("regular file"), std::string::npos);
 }
 
 TEST(RowSource, ALineOfUnboundedLengthIsRefusedInBoundedMemory) {

@@ -30,7 +30,7 @@ std::string turns_of(const Sample& sample) {
   return turns;
 }
 
-std::string error_of(std::string_view text, const SchemaConfig& config = {}) {
+std::string schema_error_of(std::string_view text, const SchemaConfig& config = {}) {
   try {
     sample_of(text, config);
   } catch (const DataError& error) {
@@ -42,7 +42,7 @@ std::string error_of(std::string_view text, const SchemaConfig& config = {}) {
 }
 
 void expect_error(std::string_view text, const char* mention, const SchemaConfig& config = {}) {
-  const std::string error = error_of(text, config);
+  const std::string error = schema_error_of(text, config);
   EXPECT_NE(error.find(mention), std::string::npos) << error;
 }
 

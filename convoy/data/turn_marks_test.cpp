@@ -11,17 +11,14 @@
 #include "convoy/data/learnt_turns.h"
 #include "convoy/data/test_files.h"
 #include "convoy/text/chat_template.h"
+#include "files/source_folder.h"
 
 namespace convoy::data {
 namespace {
 
 using nlohmann::ordered_json;
 namespace fs = std::filesystem;
-
-fs::path source_folder() {
-  const char* folder = std::getenv("CONVOY_SOURCE_DIR");
-  return folder != nullptr ? folder : ".";
-}
+using testing::source_folder;
 
 text::ChatTemplate load_template(const std::string& source) {
   const ScratchFolder folder;

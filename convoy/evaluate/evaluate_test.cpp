@@ -44,7 +44,7 @@ TEST(NumericMatch, ComparesValuesNotSpelling) {
   EXPECT_FALSE(numeric_match("", "no number"));
 }
 
-class SampleFiles : public testing::Test {
+class SampleFiles : public ::testing::Test {
  protected:
   void SetUp() override {
     folder_ =

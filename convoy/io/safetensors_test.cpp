@@ -25,7 +25,7 @@ void put(const fs::path& path, const std::string& bytes) {
   std::ofstream(path, std::ios::binary) << bytes;
 }
 
-std::string with_length(const std::string& header, const std::string& data = "") {
+std::string with_header_length(const std::string& header, const std::string& data = "") {
   std::string bytes(8, '\0');
   for (size_t index = 0; index < 8; ++index)
     bytes[index] = static_cast<char>(header.size() >> (8 * index));
@@ -119,19 +119,19 @@ TEST(BrokenFiles, LargeHeadersAreRefusedOrReadInTime) {
     header += fmt::format(R"("t{}":{{"dtype":"U8","shape":[1],"data_offsets":[{},{}]}},)", index,
                           index, index + 1);
   header.back() = '}';
-  put(path, with_length(header, std::string(99'999, 'x')));
+  put(path, with_header_length(header, std::string(99'999, 'x')));
   expect_refused("100k tensors, one byte short", [&] { SafetensorsFile file(path); });
-  put(path, with_length(header, std::string(100'000, 'x')));
+  put(path, with_header_length(header, std::string(100'000, 'x')));
   EXPECT_EQ(SafetensorsFile(path).tensors().size(), 100'000u);
 
-  put(path, with_length(std::string(1'000'000, '{')));
+  put(path, with_header_length(std::string(1'000'000, '{')));
   expect_refused("a million braces", [&] { SafetensorsFile file(path); });
   std::string deep = "{\"a\":{\"b\":";
-  put(path, with_length(deep + std::string(1'000'000, '[') + "}"));
+  put(path, with_header_length(deep + std::string(1'000'000, '[') + "}"));
   expect_refused("a million brackets", [&] { SafetensorsFile file(path); });
   std::string dims = R"({"a":{"dtype":"U8","shape":[1)";
   for (int index = 0; index < 1'000'000; ++index) dims += ",1";
-  put(path, with_length(dims + R"(],"data_offsets":[0,1]}})", "x"));
+  put(path, with_header_length(dims + R"(],"data_offsets":[0,1]}})", "x"));
   expect_refused("a million dims", [&] { SafetensorsFile file(path); });
 }
 
@@ -141,7 +141,7 @@ TEST(BrokenFiles, MoreThanAMillionTensorsAreRefused) {
   for (int index = 0; index <= 1'000'000; ++index)
     header += fmt::format(R"("{}":{{"dtype":"U8","shape":[0],"data_offsets":[0,0]}},)", index);
   header.back() = '}';
-  put(folder / "x", with_length(header));
+  put(folder / "x", with_header_length(header));
   EXPECT_THROW(SafetensorsFile(folder / "x"), DataError);
 }
 

@@ -10,7 +10,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-std::string failure(const std::string& text) {
+std::string refusal_of(const std::string& text) {
   try {
     parse_rendezvous_conf(text);
   } catch (const ConfigError& error) {
@@ -69,7 +69,7 @@ TEST(RendezvousConf, BadValuesNameTheirKey) {
            {"store_type=file", "store_type"},
            {"join_timeout=", "key=value"},
            {"keep_alive_intervall=5", "did you mean `keep_alive_interval`"}})
-    EXPECT_NE(failure(text).find(word), std::string::npos) << text << ": " << failure(text);
+    EXPECT_NE(refusal_of(text).find(word), std::string::npos) << text << ": " << refusal_of(text);
 }
 
 }  // namespace

@@ -123,7 +123,7 @@ struct MixedImpl : torch::nn::Module {
 };
 TORCH_MODULE(Mixed);
 
-at::Tensor rows_of(int64_t rank) {
+at::Tensor rank_rows_of(int64_t rank) {
   return at::arange(8, at::kFloat).view({2, 4}) / 8 + static_cast<double>(rank);
 }
 
@@ -132,7 +132,7 @@ std::vector<at::Tensor> local_gradients(Mixed& mixed, int64_t rank, bool with_un
   std::vector<at::Tensor> trained;
   for (const at::Tensor& parameter : mixed->parameters())
     if (parameter.requires_grad()) trained.push_back(parameter);
-  return torch::autograd::grad({mixed->forward(rows_of(rank), with_unused)}, trained, {},
+  return torch::autograd::grad({mixed->forward(rank_rows_of(rank), with_unused)}, trained, {},
                                std::nullopt, false, /*allow_unused=*/true);
 }
 
@@ -177,11 +177,12 @@ RANK_BODY(MeansOfEveryType) {
       for (int rank = 0; rank < group->size(); ++rank)
         by_rank.push_back(local_gradients(mixed, rank, step % 2 == 1 && rank + 1 == group->size()));
       mixed->zero_grad();
-      model(rows_of(group->rank()), step % 2 == 1 && group->rank() + 1 == group->size()).backward();
+      model(rank_rows_of(group->rank()), step % 2 == 1 && group->rank() + 1 == group->size())
+          .backward();
       expect_mean_gradients(mixed, by_rank);
       // Without zeroing: what was there stays, as a mean that all ranks have.
       const at::Tensor before = mixed->single.grad().clone();
-      model(rows_of(group->rank()), false).backward();
+      model(rank_rows_of(group->rank()), false).backward();
       EXPECT_TRUE(at::allclose(mixed->single.grad(), 2 * before));
     }
   }
@@ -204,12 +205,12 @@ RANK_BODY(NoSyncKeepsLocal) {
   const at::Tensor own = local_gradients(mixed, group->rank(), false)[0];
   {
     const NoSync unsynchronised = model.no_sync();
-    model(rows_of(group->rank()), false).backward();
+    model(rank_rows_of(group->rank()), false).backward();
     EXPECT_TRUE(mixed->single.grad().allclose(own));
-    model(rows_of(group->rank()), false).backward();
+    model(rank_rows_of(group->rank()), false).backward();
     EXPECT_TRUE(mixed->single.grad().allclose(2 * own));
   }
-  model(rows_of(group->rank()), false).backward();
+  model(rank_rows_of(group->rank()), false).backward();
   const at::Tensor mean =
       (local_gradients(mixed, 0, false)[0] + local_gradients(mixed, 1, false)[0]) / 2;
   EXPECT_TRUE(mixed->single.grad().allclose(3 * mean));
@@ -228,10 +229,10 @@ RANK_BODY(Buffers) {
     mixed->counts.fill_(10 * group->rank());
     {
       const at::NoGradGuard no_grad;
-      model(rows_of(0), false);  // an evaluation is no collective
+      model(rank_rows_of(0), false);  // an evaluation is no collective
     }
     EXPECT_EQ(mixed->flag.item<float>(), static_cast<float>(group->rank() + 1));
-    model(rows_of(0), false);
+    model(rank_rows_of(0), false);
     const int64_t origin = broadcast ? 0 : group->rank();
     EXPECT_EQ(mixed->flag.item<float>(), static_cast<float>(origin + 1));
     EXPECT_EQ(mixed->counts[1].item<int64_t>(), 10 * origin + 2);
@@ -245,8 +246,8 @@ RANK_BODY(LeavesParametersOut) {
   const auto group = init();
   Mixed mixed;
   DistributedDataParallel model(mixed, group);
-  model(rows_of(0), true).backward();
-  model(rows_of(0), group->rank() == 0).backward();
+  model(rank_rows_of(0), true).backward();
+  model(rank_rows_of(0), group->rank() == 0).backward();
 }
 TEST(DistributedDataParallel, UnusedParameterIsNamed) {
   const auto results = start_ranks(2, "LeavesParametersOut");
@@ -279,7 +280,7 @@ RANK_BODY(ThrowsInBackward) {
   DistributedDataParallel model(mixed, group, {.find_unused_parameters = true});
   if (group->rank() == 1)
     mixed->wide.register_hook([](at::Tensor) -> at::Tensor { throw NumericError("planted"); });
-  model(rows_of(0), true).backward();
+  model(rank_rows_of(0), true).backward();
 }
 TEST(DistributedDataParallel, RankThatThrowsEndsAll) {
   const auto results = start_ranks(2, "ThrowsInBackward");

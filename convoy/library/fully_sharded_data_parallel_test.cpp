@@ -18,8 +18,8 @@ using torch::optim::AdamWOptions;
 using torch::optim::SGDOptions;
 
 template <class Optimizer, class Options>
-std::vector<double> train(ProcessGroup& group, const Options& options, int64_t micro_batches,
-                          double clip = 0) {
+std::vector<double> train_sharded(ProcessGroup& group, const Options& options,
+                                  int64_t micro_batches, double clip = 0) {
   FullyShardedDataParallel model(golden_network(group),
                                  std::shared_ptr<ProcessGroup>(&group, [](auto*) {}));
   Optimizer optimizer(model.parameters(), options);
@@ -35,12 +35,14 @@ std::vector<double> train(ProcessGroup& group, const Options& options, int64_t m
 
 RANK_BODY(FsdpCurves) {
   const auto group = init();
-  expect_curve(train<torch::optim::AdamW>(*group, AdamWOptions(3e-3).weight_decay(0.1), 1),
+  expect_curve(train_sharded<torch::optim::AdamW>(*group, AdamWOptions(3e-3).weight_decay(0.1), 1),
                "fsdp_adamw");
-  expect_curve(train<torch::optim::SGD>(*group, SGDOptions(0.05).momentum(0.9).nesterov(true), 2),
-               "fsdp_sgd_accumulated");
-  expect_curve(train<torch::optim::AdamW>(*group, AdamWOptions(3e-3).weight_decay(0.1), 1, 0.5),
-               "fsdp_adamw_clipped");
+  expect_curve(
+      train_sharded<torch::optim::SGD>(*group, SGDOptions(0.05).momentum(0.9).nesterov(true), 2),
+      "fsdp_sgd_accumulated");
+  expect_curve(
+      train_sharded<torch::optim::AdamW>(*group, AdamWOptions(3e-3).weight_decay(0.1), 1, 0.5),
+      "fsdp_adamw_clipped");
 }
 TEST(FullyShardedDataParallel, LossCurvesArePyTorchs) {
   expect_all_well(start_ranks(2, "FsdpCurves"));

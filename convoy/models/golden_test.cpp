@@ -16,6 +16,7 @@
 #include "convoy/models/export.h"
 #include "convoy/models/registry.h"
 #include "convoy/nn/test_cache.h"
+#include "files/source_folder.h"
 #include "files/temporary_folder.h"
 
 namespace convoy::models {
@@ -26,11 +27,6 @@ namespace fs = std::filesystem;
 constexpr double kLogitTolerance =
     2e-5;  // of the largest logit; fp32 sums of at most 44 terms, 4 blocks deep
 constexpr double kGradientTolerance = 1e-4;
-
-fs::path golden_folder(const std::string& name) {
-  const char* source = std::getenv("CONVOY_SOURCE_DIR");
-  return fs::path(source ? source : ".") / "tests/golden/models" / name;
-}
 
 double relative_error(const at::Tensor& found, const at::Tensor& wanted) {
   return ((found - wanted).abs().max() / wanted.abs().max()).item<double>();
@@ -64,7 +60,7 @@ struct Case {
 class GoldenModel : public ::testing::TestWithParam<Case> {
  protected:
   GoldenModel() {
-    const fs::path source = golden_folder(GetParam().name);
+    const fs::path source = testing::golden_model(GetParam().name);
     for (const auto& entry : fs::directory_iterator(source))
       fs::copy(entry.path(), copy_ / entry.path().filename());
     fs::copy(source / GetParam().config_file, copy_ / "config.json",

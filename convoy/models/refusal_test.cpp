@@ -18,6 +18,7 @@
 #include "convoy/io/safetensors.h"
 #include "convoy/models/export.h"
 #include "convoy/models/registry.h"
+#include "files/source_folder.h"
 #include "files/temporary_folder.h"
 
 namespace convoy::models {
@@ -26,16 +27,11 @@ namespace {
 namespace fs = std::filesystem;
 using Tensors = std::map<std::string, at::Tensor>;
 
-fs::path golden_folder(const std::string& name) {
-  const char* source = std::getenv("CONVOY_SOURCE_DIR");
-  return fs::path(source ? source : ".") / "tests/golden/models" / name;
-}
-
 class ModelFolderCopy {
  public:
   explicit ModelFolderCopy(const std::string& name,
                            const std::string& config_file = "config.json") {
-    const fs::path source = golden_folder(name);
+    const fs::path source = testing::golden_model(name);
     config_ = io::read_json_file(source / config_file);
     const io::SafetensorsFile weights(source / "model.safetensors");
     for (const io::TensorView& view : weights.tensors())
@@ -119,7 +115,7 @@ TEST(ConfigRefusal, MathsThatNoFamilyHas) {
 
 architecture::DecoderSpec spec_with(const std::string& model, const std::string& key,
                                     const io::Json& value) {
-  io::Json config = io::read_json_file(golden_folder(model) / "config.json");
+  io::Json config = io::read_json_file(testing::golden_model(model) / "config.json");
   if (value.is_discarded())
     config.erase(key);
   else
@@ -176,7 +172,7 @@ class AnyConfig : public ::testing::TestWithParam<const char*> {
  protected:
   AnyConfig() {
     for (const char* file : {"config.json", "model.safetensors"})
-      fs::copy_file(golden_folder(GetParam()) / file, folder_ / file);
+      fs::copy_file(testing::golden_model(GetParam()) / file, folder_ / file);
   }
 
   void try_out(const std::string& file, const io::Json& json, const std::string& what) const {
@@ -249,9 +245,9 @@ INSTANTIATE_TEST_SUITE_P(Families, AnyConfig,
 TEST(Export, TheTextConfigOfAModelThatIsNotNestedIsNoConfigOfItsOwn) {
   testing::TemporaryFolder folder;
   for (const io::Json& other : {io::Json(), io::Json::object(), io::Json(5)}) {
-    fs::copy_file(golden_folder("qwen2") / "model.safetensors", folder / "model.safetensors",
-                  fs::copy_options::overwrite_existing);
-    io::Json config = io::read_json_file(golden_folder("qwen2") / "config.json");
+    fs::copy_file(testing::golden_model("qwen2") / "model.safetensors",
+                  folder / "model.safetensors", fs::copy_options::overwrite_existing);
+    io::Json config = io::read_json_file(testing::golden_model("qwen2") / "config.json");
     config.erase("eos_token_id");
     config["text_config"] = other;
     write_file_atomic(folder / "config.json", config.dump());
@@ -266,7 +262,7 @@ TEST(Export, TheTextConfigOfAModelThatIsNotNestedIsNoConfigOfItsOwn) {
 
 TEST(Export, EachWeightInATypeOfItsOwn) {
   testing::TemporaryFolder folder;
-  const auto source = io::ModelFolder::open(golden_folder("gemma3-nested").string());
+  const auto source = io::ModelFolder::open(testing::golden_model("gemma3-nested").string());
   const auto model = load_causal_lm(source, at::kFloat);
   auto dtypes = stored_dtypes(source);
   ASSERT_EQ(dtypes.size(), model->parameters().size());
@@ -320,13 +316,13 @@ TEST(WeightRefusal, OtherPrecisionsAreConverted) {
 }
 
 TEST(WeightRefusal, OtherComputeTypes) {
-  const auto folder = io::ModelFolder::open(golden_folder("gemma3").string());
+  const auto folder = io::ModelFolder::open(testing::golden_model("gemma3").string());
   EXPECT_THROW(load_causal_lm(folder, at::kHalf), ConfigError);
 }
 
 TEST(EndTokens, UnionOfTheFiles) {
   testing::TemporaryFolder folder;
-  io::Json config = io::read_json_file(golden_folder("llama") / "config.json");
+  io::Json config = io::read_json_file(testing::golden_model("llama") / "config.json");
   config["eos_token_id"] = {9, 4};
   write_file_atomic(folder / "config.json", config.dump());
   write_file_atomic(folder / "generation_config.json", R"({"eos_token_id": 7})");

@@ -31,7 +31,7 @@ std::vector<std::string> split(const std::string& text, char separator) {
   return parts;
 }
 
-DeviceReading gpu(int index, double util, double power) {
+DeviceReading sampled_gpu(int index, double util, double power) {
   DeviceReading reading{
       .index = index, .name = "A, \"B\"", .uuid = "GPU-1", .pci_address = "0:1:0"};
   reading.values[Metric::GpuUtil] = util;
@@ -58,7 +58,7 @@ std::string cell(const std::string& csv, size_t row, const std::string& column) 
 }
 
 TEST(CsvV1, ARowPerDeviceAndOneOfTheHost) {
-  DeviceReading device = gpu(0, 97, 300.25);
+  DeviceReading device = sampled_gpu(0, 97, 300.25);
   device.name = "H100";
   device.xids = {79, 13};
   const std::string csv =
@@ -98,16 +98,16 @@ TEST(CsvSeed, TheColumnsOfTheGuide) {
   EXPECT_EQ(seed_csv_header(),
             "Timestamp,Elapsed,GPU_Index,GPU_Name,Temperature,GPU_Utilization,Memory_Utilization,"
             "Memory_Used,Memory_Total,Power_Draw");
-  DeviceReading instance = gpu(0, 1, 2);
+  DeviceReading instance = sampled_gpu(0, 1, 2);
   instance.mig = true;
-  const std::string rows = seed_csv_rows(sample_of(2, {gpu(0, 97, 300.25), instance}));
+  const std::string rows = seed_csv_rows(sample_of(2, {sampled_gpu(0, 97, 300.25), instance}));
   EXPECT_TRUE(rows.ends_with(",2.00,0,\"A, \"\"B\"\"\",N/A,97,N/A,1000,4000,300.25\n")) << rows;
   EXPECT_EQ(std::count(rows.begin(), rows.end(), '\n'), 1);
   EXPECT_NE(seed_csv_rows(sample_of(0, {})).find("No GPU found"), std::string::npos);
 }
 
 TEST(JsonLines, NullForWhatIsNotKnown) {
-  const auto lines = split(json_rows(sample_of(2, {gpu(0, 97, 300)}), {.host = "h"}), '\n');
+  const auto lines = split(json_rows(sample_of(2, {sampled_gpu(0, 97, 300)}), {.host = "h"}), '\n');
   const json device = json::parse(lines.at(0)), host = json::parse(lines.at(1));
   EXPECT_EQ(device["schema"], "convoy.monitor.v1");
   EXPECT_EQ(device["gpu_util_pct"], 97);
@@ -118,12 +118,12 @@ TEST(JsonLines, NullForWhatIsNotKnown) {
 }
 
 TEST(Prometheus, DcgmsNamesAndUnits) {
-  DeviceReading device = gpu(1, 97, 300);
+  DeviceReading device = sampled_gpu(1, 97, 300);
   device.values[Metric::SmActive] = 50;
   device.values[Metric::Energy] = 2;
   const std::string text = prometheus_text(sample_of(2, {device}), {.host = "h"});
   const std::string labels =
-      R"({gpu="1",UUID="GPU-1",pci_bus_id="0:1:0",device="nvidia1",modelName="A, \"B\"",Hostname="h"})";
+      R"({sampled_gpu="1",UUID="GPU-1",pci_bus_id="0:1:0",device="nvidia1",modelName="A, \"B\"",Hostname="h"})";
   EXPECT_NE(text.find("# TYPE DCGM_FI_DEV_GPU_UTIL gauge\nDCGM_FI_DEV_GPU_UTIL" + labels + " 97\n"),
             std::string::npos)
       << text;
@@ -145,9 +145,9 @@ class MonitorFile : public ::testing::Test {
 };
 
 TEST_F(MonitorFile, GoesOnWithOneHeaderAndWithoutATornLine) {
-  recorder().add(sample_of(0, {gpu(0, 1, 2)}));
+  recorder().add(sample_of(0, {sampled_gpu(0, 1, 2)}));
   std::ofstream(path_, std::ios::app) << "2026-01-01T00:00:00.250Z,torn";
-  recorder().add(sample_of(0, {gpu(0, 1, 2)}));
+  recorder().add(sample_of(0, {sampled_gpu(0, 1, 2)}));
   const std::string text = read_file(path_);
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 5);
   EXPECT_EQ(text.rfind(csv_header()), 0U);
@@ -162,8 +162,8 @@ TEST_F(MonitorFile, RefusesAFileOfOtherColumns) {
 
 TEST_F(MonitorFile, PrometheusTextIsTheLastLookAlone) {
   Recorder file = recorder("v1", "prom");
-  file.add(sample_of(0, {gpu(0, 1, 2)}));
-  file.add(sample_of(1, {gpu(0, 3, 2)}));
+  file.add(sample_of(0, {sampled_gpu(0, 1, 2)}));
+  file.add(sample_of(1, {sampled_gpu(0, 3, 2)}));
   const std::string text = read_file(path_);
   EXPECT_EQ(text.find("} 1\nDCGM_FI_DEV_GPU_UTIL"), std::string::npos);
   EXPECT_NE(text.find("\"} 3\n"), std::string::npos);
@@ -200,7 +200,7 @@ TEST(RunningFigure, PercentilesAndBoundedMemory) {
 
 TEST(Summary, EnergyThrottlingAndBalance) {
   Summary summary;
-  DeviceReading busy = gpu(0, 95, 400), idle = gpu(1, 20, 100);
+  DeviceReading busy = sampled_gpu(0, 95, 400), idle = sampled_gpu(1, 20, 100);
   for (int second = 0; second <= 10; ++second) {
     busy.values[Metric::Energy] = 1000 + 400.0 * second;
     busy.values[Metric::ThrottlePowerNs] = 5e8 * second;
@@ -219,7 +219,7 @@ TEST(Summary, EnergyThrottlingAndBalance) {
 
 TEST(Summary, ABusyGpuThatDoesNothingIsNamed) {
   Summary summary;
-  DeviceReading waiting = gpu(0, 100, 120);
+  DeviceReading waiting = sampled_gpu(0, 100, 120);
   waiting.values[Metric::SmActive] = 3;
   summary.add(sample_of(0, {waiting}));
   EXPECT_NE(
@@ -230,7 +230,7 @@ TEST(Summary, ABusyGpuThatDoesNothingIsNamed) {
 
 TEST(Summary, UnequalMemoryAndLostGpus) {
   Summary summary;
-  DeviceReading full = gpu(0, 95, 400), other = gpu(1, 96, 400);
+  DeviceReading full = sampled_gpu(0, 95, 400), other = sampled_gpu(1, 96, 400);
   full.values[Metric::MemUsed] = 3000;
   summary.add(sample_of(0, {full, other}));
   EXPECT_EQ(summary.balance(), "unequal memory: gpu1 held 1000 MiB at most, gpu0 3000 MiB");
@@ -254,7 +254,7 @@ size_t columns_of(const std::string& line) {
 TEST(Screen, FitsTheTerminal) {
   Screen screen("convoy monitor");
   for (int look = 0; look < 200; ++look)
-    screen.add(sample_of(look, {gpu(0, look % 100, 300), gpu(1, 50, 300)}));
+    screen.add(sample_of(look, {sampled_gpu(0, look % 100, 300), sampled_gpu(1, 50, 300)}));
   for (const ScreenSize size : {ScreenSize{80, 24}, ScreenSize{40, 6}, ScreenSize{200, 60},
                                 ScreenSize{10, 3}, ScreenSize{1, 1}}) {
     const auto lines = screen.lines(size, false, false);
@@ -273,7 +273,8 @@ TEST(Screen, ChartsAreAsHighAsTheLoad) {
 }
 
 TEST(Dmon, OneLinePerDevice) {
-  const std::string rows = dmon_rows(sample_of(1, {gpu(0, 97, 300), gpu(1, 3, 60)}));
+  const std::string rows =
+      dmon_rows(sample_of(1, {sampled_gpu(0, 97, 300), sampled_gpu(1, 3, 60)}));
   EXPECT_EQ(std::count(rows.begin(), rows.end(), '\n'), 2);
   EXPECT_NE(rows.find("sw_power"), std::string::npos);
   EXPECT_NE(dmon_rows(sample_of(1, {})).find("host"), std::string::npos);

@@ -71,12 +71,13 @@ Way run(const RowPipeline& pipeline, const InputRow& input, const Answer& answer
 
 InputRow input_of(const Json& value) { return {.index = 3, .source_index = 13, .value = value}; }
 
-const Json kRow = {{"problem", "6*7"}, {"solution", "It is \\boxed{42}"}};
+const Json kPipelineRow = {{"problem", "6*7"}, {"solution", "It is \\boxed{42}"}};
 
 TEST(RowPipeline, AnAcceptedRowTakesTwoTexts) {
-  const Way got = run(pipeline_of({}), input_of(kRow), [](const std::string& key, const auto&) {
-    return key.starts_with("generate") ? "6*7 is \\boxed{42}" : judged(0.9);
-  });
+  const Way got =
+      run(pipeline_of({}), input_of(kPipelineRow), [](const std::string& key, const auto&) {
+        return key.starts_with("generate") ? "6*7 is \\boxed{42}" : judged(0.9);
+      });
   EXPECT_EQ(got.keys, (std::vector<std::string>{"generate/0", "evaluate/0/0"}));
   const Json& row = got.row.value;
   EXPECT_EQ(got.row.state, "ok");
@@ -84,7 +85,7 @@ TEST(RowPipeline, AnAcceptedRowTakesTwoTexts) {
   EXPECT_EQ(row["solution"], "42");
   EXPECT_EQ(row["reasoning"], "6*7 is \\boxed{42}");
   EXPECT_EQ(row["quality_score"], 0.9);
-  EXPECT_EQ(row["metadata"]["original_data"], kRow);
+  EXPECT_EQ(row["metadata"]["original_data"], kPipelineRow);
   EXPECT_TRUE(row["metadata"]["previous_version"].is_null());
   EXPECT_EQ(row["index"], 3);
   EXPECT_EQ(row["source_index"], 13);
@@ -101,7 +102,7 @@ TEST(RowPipeline, RequestsAreAsTheSettingsSay) {
   settings.generate.max_tokens = 99;
   settings.prompts.system = "Be brief.";
   const Way got =
-      run(pipeline_of(settings), input_of(kRow), [](const std::string& key, const auto&) {
+      run(pipeline_of(settings), input_of(kPipelineRow), [](const std::string& key, const auto&) {
         return key.starts_with("generate") ? "\\boxed{42}" : judged(0.5);
       });
   std::set<std::pair<uint64_t, int64_t>> draws;
@@ -121,7 +122,7 @@ TEST(RowPipeline, PlainPromptsHaveNoTurns) {
   settings::ProcessSettings settings;
   settings.prompts.chat = "off";
   const RowPipeline pipeline{PipelinePlan(settings, kPrompts)};
-  const NextSteps next = pipeline.next(input_of(kRow), {});
+  const NextSteps next = pipeline.next(input_of(kPipelineRow), {});
   EXPECT_TRUE(next.steps.at(0).request.prompt.messages.is_null());
   EXPECT_EQ(next.steps.at(0).request.prompt.text, "Q: 6*7");
 }
@@ -165,25 +166,25 @@ TEST(RowPipeline, AWorseVersionIsHistoryAndNothingElse) {
 }
 
 TEST(RowPipeline, AVerifiedAnswerIsNeverGivenUpForAScore) {
-  const Way got =
-      run(pipeline_of({}), input_of(kRow), [](const std::string& key, const auto&) -> std::string {
-        if (key == "generate/0") return "\\boxed{42}";
-        if (key == "evaluate/0/0") return judged(0.1);
-        if (key.starts_with("improve")) return "\\boxed{41}";
-        return judged(1.0);
-      });
+  const Way got = run(pipeline_of({}), input_of(kPipelineRow),
+                      [](const std::string& key, const auto&) -> std::string {
+                        if (key == "generate/0") return "\\boxed{42}";
+                        if (key == "evaluate/0/0") return judged(0.1);
+                        if (key.starts_with("improve")) return "\\boxed{41}";
+                        return judged(1.0);
+                      });
   EXPECT_EQ(got.row.value["solution"], "42");
   EXPECT_EQ(got.row.value["verified"], "yes");
 }
 
 TEST(RowPipeline, AWrongAnswerIsImprovedWhateverTheJudgeSays) {
-  const Way got =
-      run(pipeline_of({}), input_of(kRow), [](const std::string& key, const auto&) -> std::string {
-        if (key == "generate/0") return "\\boxed{41}";
-        if (key == "evaluate/0/0") return judged(1.0);
-        if (key.starts_with("improve")) return "\\boxed{42}";
-        return judged(0.9);
-      });
+  const Way got = run(pipeline_of({}), input_of(kPipelineRow),
+                      [](const std::string& key, const auto&) -> std::string {
+                        if (key == "generate/0") return "\\boxed{41}";
+                        if (key == "evaluate/0/0") return judged(1.0);
+                        if (key.starts_with("improve")) return "\\boxed{42}";
+                        return judged(0.9);
+                      });
   EXPECT_EQ(got.row.value["solution"], "42");
   EXPECT_EQ(got.row.value["version"], 1);
   EXPECT_EQ(got.row.value["samples"][0]["first_verified"], "no");
@@ -208,7 +209,7 @@ TEST(RowPipeline, NoIterationsMeansNone) {
   settings::ProcessSettings settings;
   settings.improve.max_iterations = 0;
   const Way got =
-      run(pipeline_of(settings), input_of(kRow), [](const std::string& key, const auto&) {
+      run(pipeline_of(settings), input_of(kPipelineRow), [](const std::string& key, const auto&) {
         return key == "generate/0" ? "\\boxed{1}" : judged(0.1);
       });
   EXPECT_EQ(got.keys.size(), 2u);
@@ -233,7 +234,7 @@ TEST(RowPipeline, MostSamplesDecide) {
                                             "I tried for long. It did not work.", "\\boxed{42}",
                                             "\\boxed{8}"};
   const Way got =
-      run(pipeline_of(settings), input_of(kRow), [&](const std::string& key, const auto&) {
+      run(pipeline_of(settings), input_of(kPipelineRow), [&](const std::string& key, const auto&) {
         return answers.at(static_cast<size_t>(key.back() - '0'));
       });
   const Json& row = got.row.value;
@@ -252,7 +253,7 @@ TEST(RowPipeline, StagesBehindAVoteLookAtItsWinnerAlone) {
   settings.generate.n = 3;
   settings.stages = {"generate", "vote", "evaluate"};
   const Way got =
-      run(pipeline_of(settings), input_of(kRow), [](const std::string& key, const auto&) {
+      run(pipeline_of(settings), input_of(kPipelineRow), [](const std::string& key, const auto&) {
         return key == "generate/0"           ? "\\boxed{1}"
                : key.starts_with("generate") ? "\\boxed{2}"
                                              : judged(1);
@@ -266,9 +267,10 @@ TEST(RowPipeline, AFinishedRowHasTheFiguresThatConditionsAskFor) {
                                                    FilterCondition("verified == yes")};
   settings::ProcessSettings settings;
   const auto with_answer = [&](const std::string& answer) {
-    return run(pipeline_of(settings), input_of(kRow), [&](const std::string& key, const auto&) {
-      return key.starts_with("evaluate") ? judged(0.9) : "\\boxed{" + answer + "}";
-    });
+    return run(pipeline_of(settings), input_of(kPipelineRow),
+               [&](const std::string& key, const auto&) {
+                 return key.starts_with("evaluate") ? judged(0.9) : "\\boxed{" + answer + "}";
+               });
   };
   for (const bool has_filter : {true, false}) {
     if (!has_filter) settings.stages.pop_back();
@@ -301,19 +303,19 @@ TEST(RowPipeline, ConditionsDoNotDecideWhatIsComputed) {
 TEST(RowPipeline, ACutTextIsTruncatedAndAThoughtThatNeverEndsToo) {
   settings::ProcessSettings settings;
   settings.stages = {"generate", "verify"};
-  const Way cut = run(pipeline_of(settings), input_of(kRow),
+  const Way cut = run(pipeline_of(settings), input_of(kPipelineRow),
                       [](const auto&, const auto&) { return "CUT so far"; });
   EXPECT_EQ(cut.row.state, "truncated");
   // 42 stands in it, but not as its answer.
-  const Way chance = run(pipeline_of(settings), input_of(kRow),
+  const Way chance = run(pipeline_of(settings), input_of(kPipelineRow),
                          [](const auto&, const auto&) { return "CUT Answer: of all 42 so"; });
   EXPECT_TRUE(chance.row.value["answer"].is_null());
   EXPECT_EQ(chance.row.value["verified"], "unknown");
-  const Way marked = run(pipeline_of(settings), input_of(kRow),
+  const Way marked = run(pipeline_of(settings), input_of(kPipelineRow),
                          [](const auto&, const auto&) { return "CUT \\boxed{42}, since"; });
   EXPECT_EQ(marked.row.value["verified"], "yes");
   EXPECT_EQ(cut.row.value["finish"], "length");
-  const Way thinking = run(pipeline_of(settings, true), input_of(kRow),
+  const Way thinking = run(pipeline_of(settings, true), input_of(kPipelineRow),
                            [](const auto&, const auto&) { return "hm, \\boxed{42}"; });
   EXPECT_EQ(thinking.row.state, "truncated");
   EXPECT_EQ(thinking.row.value["think"], "hm, \\boxed{42}");
@@ -325,9 +327,9 @@ TEST(RowPipeline, ACutTextIsTruncatedAndAThoughtThatNeverEndsToo) {
 TEST(RowPipeline, ThoughtsAreAFieldOfTheirOwn) {
   settings::ProcessSettings settings;
   settings.stages = {"generate", "verify"};
-  const Way got = run(pipeline_of(settings, true), input_of(kRow), [](const auto&, const auto&) {
-    return "maybe \\boxed{41}\n</think>\n\\boxed{42}";
-  });
+  const Way got =
+      run(pipeline_of(settings, true), input_of(kPipelineRow),
+          [](const auto&, const auto&) { return "maybe \\boxed{41}\n</think>\n\\boxed{42}"; });
   EXPECT_EQ(got.row.value["think"], "maybe \\boxed{41}");
   EXPECT_EQ(got.row.value["reasoning"], "\\boxed{42}");
   EXPECT_EQ(got.row.value["verified"], "yes");
@@ -336,7 +338,7 @@ TEST(RowPipeline, ThoughtsAreAFieldOfTheirOwn) {
 // No error text in any column of content.
 TEST(RowPipeline, WhatTheEngineFailedOnSaysSoInItsStateAlone) {
   settings::ProcessSettings settings;
-  const Way got = run(pipeline_of(settings), input_of(kRow),
+  const Way got = run(pipeline_of(settings), input_of(kPipelineRow),
                       [](const auto&, const auto&) { return "FAIL the device is full"; });
   EXPECT_EQ(got.row.state, "engine_error");
   for (const char* name : {"solution", "reasoning", "think", "answer", "evaluation"})
@@ -346,9 +348,10 @@ TEST(RowPipeline, WhatTheEngineFailedOnSaysSoInItsStateAlone) {
 }
 
 TEST(RowPipeline, AFailedJudgementLeavesTheRow) {
-  const Way got = run(pipeline_of({}), input_of(kRow), [](const std::string& key, const auto&) {
-    return key == "generate/0" ? "\\boxed{42}" : "FAIL too long";
-  });
+  const Way got =
+      run(pipeline_of({}), input_of(kPipelineRow), [](const std::string& key, const auto&) {
+        return key == "generate/0" ? "\\boxed{42}" : "FAIL too long";
+      });
   EXPECT_EQ(got.row.state, "ok");
   EXPECT_EQ(got.row.value["scores"]["finish"], "error");
   EXPECT_TRUE(got.row.value["quality_score"].is_null());
@@ -393,7 +396,7 @@ TEST(RowPipeline, OfSeveralReferencesOneIsEnough) {
 TEST(RowPipeline, WithoutGenerateTheGivenSolutionIsJudged) {
   settings::ProcessSettings settings;
   settings.stages = {"verify", "evaluate"};
-  const Way got = run(pipeline_of(settings), input_of(kRow),
+  const Way got = run(pipeline_of(settings), input_of(kPipelineRow),
                       [](const auto&, const auto&) { return judged(0.7); });
   EXPECT_EQ(got.keys, (std::vector<std::string>{"evaluate/0/0"}));
   EXPECT_EQ(got.row.value["reasoning"], "It is \\boxed{42}");
@@ -403,7 +406,7 @@ TEST(RowPipeline, WithoutGenerateTheGivenSolutionIsJudged) {
 TEST(RowPipeline, AnAnswerColumnBeatsTheSolution) {
   settings::ProcessSettings settings;
   settings.stages = {"generate", "verify"};
-  Json row = kRow;
+  Json row = kPipelineRow;
   row["answer"] = "43";
   const Way got = run(pipeline_of(settings), input_of(row),
                       [](const auto&, const auto&) { return "\\boxed{43}"; });
@@ -421,9 +424,9 @@ TEST(RowPipeline, TheOrderOfKeptTextsIsNothing) {
     kept.push_back(
         {.key = key,
          .result = {.text = std::string(key).starts_with("e") ? judged(0.9) : "\\boxed{1}"}});
-  const NextSteps forward = pipeline.next(input_of(kRow), kept);
+  const NextSteps forward = pipeline.next(input_of(kPipelineRow), kept);
   std::reverse(kept.begin(), kept.end());
-  const NextSteps backward = pipeline.next(input_of(kRow), kept);
+  const NextSteps backward = pipeline.next(input_of(kPipelineRow), kept);
   ASSERT_EQ(forward.steps.size(), backward.steps.size());
   for (size_t at = 0; at < forward.steps.size(); ++at)
     EXPECT_EQ(forward.steps[at].key, backward.steps[at].key);

@@ -14,7 +14,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-class VerifyRows : public testing::Test {
+class VerifyRows : public ::testing::Test {
  protected:
   void SetUp() override {
     std::string pattern = (std::filesystem::temp_directory_path() / "verify-rows-XXXXXX").string();

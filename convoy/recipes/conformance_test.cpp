@@ -25,7 +25,7 @@ namespace convoy::recipes {
 namespace {
 
 constexpr int64_t kVocab = 61;
-constexpr int64_t kRows = 12;
+constexpr int64_t kConformanceRows = 12;
 constexpr int64_t kSteps = 3;
 
 enum class Mode { Full, Lora, Dora };
@@ -97,14 +97,15 @@ std::vector<int64_t> tokens_of(int64_t step, int64_t row) {
 
 double supervised_tokens(int64_t step) {
   int64_t count = 0;
-  for (int64_t row = 0; row < kRows; ++row) count += std::ssize(tokens_of(step, row)) - 1;
+  for (int64_t row = 0; row < kConformanceRows; ++row)
+    count += std::ssize(tokens_of(step, row)) - 1;
   return static_cast<double>(count);
 }
 
 // The sum of the losses of every `stride`-th row from `first` on.
 at::Tensor loss_of(nn::CausalLm& model, int64_t step, int64_t first, int64_t stride) {
   std::vector<int64_t> ids, positions, starts = {0}, labels;
-  for (int64_t row = first; row < kRows; row += stride) {
+  for (int64_t row = first; row < kConformanceRows; row += stride) {
     const std::vector<int64_t> tokens = tokens_of(step, row);
     for (size_t at = 0; at < tokens.size(); ++at) {
       ids.push_back(tokens[at]);

@@ -18,7 +18,7 @@
 namespace convoy::rendezvous {
 namespace {
 
-constexpr const char* kSecret = "a secret of sixteen or more";
+constexpr const char* kPortSecret = "a secret of sixteen or more";
 
 // A file of the test's own, gone afterwards.
 class TokenFile {
@@ -38,20 +38,20 @@ class TokenFile {
 };
 
 TEST(JobToken, AFileOfItsOwnerIsRead) {
-  const TokenFile file(std::string(kSecret) + "\n", 0600);
-  EXPECT_EQ(JobToken::from_file(file.path()).key(), JobToken::from_secret(kSecret).key());
+  const TokenFile file(std::string(kPortSecret) + "\n", 0600);
+  EXPECT_EQ(JobToken::from_file(file.path()).key(), JobToken::from_secret(kPortSecret).key());
 }
 
 TEST(JobToken, AFileThatOthersCanReadIsRefused) {
   for (const mode_t mode : {0640u, 0604u, 0620u, 0666u}) {
-    const TokenFile file(kSecret, mode);
+    const TokenFile file(kPortSecret, mode);
     EXPECT_THROW(JobToken::from_file(file.path()), ConfigError) << std::oct << mode;
   }
 }
 
 TEST(JobToken, AFileOfAnotherUserIsRefused) {
   if (::geteuid() != 0) GTEST_SKIP() << "only root can give a file away";
-  const TokenFile file(kSecret, 0600);
+  const TokenFile file(kPortSecret, 0600);
   ASSERT_EQ(::chown(file.path().c_str(), 12345, 12345), 0);
   EXPECT_THROW(JobToken::from_file(file.path()), ConfigError);
 }
@@ -85,7 +85,7 @@ ServerHandshake::Result give(ServerHandshake& server, std::string_view bytes,
 }
 
 TEST(Handshake, BothSidesProveTheToken) {
-  const JobToken token = JobToken::from_secret(kSecret);
+  const JobToken token = JobToken::from_secret(kPortSecret);
   ServerHandshake server;
   ClientHandshake client;
   std::string bytes = server.greeting();
@@ -97,7 +97,7 @@ TEST(Handshake, BothSidesProveTheToken) {
 }
 
 TEST(Handshake, BytesMayComeOneByOne) {
-  const JobToken token = JobToken::from_secret(kSecret);
+  const JobToken token = JobToken::from_secret(kPortSecret);
   ServerHandshake server;
   ClientHandshake client;
   std::string bytes = server.greeting();
@@ -109,7 +109,7 @@ TEST(Handshake, BytesMayComeOneByOne) {
 }
 
 TEST(Handshake, AnotherTokenIsRefused) {
-  const JobToken right = JobToken::from_secret(kSecret);
+  const JobToken right = JobToken::from_secret(kPortSecret);
   const JobToken wrong = JobToken::from_secret("another secret of some length");
   ServerHandshake server;
   ClientHandshake client;
@@ -121,7 +121,7 @@ TEST(Handshake, AnotherTokenIsRefused) {
 }
 
 TEST(Handshake, WhatWasOverheardCanNotBePlayedAgain) {
-  const JobToken token = JobToken::from_secret(kSecret);
+  const JobToken token = JobToken::from_secret(kPortSecret);
   ServerHandshake first;
   ClientHandshake client;
   std::string bytes = first.greeting();
@@ -132,7 +132,7 @@ TEST(Handshake, WhatWasOverheardCanNotBePlayedAgain) {
 }
 
 TEST(Handshake, AServerWithoutTheTokenIsFoundOut) {
-  const JobToken token = JobToken::from_secret(kSecret);
+  const JobToken token = JobToken::from_secret(kPortSecret);
   ServerHandshake server;
   ClientHandshake client;
   std::string bytes = server.greeting();
@@ -143,7 +143,7 @@ TEST(Handshake, AServerWithoutTheTokenIsFoundOut) {
 }
 
 TEST(Handshake, StrangersAreKnownByTheirFirstBytes) {
-  const JobToken token = JobToken::from_secret(kSecret);
+  const JobToken token = JobToken::from_secret(kPortSecret);
   ServerHandshake server;
   EXPECT_EQ(give(server, "GET", token), ServerHandshake::Result::Stranger);
   ClientHandshake client;

@@ -512,7 +512,7 @@ TEST(TrainSettings, ReportsToOtherProgramsBecomeTensorBoards) {
 }
 
 // What a run lacks, from a folder of its own.
-class TrainInputs : public testing::Test {
+class TrainInputs : public ::testing::Test {
  protected:
   TrainInputs() : before_(std::filesystem::current_path()) {
     std::string pattern =

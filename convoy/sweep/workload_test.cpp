@@ -10,7 +10,7 @@
 namespace convoy::sweep {
 namespace {
 
-Tally tally_of(const std::vector<double>& losses) {
+Tally workload_tally_of(const std::vector<double>& losses) {
   Tally tally;
   for (const double loss : losses) {
     ++tally.guesses;
@@ -22,23 +22,24 @@ Tally tally_of(const std::vector<double>& losses) {
 }
 
 TEST(Tally, MergesInAnyOrderToTheSameBits) {
-  const Tally a = tally_of({0.1, 1e-9, 3}), b = tally_of({1e6, 0.2}), c = tally_of({-0.7});
+  const Tally a = workload_tally_of({0.1, 1e-9, 3}), b = workload_tally_of({1e6, 0.2}),
+              c = workload_tally_of({-0.7});
   Tally left = a, right = c;
   left.merge(b);
   left.merge(c);
   right.merge(a);
   right.merge(b);
   EXPECT_EQ(left, right);
-  EXPECT_EQ(left, tally_of({3, 0.2, -0.7, 0.1, 1e-9, 1e6}));
+  EXPECT_EQ(left, workload_tally_of({3, 0.2, -0.7, 0.1, 1e-9, 1e6}));
   EXPECT_EQ(Tally::parse(left.json()), left);
 }
 
 TEST(Tally, HasMeanAndStandardError) {
-  const Tally tally = tally_of({1, 2, 3, 4});
+  const Tally tally = workload_tally_of({1, 2, 3, 4});
   EXPECT_DOUBLE_EQ(tally.mean(), 2.5);
   EXPECT_NEAR(tally.standard_error(), std::sqrt(5.0 / 3.0 / 4.0), 1e-12);
   EXPECT_TRUE(std::isnan(Tally().mean()));
-  EXPECT_TRUE(std::isnan(tally_of({1}).standard_error()));
+  EXPECT_TRUE(std::isnan(workload_tally_of({1}).standard_error()));
 }
 
 TEST(FixedSum, IsWrittenExactly) {

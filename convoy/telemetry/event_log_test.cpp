@@ -134,10 +134,10 @@ TEST(EventLog, AFullDiskCostsRowsAndOneWarningOnly) {
   const TestFolder folder;
   const fs::path path = folder.path() / "events.jsonl";
   fs::create_symlink("/dev/full", path);
-  testing::internal::CaptureStderr();
+  ::testing::internal::CaptureStderr();
   EventLog events(path, Log(LogLevel::Quiet));
   for (int step = 1; step <= 5; ++step) events.append(EventKind::Step, {{"step", step}});
-  const std::string messages = testing::internal::GetCapturedStderr();
+  const std::string messages = ::testing::internal::GetCapturedStderr();
   EXPECT_EQ(events.lost_lines(), 5);
   EXPECT_EQ(count_lines(messages), 1) << messages;
   EXPECT_NE(messages.find("No space left"), std::string::npos) << messages;

@@ -92,12 +92,12 @@ TEST(Progress, NeverMeansNoColour) {
 }
 
 TEST(Progress, ANanLossIsShown) {
-  testing::internal::CaptureStderr();
+  ::testing::internal::CaptureStderr();
   {
     Progress progress({.total = 2, .style = ProgressStyle::Lines});
     progress.update({.done = 1, .loss = std::nan("")});
   }
-  EXPECT_NE(testing::internal::GetCapturedStderr().find("loss nan"), std::string::npos);
+  EXPECT_NE(::testing::internal::GetCapturedStderr().find("loss nan"), std::string::npos);
 }
 
 TEST(Progress, TextsOfFigures) {

@@ -164,7 +164,7 @@ TEST(TrainingLog, AResumedRunContinuesItsHistoryAndReplacesRerunSteps) {
 TEST(TrainingLog, AFullDiskNeverStopsTheRun) {
   const TestFolder folder;
   fs::create_symlink("/dev/full", folder.path() / "events.jsonl");
-  testing::internal::CaptureStderr();
+  ::testing::internal::CaptureStderr();
   {
     TrainingLogOptions options = options_for(folder.path());
     options.tensorboard_folder = "";
@@ -173,7 +173,7 @@ TEST(TrainingLog, AFullDiskNeverStopsTheRun) {
     log.end(RunEnd::Finished);
     EXPECT_EQ(log.trainer_state().global_step, 4);
   }
-  const std::string messages = testing::internal::GetCapturedStderr();
+  const std::string messages = ::testing::internal::GetCapturedStderr();
   EXPECT_EQ(std::count(messages.begin(), messages.end(), '\n'), 1) << messages;
 }
 

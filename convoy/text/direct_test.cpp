@@ -13,6 +13,7 @@
 
 #include "convoy/base/files.h"
 #include "convoy/text/tokenizer.h"
+#include "files/source_folder.h"
 #include "files/temporary_folder.h"
 
 namespace convoy::text {
@@ -20,6 +21,7 @@ namespace {
 
 using nlohmann::ordered_json;
 namespace fs = std::filesystem;
+using testing::source_folder;
 
 constexpr const char* kQwen2 =
     "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}| "
@@ -28,11 +30,6 @@ constexpr const char* kQwen2 =
 constexpr const char* kLlama3 =
     "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1,3}| "
     "?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+";
-
-fs::path source_folder() {
-  const char* folder = std::getenv("CONVOY_SOURCE_DIR");
-  return folder != nullptr ? folder : ".";
-}
 
 ordered_json bytes(bool use_regex) {
   return {{"type", "ByteLevel"},

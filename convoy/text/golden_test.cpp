@@ -13,17 +13,14 @@
 #include "convoy/base/files.h"
 #include "convoy/text/chat_template.h"
 #include "convoy/text/tokenizer.h"
+#include "files/source_folder.h"
 
 namespace convoy::text {
 namespace {
 
 using nlohmann::ordered_json;
 namespace fs = std::filesystem;
-
-fs::path source_folder() {
-  const char* folder = std::getenv("CONVOY_SOURCE_DIR");
-  return folder != nullptr ? folder : ".";
-}
+using testing::source_folder;
 
 ordered_json golden(const std::string& name) {
   return ordered_json::parse(read_file(source_folder() / "tests/golden/text" / name));

@@ -43,7 +43,7 @@ TEST(StepBatches, AreThoseOfThePlanFromAnyStepOn) {
       for (int64_t step = first; step < 3 * per_epoch; ++step) {
         const data::StepPosition here{step / per_epoch, step % per_epoch};
         for (int64_t number = 0; number < grad_accum; ++number) {
-          SCOPED_TRACE(testing::Message() << "step " << step << ", micro-batch " << number);
+          SCOPED_TRACE(::testing::Message() << "step " << step << ", micro-batch " << number);
           const MicroBatch found = batches.take();
           EXPECT_EQ(found.place.position.epoch, here.epoch);
           EXPECT_EQ(found.place.position.step, here.step);

@@ -11,6 +11,7 @@
 #include <fstream>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 namespace convoy::testing {
 
@@ -40,6 +41,13 @@ inline ScriptEnd run_script(const std::filesystem::path& folder, const std::stri
   const int status = ::pclose(pipe);
   end.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   return end;
+}
+
+// Words as a script sees them in /proc/PID/cmdline: each ends with a zero.
+inline std::string zero_ended(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text += word + '\0';
+  return text;
 }
 
 }  // namespace convoy::testing

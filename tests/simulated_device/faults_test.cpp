@@ -14,7 +14,7 @@
 namespace convoy::simulated {
 namespace {
 
-using testing::KilledBySignal;
+using ::testing::KilledBySignal;
 
 std::string error_of(const std::function<void()>& work) {
   try {

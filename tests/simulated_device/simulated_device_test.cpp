@@ -239,7 +239,7 @@ TEST(SimulatedDevice, DevicesTrainSideBySide) {
 
 int main(int argc, char** argv) {
   convoy::simulated::install(2);
-  testing::InitGoogleTest(&argc, argv);
-  testing::GTEST_FLAG(death_test_style) = "threadsafe";
+  ::testing::InitGoogleTest(&argc, argv);
+  ::testing::GTEST_FLAG(death_test_style) = "threadsafe";
   return RUN_ALL_TESTS();
 }

@@ -38,7 +38,7 @@ void expect_race(const std::function<void()>& work) {
   }
 }
 
-class Streams : public testing::Test {
+class Streams : public ::testing::Test {
  protected:
   void TearDown() override { EXPECT_EQ(take_findings(), std::vector<std::string>()); }
 };
@@ -205,7 +205,7 @@ TEST(StreamsDeathTest, ABlockFreedTooEarlyEndsTheProcessAtTheLatest) {
         tensor.reset();
         std::exit(0);
       },
-      testing::ExitedWithCode(1), "freed without record_stream or a wait");
+      ::testing::ExitedWithCode(1), "freed without record_stream or a wait");
 }
 
 TEST_F(Streams, BackwardRunsOnTheStreamsOfForward) {

@@ -39,7 +39,7 @@ struct Outcome {
   }
 };
 
-class Front : public testing::Test {
+class Front : public ::testing::Test {
  protected:
   void SetUp() override {
     std::string pattern = (std::filesystem::temp_directory_path() / "convoy-front-XXXXXX").string();

@@ -9,7 +9,7 @@
 namespace convoy::data {
 namespace {
 
-std::string rows_of(const std::string& name, int count) {
+std::string mixed_rows_of(const std::string& name, int count) {
   std::string bytes;
   for (int row = 0; row < count; ++row) bytes += fmt::format("{{\"text\":\"{}{}\"}}\n", name, row);
   return bytes;
@@ -27,18 +27,18 @@ std::string texts_of(MixedRows& rows) {
 
 TEST(MixedRows, WithoutWeightsOneSetFollowsAnother) {
   const ScratchFolder folder;
-  MixedRows rows(
-      {set_of(folder.write("a.jsonl", rows_of("a", 2))), set_of(folder.write("none.jsonl", "")),
-       set_of(folder.write("b.jsonl", rows_of("b", 3)))},
-      MixStop::AllExhausted);
+  MixedRows rows({set_of(folder.write("a.jsonl", mixed_rows_of("a", 2))),
+                  set_of(folder.write("none.jsonl", "")),
+                  set_of(folder.write("b.jsonl", mixed_rows_of("b", 3)))},
+                 MixStop::AllExhausted);
   EXPECT_EQ(texts_of(rows), "a0 a1 b0 b1 b2 ");
   EXPECT_EQ(rows.drawn(), (std::vector<int64_t>{2, 0, 3}));
 }
 
 TEST(MixedRows, WithWeightsEachHasItsShareAndSmallerOnesComeAgain) {
   const ScratchFolder folder;
-  const auto a = folder.write("a.jsonl", rows_of("a", 6));
-  const auto b = folder.write("b.jsonl", rows_of("b", 2));
+  const auto a = folder.write("a.jsonl", mixed_rows_of("a", 6));
+  const auto b = folder.write("b.jsonl", mixed_rows_of("b", 2));
   MixedRows rows({set_of(a, 0.5), set_of(b, 0.5)}, MixStop::AllExhausted);
   EXPECT_EQ(texts_of(rows), "a0 b0 a1 b1 a2 b0 a3 b1 a4 b0 a5 ");
   MixedRows shorter({set_of(a, 3), set_of(b, 1)}, MixStop::FirstExhausted);
@@ -49,7 +49,7 @@ TEST(MixedRows, WithWeightsEachHasItsShareAndSmallerOnesComeAgain) {
 TEST(MixedRows, ABadRowCostsItself) {
   const ScratchFolder folder;
   MixedRows rows({set_of(folder.write("a.jsonl", "{\"text\":\"a0\"}\n{torn\n{\"text\":\"a2\"}\n")),
-                  set_of(folder.write("b.jsonl", rows_of("b", 1)))},
+                  set_of(folder.write("b.jsonl", mixed_rows_of("b", 1)))},
                  MixStop::AllExhausted);
   EXPECT_EQ(rows.next()->value["text"], "a0");
   EXPECT_THROW(rows.next(), DataError);
@@ -60,7 +60,7 @@ TEST(MixedRows, ABadRowCostsItself) {
 
 TEST(MixedRows, WeightsAreForAllOrForNone) {
   const ScratchFolder folder;
-  const auto a = folder.write("a.jsonl", rows_of("a", 1));
+  const auto a = folder.write("a.jsonl", mixed_rows_of("a", 1));
   EXPECT_THROW(MixedRows({set_of(a, 1.0), set_of(a)}, MixStop::AllExhausted), ConfigError);
   EXPECT_THROW(MixedRows({set_of(a, 1.0), set_of(folder.write("none.jsonl", ""), 1.0)},
                          MixStop::AllExhausted),

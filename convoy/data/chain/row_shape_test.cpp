@@ -11,10 +11,10 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Row row(const char* json) { return {Json::parse(json), "rows.jsonl", 7, 6}; }
+Row shaped_row(const char* json) { return {Json::parse(json), "rows.jsonl", 7, 6}; }
 
 Sample sample(const char* json) {
-  const Row made = row(json);
+  const Row made = shaped_row(json);
   return convert_row(made, detect_schema(made, {}), {}).sample;
 }
 
@@ -75,7 +75,7 @@ TEST(RowShape, ConvertingThereAndBackIsTheSame) {
 }
 
 std::string with(const char* json, SystemMode mode) {
-  const Row made = row(json);
+  const Row made = shaped_row(json);
   return with_system_prompt(made, detect_schema(made, {}), "N", mode).dump();
 }
 

@@ -15,7 +15,7 @@
 namespace convoy::data {
 namespace {
 
-RowPass pass_of(const std::filesystem::path& path) {
+RowPass split_pass_of(const std::filesystem::path& path) {
   return {.dataset = find_dataset({.name = path.string()})};
 }
 
@@ -34,7 +34,8 @@ const std::vector<PartSize> kThirds = {
 TEST(SplitRows, AreThoseOfDataSplit) {
   const ScratchFolder folder;
   const auto path = folder.write("rows.jsonl", user_rows(101));
-  const RowParts parts = split_rows(pass_of(path), {.parts = kThirds, .seed = 7}, folder.path());
+  const RowParts parts =
+      split_rows(split_pass_of(path), {.parts = kThirds, .seed = 7}, folder.path());
   settings::DataSettings data;
   data.train_path = path.string();
   data.cache_dir = "none";
@@ -65,8 +66,9 @@ TEST(SplitRows, AreThoseOfDataSplit) {
 TEST(SplitRows, GroupsStayTogether) {
   const ScratchFolder folder;
   const auto path = folder.write("rows.jsonl", user_rows(400));
-  const RowParts parts = split_rows(
-      pass_of(path), {.parts = kThirds, .by = SplitBy::Groups, .column = "user"}, folder.path());
+  const RowParts parts =
+      split_rows(split_pass_of(path), {.parts = kThirds, .by = SplitBy::Groups, .column = "user"},
+                 folder.path());
   std::map<int, std::set<uint8_t>> of_user;
   for (int row = 0; row < 400; ++row)
     of_user[row * row % 41].insert(parts.part_of_row[static_cast<size_t>(row)]);
@@ -79,14 +81,15 @@ TEST(SplitRows, GroupsStayTogether) {
 TEST(SplitRows, StrataHaveTheSameMix) {
   const ScratchFolder folder;
   const auto path = folder.write("rows.jsonl", user_rows(400));
-  const RowParts parts = split_rows(
-      pass_of(path), {.parts = kThirds, .by = SplitBy::Strata, .column = "kind"}, folder.path());
+  const RowParts parts =
+      split_rows(split_pass_of(path), {.parts = kThirds, .by = SplitBy::Strata, .column = "kind"},
+                 folder.path());
   EXPECT_EQ(parts.rows_of_part, (std::vector<int64_t>{280, 40, 80}));
   std::vector<int64_t> rare(3, 0);
   for (size_t row = 0; row < 400; row += 10) ++rare[parts.part_of_row[row]];
   EXPECT_EQ(rare, (std::vector<int64_t>{28, 4, 8}));
   EXPECT_THROW(
-      split_rows(pass_of(path), {.parts = kThirds, .by = SplitBy::Groups, .column = "nobody"},
+      split_rows(split_pass_of(path), {.parts = kThirds, .by = SplitBy::Groups, .column = "nobody"},
                  folder.path()),
       DataError);
 }

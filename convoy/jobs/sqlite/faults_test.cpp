@@ -37,7 +37,7 @@ void add_tasks(JobStore& store, int64_t group, int count) {
 }
 
 // Tasks of every state, ranges of every kind.
-void fill(const fs::path& path) {
+void fill_until_full(const fs::path& path) {
   const auto store = open_store(path.string());
   const int64_t group = group_of(*store);
   add_tasks(*store, group, 40);
@@ -86,7 +86,7 @@ ExitCode code_of(const std::function<void()>& action) {
 TEST(SqliteFaults, EveryFlippedByteIsFoundOrHarmless) {
   const TemporaryFolder folder;
   const fs::path path = folder / "store.db";
-  fill(path);
+  fill_until_full(path);
   const std::string good = read_file(path);
   const std::string content = content_of(path);
   int num_found = 0;
@@ -116,7 +116,7 @@ TEST(SqliteFaults, ADamagedGroupHidesNoOther) {
         "UPDATE convoy_meta SET value = '1 2 3' WHERE key = 'group_times_1'"}) {
     const TemporaryFolder folder;
     const fs::path path = folder / "store.db";
-    fill(path);
+    fill_until_full(path);
     {
       const auto store = open_store(path.string());
       add_tasks(*store, store->register_group("second", "w", "1").group.number, 5);
@@ -178,7 +178,7 @@ TEST(SqliteFaults, OtherFilesAreRefused) {
 TEST(SqliteFaults, ANewerSchemaIsRefusedAndAnOlderOneMigrated) {
   const TemporaryFolder folder;
   const std::string path = folder / "store.db";
-  fill(path);
+  fill_until_full(path);
   std::vector<const char*> steps(schema_steps().begin(), schema_steps().end());
   steps.push_back("CREATE TABLE convoy_later(x @INT@); INSERT INTO convoy_later VALUES(7)");
   {
@@ -199,7 +199,7 @@ TEST(SqliteFaults, ANewerSchemaIsRefusedAndAnOlderOneMigrated) {
 TEST(SqliteFaults, AFailedMigrationLeavesTheOldSchema) {
   const TemporaryFolder folder;
   const fs::path path = folder / "store.db";
-  fill(path);
+  fill_until_full(path);
   const std::string content = content_of(path);
   std::vector<const char*> steps(schema_steps().begin(), schema_steps().end());
   steps.push_back("DROP TABLE convoy_parts; SELECT broken");
@@ -218,7 +218,7 @@ TEST(SqliteFaults, UsesTheLogOnLocalFileSystemsOnly) {
   EXPECT_FALSE(is_local_file_system(0xFF534D42));
   const TemporaryFolder folder;
   const fs::path path = folder / "store.db";
-  fill(path);
+  fill_until_full(path);
   SqliteSession session(path, {});
   EXPECT_EQ(session.uses_write_ahead_log(), is_local_file_system(file_system_type(folder.path())));
 }
@@ -245,7 +245,7 @@ TEST(SqliteFaults, AFileSystemWithoutLocksIsNamed) {
 TEST(SqliteFaults, ALockEndsWithItsProcessAndWaitingHasALimit) {
   const TemporaryFolder folder;
   const fs::path path = folder / "store.db";
-  fill(path);
+  fill_until_full(path);
   int ready[2];
   ASSERT_EQ(::pipe(ready), 0);
   const pid_t child = ::fork();
@@ -384,7 +384,7 @@ TEST_F(OwnFileSystem, AFullDiskLosesNothing) {
 
 TEST_F(OwnFileSystem, AReadOnlyFolderIsKnownBeforeAnyWorkAndCanBeShown) {
   const std::string path = folder_ / "store.db";
-  fill(path);
+  fill_until_full(path);
   ASSERT_EQ(::mount("tmpfs", folder_.path().c_str(), "tmpfs", MS_REMOUNT | MS_RDONLY, ""), 0);
   EXPECT_EQ(code_of([&] { open_store(path); }), ExitCode::Resources);
   EXPECT_EQ(code_of([&] { open_store(folder_ / "new.db"); }), ExitCode::Resources);

@@ -22,8 +22,8 @@ LabelledTokens labelled(const at::Tensor& labels) {
   return LabelledTokens({labels.const_data_ptr<int64_t>(), static_cast<size_t>(labels.numel())});
 }
 
-testing::OpErrors errors_of(int64_t tokens, int64_t features, int64_t vocab, at::ScalarType dtype,
-                            int64_t planted_shift = 0) {
+testing::OpErrors loss_errors_of(int64_t tokens, int64_t features, int64_t vocab,
+                                 at::ScalarType dtype, int64_t planted_shift = 0) {
   const at::Tensor labels = labels_of(tokens, vocab);
   at::Tensor expected = labels;
   if (planted_shift != 0)
@@ -43,7 +43,7 @@ TEST(LinearCrossEntropy, EqualsReferenceWithIgnoredLabels) {
   for (auto dtype : {at::kFloat, at::kBFloat16}) {
     for (int64_t tokens : {1, 5, 40, 700}) {
       for (int64_t vocab : {2, 33, 300}) {
-        EXPECT_LT(errors_of(tokens, 19, vocab, dtype).worst(), testing::tolerance(dtype, 700))
+        EXPECT_LT(loss_errors_of(tokens, 19, vocab, dtype).worst(), testing::tolerance(dtype, 700))
             << tokens << " " << vocab << " " << dtype;
       }
     }
@@ -52,7 +52,8 @@ TEST(LinearCrossEntropy, EqualsReferenceWithIgnoredLabels) {
 
 TEST(LinearCrossEntropy, SeveralBlocksOfEveryDimension) {
   for (auto dtype : {at::kFloat, at::kBFloat16})
-    EXPECT_LT(errors_of(460, 150, 1300, dtype).worst(), testing::tolerance(dtype, 1300)) << dtype;
+    EXPECT_LT(loss_errors_of(460, 150, 1300, dtype).worst(), testing::tolerance(dtype, 1300))
+        << dtype;
 }
 
 TEST(LinearCrossEntropy, BitsDoNotDependOnThreads) {
@@ -75,7 +76,7 @@ TEST(LinearCrossEntropy, BitsDoNotDependOnThreads) {
 
 TEST(LinearCrossEntropy, PlantedErrorIsSeen) {
   for (auto dtype : {at::kFloat, at::kBFloat16}) {
-    EXPECT_GT(errors_of(40, 19, 33, dtype, 1).worst(), testing::tolerance(dtype, 40));
+    EXPECT_GT(loss_errors_of(40, 19, 33, dtype, 1).worst(), testing::tolerance(dtype, 40));
   }
 }
 

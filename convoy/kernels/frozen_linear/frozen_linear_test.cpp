@@ -14,8 +14,8 @@ namespace {
 
 using testing::Tensors;
 
-testing::OpErrors errors_of(at::IntArrayRef sizes, int64_t outputs, bool biased,
-                            at::ScalarType dtype, double planted = 0) {
+testing::OpErrors frozen_errors_of(at::IntArrayRef sizes, int64_t outputs, bool biased,
+                                   at::ScalarType dtype, double planted = 0) {
   const at::Tensor weight = testing::sample({outputs, sizes.back()}, dtype, 2);
   const at::Tensor bias = biased ? testing::sample({outputs}, dtype, 3) : at::Tensor();
   const FrozenLinear linear(weight, bias);
@@ -32,7 +32,7 @@ TEST(FrozenLinear, EqualsReference) {
     for (bool biased : {false, true}) {
       for (const std::vector<int64_t>& sizes :
            std::vector<std::vector<int64_t>>{{0, 8}, {1, 7}, {33, 64}, {2, 5, 48}}) {
-        EXPECT_LT(errors_of(sizes, 35, biased, dtype).worst(), testing::tolerance(dtype, 64))
+        EXPECT_LT(frozen_errors_of(sizes, 35, biased, dtype).worst(), testing::tolerance(dtype, 64))
             << sizes << dtype;
       }
     }
@@ -41,7 +41,8 @@ TEST(FrozenLinear, EqualsReference) {
 
 TEST(FrozenLinear, PlantedErrorIsSeen) {
   for (auto dtype : {at::kFloat, at::kBFloat16}) {
-    EXPECT_GT(errors_of({33, 64}, 35, true, dtype, 0.05).worst(), testing::tolerance(dtype, 64));
+    EXPECT_GT(frozen_errors_of({33, 64}, 35, true, dtype, 0.05).worst(),
+              testing::tolerance(dtype, 64));
   }
 }
 
@@ -79,8 +80,10 @@ TEST(FrozenLinear, OneDnnEqualsReference) {
   with_onednn.frozen_linear = kFrozenLinearOneDnn;
   const CpuTableOverride chosen(with_onednn);
   for (auto dtype : {at::kFloat, at::kBFloat16}) {
-    EXPECT_LT(errors_of({33, 64}, 35, true, dtype).worst(), testing::tolerance(dtype, 64)) << dtype;
-    EXPECT_LT(errors_of({0, 64}, 35, true, dtype).worst(), testing::tolerance(dtype, 64)) << dtype;
+    EXPECT_LT(frozen_errors_of({33, 64}, 35, true, dtype).worst(), testing::tolerance(dtype, 64))
+        << dtype;
+    EXPECT_LT(frozen_errors_of({0, 64}, 35, true, dtype).worst(), testing::tolerance(dtype, 64))
+        << dtype;
   }
 }
 
@@ -134,7 +137,7 @@ struct Quantized {
   QuantizedFormat format;
   double largest_step;  // beside the range of a group
 };
-const std::vector<Quantized>& formats() {
+const std::vector<Quantized>& frozen_formats() {
   static const std::vector<Quantized> all{{{WeightFormat::Int8}, 1.0 / 254},
                                           {{WeightFormat::Int4, 32}, 1.0 / 8},
                                           {{WeightFormat::Int4, 128}, 1.0 / 8},
@@ -160,7 +163,7 @@ testing::OpErrors quantized_errors(const QuantizedWeight& quantized, int64_t row
 
 TEST(QuantizedLinear, EqualsTheProductWithItsValues) {
   for (auto dtype : {at::kFloat, at::kBFloat16}) {
-    for (const Quantized& of : formats()) {
+    for (const Quantized& of : frozen_formats()) {
       for (const auto& [outputs, inputs] :
            std::vector<std::pair<int64_t, int64_t>>{{1, 1}, {35, 64}, {64, 33}, {100, 700}}) {
         const QuantizedWeight weight =
@@ -184,7 +187,7 @@ TEST(QuantizedLinear, PlantedErrorIsSeen) {
 
 TEST(QuantizedLinear, AWeightIsKeptWithinHalfAStep) {
   for (auto dtype : {at::kFloat, at::kBFloat16}) {
-    for (const Quantized& of : formats()) {
+    for (const Quantized& of : frozen_formats()) {
       const at::Tensor weight = testing::sample({40, 256}, dtype, 2);
       const at::Tensor error =
           (quantize_weight(weight, of.format).values() - weight.to(at::kFloat)).abs();
@@ -205,7 +208,7 @@ TEST(QuantizedLinear, AWeightIsKeptWithinHalfAStep) {
 }
 
 TEST(QuantizedLinear, ZerosConstantsAndExtremesArePreserved) {
-  for (const Quantized& of : formats()) {
+  for (const Quantized& of : frozen_formats()) {
     at::Tensor weight = at::zeros({3, 64});
     weight.select(0, 1).fill_(0.5);
     weight.select(0, 2).fill_(-2.0);
@@ -221,7 +224,7 @@ TEST(QuantizedLinear, ZerosConstantsAndExtremesArePreserved) {
 TEST(QuantizedLinear, ARowDoesNotDependOnTheOthers) {
   if (!testing::runs_cpu_table()) GTEST_SKIP() << "promised on the CPU";
   for (auto dtype : {at::kFloat, at::kBFloat16}) {
-    for (const Quantized& of : formats()) {
+    for (const Quantized& of : frozen_formats()) {
       const FrozenLinear linear(quantize_weight(testing::sample({150, 600}, dtype, 2), of.format),
                                 {});
       const at::Tensor x = testing::sample({300, 600}, dtype, 1);

@@ -9,8 +9,8 @@ namespace {
 
 using testing::Tensors;
 
-testing::OpErrors errors_of(at::IntArrayRef sizes, at::ScalarType dtype, Activation activation,
-                            Activation expected) {
+testing::OpErrors gated_errors_of(at::IntArrayRef sizes, at::ScalarType dtype,
+                                  Activation activation, Activation expected) {
   const auto op = [&](const Tensors& in) { return gated_activation(in[0], in[1], activation); };
   const auto reference = [&](const Tensors& in) {
     return reference::gated_activation(in[0], in[1], expected);
@@ -24,7 +24,7 @@ TEST(GatedActivation, EqualsReference) {
     for (auto activation : {Activation::Silu, Activation::GeluTanh}) {
       for (const std::vector<int64_t>& sizes :
            std::vector<std::vector<int64_t>>{{0, 8}, {1, 1}, {7, 33}, {64, 1408}}) {
-        EXPECT_LT(errors_of(sizes, dtype, activation, activation).worst(),
+        EXPECT_LT(gated_errors_of(sizes, dtype, activation, activation).worst(),
                   testing::tolerance(dtype, 1))
             << sizes;
       }
@@ -34,7 +34,7 @@ TEST(GatedActivation, EqualsReference) {
 
 TEST(GatedActivation, TheOtherActivationIsSeen) {
   for (auto dtype : {at::kFloat, at::kBFloat16}) {
-    EXPECT_GT(errors_of({7, 33}, dtype, Activation::Silu, Activation::GeluTanh).worst(),
+    EXPECT_GT(gated_errors_of({7, 33}, dtype, Activation::Silu, Activation::GeluTanh).worst(),
               testing::tolerance(dtype, 1));
   }
 }

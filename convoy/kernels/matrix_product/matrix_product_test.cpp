@@ -19,7 +19,7 @@ at::Tensor by_columns(const at::Tensor& matrix) { return matrix.t().contiguous()
 struct Shape {
   int64_t rows, inner, columns;
 };
-const std::vector<Shape>& shapes() {
+const std::vector<Shape>& product_shapes() {
   static const std::vector<Shape> all{{1, 1, 1},     {1, 512, 300},  {3, 7, 31},
                                       {8, 64, 128},  {65, 33, 129},  {130, 200, 97},
                                       {5, 16, 1000}, {200, 512, 16}, {16, 2300, 150}};
@@ -28,7 +28,7 @@ const std::vector<Shape>& shapes() {
 
 TEST(MatrixProduct, EqualsDoubleArithmeticHoweverTheMatricesLie) {
   for (const auto dtype : {at::kFloat, at::kBFloat16}) {
-    for (const Shape& shape : shapes()) {
+    for (const Shape& shape : product_shapes()) {
       const at::Tensor a = testing::sample({shape.rows, shape.inner}, dtype, 1);
       const at::Tensor b = testing::sample({shape.inner, shape.columns}, dtype, 2);
       const at::Tensor bias = testing::sample({shape.columns}, dtype, 3);
@@ -93,8 +93,8 @@ TEST(MatrixProduct, TermsThatDoNotFitAreRefused) {
   EXPECT_THROW(matrix_product({{a, at::ones({4, 3})}}, {.bias_N = at::ones({4})}), StateError);
 }
 
-testing::OpErrors linear_errors(at::IntArrayRef sizes, bool biased, at::ScalarType dtype,
-                                double planted = 0) {
+testing::OpErrors product_errors(at::IntArrayRef sizes, bool biased, at::ScalarType dtype,
+                                 double planted = 0) {
   Tensors inputs{testing::sample(sizes, dtype, 1), testing::sample({35, sizes.back()}, dtype, 2)};
   if (biased) inputs.push_back(testing::sample({35}, dtype, 3));
   const auto op = [](const Tensors& in) {
@@ -112,11 +112,11 @@ TEST(TrainedLinear, EqualsReference) {
     for (const bool biased : {false, true}) {
       for (const std::vector<int64_t>& sizes :
            std::vector<std::vector<int64_t>>{{0, 8}, {1, 7}, {33, 64}, {2, 5, 48}, {300, 130}}) {
-        EXPECT_LT(linear_errors(sizes, biased, dtype).worst(), testing::tolerance(dtype, 300))
+        EXPECT_LT(product_errors(sizes, biased, dtype).worst(), testing::tolerance(dtype, 300))
             << sizes << dtype;
       }
     }
-    EXPECT_GT(linear_errors({33, 64}, true, dtype, 0.05).worst(), testing::tolerance(dtype, 64));
+    EXPECT_GT(product_errors({33, 64}, true, dtype, 0.05).worst(), testing::tolerance(dtype, 64));
   }
 }
 

@@ -143,7 +143,7 @@ double error_of(const Rows& rows, size_t index, const at::Tensor& found, CacheEl
                                       as_stored(row.v_TKE, element), config));
 }
 
-struct Case {
+struct PagedCase {
   Heads heads;
   std::vector<int64_t> tokens;
   int64_t chunk;
@@ -151,8 +151,8 @@ struct Case {
   Layout layout;
 };
 
-const std::vector<Case>& cases() {
-  static const std::vector<Case> all{
+const std::vector<PagedCase>& paged_cases() {
+  static const std::vector<PagedCase> all{
       {.heads = {}, .tokens = {1}, .chunk = 1, .layout = {}},
       {.heads = {}, .tokens = {70, 5, 33}, .chunk = 1, .layout = {}},
       {.heads = {8, 8, 33}, .tokens = {40, 64, 31}, .chunk = 7, .layout = {64}},
@@ -168,7 +168,7 @@ const std::vector<Case>& cases() {
   return all;
 }
 
-Rows make_rows(const Case& of, at::ScalarType dtype, CacheElement element) {
+Rows make_rows(const PagedCase& of, at::ScalarType dtype, CacheElement element) {
   std::vector<Row> rows;
   for (size_t row = 0; row < of.tokens.size(); ++row)
     rows.push_back(make_row(of.tokens[row], of.heads, dtype, 10 * row + 1));
@@ -178,7 +178,7 @@ Rows make_rows(const Case& of, at::ScalarType dtype, CacheElement element) {
 TEST(PagedAttention, EqualsReference) {
   for (const auto dtype : {at::kFloat, at::kBFloat16}) {
     for (const auto element : {CacheElement::Model, CacheElement::Int8}) {
-      for (const Case& of : cases()) {
+      for (const PagedCase& of : paged_cases()) {
         Rows rows = make_rows(of, dtype, element);
         const std::vector<at::Tensor>& found = rows.run(of.chunk);
         for (size_t row = 0; row < found.size(); ++row)
@@ -192,7 +192,7 @@ TEST(PagedAttention, EqualsReference) {
 }
 
 TEST(PagedAttention, PlantedErrorsAreSeen) {
-  const Case of{.heads = {}, .tokens = {150}, .chunk = 50, .layout = {}};
+  const PagedCase of{.heads = {}, .tokens = {150}, .chunk = 50, .layout = {}};
   for (const auto dtype : {at::kFloat, at::kBFloat16}) {
     Rows rows = make_rows(of, dtype, CacheElement::Model);
     const at::Tensor found = rows.run(50)[0];

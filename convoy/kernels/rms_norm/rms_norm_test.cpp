@@ -11,8 +11,8 @@ using testing::Tensors;
 
 constexpr double kEpsilon = 1e-6;
 
-testing::OpErrors errors_of(at::IntArrayRef sizes, at::ScalarType dtype, NormOrder order,
-                            double planted = 0) {
+testing::OpErrors norm_errors_of(at::IntArrayRef sizes, at::ScalarType dtype, NormOrder order,
+                                 double planted = 0) {
   const auto op = [&](const Tensors& in) { return rms_norm(in[0], in[1], kEpsilon, order); };
   const auto reference = [&](const Tensors& in) {
     return reference::rms_norm(in[0], in[1], kEpsilon + planted, order);
@@ -26,7 +26,7 @@ TEST(RmsNorm, EqualsReference) {
     for (auto order : {NormOrder::CastThenScale, NormOrder::ScaleByOnePlusThenCast}) {
       for (const std::vector<int64_t>& sizes : std::vector<std::vector<int64_t>>{
                {0, 8}, {1, 5}, {1, 17}, {3, 64}, {131, 33}, {5, 7, 48}}) {
-        EXPECT_LT(errors_of(sizes, dtype, order).worst(), testing::tolerance(dtype, 131))
+        EXPECT_LT(norm_errors_of(sizes, dtype, order).worst(), testing::tolerance(dtype, 131))
             << sizes << dtype;
       }
     }
@@ -35,7 +35,7 @@ TEST(RmsNorm, EqualsReference) {
 
 TEST(RmsNorm, PlantedErrorIsSeen) {
   for (auto dtype : {at::kFloat, at::kBFloat16}) {
-    EXPECT_GT(errors_of({9, 33}, dtype, NormOrder::CastThenScale, 0.1).worst(),
+    EXPECT_GT(norm_errors_of({9, 33}, dtype, NormOrder::CastThenScale, 0.1).worst(),
               testing::tolerance(dtype, 33));
   }
 }

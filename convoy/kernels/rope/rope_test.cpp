@@ -20,8 +20,8 @@ Tables tables(int64_t positions, int64_t half, double base) {
   return {angles.cos().to(at::kFloat), angles.sin().to(at::kFloat)};
 }
 
-testing::OpErrors errors_of(int64_t tokens, int64_t heads, int64_t width, at::ScalarType dtype,
-                            double planted_base = 1e4) {
+testing::OpErrors rope_errors_of(int64_t tokens, int64_t heads, int64_t width, at::ScalarType dtype,
+                                 double planted_base = 1e4) {
   const Tables used = tables(50, width / 2, 1e4);
   const Tables expected = tables(50, width / 2, planted_base);
   const at::Tensor positions = (at::arange(tokens, at::kLong) * 7).remainder(50);
@@ -38,7 +38,7 @@ TEST(Rope, EqualsReference) {
   for (auto dtype : {at::kFloat, at::kBFloat16}) {
     for (int64_t tokens : {0, 1, 37}) {
       for (int64_t width : {2, 6, 64, 80}) {
-        EXPECT_LT(errors_of(tokens, 3, width, dtype).worst(), testing::tolerance(dtype, 2))
+        EXPECT_LT(rope_errors_of(tokens, 3, width, dtype).worst(), testing::tolerance(dtype, 2))
             << tokens << " " << width;
       }
     }
@@ -47,7 +47,7 @@ TEST(Rope, EqualsReference) {
 
 TEST(Rope, PlantedErrorIsSeen) {
   for (auto dtype : {at::kFloat, at::kBFloat16}) {
-    EXPECT_GT(errors_of(37, 2, 64, dtype, 1.3e4).worst(), testing::tolerance(dtype, 2));
+    EXPECT_GT(rope_errors_of(37, 2, 64, dtype, 1.3e4).worst(), testing::tolerance(dtype, 2));
   }
 }
 

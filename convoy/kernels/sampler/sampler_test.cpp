@@ -16,8 +16,8 @@ namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
-std::vector<int64_t> sample(const at::Tensor& logits_RV, const std::vector<SamplingRow>& rows,
-                            int64_t num_ids = 0) {
+std::vector<int64_t> sampled_tokens(const at::Tensor& logits_RV,
+                                    const std::vector<SamplingRow>& rows, int64_t num_ids = 0) {
   std::vector<int64_t> ids;
   for (const SampledToken& token :
        sample_tokens(logits_RV, num_ids > 0 ? num_ids : logits_RV.size(1), rows))
@@ -26,11 +26,11 @@ std::vector<int64_t> sample(const at::Tensor& logits_RV, const std::vector<Sampl
 }
 
 // All rows by one rule.
-std::vector<int64_t> sample(const at::Tensor& logits_RV, const SamplingRule& rule,
-                            const std::vector<double>& uniform, int64_t num_ids = 0) {
+std::vector<int64_t> sampled_tokens(const at::Tensor& logits_RV, const SamplingRule& rule,
+                                    const std::vector<double>& uniform, int64_t num_ids = 0) {
   std::vector<SamplingRow> rows;
   for (const double number : uniform) rows.push_back({.rule = rule, .uniform = number});
-  return sample(logits_RV, rows, num_ids);
+  return sampled_tokens(logits_RV, rows, num_ids);
 }
 
 // How far a number may lie from the share of the id that it found: sums of up to 1e5 fp32 weights.
@@ -111,7 +111,7 @@ TEST(Sampler, EqualsAFullSortInDouble) {
   int64_t exact = 0;
   for (int round = 0; round < 2500; ++round) {
     const RandomRows made = random_rows(random);
-    const auto found = sample(made.logits_RV, made.rows, made.num_ids);
+    const auto found = sampled_tokens(made.logits_RV, made.rows, made.num_ids);
     const at::Tensor wide = made.logits_RV.to(at::kDouble).contiguous();
     for (size_t row = 0; row < found.size(); ++row) {
       const double* begin = wide[static_cast<int64_t>(row)].const_data_ptr<double>();
@@ -157,7 +157,7 @@ TEST(Sampler, SharesEqualThoseAfterTransformersProcessors) {
                       .uniform = (static_cast<double>(number) + 0.5) / kNumbers,
                       .seen_ids = seen});
     std::vector<double> found(logits.size(0));
-    for (const int64_t id : sample(logits.expand({kNumbers, logits.size(0)}), rows))
+    for (const int64_t id : sampled_tokens(logits.expand({kNumbers, logits.size(0)}), rows))
       found[id] += 1.0 / kNumbers;
     for (size_t id = 0; id < found.size(); ++id)
       EXPECT_NEAR(found[id], entry["shares"].value(std::to_string(id), 0.0), 1.01 / kNumbers)
@@ -219,12 +219,12 @@ TEST(Sampler, DrawsPassAChiSquareTest) {
       shares[id] =
           std::pow(kind.decay, id) * (1 - kind.decay) / (1 - std::pow(kind.decay, kind.kept));
     int64_t cells = 0;
-    const double statistic = chi_square(sample(logits, kind.rule, uniform), shares, cells);
+    const double statistic = chi_square(sampled_tokens(logits, kind.rule, uniform), shares, cells);
     // Five deviations of a chi-square distribution above its mean.
     const auto freedom = static_cast<double>(cells - 1);
     EXPECT_LT(statistic, freedom + 5 * std::sqrt(2 * freedom)) << cells << " cells";
     std::swap(shares[0], shares[kind.kept - 1]);
-    EXPECT_GT(chi_square(sample(logits, kind.rule, uniform), shares, cells),
+    EXPECT_GT(chi_square(sampled_tokens(logits, kind.rule, uniform), shares, cells),
               freedom + 5 * std::sqrt(2 * freedom));
   }
 }
@@ -239,7 +239,7 @@ TEST(Sampler, RowsOfOneBatchHaveRulesOfTheirOwn) {
       {.rule = {}, .uniform = 0.0},
       {.rule = {.min_p = 0.3}, .uniform = 0.0},
   };
-  EXPECT_EQ(sample(logits, rows), (std::vector<int64_t>{3, 2, 3, 0, 2}));
+  EXPECT_EQ(sampled_tokens(logits, rows), (std::vector<int64_t>{3, 2, 3, 0, 2}));
 }
 
 TEST(Sampler, LogprobsAreThoseOfTheLogitsAsTheyCame) {
@@ -286,13 +286,13 @@ TEST(Sampler, TheCheckAgainstTheReferenceFindsAWrongId) {
 
 TEST(Sampler, EqualLogitsPreferTheLowerId) {
   const at::Tensor logits = at::tensor({1.0f, 3.0f, 3.0f, 2.0f, 3.0f}).unsqueeze(0);
-  EXPECT_EQ(sample(logits, SamplingRule{.temperature = 0}, {0.0}), std::vector<int64_t>{1});
-  EXPECT_EQ(sample(logits, SamplingRule{.top_k = 2}, {0.6}), std::vector<int64_t>{2});
-  EXPECT_EQ(sample(logits, SamplingRule{.top_k = 2}, {0.99999}), std::vector<int64_t>{2});
-  EXPECT_EQ(sample(logits, SamplingRule{.top_p = 0.5}, {0.99999}), std::vector<int64_t>{2});
+  EXPECT_EQ(sampled_tokens(logits, SamplingRule{.temperature = 0}, {0.0}), std::vector<int64_t>{1});
+  EXPECT_EQ(sampled_tokens(logits, SamplingRule{.top_k = 2}, {0.6}), std::vector<int64_t>{2});
+  EXPECT_EQ(sampled_tokens(logits, SamplingRule{.top_k = 2}, {0.99999}), std::vector<int64_t>{2});
+  EXPECT_EQ(sampled_tokens(logits, SamplingRule{.top_p = 0.5}, {0.99999}), std::vector<int64_t>{2});
   const at::Tensor flat = at::zeros({1, 5000}, at::kBFloat16);
-  EXPECT_EQ(sample(flat, SamplingRule{.top_k = 100}, {0.505}), std::vector<int64_t>{50});
-  EXPECT_EQ(sample(flat, SamplingRule{.top_p = 0.5}, {0.9999}), std::vector<int64_t>{2499});
+  EXPECT_EQ(sampled_tokens(flat, SamplingRule{.top_k = 100}, {0.505}), std::vector<int64_t>{50});
+  EXPECT_EQ(sampled_tokens(flat, SamplingRule{.top_p = 0.5}, {0.9999}), std::vector<int64_t>{2499});
 }
 
 TEST(Sampler, ARowDoesNotDependOnItsNeighbours) {
@@ -302,9 +302,10 @@ TEST(Sampler, ARowDoesNotDependOnItsNeighbours) {
   for (int row = 0; row < 17; ++row) uniform.push_back(row / 17.0);
   for (const SamplingRule& rule :
        {SamplingRule{}, SamplingRule{.top_p = 0.9}, SamplingRule{.top_k = 40}}) {
-    const auto together = sample(logits, rule, uniform);
+    const auto together = sampled_tokens(logits, rule, uniform);
     for (int64_t row = 0; row < 17; ++row)
-      EXPECT_EQ(sample(logits.slice(0, row, row + 1), rule, {uniform[row]}).front(), together[row]);
+      EXPECT_EQ(sampled_tokens(logits.slice(0, row, row + 1), rule, {uniform[row]}).front(),
+                together[row]);
   }
 }
 
@@ -316,9 +317,9 @@ TEST(Sampler, RowsThatAreNotFiniteGetNoToken) {
   for (const auto dtype : {at::kFloat, at::kBFloat16}) {
     for (const double temperature : {0.0, 1.0}) {
       for (const double top_p : {1.0, 0.9}) {
-        const auto found =
-            sample(logits.to(dtype), SamplingRule{.temperature = temperature, .top_p = top_p},
-                   {0.1, 0.1, 0.1, 0.1, 0.999});
+        const auto found = sampled_tokens(logits.to(dtype),
+                                          SamplingRule{.temperature = temperature, .top_p = top_p},
+                                          {0.1, 0.1, 0.1, 0.1, 0.999});
         EXPECT_EQ(found, (std::vector<int64_t>{kNoToken, kNoToken, kNoToken, kNoToken, 1}));
       }
     }
@@ -327,15 +328,18 @@ TEST(Sampler, RowsThatAreNotFiniteGetNoToken) {
 
 TEST(Sampler, ANaNBeyondThePickableIdsDoesNotCount) {
   const at::Tensor logits = at::tensor({1.0f, 2.0f, NAN}).unsqueeze(0);
-  EXPECT_EQ(sample(logits, SamplingRule{.temperature = 0}, {0.0}, 2), std::vector<int64_t>{1});
+  EXPECT_EQ(sampled_tokens(logits, SamplingRule{.temperature = 0}, {0.0}, 2),
+            std::vector<int64_t>{1});
 }
 
 TEST(Sampler, AnyTemperatureIsSafe) {
   const at::Tensor logits = at::tensor({-1e30f, 3.0f, 2.0f, -kInfinity}).unsqueeze(0);
   for (const double top_p : {1.0, 0.9}) {
-    EXPECT_EQ(sample(logits, SamplingRule{.temperature = 1e-300, .top_p = top_p}, {0.9999}).front(),
+    EXPECT_EQ(sampled_tokens(logits, SamplingRule{.temperature = 1e-300, .top_p = top_p}, {0.9999})
+                  .front(),
               1);
-    EXPECT_LT(sample(logits, SamplingRule{.temperature = 1e300, .top_p = top_p}, {0.9999}).front(),
+    EXPECT_LT(sampled_tokens(logits, SamplingRule{.temperature = 1e300, .top_p = top_p}, {0.9999})
+                  .front(),
               3);
   }
 }

@@ -15,8 +15,6 @@ namespace convoy::launch {
 namespace {
 
 using std::chrono::milliseconds;
-constexpr Stream kOut = Stream::Output;
-constexpr Stream kErr = Stream::Errors;
 
 class Consoles : public RouterTest {
  protected:

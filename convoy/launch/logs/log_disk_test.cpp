@@ -18,8 +18,6 @@ namespace convoy::launch {
 namespace {
 
 namespace fs = std::filesystem;
-constexpr Stream kOut = Stream::Output;
-constexpr Stream kErr = Stream::Errors;
 
 class LogDisk : public RouterTest {
  protected:

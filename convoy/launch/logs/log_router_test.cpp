@@ -12,8 +12,6 @@ namespace convoy::launch {
 namespace {
 
 using std::chrono::milliseconds;
-constexpr Stream kOut = Stream::Output;
-constexpr Stream kErr = Stream::Errors;
 
 class Router : public RouterTest {};
 

@@ -22,6 +22,9 @@
 
 namespace convoy::launch {
 
+inline constexpr Stream kOut = Stream::Output;
+inline constexpr Stream kErr = Stream::Errors;
+
 class RouterTest : public ::testing::Test {
  protected:
   RouterTest()

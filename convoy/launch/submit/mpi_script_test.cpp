@@ -18,12 +18,6 @@ SubmitSettings mpi_settings() {
   return settings;
 }
 
-std::string zero_ended(const std::vector<std::string>& words) {
-  std::string text;
-  for (const std::string& word : words) text += word + '\0';
-  return text;
-}
-
 class Mpi : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -75,7 +69,7 @@ TEST_F(Mpi, OneLauncherPerNodeKnowsItsPlaceAndTheSecret) {
   command.insert(command.begin(), "prog");
   const testing::ScriptEnd end = run(settings, command);
   EXPECT_EQ(end.code, 0) << end.out;
-  EXPECT_EQ(file("prog.words"), zero_ended(arguments));
+  EXPECT_EQ(file("prog.words"), testing::zero_ended(arguments));
   for (const char* wanted :
        {"PET_NNODES=2", "PET_NPROC_PER_NODE=8", "PET_NODE_RANK=1", "PET_MASTER_ADDR=first.host",
         "PET_MASTER_PORT=2222", "GREETING=it's $HOME\nagain"})

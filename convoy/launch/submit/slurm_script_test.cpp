@@ -29,13 +29,7 @@ std::vector<std::string> directives(const std::string& script) {
   return found;
 }
 
-std::string zero_ended(const std::vector<std::string>& words) {
-  std::string text;
-  for (const std::string& word : words) text += word + '\0';
-  return text;
-}
-
-bool has(const std::vector<std::string>& list, const std::string& item) {
+bool has_line(const std::vector<std::string>& list, const std::string& item) {
   return std::find(list.begin(), list.end(), item) != list.end();
 }
 
@@ -94,9 +88,9 @@ TEST(SlurmScript, EveryFlagBecomesADirective) {
         "--cpus-per-task=16", "--mem=64G", "--time=4:00:00", "--partition=gpu", "--account=lab",
         "--qos=high", "--output=\"my logs/%j.log\"", "--open-mode=append", "--signal=B:USR1@120",
         "--requeue", "--export=PATH,HF_TOKEN", "--constraint=a100&nvlink", "--exclusive"})
-    EXPECT_TRUE(has(found, wanted)) << wanted;
+    EXPECT_TRUE(has_line(found, wanted)) << wanted;
   settings.no_requeue = true;
-  EXPECT_TRUE(has(directives(slurm_script(settings, {"true"})), "--no-requeue"));
+  EXPECT_TRUE(has_line(directives(slurm_script(settings, {"true"})), "--no-requeue"));
 }
 
 TEST(SlurmScript, DirectivesComeBeforeAnyCommand) {
@@ -125,7 +119,7 @@ TEST_F(Slurm, OneLauncherPerNodeKnowsItsPlaceAndTheSecret) {
   const testing::ScriptEnd second =
       run(settings, "while [ \"$1\" != bash ]; do shift; done; SLURM_NODEID=1 \"$@\"", command);
   EXPECT_EQ(second.code, 0) << second.out;
-  EXPECT_EQ(file("convoy.words"), zero_ended({command.begin() + 1, command.end()}));
+  EXPECT_EQ(file("convoy.words"), testing::zero_ended({command.begin() + 1, command.end()}));
   const std::string environment = '\0' + file("convoy.env");
   for (const std::string wanted :
        {"PET_NNODES=2", "PET_NPROC_PER_NODE=8", "PET_NODE_RANK=1", "PET_MASTER_ADDR=10.0.0.7",
@@ -186,7 +180,7 @@ TEST_F(Slurm, RanksAsTasksGetAnAddressAndNoLauncher) {
   settings.nproc_per_node = "4";
   settings.port = 2222;
   EXPECT_EQ(run(settings, "exit 0", {"./prog", "x y"}).code, 0);
-  EXPECT_TRUE(has(directives(slurm_script(settings, {"true"})), "--ntasks-per-node=4"));
+  EXPECT_TRUE(has_line(directives(slurm_script(settings, {"true"})), "--ntasks-per-node=4"));
   const std::string environment = '\n' + file("srun.env");
   EXPECT_NE(environment.find("\nMASTER_ADDR=10.0.0.7\n"), std::string::npos);
   EXPECT_NE(environment.find("\nMASTER_PORT=2222\n"), std::string::npos);

@@ -8,7 +8,7 @@
 namespace convoy::launch {
 namespace {
 
-SubmitSettings settings_for(const std::string& engine) {
+SubmitSettings settings_of_command(const std::string& engine) {
   SubmitSettings settings;
   settings.engine = engine;
   return settings;
@@ -39,20 +39,21 @@ TEST(SubmittedCommand, ForeignLaunchersAreToldByNameAndModule) {
 }
 
 TEST(SubmittedCommand, TorchrunIsRefusedWhereTheJobWouldTellItToSave) {
-  SubmitSettings slurm = settings_for("slurm");
+  SubmitSettings slurm = settings_of_command("slurm");
   EXPECT_TRUE(is_refused(slurm, {"torchrun", "x.py"}));
   EXPECT_FALSE(is_refused(slurm, {"convoy", "launch", "x.py"}));
   slurm.no_requeue = true;
   EXPECT_TRUE(is_refused(slurm, {"torchrun", "x.py"})) << "the signal still comes";
   slurm.signal_before = 0;
   EXPECT_FALSE(is_refused(slurm, {"torchrun", "x.py"}));
-  EXPECT_TRUE(is_refused(settings_for("mpi"), {"python", "-m", "torch.distributed.run", "x.py"}));
-  EXPECT_FALSE(is_refused(settings_for("kubernetes"), {"torchrun", "x.py"}));
-  EXPECT_EQ(submit_warnings(settings_for("kubernetes"), {"torchrun", "x.py"}).size(), 1U);
+  EXPECT_TRUE(
+      is_refused(settings_of_command("mpi"), {"python", "-m", "torch.distributed.run", "x.py"}));
+  EXPECT_FALSE(is_refused(settings_of_command("kubernetes"), {"torchrun", "x.py"}));
+  EXPECT_EQ(submit_warnings(settings_of_command("kubernetes"), {"torchrun", "x.py"}).size(), 1U);
 }
 
 TEST(SubmittedCommand, RanksOfAProgramThatStartsNoneAreSaid) {
-  SubmitSettings settings = settings_for("slurm");
+  SubmitSettings settings = settings_of_command("slurm");
   settings.nproc_per_node = "8";
   const std::vector<std::string> warnings = submit_warnings(settings, {"python", "train.py"});
   ASSERT_EQ(warnings.size(), 1U);
@@ -66,7 +67,7 @@ TEST(SubmittedCommand, RanksOfAProgramThatStartsNoneAreSaid) {
 }
 
 TEST(SubmittedCommand, AbsentHostfileIsSaid) {
-  SubmitSettings settings = settings_for("mpi");
+  SubmitSettings settings = settings_of_command("mpi");
   settings.hostfile = "/nowhere/hosts";
   ASSERT_EQ(submit_warnings(settings, {"true"}).size(), 1U);
   EXPECT_NE(submit_warnings(settings, {"true"})[0].find("/nowhere/hosts"), std::string::npos);

@@ -11,7 +11,7 @@
 namespace convoy::parallel {
 namespace {
 
-std::unique_ptr<comm::Group> join() {
+std::unique_ptr<comm::Group> join_compressed() {
   return comm::join_group(comm::read_rank_environment(), std::chrono::seconds(300));
 }
 
@@ -29,7 +29,7 @@ std::vector<at::Tensor> reduced(comm::Group& group, const at::Tensor& gradient) 
 }
 
 RANK_BODY(WithinTheStatedBound) {
-  const auto group = join();
+  const auto group = join_compressed();
   at::Tensor sum = at::zeros({3000}), of_absolutes = at::zeros({3000});
   for (int rank = 0; rank < group->size(); ++rank) {
     sum += gradient_of(rank);
@@ -51,7 +51,7 @@ TEST(Compression, ErrorStaysWithinTheStatedBound) {
 }
 
 RANK_BODY(WhatBf16Holds) {
-  const auto group = join();
+  const auto group = join_compressed();
   const at::Tensor small = at::arange(64, at::kFloat) - 32;
   const std::vector<at::Tensor> found = reduced(*group, small);
   EXPECT_TRUE(found[0].equal(small * group->size()));
@@ -63,7 +63,7 @@ TEST(Compression, WhatBf16HoldsIsSummedExactly) {
 
 // Micro-batches of one rank add up in fp32: only their sum is rounded.
 RANK_BODY(Accumulates) {
-  const auto group = join();
+  const auto group = join_compressed();
   const at::Tensor value = at::ones({1}).set_requires_grad(true);
   Ddp ddp(*group, 1 << 20, at::kBFloat16);
   ddp.prepare({{.name = "unit", .trained = {{"w", value}}}});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Ranks that are threads train what ranks that are processes train, and what one process does.
+// Ranks that are threads train_replicas what ranks that are processes train_replicas, and what one process does.
 #include "convoy/parallel/dp/replicas.h"
 
 #include <gtest/gtest.h>
@@ -19,10 +19,10 @@
 namespace convoy::parallel {
 namespace {
 
-constexpr std::chrono::seconds kTimeout{300};
+constexpr std::chrono::seconds kReplicaTimeout{300};
 
-struct Network {
-  explicit Network(int64_t seed) {
+struct ReplicaNetwork {
+  explicit ReplicaNetwork(int64_t seed) {
     at::manual_seed(0);
     for (const char* name : {"first", "second", "unused"})
       parameters.push_back(
@@ -42,8 +42,9 @@ std::vector<at::Tensor> batches() {
   return steps;
 }
 
-std::vector<at::Tensor> train(comm::Group& group, const std::string& name, Network& network,
-                              const std::vector<at::Tensor>& steps) {
+std::vector<at::Tensor> train_replicas(comm::Group& group, const std::string& name,
+                                       ReplicaNetwork& network,
+                                       const std::vector<at::Tensor>& steps) {
   settings::ParallelSettings settings;
   settings.strategy = name;
   const std::unique_ptr<Strategy> strategy = make_strategy(settings, group);
@@ -71,22 +72,22 @@ std::vector<at::Tensor> train(comm::Group& group, const std::string& name, Netwo
 
 std::vector<std::vector<at::Tensor>> train_in_threads(int replicas) {
   const std::vector<at::Tensor> steps = batches();
-  std::vector<Network> networks;
+  std::vector<ReplicaNetwork> networks;
   for (int rank = 0; rank < replicas; ++rank) networks.emplace_back(rank);
   std::vector<std::vector<at::Tensor>> values(networks.size());
   telemetry::FlightWriter flight;
   run_replicas({}, replicas, flight, [&](const std::shared_ptr<comm::Meeting>& meeting) {
     const auto rank = static_cast<size_t>(meeting->rank());
-    const auto group = comm::join_group_at(meeting, kTimeout);
-    values[rank] = train(*group, "dp", networks[rank], steps);
+    const auto group = comm::join_group_at(meeting, kReplicaTimeout);
+    values[rank] = train_replicas(*group, "dp", networks[rank], steps);
   });
   return values;
 }
 
 std::vector<at::Tensor> train_alone() {
-  const auto group = comm::join_group({}, kTimeout);
-  Network network(0);
-  return train(*group, "none", network, batches());
+  const auto group = comm::join_group({}, kReplicaTimeout);
+  ReplicaNetwork network(0);
+  return train_replicas(*group, "none", network, batches());
 }
 
 TEST(Replicas, TrainWhatOneProcessDoes) {
@@ -109,10 +110,10 @@ TEST(Replicas, RepeatBitForBit) {
 
 // Two numbers have one sum, whoever adds them.
 RANK_BODY(TwoProcesses) {
-  const auto group = comm::join_group(comm::read_rank_environment(), kTimeout);
-  Network network(group->rank());
+  const auto group = comm::join_group(comm::read_rank_environment(), kReplicaTimeout);
+  ReplicaNetwork network(group->rank());
   const std::vector<at::Tensor> steps = batches();
-  const std::vector<at::Tensor> processes = train(*group, "ddp", network, steps);
+  const std::vector<at::Tensor> processes = train_replicas(*group, "ddp", network, steps);
   const auto threads = train_in_threads(2);
   for (size_t index = 0; index < processes.size(); ++index)
     EXPECT_TRUE(processes[index].equal(threads[0][index])) << index;
@@ -123,12 +124,12 @@ TEST(Replicas, TwoAreEqualToTwoProcessesBitForBit) {
 
 TEST(Replicas, StayTheSameThreadsAndTensorsFromStepToStep) {
   const std::vector<at::Tensor> steps = batches();
-  std::vector<Network> networks = {Network(0), Network(1)};
+  std::vector<ReplicaNetwork> networks = {ReplicaNetwork(0), ReplicaNetwork(1)};
   std::mutex mutex;
   std::set<std::thread::id> threads;
   telemetry::FlightWriter flight;
   run_replicas({}, 2, flight, [&](const std::shared_ptr<comm::Meeting>& meeting) {
-    Network& network = networks[static_cast<size_t>(meeting->rank())];
+    ReplicaNetwork& network = networks[static_cast<size_t>(meeting->rank())];
     std::vector<const void*> before;
     for (const nn::NamedTensor& parameter : network.parameters) {
       before.push_back(parameter.value.const_data_ptr());
@@ -137,8 +138,8 @@ TEST(Replicas, StayTheSameThreadsAndTensorsFromStepToStep) {
         threads.insert(std::this_thread::get_id());
       });
     }
-    const auto group = comm::join_group_at(meeting, kTimeout);
-    train(*group, "dp", network, steps);
+    const auto group = comm::join_group_at(meeting, kReplicaTimeout);
+    train_replicas(*group, "dp", network, steps);
     for (size_t index = 0; index < before.size(); ++index)
       EXPECT_EQ(network.parameters[index].value.const_data_ptr(), before[index]) << "a clone";
   });
@@ -149,7 +150,7 @@ TEST(Replicas, TheFirstErrorCountsNotWhatFollowsFromIt) {
   telemetry::FlightWriter flight;
   try {
     run_replicas({}, 3, flight, [](const std::shared_ptr<comm::Meeting>& meeting) {
-      const auto group = comm::join_group_at(meeting, kTimeout);
+      const auto group = comm::join_group_at(meeting, kReplicaTimeout);
       try {
         group->barrier();
         if (meeting->rank() == 2) throw NumericError("planted");

@@ -15,7 +15,7 @@ namespace {
 using testing::expect_all_well;
 using testing::start_ranks;
 
-std::unique_ptr<comm::Group> join() {
+std::unique_ptr<comm::Group> join_sharded() {
   return comm::join_group(comm::read_rank_environment(), std::chrono::seconds(300));
 }
 
@@ -79,7 +79,7 @@ class Network {
   }
 };
 
-at::Tensor batch_of(int64_t rows, int64_t seed) {
+at::Tensor sharded_batch_of(int64_t rows, int64_t seed) {
   at::manual_seed(static_cast<uint64_t>(seed));
   return at::randn({rows, kWidth});
 }
@@ -100,8 +100,8 @@ Values train(Strategy& strategy, at::ScalarType dtype, int64_t micro_batches,
   strategy.prepare(network.units);
   optim::AdamW optimizer({.epsilon = 1e-3, .weight_decay = 0.1}, optimized(strategy));
   for (int64_t step = 0; step < 8; ++step) {
-    const std::vector<at::Tensor> parts =
-        batch_of(step % 3 == 1 ? 2 : 12, step).tensor_split(micro_batches * strategy.world());
+    const std::vector<at::Tensor> parts = sharded_batch_of(step % 3 == 1 ? 2 : 12, step)
+                                              .tensor_split(micro_batches * strategy.world());
     for (int64_t micro = 0; micro < micro_batches; ++micro) {
       strategy.begin_micro_batch(micro + 1 == micro_batches ? MicroBatch::Last : MicroBatch::More);
       const at::Tensor& part =
@@ -136,7 +136,7 @@ Values expected(at::ScalarType dtype, int64_t micro_batches, std::vector<double>
   return train(*strategy, dtype, micro_batches, squares);
 }
 
-void expect_close(const Values& found, const Values& wanted, double tolerance) {
+void expect_close_tensors(const Values& found, const Values& wanted, double tolerance) {
   ASSERT_EQ(found.size(), wanted.size());
   for (const auto& [name, value] : wanted)
     EXPECT_TRUE(at::allclose(found.at(name), value, tolerance, tolerance))
@@ -156,7 +156,7 @@ std::vector<ShardedConfig> configs_for(const comm::Group& group) {
   return configs;
 }
 
-void compare_with_one_process(comm::Group& group) {
+void compare_shards_with_one_process(comm::Group& group) {
   for (const at::ScalarType dtype : {at::kFloat, at::kBFloat16}) {
     for (const int64_t micro_batches : {1, 3}) {
       std::vector<double> wanted_squares;
@@ -168,7 +168,7 @@ void compare_with_one_process(comm::Group& group) {
         std::vector<double> own_squares;
         Sharded strategy(group, config);
         const Values found = train(strategy, dtype, micro_batches, &own_squares);
-        expect_close(found, wanted, dtype == at::kFloat ? 2e-5 : 3e-2);
+        expect_close_tensors(found, wanted, dtype == at::kFloat ? 2e-5 : 3e-2);
         at::Tensor squares = at::tensor(own_squares, at::kFloat);
         group.all_reduce_sum(squares);
         squares.div_(strategy.num_owners());
@@ -184,10 +184,10 @@ void compare_with_one_process(comm::Group& group) {
 
 TEST(Sharded, OneRankEqualsOneProcess) {
   const auto group = comm::join_group(comm::RankEnvironment(), std::chrono::seconds(1));
-  compare_with_one_process(*group);
+  compare_shards_with_one_process(*group);
 }
 
-RANK_BODY(ShardedEqualsOneProcess) { compare_with_one_process(*join()); }
+RANK_BODY(ShardedEqualsOneProcess) { compare_shards_with_one_process(*join_sharded()); }
 TEST(Sharded, TwoRanksEqualOneProcess) {
   expect_all_well(start_ranks(2, "ShardedEqualsOneProcess"));
 }
@@ -199,7 +199,7 @@ TEST(Sharded, FourRanksEqualOneProcess) {
 }
 
 RANK_BODY(HoldsItsPiece) {
-  const auto group = join();
+  const auto group = join_sharded();
   Network network(at::kFloat, 1);
   Sharded strategy(*group, {.level = ShardLevel::Parameters});
   strategy.prepare(network.units);
@@ -213,7 +213,7 @@ RANK_BODY(HoldsItsPiece) {
   };
   EXPECT_EQ(bytes_held(), 0U);
   strategy.begin_micro_batch(MicroBatch::Last);
-  const at::Tensor loss = network.loss(batch_of(4, 1), strategy.residency());
+  const at::Tensor loss = network.loss(sharded_batch_of(4, 1), strategy.residency());
   EXPECT_EQ(bytes_held(), 0U);  // between forward and backward
   loss.backward();
   strategy.finish_gradients();
@@ -229,7 +229,7 @@ RANK_BODY(HoldsItsPiece) {
 TEST(Sharded, BetweenUsesOnlyThePieceIsHeld) { expect_all_well(start_ranks(2, "HoldsItsPiece")); }
 
 RANK_BODY(ShardedThrowsInBackward) {
-  const auto group = join();
+  const auto group = join_sharded();
   Network network(at::kFloat, 1);
   Sharded strategy(*group, {.level = ShardLevel::Parameters});
   strategy.prepare(network.units);
@@ -237,7 +237,7 @@ RANK_BODY(ShardedThrowsInBackward) {
     network.units[1].trained[0].value.register_hook(
         [](at::Tensor) -> at::Tensor { throw NumericError("planted"); });
   strategy.begin_micro_batch(MicroBatch::Last);
-  network.loss(batch_of(4, 1), strategy.residency()).backward();
+  network.loss(sharded_batch_of(4, 1), strategy.residency()).backward();
   strategy.finish_gradients();
 }
 TEST(Sharded, RankThatThrowsInBackwardEndsAll) {
@@ -248,7 +248,7 @@ TEST(Sharded, RankThatThrowsInBackwardEndsAll) {
 }
 
 RANK_BODY(ShardedRefusals) {
-  const auto group = join();
+  const auto group = join_sharded();
   EXPECT_THROW(Sharded(*group, {.ranks_that_share = 2}), ConfigError) << "three ranks";
   Network network(at::kFloat, 1);
   Sharded offloads(*group, {.offload = Offload::Optimizer});

@@ -12,7 +12,7 @@
 namespace convoy::sweep {
 namespace {
 
-MfProblem problem_of(const std::string& parameters, int64_t seed = 0) {
+MfProblem mf_problem_of(const std::string& parameters, int64_t seed = 0) {
   return draw_mf_problem(MfParameters::parse(parameters), seed);
 }
 
@@ -25,7 +25,7 @@ double dot(const std::vector<double>& a, const std::vector<double>& b) {
 TEST(MfProblem, HasLossesOfAnIndependentComputation) {
   const auto golden = mf_golden();
   for (const auto& wanted : golden["forward"]) {
-    const MfProblem problem = problem_of(mf_golden_parameters(golden, wanted));
+    const MfProblem problem = mf_problem_of(mf_golden_parameters(golden, wanted));
     const auto y = wanted["y"].get<std::vector<double>>();
     EXPECT_NEAR(problem.train_loss(y.data()), wanted["train_loss"].get<double>(), 1e-12);
     EXPECT_NEAR(problem.test_loss(y.data()), wanted["loss"].get<double>(), 1e-12);
@@ -33,18 +33,18 @@ TEST(MfProblem, HasLossesOfAnIndependentComputation) {
 }
 
 TEST(MfProblem, DrawsAMatrixOfItsRankAndNorm) {
-  const MfProblem problem = problem_of(R"({"n_rows": 4, "n_cols": 7, "gt_norm": 2.5})", 3);
+  const MfProblem problem = mf_problem_of(R"({"n_rows": 4, "n_cols": 7, "gt_norm": 2.5})", 3);
   EXPECT_NEAR(dot(problem.truth, problem.truth), 2.5 * 2.5, 1e-12);
   for (size_t row = 1; row < 4; ++row)
     for (size_t col = 1; col < 7; ++col)
       EXPECT_NEAR(problem.truth[0] * problem.truth[row * 7 + col],
                   problem.truth[col] * problem.truth[row * 7], 1e-12);
-  const MfProblem second = problem_of(R"({"gt_rank": 2})");
+  const MfProblem second = mf_problem_of(R"({"gt_rank": 2})");
   EXPECT_GT(std::abs(second.truth[0] * second.truth[6] - second.truth[1] * second.truth[5]), 1e-6);
 }
 
 TEST(MfProblem, MeasuresByGaussianMatricesOfNormOne) {
-  const MfProblem problem = problem_of("{}");
+  const MfProblem problem = mf_problem_of("{}");
   ASSERT_EQ(problem.measurements.size(), 15u);
   EXPECT_EQ(problem.num_tested, 10u);
   for (const auto& one : problem.measurements) EXPECT_NEAR(dot(one, one), 1, 1e-12);
@@ -56,7 +56,7 @@ TEST(MfProblem, MeasuresByGaussianMatricesOfNormOne) {
 TEST(MfProblem, CompletionMeasuresDistinctEntries) {
   std::set<std::vector<std::vector<double>>> choices;
   for (int64_t seed = 0; seed < 20; ++seed) {
-    const MfProblem problem = problem_of(R"({"completion": true})", seed);
+    const MfProblem problem = mf_problem_of(R"({"completion": true})", seed);
     std::set<std::vector<double>> entries(problem.measurements.begin(), problem.measurements.end());
     EXPECT_EQ(entries.size(), 15u);
     for (const auto& one : entries) EXPECT_EQ(dot(one, one), 1);
@@ -70,18 +70,18 @@ TEST(MfProblem, CompletionMeasuresDistinctEntries) {
 }
 
 TEST(MfProblem, DependsOnTheSeedAndNotOnTheModel) {
-  const MfProblem one = problem_of(R"({"width": 5, "depth": 2})");
+  const MfProblem one = mf_problem_of(R"({"width": 5, "depth": 2})");
   const MfProblem other =
-      problem_of(R"({"width": 80, "depth": 7, "activation": "Tanh", "gnc_init": "unif"})");
+      mf_problem_of(R"({"width": 80, "depth": 7, "activation": "Tanh", "gnc_init": "unif"})");
   EXPECT_EQ(one.truth, other.truth);
   EXPECT_EQ(one.measurements, other.measurements);
-  EXPECT_NE(one.truth, problem_of("{}", 1).truth);
-  EXPECT_NE(one.truth, problem_of(R"({"sweep_seed": 1})").truth);
+  EXPECT_NE(one.truth, mf_problem_of("{}", 1).truth);
+  EXPECT_NE(one.truth, mf_problem_of(R"({"sweep_seed": 1})").truth);
   EXPECT_NE(one.measurements[0], one.measurements[1]);
 }
 
 TEST(MfProblem, RepeatedMeasurementsLeaveMoreToTest) {
-  const MfProblem problem = problem_of(
+  const MfProblem problem = mf_problem_of(
       R"({"n_rows": 1, "n_cols": 3, "num_measurements": 2, "truth": [1, 2, 2],
           "measurements": [[1, 0, 0], [2, 0, 0]]})");
   EXPECT_EQ(problem.num_tested, 2u);

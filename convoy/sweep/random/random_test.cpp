@@ -34,7 +34,7 @@ Address address_at(Precision precision, uint64_t guess, int64_t seed = 7) {
   return {stream_key(3, seed), Stream::Guess, precision, guess};
 }
 
-class EachPrecisionOfNumbers : public testing::TestWithParam<Precision> {};
+class EachPrecisionOfNumbers : public ::testing::TestWithParam<Precision> {};
 
 // The kernels share rounds between guesses and slots; here every word is computed alone.
 TEST_P(EachPrecisionOfNumbers, UniformTilesHoldTheWordsOfTheirAddresses) {
@@ -206,9 +206,10 @@ class NormalSample {
   Dependence guesses_;
 };
 
-class EachKindOfNormals : public testing::TestWithParam<NormalKind> {};
+class EachKindOfNormals : public ::testing::TestWithParam<NormalKind> {};
 INSTANTIATE_TEST_SUITE_P(Numbers, EachKindOfNormals,
-                         testing::Values(NormalKind::Exact, NormalKind::Fast, NormalKind::Packed));
+                         ::testing::Values(NormalKind::Exact, NormalKind::Fast,
+                                           NormalKind::Packed));
 
 // CONVOY_TEST_NORMALS: how many, 2e6 as a rule; 1e8 were tried.
 TEST_P(EachKindOfNormals, PassMomentsTailsDistributionAndIndependence) {
@@ -224,7 +225,7 @@ TEST_P(EachKindOfNormals, PassMomentsTailsDistributionAndIndependence) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Numbers, EachPrecisionOfNumbers,
-                         testing::Values(Precision::Exact, Precision::Fast));
+                         ::testing::Values(Precision::Exact, Precision::Fast));
 
 TEST(Numbers, StreamsSeedsAndBlocksDiffer) {
   Address address = address_at(Precision::Exact, 0);

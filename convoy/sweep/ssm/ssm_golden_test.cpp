@@ -31,9 +31,9 @@ std::vector<Simulated> simulated_cases() {
   return cases;
 }
 
-class EachPrecisionOfGoldenGuesses : public testing::TestWithParam<Precision> {};
+class EachPrecisionOfGoldenGuesses : public ::testing::TestWithParam<Precision> {};
 INSTANTIATE_TEST_SUITE_P(Ssm, EachPrecisionOfGoldenGuesses,
-                         testing::Values(Precision::Exact, Precision::Fast));
+                         ::testing::Values(Precision::Exact, Precision::Fast));
 
 TEST_P(EachPrecisionOfGoldenGuesses, AgreeWithAnIndependentSimulation) {
   constexpr double kGuesses = 1e6;

@@ -14,7 +14,7 @@ namespace {
 constexpr const char* kE1 = R"("alpha": 0.5, "w": [1, 0, 0, 0])";
 constexpr const char* kOnes = R"("alpha": 0.5, "w": [1, 1, 1, 1])";
 
-Cell cell_of(const std::string& members, int64_t seed = 0) {
+Cell guesses_cell_of(const std::string& members, int64_t seed = 0) {
   return {"gnc", seed, "{" + members + "}"};
 }
 
@@ -32,14 +32,14 @@ void expect_probability(const Tally& tally, double p, const std::string& where) 
   EXPECT_NEAR(static_cast<double>(tally.accepted), n * p, 4 * std::sqrt(n * p * (1 - p))) << where;
 }
 
-class EachPrecisionOfGuesses : public testing::TestWithParam<Precision> {};
+class EachPrecisionOfGuesses : public ::testing::TestWithParam<Precision> {};
 INSTANTIATE_TEST_SUITE_P(Ssm, EachPrecisionOfGuesses,
-                         testing::Values(Precision::Exact, Precision::Fast));
+                         ::testing::Values(Precision::Exact, Precision::Fast));
 
 // Phi(.5 + sqrt(1e-5)) - Phi(.5 - sqrt(1e-5)) at every dimension.
 TEST_P(EachPrecisionOfGuesses, AcceptAsOftenAsTheExactProbability) {
   for (const int64_t dim : {1, 3, 16, 150, 300, 301}) {
-    const Cell cell = cell_of(with_dim(kE1, dim));
+    const Cell cell = guesses_cell_of(with_dim(kE1, dim));
     const Theory theory = SsmWorkload(GetParam()).theory(cell);
     EXPECT_NEAR(theory.acceptance, 2.226654e-3, 1e-9);
     expect_probability(tally_of(cell, 0, dim < 100 ? 2'000'000 : 3'000'000, GetParam()),
@@ -59,7 +59,7 @@ TEST_P(EachPrecisionOfGuesses, GiveThePublishedLosses) {
                                {150, kOnes, 2.452872e-3, .92376},
                                {300, kOnes, 2.488342e-3, .91140}}) {
     const Tally tally =
-        tally_of(cell_of(with_dim(golden.members, golden.dim)), 77, 3'000'000, GetParam());
+        tally_of(guesses_cell_of(with_dim(golden.members, golden.dim)), 77, 3'000'000, GetParam());
     expect_probability(tally, golden.accepted, golden.members);
     EXPECT_NEAR(tally.mean(), golden.loss, 4 * std::hypot(tally.standard_error(), 4e-4))
         << golden.members << " dim " << golden.dim;
@@ -68,7 +68,7 @@ TEST_P(EachPrecisionOfGuesses, GiveThePublishedLosses) {
 }
 
 TEST_P(EachPrecisionOfGuesses, GiveTheSameBitsForEverySplit) {
-  const Cell cell = cell_of(with_dim(kOnes, 30) + R"(, "eps_train": 1e-2)");
+  const Cell cell = guesses_cell_of(with_dim(kOnes, 30) + R"(, "eps_train": 1e-2)");
   const SsmWorkload workload(GetParam());
   const auto experiment = workload.guesses(cell);
   const uint64_t first = (uint64_t{1} << 32) - 5000;  // across the upper word
@@ -85,7 +85,7 @@ TEST_P(EachPrecisionOfGuesses, GiveTheSameBitsForEverySplit) {
 TEST_P(EachPrecisionOfGuesses, GiveTheSameBitsAtEveryLevel) {
   for (const int64_t length : {2, 3, 4, 5, 6, 7, 8, 9, 17}) {
     for (const int64_t dim : {1, 2, 3, 7, 64, 150}) {
-      const Cell cell = cell_of(
+      const Cell cell = guesses_cell_of(
           fmt::format(R"("sequence_length": {}, "student_dim": {}, "eps_train": 0.5)", length, dim),
           length);
       const Tally wanted = tally_of(cell, 3, 700, GetParam(), CpuLevel::Scalar);
@@ -105,7 +105,7 @@ TEST_P(EachPrecisionOfGuesses, AverageToTheExactPriorMean) {
         R"("student_dim": 40, "teacher_rank": 5, "num_sequences": 2)",
         R"("student_dim": 1, "sequence_length": 2)", R"("student_dim": 301, "sequence_length": 8)",
         R"("student_dim": 4, "prior_sd": 1, "sequence_length": 3, "teacher_rank": 2)"}) {
-    const Cell cell = cell_of(std::string(members) + R"(, "eps_train": 1e30)", 5);
+    const Cell cell = guesses_cell_of(std::string(members) + R"(, "eps_train": 1e30)", 5);
     const Tally tally = tally_of(cell, 0, 200'000, GetParam());
     EXPECT_EQ(tally.accepted, tally.guesses);
     EXPECT_NEAR(tally.mean(), SsmWorkload(GetParam()).theory(cell).prior_mean,
@@ -115,7 +115,7 @@ TEST_P(EachPrecisionOfGuesses, AverageToTheExactPriorMean) {
 }
 
 TEST_P(EachPrecisionOfGuesses, AgreeWithPlainArithmeticOnWhichGuessesPass) {
-  const Cell cell = cell_of(
+  const Cell cell = guesses_cell_of(
       R"("student_dim": 10, "sequence_length": 6, "num_sequences": 2, "eps_train": 0.02,
          "alpha": 0.3, "w": [[0, 1, 0, -2, 0], [0.5, 0, 0, 0, 3]])");
   Tally wanted;
@@ -143,18 +143,18 @@ TEST_P(EachPrecisionOfGuesses, AgreeWithPlainArithmeticOnWhichGuessesPass) {
 
 TEST(SsmGuesses, NarrowWeightsSeeOnlyTheirPower) {
   // Only a^4: near zero acceptance needs sum a^4 close to alpha^4.
-  const Cell cell = cell_of(R"("alpha": 0.5, "w": [0, 0, 0, 1], "student_dim": 48)");
+  const Cell cell = guesses_cell_of(R"("alpha": 0.5, "w": [0, 0, 0, 1], "student_dim": 48)");
   const Tally tally = tally_of(cell, 0, 300'000);
   EXPECT_GT(tally.accepted, 0);
   EXPECT_TRUE(std::isnan(SsmWorkload().theory(cell).acceptance));
   EXPECT_TRUE(std::isnan(SsmWorkload().theory(cell).asymptote));
-  const Tally all = tally_of(cell_of(R"("w": [0, 0, 0, 0])"), 0, 100);
+  const Tally all = tally_of(guesses_cell_of(R"("w": [0, 0, 0, 0])"), 0, 100);
   EXPECT_EQ(all.accepted, 100);
 }
 
 TEST(SsmGuesses, AllOutputsAverageOverTheirTimes) {
   // k = 3, s = (s1, s2): outputs see w1 s1 + w2 s2 and w2 s1, and nothing; mean over three.
-  const Cell cell = cell_of(
+  const Cell cell = guesses_cell_of(
       R"("sequence_length": 3, "student_dim": 5, "w": [1, 2], "alpha": 0.5, "eps_train": 0.05,
          "calc_loss_only_on_last_output": false)");
   int64_t wanted = 0;

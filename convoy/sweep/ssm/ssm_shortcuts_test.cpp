@@ -40,22 +40,23 @@ constexpr Gate kGates[] = {
     {"projection", R"("teacher_rank": 2, "input_e1": true, "student_dim": 4)"},
 };
 
-Tally tally_of(const std::string& members, const char* shortcut, uint64_t first, uint64_t count,
-               Precision precision, CpuLevel level = best_cpu_level()) {
+Tally shortcut_tally_of(const std::string& members, const char* shortcut, uint64_t first,
+                        uint64_t count, Precision precision, CpuLevel level = best_cpu_level()) {
   const Cell cell{"gnc", 1,
                   fmt::format(R"({{{}, "eps_train": 0.01, "shortcut": "{}"}})", members, shortcut)};
   return SsmWorkload(precision, level).guesses(cell)->run(first, count);
 }
 
-class EachPrecisionOfShortcuts : public testing::TestWithParam<Precision> {};
+class EachPrecisionOfShortcuts : public ::testing::TestWithParam<Precision> {};
 INSTANTIATE_TEST_SUITE_P(Ssm, EachPrecisionOfShortcuts,
-                         testing::Values(Precision::Exact, Precision::Fast));
+                         ::testing::Values(Precision::Exact, Precision::Fast));
 
 TEST_P(EachPrecisionOfShortcuts, AcceptAndLoseAsPlainGuessesDo) {
   for (const Gate& gate : kGates) {
     const auto n = static_cast<double>(gate.plain_guesses);
-    const Tally plain = tally_of(gate.members, "none", 0, gate.plain_guesses, GetParam());
-    const Tally quick = tally_of(gate.members, gate.shortcut, 0, gate.plain_guesses, GetParam());
+    const Tally plain = shortcut_tally_of(gate.members, "none", 0, gate.plain_guesses, GetParam());
+    const Tally quick =
+        shortcut_tally_of(gate.members, gate.shortcut, 0, gate.plain_guesses, GetParam());
     const auto plain_accepted = static_cast<double>(plain.accepted),
                quick_accepted = static_cast<double>(quick.accepted);
     EXPECT_GT(plain.accepted, 1000) << gate.members;
@@ -72,20 +73,21 @@ TEST_P(EachPrecisionOfShortcuts, AcceptAndLoseAsPlainGuessesDo) {
 TEST_P(EachPrecisionOfShortcuts, GiveTheSameBitsForEverySplitAndLevel) {
   for (const Gate& gate : kGates) {
     const uint64_t first = (uint64_t{1} << 32) - 1000;  // across the upper word
-    const Tally whole = tally_of(gate.members, gate.shortcut, first, 3000, GetParam());
-    Tally sum = tally_of(gate.members, gate.shortcut, first, 1007, GetParam());
-    sum.merge(tally_of(gate.members, gate.shortcut, first + 1007, 1, GetParam()));
-    sum.merge(tally_of(gate.members, gate.shortcut, first + 1008, 1992, GetParam()));
+    const Tally whole = shortcut_tally_of(gate.members, gate.shortcut, first, 3000, GetParam());
+    Tally sum = shortcut_tally_of(gate.members, gate.shortcut, first, 1007, GetParam());
+    sum.merge(shortcut_tally_of(gate.members, gate.shortcut, first + 1007, 1, GetParam()));
+    sum.merge(shortcut_tally_of(gate.members, gate.shortcut, first + 1008, 1992, GetParam()));
     EXPECT_EQ(sum, whole) << gate.members;
     for (const CpuLevel level : usable_cpu_levels())
-      EXPECT_EQ(tally_of(gate.members, gate.shortcut, first, 3000, GetParam(), level), whole)
+      EXPECT_EQ(shortcut_tally_of(gate.members, gate.shortcut, first, 3000, GetParam(), level),
+                whole)
           << gate.members << cpu_level_name(level);
   }
 }
 
 TEST(SsmShortcuts, AreRefusedWhereTheyDoNotHold) {
-  const auto problem_of = [](const char* json) {
-    return draw_problem(SsmParameters::parse(json), 0);
+  const auto problem_of = [](const char* parameters) {
+    return draw_problem(SsmParameters::parse(parameters), 0);
   };
   EXPECT_EQ(best_shortcut(problem_of(R"({"sequence_length": 3})")), SsmShortcut::TwoRandoms);
   EXPECT_EQ(best_shortcut(problem_of(R"({"input_e1": true})")), SsmShortcut::Projection);

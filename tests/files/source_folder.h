@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Where the project's own files are, for tests that read golden files and examples.
+#pragma once
+
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+
+namespace convoy::testing {
+
+// $CONVOY_SOURCE_DIR, which ctest sets; else the working directory.
+inline std::filesystem::path source_folder() {
+  const char* const folder = std::getenv("CONVOY_SOURCE_DIR");
+  return folder == nullptr ? std::filesystem::path(".") : std::filesystem::path(folder);
+}
+
+// A tiny model of one family, with what transformers computes with it.
+inline std::filesystem::path golden_model(const std::string& name) {
+  return source_folder() / "tests/golden/models" / name;
+}
+
+}  // namespace convoy::testing
