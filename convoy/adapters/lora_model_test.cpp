@@ -24,7 +24,7 @@ using testing::linear_of;
 using testing::logits_of;
 using testing::tiny_decoder;
 
-using Tensors = std::map<std::string, at::Tensor>;
+using NamedTensors = std::map<std::string, at::Tensor>;
 
 LoraConfig small_config() {
   settings::LoraSettings settings;
@@ -34,13 +34,13 @@ LoraConfig small_config() {
   return LoraConfig::from_settings(settings);
 }
 
-Tensors copies(const std::vector<nn::NamedTensor>& tensors) {
-  Tensors all;
+NamedTensors copies(const std::vector<nn::NamedTensor>& tensors) {
+  NamedTensors all;
   for (const nn::NamedTensor& tensor : tensors) all[tensor.name] = tensor.value.detach().clone();
   return all;
 }
 
-void expect_equal(const Tensors& found, const Tensors& wanted) {
+void expect_equal(const NamedTensors& found, const NamedTensors& wanted) {
   ASSERT_EQ(found.size(), wanted.size());
   for (const auto& [name, value] : wanted) {
     ASSERT_TRUE(found.contains(name)) << name;
@@ -122,7 +122,7 @@ TEST(Attach, EachModuleHasItsRankAndScale) {
     config.alpha_pattern = {{"k_proj", 5}};
     const LoraModel lora = LoraModel::create(*model, config, 1);
     stir(lora);
-    const Tensors values = copies(lora.parameters());
+    const NamedTensors values = copies(lora.parameters());
     for (const auto& [layer, rank] : {std::pair{0, 2}, std::pair{1, 3}}) {
       const std::string module = fmt::format("model.layers.{}.self_attn.k_proj", layer);
       const at::Tensor& a = values.at("base_model.model." + module + ".lora_A.weight");
@@ -195,7 +195,7 @@ class Saved : public ::testing::Test {
   void write_config(const io::Json& json) const {
     std::ofstream(folder_ / "adapter_config.json") << json.dump();
   }
-  void write_weights(const Tensors& tensors) const {
+  void write_weights(const NamedTensors& tensors) const {
     std::vector<io::TensorSource> sources;
     for (const auto& [name, value] : tensors) sources.push_back(device::tensor_source(name, value));
     io::write_safetensors(folder_ / "adapter_model.safetensors", std::move(sources));
@@ -213,7 +213,7 @@ class Saved : public ::testing::Test {
 
   TemporaryFolder folder_;
   std::unique_ptr<nn::Decoder> model_ = tiny_decoder();
-  Tensors saved_;
+  NamedTensors saved_;
 };
 
 TEST_F(Saved, LoadsToTheSameBits) {
@@ -227,17 +227,17 @@ TEST_F(Saved, LoadsToTheSameBits) {
 
 TEST_F(Saved, EveryTensorMustHaveItsPlace) {
   const std::string name = "base_model.model.model.layers.0.mlp.up_proj.lora_B.weight";
-  Tensors missing = saved_;
+  NamedTensors missing = saved_;
   missing.erase(name);
   write_weights(missing);
   EXPECT_NE(refusal().find(name), std::string::npos);
 
-  Tensors extra = saved_;
+  NamedTensors extra = saved_;
   extra["base_model.model.model.layers.9.mlp.up_proj.lora_B.weight"] = at::ones({2});
   write_weights(extra);
   EXPECT_NE(refusal().find("layers.9"), std::string::npos);
 
-  Tensors misshapen = saved_;
+  NamedTensors misshapen = saved_;
   misshapen[name] = at::ones({12, 2});
   write_weights(misshapen);
   EXPECT_NE(refusal().find("[12, 3], found [12, 2]"), std::string::npos) << refusal();
@@ -286,7 +286,7 @@ TEST_F(Saved, AFolderThatIsNoAdapterIsRefused) {
 TEST(Merge, IsTheAdaptedModelWithoutTheAdapter) {
   for (const bool dora : {false, true}) {
     const auto model = tiny_decoder();
-    const Tensors base = copies(model->parameters());
+    const NamedTensors base = copies(model->parameters());
     LoraConfig config = small_config();
     config.use_dora = dora;
     LoraModel lora = LoraModel::create(*model, config, 1);
@@ -296,7 +296,7 @@ TEST(Merge, IsTheAdaptedModelWithoutTheAdapter) {
     lora.merge();
     EXPECT_EQ(lora.num_adapted(), 0);
     EXPECT_TRUE(at::allclose(logits_of(*model), adapted, 1e-4, 1e-4)) << "dora " << dora;
-    const Tensors merged = copies(model->parameters());
+    const NamedTensors merged = copies(model->parameters());
     for (const auto& [name, value] : base)
       EXPECT_EQ(merged.at(name).equal(value), !name.ends_with("_proj.weight")) << name;
   }
@@ -305,7 +305,7 @@ TEST(Merge, IsTheAdaptedModelWithoutTheAdapter) {
 TEST(Merge, AnAdapterThatHasNotLearntLeavesEveryBit) {
   for (const bool dora : {false, true}) {
     const auto model = tiny_decoder();
-    const Tensors base = copies(model->parameters());
+    const NamedTensors base = copies(model->parameters());
     LoraConfig config = small_config();
     config.use_dora = dora;
     LoraModel::create(*model, config, 1).merge();

@@ -7,7 +7,7 @@
 
 #include "convoy/nn/decoder.h"
 
-namespace convoy::adapters::testing {
+namespace convoy::testing {
 
 inline std::unique_ptr<nn::Decoder> tiny_decoder(bool tied_head = false) {
   at::manual_seed(3);
@@ -43,4 +43,4 @@ inline at::Tensor logits_of(nn::CausalLm& model) {
   return model.head().forward(model.hidden_states(batch, {}));
 }
 
-}  // namespace convoy::adapters::testing
+}  // namespace convoy::testing

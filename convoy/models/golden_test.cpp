@@ -117,7 +117,7 @@ TEST_P(GoldenModel, RowsAloneEqualRowsPacked) {
 
 // Rows enter the cache in pieces of different lengths, and each piece gets the logits of the whole.
 TEST_P(GoldenModel, CachedDecodingEqualsTheFullForward) {
-  nn::testing::GrowingCache cache(*model_, 2);
+  testing::GrowingCache cache(*model_, 2);
   std::vector<at::Tensor> pieces[2];
   const auto feed = [&](std::vector<int64_t> who, std::vector<int64_t> tokens) {
     std::vector<at::Tensor> parts;
@@ -145,7 +145,7 @@ TEST_P(GoldenModel, CachedDecodingEqualsTheFullForward) {
 }
 
 TEST_P(GoldenModel, GreedyContinuationEqualsTransformers) {
-  nn::testing::GrowingCache cache(*model_, 1);
+  testing::GrowingCache cache(*model_, 1);
   at::Tensor pending = rows_[0].narrow(0, 0, figures_.at("prompt_tokens").get<int64_t>());
   std::vector<int64_t> found;
   while (static_cast<int64_t>(found.size()) < greedy_.size(0)) {

@@ -10,7 +10,7 @@
 #include "convoy/nn/causal_lm.h"
 #include "convoy/nn/kv_cache.h"
 
-namespace convoy::nn::testing {
+namespace convoy::testing {
 
 class GrowingCache {
  public:
@@ -50,4 +50,4 @@ class GrowingCache {
   int32_t next_block_;
 };
 
-}  // namespace convoy::nn::testing
+}  // namespace convoy::testing

@@ -13,7 +13,7 @@
 #include "convoy/io/json_text.h"
 #include "convoy/io/safetensors.h"
 
-namespace convoy::recipes::testing {
+namespace convoy::testing {
 
 using Tensors = std::map<std::string, at::Tensor>;
 
@@ -44,4 +44,4 @@ inline void make_model(const std::filesystem::path& folder) {
       if (entry.is_regular_file()) fs::copy_file(entry.path(), folder / entry.path().filename());
 }
 
-}  // namespace convoy::recipes::testing
+}  // namespace convoy::testing

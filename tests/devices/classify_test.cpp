@@ -19,7 +19,7 @@ namespace convoy {
 namespace {
 
 namespace fs = std::filesystem;
-using recipes::testing::golden_folder;
+using testing::golden_folder;
 
 nlohmann::json activities() {
   const fs::path sample = fs::path(std::getenv("CONVOY_SOURCE_DIR")) / "examples/har/sample";
@@ -136,7 +136,7 @@ TEST_F(Trained, ReplicasAreAsManyAsDevices) {
 }
 
 TEST_F(Trained, AnAdapterOfReplicasOnTwoDevicesIsThatOfTheCpu) {
-  recipes::testing::make_model(folder_ / "model");
+  testing::make_model(folder_ / "model");
   nlohmann::json config = conversations(folder_ / "model");
   config["parallel"] = {{"strategy", "dp"}, {"replicas", 2}};
   expect_same(config, {"adapter/adapter_model.safetensors",

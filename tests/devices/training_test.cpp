@@ -290,7 +290,7 @@ TEST(PlantedFault, AWaitThatIsMissingIsFound) {
 std::vector<int64_t> greedy(const std::string& name, at::Device device) {
   const at::NoGradGuard no_grad;
   const auto model = models::load_causal_lm(folder_of(name), at::kFloat, device);
-  nn::testing::GrowingCache cache(*model, 2);
+  testing::GrowingCache cache(*model, 2);
   std::vector<int64_t> tokens;
   std::vector<std::vector<int64_t>> pending = {{1, 5, 9, 2, 7}, {3, 4}};
   for (int64_t step = 0; step < 8; ++step) {

@@ -25,7 +25,7 @@ namespace convoy {
 namespace {
 
 namespace fs = std::filesystem;
-using recipes::testing::golden_folder;
+using testing::golden_folder;
 
 const Log kQuiet(LogLevel::Quiet);
 
@@ -33,7 +33,7 @@ const Log kQuiet(LogLevel::Quiet);
 class Side {
  public:
   explicit Side(std::string devices) : devices_(std::move(devices)) {
-    recipes::testing::make_model(folder_ / "model");
+    testing::make_model(folder_ / "model");
     config_ = {{"seed", 3},
                {"model", {{"name", text("model")}, {"max_seq_len", 128}, {"dtype", "fp32"}}},
                {"data",
