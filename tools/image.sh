@@ -22,7 +22,9 @@ mkdir -p "$stage/root/opt/convoy/.deps/site"
 cp -r "$stage"/programs/* "$stage/root/opt/convoy/"
 list_licences "$stage/root/opt/convoy/licenses"
 torch=${CONVOY_TORCH:-.deps/site/torch}
-(cd "$torch/.." && find -L torch/lib torch/version.py nvidia -name '*.so*' -o -name version.py) |
+parts=(torch/lib torch/version.py)
+[ ! -d "$torch/../nvidia" ] || parts+=(nvidia)  # of a LibTorch with CUDA
+(cd "$torch/.." && find -L "${parts[@]}" -name '*.so*' -o -name version.py) |
   tar -C "$torch/.." -chf - -T - | tar -xf - -C "$stage/root/opt/convoy/.deps/site"
 
 say "packing"
