@@ -29,8 +29,8 @@ enum class Reduce { Sum, Mean };
 
 // Driven by one thread. Collective functions are called by all ranks in the same order; they block.
 // A failed one throws and leaves the group unusable: let the error end the rank. Tensors lie on the
-// CPU or on device(); any strides. On CPUs of type float, double, half, bfloat16, int or long, on
-// GPUs of float, bfloat16 or long.
+// CPU or on device(); any strides. Of type float, double, half, bfloat16, int or long; what is not
+// summed may be of any type.
 class ProcessGroup {
  public:
   ~ProcessGroup();  // leaves the group; while an exception unwinds it, as abort()

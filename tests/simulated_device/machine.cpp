@@ -142,7 +142,36 @@ void Machine::set_capacity(c10::DeviceIndex device, size_t bytes) {
 }
 
 Moment Machine::submit(c10::Stream stream, const std::vector<Use>& uses) {
+  std::unique_lock lock(mutex_);
+  await(lock, Clock(streams_.clock(streams_.number(stream))));
+  return enter(stream, uses);
+}
+
+Moment Machine::hold(c10::Stream stream, const std::vector<Use>& uses) {
   const std::lock_guard lock(mutex_);
+  const Moment moment = enter(stream, uses);
+  streams_.hold(moment);
+  return moment;
+}
+
+bool Machine::is_reached(const Moment& held) const {
+  const std::lock_guard lock(mutex_);
+  return streams_.is_reached(held);
+}
+
+void Machine::let_go(const Moment& held) {
+  {
+    const std::lock_guard lock(mutex_);
+    streams_.let_go(held);
+  }
+  let_go_.notify_all();
+}
+
+void Machine::await(std::unique_lock<std::mutex>& lock, const Clock& clock) {
+  let_go_.wait(lock, [&] { return streams_.is_done(clock); });
+}
+
+Moment Machine::enter(c10::Stream stream, const std::vector<Use>& uses) {
   if (!findings_.empty()) {
     const std::string finding = findings_.front();
     findings_.erase(findings_.begin());
@@ -221,7 +250,7 @@ bool Machine::query(Event& event) {
   const std::lock_guard lock(mutex_);
   if (streams_.host_knows(event.clock)) return true;
   // Late enough to be noticed, and soon enough for who asks until it is done.
-  if (!event.is_asked) {
+  if (!event.is_asked || !streams_.is_done(event.clock)) {
     event.is_asked = true;
     return false;
   }
@@ -235,7 +264,7 @@ bool Machine::query(c10::Stream stream) {
   const Clock clock = streams_.clock(number);
   if (streams_.host_knows(clock)) return true;
   asked_streams_.resize(std::max(asked_streams_.size(), number + 1));
-  if (asked_streams_[number] != clock) {
+  if (asked_streams_[number] != clock || !streams_.is_done(clock)) {
     asked_streams_[number] = clock;
     return false;
   }
@@ -250,24 +279,27 @@ void Machine::order(c10::Stream earlier, c10::Stream later) {
 }
 
 void Machine::wait_for_event(const Event& event) {
-  const std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_);
   if (!streams_.host_knows(event.clock)) count_wait("event");
+  await(lock, event.clock);
   learn(event.clock);
 }
 
 void Machine::wait_for_stream(c10::Stream stream, const char* kind, bool always_waits) {
-  const std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_);
   const size_t number = streams_.number(stream);
   const Clock clock = streams_.clock(number);
+  await(lock, clock);
   if (always_waits || !streams_.host_knows(clock)) count_wait(kind);
   learn(clock);
 }
 
 void Machine::wait_for_device(c10::DeviceIndex device) {
-  const std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_);
   bool waits = false;
   for (const size_t number : streams_.of_device(device)) {
     const Clock clock = streams_.clock(number);
+    await(lock, clock);
     waits = waits || !streams_.host_knows(clock);
     learn(clock);
   }

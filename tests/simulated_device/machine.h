@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <condition_variable>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -54,6 +55,12 @@ class Machine {
   // Work: each piece says, before it runs, what it will use. Throws on a use without order, and
   // what was found since the last one.
   Moment submit(c10::Stream stream, const std::vector<Use>& uses);
+  // As submit(), of work that runs beside the host, on a thread of its own, when it is reached: it
+  // is done when it is let go. Until then queries are answered with no; waits for it, and work that
+  // is ordered after it, block.
+  Moment hold(c10::Stream stream, const std::vector<Use>& uses);
+  bool is_reached(const Moment& held) const;
+  void let_go(const Moment& held);
   // What the host may not touch in pinned memory until it knows that this work is done.
   void guard_pinned(const Moment& moment, const Use& use);
 
@@ -90,12 +97,15 @@ class Machine {
   };
 
   char* hand_out(c10::DeviceIndex device, size_t bytes);
+  Moment enter(c10::Stream stream, const std::vector<Use>& uses);
+  void await(std::unique_lock<std::mutex>& lock, const Clock& clock);
   void learn(const Clock& clock);
   void count_wait(const char* kind);
   void release_block(Block& block);
   void protect(const Block& block);
 
   mutable std::mutex mutex_;
+  std::condition_variable let_go_;
   std::vector<std::unique_ptr<Memory>> memories_;
   Arena pinned_{Arena::Kind::Pinned};
   Blocks blocks_;

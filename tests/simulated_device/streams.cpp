@@ -15,6 +15,10 @@ void join(Clock& clock, const Clock& other) {
   for (size_t i = 0; i < other.size(); ++i) clock[i] = std::max(clock[i], other[i]);
 }
 
+bool is_same(const Moment& left, const Moment& right) {
+  return left.stream == right.stream && left.step == right.step;
+}
+
 }  // namespace
 
 size_t Streams::number(c10::Stream stream) {
@@ -66,6 +70,27 @@ std::vector<size_t> Streams::of_device(c10::DeviceIndex device) const {
   for (size_t i = 0; i < streams_.size(); ++i)
     if (streams_[i].stream.device_index() == device) numbers.push_back(i);
   return numbers;
+}
+
+void Streams::hold(const Moment& moment) { held_.push_back({moment, clock(moment.stream)}); }
+
+void Streams::let_go(const Moment& moment) {
+  std::erase_if(held_, [&](const Held& held) { return is_same(held.moment, moment); });
+}
+
+bool Streams::is_done(const Clock& clock) const {
+  return std::none_of(held_.begin(), held_.end(), [&](const Held& held) {
+    return step_of(clock, held.moment.stream) >= held.moment.step;
+  });
+}
+
+bool Streams::is_reached(const Moment& moment) const {
+  const auto own = std::find_if(held_.begin(), held_.end(),
+                                [&](const Held& held) { return is_same(held.moment, moment); });
+  return own == held_.end() || std::none_of(held_.begin(), held_.end(), [&](const Held& held) {
+           return !is_same(held.moment, moment) &&
+                  step_of(own->clock, held.moment.stream) >= held.moment.step;
+         });
 }
 
 }  // namespace convoy::simulated

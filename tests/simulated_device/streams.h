@@ -42,12 +42,24 @@ class Streams {
   void host_learns(const Clock& clock);
   std::vector<size_t> of_device(c10::DeviceIndex device) const;
 
+  // The last work of its stream is not done before let_go().
+  void hold(const Moment& moment);
+  void let_go(const Moment& moment);
+  bool is_done(const Clock& clock) const;
+  // All work before what is held is done.
+  bool is_reached(const Moment& held) const;
+
  private:
   struct Entry {
     c10::Stream stream;
     Clock clock;
   };
+  struct Held {
+    Moment moment;
+    Clock clock;
+  };
   std::vector<Entry> streams_;
+  std::vector<Held> held_;
   std::map<std::pair<c10::DeviceIndex, c10::StreamId>, size_t> numbers_;
   std::map<c10::DeviceIndex, c10::StreamId> last_id_;
   Clock host_;

@@ -16,13 +16,18 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr int kSum = 0;  // ncclSum
+constexpr int kSum = 0;    // ncclSum
+constexpr int kBytes = 1;  // ncclUint8: of any type, where nothing is added up
 
 // ncclDataType_t.
 int nccl_dtype(at::ScalarType dtype) {
   switch (dtype) {
+    case at::kChar:
+      return 0;
     case at::kByte:
-      return 1;
+      return kBytes;
+    case at::kInt:
+      return 2;
     case at::kLong:
       return 4;
     case at::kHalf:
@@ -34,7 +39,7 @@ int nccl_dtype(at::ScalarType dtype) {
     case at::kBFloat16:
       return 9;
     default:
-      throw StateError(fmt::format("no collective for tensors of {}", c10::toString(dtype)));
+      throw StateError(fmt::format("no sum over ranks of tensors of {}", c10::toString(dtype)));
   }
 }
 
@@ -81,7 +86,12 @@ NcclGroup::NcclGroup(std::unique_ptr<Group> host, telemetry::FlightWriter& fligh
       stream_(own_stream(device)),
       whole_(whole),
       exceptions_at_start_(std::uncaught_exceptions()) {
-  passages_.enter("join").finish([this] { join(); });
+  try {
+    passages_.enter("join").finish([this] { join(); });
+  } catch (...) {
+    abort();
+    throw;
+  }
   if (whole_ != nullptr) whole_->parts_.push_back(this);
 }
 
@@ -91,10 +101,47 @@ NcclGroup::~NcclGroup() {
   if (communicator_ != nullptr) nccl_.destroy(communicator_);
 }
 
-void NcclGroup::check(int result) const {
-  if (result == 0) return;
-  throw std::runtime_error(
-      fmt::format("NCCL: {}\n{}", nccl_.error_text(result), nccl_.last_error(communicator_)));
+void NcclGroup::fail(const std::string& reason) {
+  abort();
+  throw std::runtime_error(reason);
+}
+
+void NcclGroup::check(int result) {
+  constexpr int kSuccess = 0;
+  if (result == kSuccess || result == kNcclInProgress) return;
+  fail(fmt::format("NCCL: {}\n{}", nccl_.error_text(result), nccl_.last_error(communicator_)));
+}
+
+void NcclGroup::require_usable() const {
+  if (communicator_ == nullptr) throw std::runtime_error("an earlier error has ended the group");
+}
+
+int NcclGroup::state() {
+  int found = 0;
+  check(nccl_.async_error(communicator_, &found));
+  check(found);
+  return found;
+}
+
+template <class IsDone>
+void NcclGroup::poll(IsDone is_done) {
+  // Short collectives are over within microseconds; of long ones a tenth of a millisecond is
+  // little.
+  constexpr std::chrono::microseconds kFirstPause{1};
+  constexpr std::chrono::microseconds kLongestPause{100};
+  const Clock::time_point end = Clock::now() + timeout_;
+  for (std::chrono::microseconds pause = kFirstPause; !is_done();
+       pause = std::min(2 * pause, kLongestPause)) {
+    if (Clock::now() > end)
+      fail(fmt::format("timed out after {} ms",
+                       std::chrono::duration_cast<std::chrono::milliseconds>(timeout_).count()));
+    std::this_thread::sleep_for(pause);
+  }
+}
+
+void NcclGroup::settle(int result) {
+  check(result);
+  if (result == kNcclInProgress) poll([this] { return state() != kNcclInProgress; });
 }
 
 void NcclGroup::join() {
@@ -102,7 +149,8 @@ void NcclGroup::join() {
   if (rank() == 0) check(nccl_.get_unique_id(&id));
   const std::string of_rank_zero = host_->all_gather_bytes({id.bytes, sizeof(id.bytes)}).front();
   std::memcpy(id.bytes, of_rank_zero.data(), sizeof(id.bytes));
-  check(nccl_.init_rank(&communicator_, size(), id, rank()));
+  NcclConfig config;
+  settle(nccl_.init_rank(&communicator_, size(), id, rank(), &config));
 }
 
 template <class Call>
@@ -119,7 +167,8 @@ std::unique_ptr<NcclGroup::DeviceWork> NcclGroup::start(const Passage& passage,
     ready.record(c10::impl::VirtualGuardImpl(device_.type()).getStream(device_));
     ready.block(stream_);
     auto work = std::make_unique<DeviceWork>(*this, passage, std::move(tensors));
-    check(call(stream_.native_handle()));
+    require_usable();
+    settle(call(stream_.native_handle()));
     work->done().record(stream_);
     if (passage.is_traced()) {  // by the clock of the device: when it gets there
       const c10::impl::VirtualGuardImpl guard(device_.type());
@@ -132,24 +181,12 @@ std::unique_ptr<NcclGroup::DeviceWork> NcclGroup::start(const Passage& passage,
 }
 
 void NcclGroup::watch(c10::Event& done) {
-  // Short collectives are over within microseconds; of long ones a tenth of a millisecond is
-  // little.
-  constexpr std::chrono::microseconds kFirstPause{1};
-  constexpr std::chrono::microseconds kLongestPause{100};
-  const Clock::time_point end = Clock::now() + timeout_;
-  for (std::chrono::microseconds pause = kFirstPause; !done.query();
-       pause = std::min(2 * pause, kLongestPause)) {
-    int state = 0;
-    check(nccl_.async_error(communicator_, &state));
-    check(state);
-    if (Clock::now() > end) {
-      abort();
-      throw std::runtime_error(
-          fmt::format("timed out after {} ms",
-                      std::chrono::duration_cast<std::chrono::milliseconds>(timeout_).count()));
-    }
-    std::this_thread::sleep_for(pause);
-  }
+  require_usable();  // what was aborted looks done
+  poll([&] {
+    if (done.query()) return true;
+    state();
+    return false;
+  });
 }
 
 std::unique_ptr<Work> NcclGroup::start_all_reduce_sum(at::Tensor tensor) {
@@ -175,16 +212,16 @@ std::unique_ptr<Work> NcclGroup::start_all_gather(at::Tensor own, at::Tensor who
   CONVOY_INVARIANT(whole.numel() == size() * own.numel(), "{} numbers for {} ranks with {} each",
                    whole.numel(), size(), own.numel());
   return start(passages_.enter("all_gather", own), {own, whole}, [&](void* stream) {
-    return nccl_.all_gather(own.data_ptr(), whole.data_ptr(), count_of(own),
-                            nccl_dtype(own.scalar_type()), communicator_, stream);
+    return nccl_.all_gather(own.data_ptr(), whole.data_ptr(), own.nbytes(), kBytes, communicator_,
+                            stream);
   });
 }
 
 void NcclGroup::broadcast(at::Tensor tensor, int root) {
   if (tensor.is_cpu()) return host_->broadcast(std::move(tensor), root);
   start(passages_.enter("broadcast", tensor), {tensor}, [&](void* stream) {
-    return nccl_.broadcast(tensor.data_ptr(), tensor.data_ptr(), count_of(tensor),
-                           nccl_dtype(tensor.scalar_type()), root, communicator_, stream);
+    return nccl_.broadcast(tensor.data_ptr(), tensor.data_ptr(), tensor.nbytes(), kBytes, root,
+                           communicator_, stream);
   })->wait();
 }
 

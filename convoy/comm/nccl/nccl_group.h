@@ -14,7 +14,8 @@ namespace convoy::comm {
 
 // A collective of the device runs beside the work of the device's current stream. wait() watches it
 // from the host, so that a lost peer ends the wait after `timeout`, and the flight record says what
-// this rank waits for, as with Gloo.
+// this rank waits for, as with Gloo. Joining, and what NCCL does for a collective before the device
+// has it, have the same limit. Sums are NCCL's: in an order of its own, bf16 rounded as it likes.
 class NcclGroup : public Group {
  public:
   // `host` has the same ranks. `flight` outlives this, and so does `whole`, the group that this one
@@ -46,14 +47,23 @@ class NcclGroup : public Group {
  private:
   class DeviceWork;
 
-  void check(int result) const;
+  // Throw std::runtime_error after abort(), so that nothing later hangs on the communicator.
+  [[noreturn]] void fail(const std::string& reason);
+  void check(int result);
+  void require_usable() const;
+  int state();  // of the communicator: kNcclInProgress while a call goes on
+  // Until `is_done()`; fails after the timeout.
+  template <class IsDone>
+  void poll(IsDone is_done);
+  // Blocks until a call that returned `result` has been carried out: the device has its work.
+  void settle(int result);
   void join();
   // Runs `call(stream)`, a collective of `tensors`, on the group's stream after what the current
   // stream has so far.
   template <class Call>
   std::unique_ptr<DeviceWork> start(const Passage& passage, std::vector<at::Tensor> tensors,
                                     Call call);
-  // Blocks until the collective has run. Throws std::runtime_error after an error or the timeout.
+  // Blocks until the collective has run.
   void watch(c10::Event& done);
 
   std::unique_ptr<Group> host_;

@@ -25,7 +25,7 @@ NcclLibrary open_nccl() {
                       {.hint = "install torch 2.11 with all it depends on (nvidia-nccl-cu13)"});
   NcclLibrary nccl{};
   find(library, "ncclGetUniqueId", nccl.get_unique_id);
-  find(library, "ncclCommInitRank", nccl.init_rank);
+  find(library, "ncclCommInitRankConfig", nccl.init_rank);
   find(library, "ncclAllReduce", nccl.all_reduce);
   find(library, "ncclReduceScatter", nccl.reduce_scatter);
   find(library, "ncclAllGather", nccl.all_gather);

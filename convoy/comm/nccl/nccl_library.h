@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The functions of NCCL that we call, found at run time: the NCCL that LibTorch's CUDA half has
-// loaded. Declarations as in nccl.h of 2.13 and later, whose binary interface is kept stable.
+// loaded. Declarations as in nccl.h of 2.14 and later, whose binary interface is kept stable.
 #pragma once
 
 #include <cstddef>
@@ -12,12 +12,22 @@ struct NcclId {
   char bytes[128];
 };
 
+// ncclConfig_t as of 2.14, which later versions accept by its number.
+struct NcclConfig {
+  size_t size = sizeof(NcclConfig);
+  unsigned int magic = 0xcafebeef;
+  unsigned int version = 21400;
+  int blocking = 0;  // calls that wait for peers return kNcclInProgress
+};
+
+constexpr int kNcclInProgress = 7;
+
 using NcclCommunicator = struct NcclCommunicatorState*;
 
 // Results are ncclResult_t: 0 = success. Streams are cudaStream_t.
 struct NcclLibrary {
   int (*get_unique_id)(NcclId* id);
-  int (*init_rank)(NcclCommunicator* made, int num_ranks, NcclId id, int rank);
+  int (*init_rank)(NcclCommunicator* made, int num_ranks, NcclId id, int rank, NcclConfig* config);
   int (*all_reduce)(const void* from, void* to, size_t count, int dtype, int operation,
                     NcclCommunicator communicator, void* stream);
   int (*reduce_scatter)(const void* whole, void* own, size_t own_count, int dtype, int operation,

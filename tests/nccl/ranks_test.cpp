@@ -1,21 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Two ranks, each on a simulated device of its own: gradients meet through NcclGroup, behind a
-// library that sums as NCCL would, on the stream that it is given.
+// Ranks, each on a simulated device of its own: gradients meet through NcclGroup, and behind it the
+// stand-in for NCCL, on the stream that it is given. Faults that it plants end ranks in time, with
+// words that name the collective.
 #include "ranks/ranks.h"
 
+#include <c10/core/impl/VirtualGuardImpl.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <thread>
 
 #include "convoy/comm/group.h"
 #include "convoy/comm/nccl/nccl_group.h"
 #include "convoy/device/device_clock.h"
+#include "convoy/launch/error_file.h"
+#include "convoy/launch/launcher.h"
 #include "convoy/optim/adamw.h"
 #include "convoy/parallel/strategy.h"
 #include "convoy/profile/rank_trace.h"
 #include "convoy/telemetry/step_trace.h"
-#include "simulated_device/machine.h"
+#include "simulated_device/fake_nccl_hooks.h"
 #include "simulated_device/simulated_device.h"
 
 namespace convoy {
@@ -23,99 +28,18 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Carries what the devices hold from rank to rank.
+// The same ranks on CPUs, over Gloo.
 comm::Group* wire = nullptr;
-int next_result = 0;  // of the collectives; a peer that is lost ends in 6, ncclRemoteError
-
-const char* text_of(int result) { return result == 6 ? "remote process exited" : "unknown"; }
-
-struct Floats {
-  const void* begin;
-  size_t count;
-  bool writes;
-};
-
-template <class Call>
-int on_stream(std::vector<Floats> ranges, int dtype, void* stream, Call call) {
-  if (next_result != 0) return next_result;
-  constexpr int kFloat32 = 7;
-  EXPECT_EQ(dtype, kFloat32);
-  std::vector<simulated::Use> accesses;
-  std::vector<at::Tensor> views;
-  for (const Floats& range : ranges) {
-    auto* const begin = const_cast<char*>(static_cast<const char*>(range.begin));
-    accesses.push_back(
-        {.begin = begin, .end = begin + range.count * sizeof(float), .writes = range.writes});
-  }
-  simulated::machine().submit(simulated::machine().stream_of(stream), accesses);
-  for (const Floats& range : ranges)
-    views.push_back(at::from_blob(simulated::machine().device_view(const_cast<void*>(range.begin)),
-                                  {static_cast<int64_t>(range.count)}));
-  call(views);
-  return 0;
-}
-
-size_t num_ranks() { return static_cast<size_t>(wire->size()); }
-
-comm::NcclLibrary library() {
-  return {.get_unique_id =
-              [](comm::NcclId* id) {
-                id->bytes[0] = 'x';
-                return 0;
-              },
-          .init_rank =
-              [](comm::NcclCommunicator* made, int, comm::NcclId id, int) {
-                EXPECT_EQ(id.bytes[0], 'x');
-                *made = reinterpret_cast<comm::NcclCommunicator>(&next_result);
-                return 0;
-              },
-          .all_reduce =
-              [](const void* from, void* to, size_t count, int dtype, int operation,
-                 comm::NcclCommunicator, void* stream) {
-                EXPECT_EQ(from, to);
-                EXPECT_EQ(operation, 0);
-                return on_stream({{to, count, true}}, dtype, stream,
-                                 [](const auto& values) { wire->all_reduce_sum(values[0]); });
-              },
-          .reduce_scatter =
-              [](const void* whole, void* own, size_t count, int dtype, int operation,
-                 comm::NcclCommunicator, void* stream) {
-                EXPECT_EQ(operation, 0);
-                return on_stream(
-                    {{whole, num_ranks() * count, false}, {own, count, true}}, dtype, stream,
-                    [](const auto& values) { wire->reduce_scatter_sum(values[0], values[1]); });
-              },
-          .all_gather =
-              [](const void* own, void* whole, size_t count, int dtype, comm::NcclCommunicator,
-                 void* stream) {
-                return on_stream(
-                    {{own, count, false}, {whole, num_ranks() * count, true}}, dtype, stream,
-                    [](const auto& values) { wire->all_gather(values[0], values[1]); });
-              },
-          .broadcast =
-              [](const void*, void* to, size_t count, int dtype, int root, comm::NcclCommunicator,
-                 void* stream) {
-                return on_stream({{to, count, true}}, dtype, stream,
-                                 [root](const auto& values) { wire->broadcast(values[0], root); });
-              },
-          .async_error =
-              [](comm::NcclCommunicator, int* result) {
-                *result = 0;
-                return 0;
-              },
-          .abort = [](comm::NcclCommunicator) { return 0; },
-          .destroy = [](comm::NcclCommunicator) { return 0; },
-          .error_text = text_of,
-          .last_error = [](comm::NcclCommunicator) { return "Last error:\nsocket 5 is closed\n"; }};
-}
 
 class OneRank {
  public:
-  OneRank() {
-    simulated::install(2);
+  explicit OneRank(std::chrono::seconds timeout = 60s) {
+    simulated::install(environment_.world);
+    simulated::load_fake_nccl();
     auto host = comm::join_group(environment_, 60s, &flight_);
     wire = host.get();
-    group_ = std::make_unique<comm::NcclGroup>(std::move(host), flight_, library(), device(), 5s);
+    group_ = std::make_unique<comm::NcclGroup>(std::move(host), flight_, comm::open_nccl(),
+                                               device(), timeout);
   }
 
   at::Device device() const { return simulated::device(environment_.rank); }
@@ -125,7 +49,7 @@ class OneRank {
 
  private:
   comm::RankEnvironment environment_ = comm::read_rank_environment();
-  telemetry::FlightWriter flight_;
+  telemetry::FlightWriter flight_ = telemetry::FlightWriter::attach();
   std::unique_ptr<comm::Group> group_;
 };
 
@@ -150,7 +74,8 @@ RANK_BODY(Collectives) {
   EXPECT_EQ(one.group().all_gather_bytes(one.rank() == 0 ? "a" : "bcd")[1], "bcd");
 }
 
-// Moments of a trace are those of the device: a collective is done when its stream has got there, before its rank waits for it.
+// Moments of a trace are those of the device: a collective is done when its stream has got there,
+// before its rank waits for it.
 RANK_BODY(TracedByTheDevice) {
   OneRank one;
   const std::unique_ptr<TraceClock> clock = device::make_device_clock(one.device());
@@ -172,7 +97,7 @@ RANK_BODY(TracedByTheDevice) {
   EXPECT_TRUE(found.has_device_clock);
   ASSERT_EQ(found.steps.size(), 1U);
   ASSERT_EQ(found.phases.size(), 3U);
-  ASSERT_EQ(found.collectives.size(), 2U);  // the stand-in for NCCL sends by a group of the host
+  ASSERT_EQ(found.collectives.size(), 1U);
   const profile::TracedCollective& collective = found.collectives[0];
   EXPECT_EQ(collective.name, "devices all_reduce");
   EXPECT_GT(collective.flight.begin_ns, found.phases[0].span.begin_ns);
@@ -194,18 +119,99 @@ RANK_BODY(ForgottenWait) {
   EXPECT_NO_THROW(sum.mul_(2.0));
 }
 
-RANK_BODY(LostPeer) {
+// Every type, in pieces that fill the stand-in's memory several times, against Gloo.
+RANK_BODY(Types) {
   OneRank one;
-  next_result = 6;
+  const int64_t ranks = one.group().size();
+  for (const at::ScalarType type : {at::kFloat, at::kDouble, at::kHalf, at::kBFloat16, at::kByte,
+                                    at::kChar, at::kInt, at::kLong, at::kBool}) {
+    for (const int64_t count : {int64_t{1}, int64_t{7}, int64_t{100'000}}) {
+      SCOPED_TRACE(fmt::format("{} x {}", count, c10::toString(type)));
+      const at::Tensor base =
+          at::arange(ranks * count, at::kLong).remainder(type == at::kBool ? 2 : 13).to(type);
+      const at::Tensor own = base.narrow(0, one.rank() * count, count);
+      at::Tensor sent = own.to(one.device());
+      one.group().broadcast(sent, 1);
+      EXPECT_TRUE(sent.cpu().equal(base.narrow(0, count, count)));
+      at::Tensor whole = at::zeros_like(base).to(one.device());
+      one.group().all_gather(own.to(one.device()), whole);
+      EXPECT_TRUE(whole.cpu().equal(base));
+      if (type == at::kBool) continue;
+      at::Tensor sum = own.to(one.device());
+      one.group().all_reduce_sum(sum);
+      at::Tensor wanted = own.clone();
+      wire->all_reduce_sum(wanted);
+      EXPECT_TRUE(sum.cpu().equal(wanted));
+      at::Tensor piece = at::empty({count}, sum.options());
+      const at::Tensor brought = base * (one.rank() + 1);
+      one.group().reduce_scatter_sum(brought.to(one.device()), piece);
+      EXPECT_TRUE(piece.cpu().equal(own * (ranks * (ranks + 1) / 2)));
+    }
+  }
+  EXPECT_TRUE(simulated::take_findings().empty());
+}
+
+// One rounding of a sum of bf16, to the nearest even.
+RANK_BODY(Rounding) {
+  OneRank one;
+  const at::Tensor brought = at::tensor({256.0, 1.0, 256.0}).to(at::kBFloat16)[one.rank()];
+  const at::Tensor sum = brought.reshape({1}).to(one.device());
+  one.group().all_reduce_sum(sum);
+  EXPECT_EQ(sum.item<float>(), 512);  // 513
+}
+
+// Many at once, of the whole and of its parts.
+RANK_BODY(InFlight) {
+  OneRank one;
+  const auto part = one.group().split(one.rank() / 2, "pairs");
+  std::vector<at::Tensor> tensors;
+  std::vector<std::unique_ptr<comm::Work>> works;
+  for (int64_t index = 0; index < 20; ++index) {
+    comm::Group& group = index % 2 == 0 ? one.group() : *part;
+    tensors.push_back(at::full({1 + 5000 * index}, 1.0 + one.rank(), one.device()));
+    works.push_back(group.start_all_reduce_sum(tensors.back()));
+  }
+  for (size_t index = 0; index < works.size(); ++index) {
+    works[index]->wait();
+    const int of_part = one.rank() < 2 ? 3 : 7;
+    EXPECT_EQ(tensors[index].mean().item<float>(), index % 2 == 0 ? 10 : of_part) << index;
+  }
+  EXPECT_TRUE(simulated::take_findings().empty());
+}
+
+// Ends by itself only where no fault is planted.
+RANK_BODY(FourSums) {
+  OneRank one(2s);
+  for (int sum = 0; sum < 4; ++sum) one.group().all_reduce_sum(at::ones({3}, one.device()));
+}
+
+RANK_BODY(FourSumsOfALauncher) {
   try {
-    one.group().all_reduce_sum(at::ones({3}, one.device()));
+    rank_body_FourSums();
+  } catch (const Error& error) {
+    launch::write_error_file(std::getenv("TORCHELASTIC_ERROR_FILE"), error);
+    throw;
+  }
+}
+
+// The group is there for a while after its error, with another collective under way.
+RANK_BODY(OutlivesItsError) {
+  OneRank one(2s);
+  const at::Tensor first = at::ones({3}, one.device());
+  const at::Tensor second = at::ones({3}, one.device());
+  const auto lost = one.group().start_all_reduce_sum(first);
+  const auto behind = one.group().start_all_reduce_sum(second);
+  EXPECT_THROW(lost->wait(), CommError);
+  try {
+    behind->wait();
     ADD_FAILURE() << "no error";
   } catch (const CommError& error) {
-    EXPECT_NE(error.sentence().find("all_reduce #1 on group devices (3 x float32) failed: NCCL: "
-                                    "remote process exited; Last error:; socket 5 is closed"),
-              std::string::npos)
+    EXPECT_NE(error.sentence().find("an earlier error has ended the group"), std::string::npos)
         << error.sentence();
   }
+  EXPECT_THROW(one.group().all_reduce_sum(second), CommError);
+  // Nothing is left on the device.
+  c10::impl::VirtualGuardImpl(one.device().type()).synchronizeDevice(one.device().index());
 }
 
 // Gradients of two ranks' rows under DDP, in buckets that leave while backward goes on.
@@ -331,9 +337,84 @@ TEST(RanksOnDevices, AreTracedByTheClockOfTheDevice) {
   testing::expect_all_well(testing::start_ranks(2, "TracedByTheDevice"));
 }
 
-TEST(RanksOnDevices, ALostPeerIsNamedWithTheCollective) {
-  testing::expect_all_well(testing::start_ranks(2, "LostPeer"));
+TEST(RanksOnDevices, EveryTypeHasGloosValues) {
+  testing::expect_all_well(testing::start_ranks(3, "Types"));
 }
+TEST(RanksOnDevices, SumsOfBf16AreRoundedOnce) {
+  testing::expect_all_well(testing::start_ranks(3, "Rounding"));
+}
+TEST(RanksOnDevices, CollectivesOfAGroupAndItsPartsOverlap) {
+  testing::expect_all_well(testing::start_ranks(4, "InFlight"));
+}
+
+// Of two ranks with a fault planted at rank 0: both end in time, with what was wrong.
+void expect_both_end(const std::string& fault, const std::string& said_by_rank_0,
+                     const std::string& said_by_rank_1) {
+  SCOPED_TRACE(fault);
+  const auto results =
+      testing::start_ranks(2, "FourSums", {.environment = {{"FAKE_NCCL_FAULT", fault}}});
+  for (const size_t rank : {0, 1}) {
+    const std::string& words = rank == 0 ? said_by_rank_0 : said_by_rank_1;
+    EXPECT_EQ(results[rank].exit_code, 13) << results[rank].output;
+    EXPECT_NE(results[rank].output.find(words), std::string::npos)
+        << "wanted: " << words << "\nfound: " << results[rank].output;
+  }
+}
+
+constexpr const char* kThird = "all_reduce #3 on group devices (3 x float32) failed: ";
+
+TEST(RanksOnDevices, ACollectiveThatHangsIsNamedAfterItsTimeLimit) {
+  const std::string words = std::string(kThird) + "timed out after 2000 ms";
+  expect_both_end("hang:3", words, words);
+}
+TEST(RanksOnDevices, ACallThatHangsEndsByTheSameLimit) {
+  const std::string words = std::string(kThird) + "timed out after 2000 ms";
+  expect_both_end("launch_hang:3", words, words);
+}
+TEST(RanksOnDevices, ACallThatFailsIsNamed) {
+  expect_both_end("call_fail:3",
+                  std::string(kThird) +
+                      "NCCL: unhandled system error (run with NCCL_DEBUG=INFO "
+                      "for details); Last error:; socket 5 is closed",
+                  kThird);
+}
+TEST(RanksOnDevices, ALostPeerIsNamedWithTheCollective) {
+  expect_both_end("lost_peer:3",
+                  std::string(kThird) +
+                      "NCCL: remote process exited or there was a network error; "
+                      "Last error:; socket 5 is closed",
+                  kThird);
+}
+TEST(RanksOnDevices, JoiningHasALimit) {
+  const std::string words = "join #0 on group devices failed: timed out after 2000 ms";
+  expect_both_end("join_hang", words, words);
+}
+TEST(RanksOnDevices, ARankThatCanNotJoinEndsThose) {
+  expect_both_end("join_fail", "join #0 on group devices failed: NCCL: unhandled system error",
+                  "join #0 on group devices failed: timed out after 2000 ms");
+}
+TEST(RanksOnDevices, AGroupThatFailedEndsWithoutWaiting) {
+  for (const char* const fault : {"hang", "lost_peer"})
+    testing::expect_all_well(
+        testing::start_ranks(2, "OutlivesItsError", {.environment = {{"FAKE_NCCL_FAULT", fault}}}));
+}
+
+// What the launcher says of it: who waits, and where.
+TEST(RanksOnDevices, TheLauncherNamesTheCollectiveThatHangs) {
+  const testing::TemporaryFolder folder;
+  launch::LaunchPlan plan;
+  plan.program = {"/proc/self/exe", "--gtest_filter=RankBody.DISABLED_FourSumsOfALauncher",
+                  "--gtest_also_run_disabled_tests"};
+  plan.job.num_local_ranks = plan.job.world_size = 2;
+  plan.environment = {{"OMP_NUM_THREADS", "1"}, {"FAKE_NCCL_FAULT", "hang:3"}};
+  plan.logs.console = launch::Console::Silent;
+  plan.flight_folder = folder.path();
+  const launch::LaunchReport report = launch::run_ranks(plan);
+  const std::string text = launch::failure_text(report);
+  EXPECT_EQ(report.exit_code, 13) << text;
+  EXPECT_NE(text.find(std::string(kThird) + "timed out after 2000 ms"), std::string::npos) << text;
+}
+
 TEST(RanksOnDevices, HaveTheGradientsOfRanksOnCpus) {
   testing::expect_all_well(testing::start_ranks(2, "Gradients"));
 }

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a test tells the stand-in for NCCL. Its collectives are real: processes of one host exchange
+// values through shared memory. As with NCCL they run beside the caller, who learns of their end by
+// the stream, and of faults by ncclCommGetAsyncError. Sums add in the order of ranks: bf16 and fp16
+// in fp32 with one rounding at the end, where NCCL may round at each rank.
+//
+// FAKE_NCCL_FAULT=KIND[:N[:RANK]] plants one fault, on rank RANK (default 0), at its Nth collective
+// (default 1; all communicators of the process count together):
+//   join_hang    the rank never joins; the others wait for it
+//   join_fail    joining ends in ncclSystemError
+//   call_fail    the call returns ncclSystemError
+//   launch_hang  the call never gets beyond ncclInProgress, as while NCCL connects to a lost peer
+//   hang         the rank's collective never ends, and so no other rank's does
+//   lost_peer    as hang, and the communicator's asynchronous state becomes ncclRemoteError
+// ncclCommDestroy waits for what is on the stream, for ever if need be; ncclCommAbort ends it.
+#pragma once
+
+#include <cstddef>
+
+extern "C" {
+
+// Bytes that a collective uses on the device.
+struct FakeNcclRange {
+  const void* begin;
+  size_t bytes;
+  bool writes;
+};
+
+// How the library reaches the device of the process. Without one, addresses are the host's.
+struct FakeNcclDevice {
+  // A place on the stream, not done until end(). Null after an error.
+  void* (*begin)(void* stream, const FakeNcclRange* ranges, size_t count);
+  bool (*is_reached)(void* work);  // all before it on the stream is done
+  void (*end)(void* work);
+  void* (*address)(const void* device_address);
+};
+
+void fake_nccl_use_device(const FakeNcclDevice* device);
+}

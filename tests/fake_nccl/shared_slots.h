@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The memory that the ranks of one communicator share: a slot of bytes each, and a meeting of all.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+
+namespace fake_nccl {
+
+constexpr int kMaxRanks = 8;
+constexpr size_t kSlotBytes = 64 << 10;
+
+class SharedSlots {
+ public:
+  // Makes the file of new memory and returns its name.
+  static std::string create();
+
+  // Throws std::runtime_error when there is no such file.
+  SharedSlots(const std::string& name, int rank, int size);
+  ~SharedSlots();
+  SharedSlots(const SharedSlots&) = delete;
+  SharedSlots& operator=(const SharedSlots&) = delete;
+
+  int rank() const { return rank_; }
+  int size() const { return size_; }
+  char* slot(int rank) const { return layout_->slots[static_cast<size_t>(rank)].data(); }
+  char* own_slot() const { return slot(rank_); }
+  // Waits until all ranks have come as often as this one. False when `is_over` says so before.
+  bool meet(const std::function<bool()>& is_over) const;
+
+ private:
+  struct Layout {
+    std::array<std::atomic<uint64_t>, kMaxRanks> came;  // how often each rank has
+    std::array<std::array<char, kSlotBytes>, kMaxRanks> slots;
+  };
+  std::string name_;
+  int rank_;
+  int size_;
+  Layout* layout_;
+};
+
+}  // namespace fake_nccl

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Numbers of ncclDataType_t, added up.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+namespace fake_nccl {
+
+// Of one number; 0 for a type that is none of ncclDataType_t's, or has no sum here.
+size_t bytes_of_type(int type);
+
+// `to` becomes the sum, in this order, of `count` numbers each.
+void sum(int type, const std::vector<const char*>& from, size_t count, char* to);
+
+}  // namespace fake_nccl
