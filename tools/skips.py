@@ -28,7 +28,10 @@ def skips_of(entry, output):
         elif found := re.match(r"\[  SKIPPED \] (\S+) \(", line):
             yield found[1], reason
         elif line.startswith("skipped: "):
-            yield entry, line.removeprefix("skipped: ")
+            reason = line.removeprefix("skipped: ")
+            yield entry, reason
+    if not reason and "Test Skipped." in lines:  # by its exit code alone
+        yield entry, "it does not say why"
 
 
 def known_patterns(text):

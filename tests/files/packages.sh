@@ -7,17 +7,48 @@ skip() {
 
 require_root() { [ "$(id -u)" = 0 ] || skip "this test needs root"; }
 
-# require_programs "PACKAGES" PROGRAM...: installs the packages when a program is missing and it can.
-require_programs() {
-  local packages=$1 program missing=
-  shift
-  for program in "$@"; do command -v "$program" >/dev/null || missing+=" $program"; done
-  [ -n "$missing" ] || return 0
-  [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null || skip "not installed:$missing"
+install_packages() {  # "PACKAGES" "PROGRAMS THAT ARE MISSING"
+  local packages=$1 missing=$2
+  [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null || skip "not installed: $missing"
   # apt refuses a second one at once, and tests run side by side.
   # shellcheck disable=SC2086
   { flock -w 300 9 && timeout 60 apt-get -qq update &&
     DEBIAN_FRONTEND=noninteractive timeout 300 apt-get -qq -o DPkg::Lock::Timeout=120 install -y --no-install-recommends $packages 9>&-; } \
-    9>/tmp/convoy-tests-apt.lock >/dev/null 2>&1 || skip "not installed:$missing, and apt-get can not install $packages here"
+    9>/tmp/convoy-tests-apt.lock >/dev/null 2>&1 || skip "not installed: $missing, and apt-get can not install $packages here"
+}
+
+# require_programs "PACKAGES" PROGRAM...: installs the packages when a program is missing and it can.
+require_programs() {
+  local packages=$1 program missing=()
+  shift
+  for program in "$@"; do command -v "$program" >/dev/null || missing+=("$program"); done
+  [ ${#missing[@]} -gt 0 ] || return 0
+  install_packages "$packages" "${missing[*]}"
   for program in "$@"; do command -v "$program" >/dev/null || skip "the packages $packages lack $program"; done
+}
+
+# Prints the folder of the newest PostgreSQL server's programs, which Debian keeps out of PATH; 1 = there is none.
+find_postgres() {
+  ls -d /usr/lib/postgresql/*/bin 2>/dev/null | sort -V | tail -n 1 | grep . || { command -v initdb >/dev/null && dirname "$(command -v initdb)"; }
+}
+
+# A PostgreSQL server, installed when there is none and it can be. Sets POSTGRES_BINARIES.
+require_postgres() {
+  find_postgres >/dev/null || install_packages postgresql "the server of PostgreSQL"
+  POSTGRES_BINARIES=$(find_postgres) || skip "the package postgresql lacks initdb"
+  [ "$(id -u)" != 0 ] || id postgres >/dev/null 2>&1 || skip "there is no user postgres"
+}
+
+# python_environment FOLDER PACKAGE==VERSION...: a virtual environment with these packages, made once. Debian's python3 has
+# no ensurepip, so the machine's pip fills it.
+python_environment() {
+  local folder=$1
+  shift
+  [ "$(cat "$folder/.packages" 2>/dev/null)" != "$*" ] || return 0
+  mkdir -p "$folder"
+  python3 -m venv --without-pip "$folder" >"$folder/venv.log" 2>&1 ||
+    skip "python3 can not make a virtual environment: $(tail -n 1 "$folder/venv.log")"
+  timeout 300 python3 -m pip --python "$folder/bin/python" install --quiet --disable-pip-version-check "$@" \
+    >"$folder/pip.log" 2>&1 || skip "pip can not fetch $*: $(tail -n 1 "$folder/pip.log")"
+  printf '%s' "$*" >"$folder/.packages"
 }

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A real PostgreSQL server on one of two hosts, for tests of programs that meet in its database."""
-import glob
 import os
+import pathlib
 import shutil
 import subprocess
 
@@ -10,26 +10,25 @@ from two_hosts import V4, run, skip
 PASSWORD = "s3cret"
 
 
-def binary_folder():
-    folders = sorted(glob.glob("/usr/lib/postgresql/*/bin"), key=lambda path: int(path.split("/")[4]))
-    if folders:
-        return folders[-1]
-    found = shutil.which("initdb")
-    return os.path.dirname(found) if found else None
+BINARIES = ""
 
 
 def skip_without_server():
-    if not binary_folder():
-        skip("there is no PostgreSQL server (package postgresql)")
-    if subprocess.run(["id", "postgres"], capture_output=True).returncode != 0:
-        skip("there is no user postgres")
+    """Finds the server or installs it; ends the test as skipped, with the reason, where neither can be."""
+    global BINARIES
+    packages = pathlib.Path(__file__).parent.parent / "files/packages.sh"
+    done = subprocess.run(["bash", "-c", 'source "$0" && require_postgres && echo "$POSTGRES_BINARIES"', packages],
+                          stdout=subprocess.PIPE, text=True)
+    if done.returncode != 0:
+        skip(done.stdout.strip().removeprefix("skipped: "))
+    BINARIES = done.stdout.strip()
 
 
 class Server:
     """PostgreSQL on host a, for both hosts, with a password."""
 
     def __init__(self, hosts, folder):
-        self.hosts, self.binaries, self.folder = hosts, binary_folder(), folder
+        self.hosts, self.binaries, self.folder = hosts, BINARIES, folder
         self.data = os.path.join(folder, "data")
         with open(os.path.join(folder, "password"), "w") as file:
             file.write(PASSWORD)

@@ -3,15 +3,11 @@
 
 start_private_postgres() {
   require_root  # the server refuses to run as root, and another user can be had by root only
-  require_programs "postgresql" runuser
-  local binaries
-  binaries=$(ls -d /usr/lib/postgresql/*/bin 2>/dev/null | sort -V | tail -1)
-  [ -n "$binaries" ] || { require_programs "postgresql" initdb; binaries=$(dirname "$(command -v initdb)"); }
-  id postgres >/dev/null 2>&1 || skip "there is no user postgres"
+  require_postgres
   POSTGRES_FOLDER=$(mktemp -d /tmp/convoy-postgres-XXXXXX)
   chown postgres "$POSTGRES_FOLDER"
   trap stop_private_postgres EXIT
-  runuser -u postgres -- "$binaries/initdb" -D "$POSTGRES_FOLDER/data" -A trust -N >"$POSTGRES_FOLDER/initdb.log" 2>&1 ||
+  runuser -u postgres -- "$POSTGRES_BINARIES/initdb" -D "$POSTGRES_FOLDER/data" -A trust -N >"$POSTGRES_FOLDER/initdb.log" 2>&1 ||
     { cat "$POSTGRES_FOLDER/initdb.log"; exit 1; }
   # No fsync: the test kills clients, not the machine.
   cat >>"$POSTGRES_FOLDER/data/postgresql.conf" <<CONF
@@ -21,7 +17,7 @@ fsync = off
 max_connections = 40
 shared_buffers = 32MB
 CONF
-  POSTGRES_CONTROL="runuser -u postgres -- $binaries/pg_ctl -D $POSTGRES_FOLDER/data -w -t 60 -m fast -l $POSTGRES_FOLDER/server.log"
+  POSTGRES_CONTROL="runuser -u postgres -- $POSTGRES_BINARIES/pg_ctl -D $POSTGRES_FOLDER/data -w -t 60 -m fast -l $POSTGRES_FOLDER/server.log"
   POSTGRES_RESTART="cd / && $POSTGRES_CONTROL restart"
   (cd / && $POSTGRES_CONTROL start >/dev/null) || { cat "$POSTGRES_FOLDER/server.log"; exit 1; }
   # The server leaves this script's process tree: it is stopped too when the script is killed.

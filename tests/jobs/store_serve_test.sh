@@ -3,8 +3,7 @@
 set -u
 source "$1/tests/files/packages.sh"
 CONVOY=$2
-if ! ls /usr/lib/postgresql/*/bin/postgres >/dev/null 2>&1; then require_programs postgresql initdb postgres; fi
-if [ "$(id -u)" = 0 ]; then id postgres >/dev/null 2>&1 || skip "there is no user postgres"; fi
+require_postgres
 FOLDER=$(mktemp -d /tmp/convoy-store-XXXXXX)
 chmod 755 "$FOLDER"
 SERVER=

@@ -6,7 +6,6 @@
 set -uo pipefail
 source=$1 programs=$2 environment=$3
 source "$source/tests/files/packages.sh"
-package=kubernetes-validate==1.37.0
 versions="1.29 1.33 1.37"
 
 fail() {
@@ -15,11 +14,7 @@ fail() {
 }
 
 validate=$environment/bin/kubernetes-validate
-if [ ! -x "$validate" ]; then
-  python3 -m venv "$environment" >/dev/null 2>&1 || skip "python3 can not make a virtual environment"
-  timeout 120 "$environment/bin/pip" install --quiet --disable-pip-version-check "$package" >"$environment/pip.log" 2>&1 ||
-    skip "pip can not fetch $package: $(tail -n 1 "$environment/pip.log")"
-fi
+python_environment "$environment" kubernetes-validate==1.37.0
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

@@ -4,11 +4,8 @@
 set -euo pipefail
 source=$1 programs=$2 pictures=${3:-}
 cd "$source"
-source tools/setup.sh
-if ! command -v chromium >/dev/null; then
-  apt-cache show chromium >/dev/null 2>&1 || { echo "no Chromium for this system"; exit 77; }
-  setup_apt chromium
-fi
+source tests/files/packages.sh
+require_programs chromium chromium
 work=$(mktemp -d)
 server= holder=
 trap 'kill $server $holder 2>/dev/null; wait 2>/dev/null; rm -rf "$work"' EXIT
@@ -19,8 +16,7 @@ chromium_with() {
 if ! chromium_with --user-data-dir="$work/probe" --dump-dom about:blank >"$work/probe.html" 2>"$work/probe.log" ||
   ! grep -q '<body>' "$work/probe.html"; then
   tail -n 5 "$work/probe.log"
-  echo "Chromium does not run on this system"
-  exit 77
+  skip "Chromium does not run on this system"
 fi
 
 python3 tests/page/make_runs.py "$work/runs" 500 >"$work/ready" &

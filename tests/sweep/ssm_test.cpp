@@ -302,12 +302,10 @@ TEST_F(SweepSsm, ParquetHoldsTheTidyTable) {
   ASSERT_EQ(run({"export", "--output", "a.csv"}).status, 0);
   ASSERT_EQ(run({"export", "--format", "parquet", "--output", "a.parquet"}).status, 0);
   write("read.py", kReadParquet);
-  std::string python;
-  for (const char* const one : {"python3", "/tmp/peer/venv/bin/python"})
-    if (python.empty() &&
-        std::system(fmt::format("{} -c 'import pyarrow' >/dev/null 2>&1", one).c_str()) == 0)
-      python = one;
-  if (python.empty()) GTEST_SKIP() << "no Python with pyarrow";
+  const char* const peer = std::getenv("CONVOY_PEER_PYTHON");
+  const std::string python = peer == nullptr ? "python3" : peer;
+  if (std::system(fmt::format("{} -c 'import pyarrow' >/dev/null 2>&1", python).c_str()) != 0)
+    GTEST_SKIP() << "no Python with pyarrow (CONVOY_PEER_PYTHON)";
   EXPECT_EQ(
       std::system(fmt::format("cd {} && {} read.py", folder_.path().string(), python).c_str()), 0);
 }
