@@ -37,9 +37,9 @@ done
 if [ -n "$suite" ]; then
   for round in $(seq "${times:-5}"); do
     say "whole suite, round $round of ${times:-5}"
-    ctest --test-dir "$private/convoy/build" --no-tests=error --output-on-failure -j "$(nproc)" "$@"
+    ctest --test-dir "$private/convoy/build" --no-tests=error --output-on-failure -j "$((4 * $(nproc)))" "$@"
   done
 else
   ctest --test-dir "$private/convoy/build" --no-tests=error --output-on-failure -L processes \
-    --repeat "until-fail:${times:-20}" -j "$(nproc)" "$@"
+    --repeat "until-fail:${times:-20}" -j "$((4 * $(nproc)))" "$@"
 fi

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Kills at random moments of ranks, of what ranks started, of guards and of launchers. Each is proved to have hit a process at
-// work, and after each nothing is left and the next start works at once. Replay:
+// work, and after each nothing is left and the next start works at once. CONVOY_KILLS=N: N of them. Replay:
 //   CONVOY_KILL_SEED=N launch_program_tests --gtest_filter=RandomKills.*
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -21,7 +21,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kKills = 200;
+int wanted_kills() {
+  const char* const wish = std::getenv("CONVOY_KILLS");
+  return wish != nullptr ? std::stoi(wish) : 40;
+}
 
 enum class Victim { Rank, AllRanks, Grandchild, Daemon, Launcher, LauncherAndRank, Everything };
 constexpr Victim kVictims[] = {
@@ -187,7 +190,8 @@ void RandomKills::one_life(int number_of_ranks, Victim victim) {
 }
 
 TEST_F(RandomKills, LeaveNothingAndTheNextStartWorks) {
-  for (int life = 0; num_kills_ < kKills; ++life) {
+  const int kills = wanted_kills();
+  for (int life = 0; num_kills_ < kills; ++life) {
     const int ranks = 1 + static_cast<int>(below(3));
     const Victim victim = kVictims[below(std::size(kVictims))];
     SCOPED_TRACE(
@@ -205,8 +209,8 @@ TEST_F(RandomKills, LeaveNothingAndTheNextStartWorks) {
 
 TEST_F(RandomKills, AtAnyMomentOfTheStart) {
   // From the first instruction of the launcher to the last of its start, when what it has made so far is least known.
-  constexpr int kStarts = 40;
-  for (int life = 0; life < kStarts; ++life) {
+  const int starts = wanted_kills() / 4;
+  for (int life = 0; life < starts; ++life) {
     SCOPED_TRACE(fmt::format("CONVOY_KILL_SEED={}, life {}", seed_, life));
     LaunchStart what;
     what.arguments = {"--nproc-per-node",

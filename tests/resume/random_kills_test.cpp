@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// 100 kills at random moments of runs that save at every step: there is always a whole checkpoint, and the result has the
-// bits of a run that nobody touched. 25 more (CONVOY_KILLS=N: N) of runs that go on with other ranks and strategies: every
-// step has its own rows, once. Replay: CONVOY_KILL_SEED=N resume_tests --gtest_filter=RandomKills.*
+// Kills at random moments (CONVOY_KILLS=N: at least N) of runs that save at every step: there is always a whole checkpoint,
+// and the result has the bits of a run that nobody touched. The same of runs that go on with other ranks and strategies:
+// every step has its own rows, once. Replay: CONVOY_KILL_SEED=N resume_tests --gtest_filter=RandomKills.*
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -21,8 +21,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using std::chrono::microseconds;
 
-constexpr int64_t kKillsAtWork = 100;
-constexpr int64_t kSteps = 48;
+constexpr int64_t kSteps = 16;
 
 using Settings = std::vector<std::string>;
 
@@ -51,6 +50,11 @@ void kill_somehow(TrainProcess& process, std::mt19937& random) {
     default:
       for (const pid_t rank : process.ranks()) ::kill(rank, SIGKILL);
   }
+}
+
+int64_t wanted_kills() {
+  const char* const wish = std::getenv("CONVOY_KILLS");
+  return wish != nullptr ? std::stoll(wish) : 10;
 }
 
 class RandomKills : public ::testing::Test {
@@ -98,8 +102,9 @@ TEST_F(RandomKills, LeaveAWholeCheckpointAndTheSameBits) {
   const auto begin = Clock::now();
   ASSERT_EQ(fixture_.run("unbroken", settings()).status, 0);
   // With the start-up in it: kills then spread over a few steps of each life.
-  step_time_ = std::chrono::duration_cast<microseconds>(Clock::now() - begin) / (2 * kSteps);
-  for (int64_t round = 0; num_kills_at_work_ < kKillsAtWork; ++round) {
+  step_time_ = std::chrono::duration_cast<microseconds>(Clock::now() - begin) / (4 * kSteps);
+  const int64_t kills = wanted_kills();
+  for (int64_t round = 0; num_kills_at_work_ < kills; ++round) {
     const std::string name = fmt::format("round-{}", round);
     bool killed = true;
     while (killed) {
@@ -124,10 +129,9 @@ TEST_F(RandomKills, WithOtherRanksAndStrategiesLoseAndDoubleNoRow) {
   const auto begin = Clock::now();
   const Ended unbroken = fixture_.run("unbroken", batch);
   ASSERT_EQ(unbroken.status, 0) << unbroken.errors;
-  step_time_ = std::chrono::duration_cast<microseconds>(Clock::now() - begin) / (2 * kSteps);
-  const char* const wish = std::getenv("CONVOY_KILLS");
-  const int64_t kills = wish != nullptr ? std::stoll(wish) : 25;
+  step_time_ = std::chrono::duration_cast<microseconds>(Clock::now() - begin) / (4 * kSteps);
   const std::map<int64_t, double> wanted = fixture_.losses("unbroken");
+  const int64_t kills = wanted_kills();
   for (int64_t round = 0; num_kills_at_work_ < kills; ++round) {
     const std::string name = fmt::format("round-{}", round);
     bool killed = true;

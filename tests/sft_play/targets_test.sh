@@ -16,6 +16,7 @@ export PATH=$work/bin:$programs:$PATH CALLS=$work/calls OMP_NUM_THREADS=1 OMP_WA
 export MODEL_LOCAL_DIR=$source/examples/tally-3m MODEL_MAX_SEQ_LEN=256
 export TRAIN_STEPS=2 TRAIN_EVAL_STEPS=2 TRAIN_SAVE_STEPS=2 TRAIN_GRADIENT_CHECKPOINTING=false
 export TRAIN_BATCH_SIZE=4 TRAIN_GRAD_ACCUM=1 HF_HOME=$work/hf
+head -n 60 "$source/examples/sums/test.jsonl" >"$work/sums.jsonl"
 cd "$work/play"
 
 cat >"$work/bin/tensorboard" <<'STAND_IN'
@@ -103,13 +104,13 @@ refused_saying 'there is no program no-convoy' train CONVOY=no-convoy
 printf 'train: {batchsize: 1}\n' >wrong.yaml
 refused_saying 'wrong.yaml can not be used' train CONFIG=wrong.yaml
 grep -q 'did you mean `train.batch_size`' "$work/log" || fail "the key is not named"
-target process '' RAW="$source/examples/sums/test.jsonl" CONFIG=configs/multi_gpu_config.yaml
+target process '' RAW="$work/sums.jsonl" CONFIG=configs/multi_gpu_config.yaml
 [ -s data/processed/train.jsonl ] && [ -s data/processed/val.jsonl ] || fail "process wrote no splits"
 target style '' STYLE='Answer with a number.'
 grep -q 'Answer with a number.' data/processed_with_style/train.jsonl || fail "style is not in its rows"
 target render ''
 grep -q '<|im_start|>' data/rendered/train.jsonl || fail "render did not render"
-target full-pipeline '' RAW="$source/examples/sums/test.jsonl"
+target full-pipeline '' RAW="$work/sums.jsonl"
 target check 'ok'
 MODEL_LOCAL_DIR='' refused_saying 'no model in models/Qwen-Qwen2.5-1.5B-Instruct. Say make download-model' train-unsloth
 target gpu-info 'Number of GPUs'

@@ -1,0 +1,42 @@
+# When each entry runs, and beside how many others. ctest reads this itself; ./run test starts it with four slots a core.
+
+# Entries that compute, with their seconds of processor time: three slots each, so that two cores get two of them and two that
+# wait. The longest begin first.
+set(computing
+  docs:110 sharing:95 random_kills_many:90 resume_combinations:80 parity:80 recipes:75 random_kills:60
+  resume_0:60 resume_1:60 resume_2:60 resume_3:60 sharing_combinations:60 installed_examples:60 monitor_training:50
+  kernels_sim:45 installed_library:45 kernels_aten_long:45 kernels_sim_long:40 profile_program:40 package:40 parity_families:40
+  generation:33 guides:30 kernels_aten:30 parallel:30 sft_play:25 library:25 faultfs:22 shared_rows:20 sweep_program:20 comm:20
+  sweep_ptxas:20 pipeline:15 sweep:15 tensorboard:15 sweep_cuda:12 devices:12 kernels_ptx:10 kernels_cuda:10 kernels_ptxas:10
+  kernels:10 rows:9 page_browser:15)
+# Entries that wait most of the time, with their seconds: one slot.
+set(waiting
+  slurm:111 hub_program:91 launch_random_kills_many:70 hosts_doctor:62 sweep_nodes:50 row_ledger_hosts:44 launch_signals:42
+  launch:35 hosts:34 launch_failure_modes:28 silent_peers:20 launch_random_kills:16 monitor_faults:15 mpi:12 row_ledger_postgres:12
+  row_ledger:12 jobs_postgres:10 sweep_random_kills:11 sweep_slurm:10 kubernetes_schema:10 row_ledger_kills:7)
+# Repetition and combinations of what other entries show: in `./run test thorough` alone.
+set(thorough
+  random_kills_many launch_random_kills_many resume_combinations sharing_combinations parity_families kernels_aten_long
+  kernels_sim_long installed_examples)
+# At most two minutes together: `./run test quick`.
+set(quick
+  adapters answers base checkpoint colors config data device evaluate failure_modes_page front generate hub io jobs kernels
+  launch_contract launch_hostile_use launch_restarts launch_timers layers library_pages models monitor monitor_pages nn nvidia
+  optim page process profile rendezvous runs serving settings setup simulated_device sizing store_serve sweep telemetry text
+  tour train)
+
+function(schedule slots)
+  foreach(entry ${ARGN})
+    string(REPLACE ":" ";" parts ${entry})
+    list(GET parts 0 name)
+    list(GET parts 1 seconds)
+    set_tests_properties(${name} PROPERTIES COST ${seconds} PROCESSORS ${slots})
+  endforeach()
+endfunction()
+schedule(3 ${computing})
+schedule(1 ${waiting})
+foreach(label thorough quick)
+  foreach(name ${${label}})
+    set_tests_properties(${name} PROPERTIES LABELS ${label})
+  endforeach()
+endforeach()
