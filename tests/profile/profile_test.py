@@ -4,6 +4,7 @@
 Perfetto's trace processor reads the traces; what it adds up in SQL is what the report says. PERFETTO_UI: see trace_processor.mjs."""
 
 import json
+import os
 import pathlib
 import subprocess
 import sys
@@ -14,11 +15,13 @@ import unittest
 from perfetto.trace_processor import TraceProcessor, TraceProcessorConfig
 
 SOURCE, PROGRAMS = map(pathlib.Path, sys.argv[1:3])
+ENVIRONMENT = {**os.environ, "OMP_WAIT_POLICY": "PASSIVE"}  # threads that spin cost others their cores
 CONFIG = "examples/sums/lora.yaml"
+TRAIN = ("train", CONFIG, "train.final_eval=false")
 
 
 def convoy(*words, cwd, status=0):
-    ended = subprocess.run([PROGRAMS / "convoy", *map(str, words)], cwd=cwd, capture_output=True, text=True, timeout=300)
+    ended = subprocess.run([PROGRAMS / "convoy", *map(str, words)], cwd=cwd, env=ENVIRONMENT, capture_output=True, text=True, timeout=300)
     assert ended.returncode == status, f"{words}: {ended.returncode}\n{ended.stdout}\n{ended.stderr}"
     return ended
 
@@ -125,7 +128,7 @@ class Profile(unittest.TestCase):
         self.assertLessEqual({"step 3", "forward", "world all_reduce"}, names)
 
     def test_a_training_traces_what_it_is_told(self):
-        convoy("train", CONFIG, "train.steps=4", "--profile-steps", "2:3", "--output-dir", "run", cwd=self.folder)
+        convoy(*TRAIN, "train.steps=4", "--profile-steps", "2:3", "--output-dir", "run", cwd=self.folder)
         ended = convoy("profile", "report", "run", "--output", "timeline.pftrace", cwd=self.folder)
         self.assertIn("run: steps 2 to 3 of 1 rank\n", ended.stdout)
         with opened(self.folder / "timeline.pftrace") as processor:
@@ -133,17 +136,17 @@ class Profile(unittest.TestCase):
         self.assertEqual([row["name"] for row in steps], ["step 2", "step 3"])
 
     def test_what_cannot_be_traced_is_said(self):
-        ended = convoy("train", CONFIG, "train.steps=2", "--profile-steps", "9:3", "--output-dir", "no", cwd=self.folder, status=2)
+        ended = convoy(*TRAIN, "train.steps=2", "--profile-steps", "9:3", "--output-dir", "no", cwd=self.folder, status=2)
         self.assertIn('logging.profile_steps: the last step comes before the first, found "9:3"', ended.stderr)
-        ended = convoy("train", CONFIG, "train.steps=2", "--profile-steps", "5:9", "--output-dir", "short", cwd=self.folder)
+        ended = convoy(*TRAIN, "train.steps=2", "--profile-steps", "5:9", "--output-dir", "short", cwd=self.folder)
         self.assertIn("no step was traced: this training took none of steps 5 to 9", ended.stderr)
         ended = convoy("profile", "report", "short", cwd=self.folder, status=2)
         self.assertIn("holds no traces", ended.stderr)
-        ended = convoy("train", CONFIG, "train.steps=3", "--profile-steps", "2:9", "--output-dir", "cut", cwd=self.folder)
+        ended = convoy(*TRAIN, "train.steps=3", "--profile-steps", "2:9", "--output-dir", "cut", cwd=self.folder)
         self.assertIn("2 of 8 steps were traced", ended.stderr)
 
     def test_traces_are_there_while_the_training_goes_on(self):
-        training = subprocess.Popen([PROGRAMS / "convoy", "train", CONFIG, "train.steps=100000", "--profile-steps", "3:4", "--output-dir", "live"],
+        training = subprocess.Popen([PROGRAMS / "convoy", *TRAIN, "train.steps=100000", "--profile-steps", "3:4", "--output-dir", "live"],
                                     cwd=self.folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         trace = self.folder / "live/traces/rank-0.json"
         deadline = time.monotonic() + 60
@@ -157,7 +160,7 @@ class Profile(unittest.TestCase):
 
     def test_traces_of_an_earlier_start_are_not_mixed_in(self):
         for ranks in [2, 1]:
-            convoy("train", CONFIG, "train.steps=4", "--nproc", ranks, "--profile-steps", "2:3", "--output-dir", "twice", "--resume", "never",
+            convoy(*TRAIN, "train.steps=4", "--nproc", ranks, "--profile-steps", "2:3", "--output-dir", "twice", "--resume", "never",
                    cwd=self.folder)
         self.assertIn("twice: steps 2 to 3 of 1 rank\n", convoy("profile", "report", "twice", cwd=self.folder).stdout)
 
