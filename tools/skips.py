@@ -28,10 +28,7 @@ def skips_of(entry, output):
         elif found := re.match(r"\[  SKIPPED \] (\S+) \(", line):
             yield found[1], reason
         elif line.startswith("skipped: "):
-            reason = line.removeprefix("skipped: ")
-            yield entry, reason
-    if not reason and "Test Skipped." in lines:  # by its exit code alone
-        yield entry, "it does not say why"
+            yield entry, line.removeprefix("skipped: ")
 
 
 def known_patterns(text):

@@ -40,6 +40,6 @@ if [ -n "$suite" ]; then
     ctest --test-dir "$private/convoy/build" --no-tests=error --output-on-failure -j "$((4 * $(nproc)))" "$@"
   done
 else
-  ctest --test-dir "$private/convoy/build" --no-tests=error --output-on-failure -L processes \
+  ctest --test-dir "$private/convoy/build" --no-tests=error --output-on-failure -L processes -LE thorough \
     --repeat "until-fail:${times:-20}" -j "$((4 * $(nproc)))" "$@"
 fi

@@ -22,7 +22,7 @@ set(thorough
 set(quick
   adapters answers base checkpoint colors config data device evaluate failure_modes_page front generate hub io jobs kernels
   launch_contract launch_hostile_use launch_restarts launch_timers layers library_pages models monitor monitor_pages nn nvidia
-  optim page process profile rendezvous runs serving settings setup simulated_device sizing store_serve sweep telemetry text
+  optim page process profile rendezvous runs serving settings setup simulated_device sizing skips store_serve sweep telemetry text
   tour train)
 
 function(schedule slots)
