@@ -102,7 +102,7 @@ TEST_F(RandomKills, LeaveAWholeCheckpointAndTheSameBits) {
   const auto begin = Clock::now();
   ASSERT_EQ(fixture_.run("unbroken", settings()).status, 0);
   // With the start-up in it: kills then spread over a few steps of each life.
-  step_time_ = std::chrono::duration_cast<microseconds>(Clock::now() - begin) / (4 * kSteps);
+  step_time_ = std::chrono::duration_cast<microseconds>(Clock::now() - begin) / (2 * kSteps);
   const int64_t kills = wanted_kills();
   for (int64_t round = 0; num_kills_at_work_ < kills; ++round) {
     const std::string name = fmt::format("round-{}", round);
@@ -129,7 +129,7 @@ TEST_F(RandomKills, WithOtherRanksAndStrategiesLoseAndDoubleNoRow) {
   const auto begin = Clock::now();
   const Ended unbroken = fixture_.run("unbroken", batch);
   ASSERT_EQ(unbroken.status, 0) << unbroken.errors;
-  step_time_ = std::chrono::duration_cast<microseconds>(Clock::now() - begin) / (4 * kSteps);
+  step_time_ = std::chrono::duration_cast<microseconds>(Clock::now() - begin) / (2 * kSteps);
   const std::map<int64_t, double> wanted = fixture_.losses("unbroken");
   const int64_t kills = wanted_kills();
   for (int64_t round = 0; num_kills_at_work_ < kills; ++round) {
