@@ -3,7 +3,7 @@
 # Entries that compute, with their seconds of processor time: three slots each, so that two cores get two of them and two that
 # wait. The longest begin first.
 set(computing
-  docs:110 sharing:95 random_kills_many:90 resume_combinations:80 parity:80 recipes:75 random_kills:40
+  docs:140 sharing:95 random_kills_many:90 resume_combinations:80 parity:80 recipes:75 random_kills:40
   resume_0:60 resume_1:60 resume_2:60 resume_3:60 sharing_combinations:60 installed_examples:60 monitor_training:45
   kernels_sim:45 installed_library:45 kernels_aten_long:45 kernels_sim_long:40 profile_program:40 package:55 parity_families:40
   generation:33 guides:40 kernels_aten:30 parallel:30 sft_play:25 library:25 faultfs:22 shared_rows:20 sweep_program:24 comm:20
