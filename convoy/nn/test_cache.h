@@ -16,15 +16,15 @@ class GrowingCache {
  public:
   static constexpr int64_t kBlockTokens = kernels::kBlockTokensStep;
 
-  GrowingCache(const CausalLm& model, int64_t num_rows, int64_t num_blocks = 16)
+  GrowingCache(const nn::CausalLm& model, int64_t num_rows, int64_t num_blocks = 16)
       : device_(model.device()),
         cache_(model.kv_geometry(), kBlockTokens,
-               std::vector<int64_t>(layer_groups(model.kv_geometry()).size(), num_blocks)),
+               std::vector<int64_t>(nn::layer_groups(model.kv_geometry()).size(), num_blocks)),
         rows_(static_cast<size_t>(num_rows)),
         next_block_(static_cast<int32_t>(num_blocks) - 1) {}
 
   int64_t length(int64_t row) const { return rows_[static_cast<size_t>(row)].num_keys; }
-  const KvCache* cache() const { return &cache_; }
+  const nn::KvCache* cache() const { return &cache_; }
 
   // The next pass: so many new tokens of each of these rows.
   void grow(const std::vector<std::pair<int64_t, int64_t>>& tokens_of_rows) {
@@ -45,7 +45,7 @@ class GrowingCache {
 
  private:
   at::Device device_;
-  KvCache cache_;
+  nn::KvCache cache_;
   std::vector<kernels::PagedRow> rows_;
   int32_t next_block_;
 };
