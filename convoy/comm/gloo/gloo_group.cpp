@@ -12,6 +12,7 @@
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
 
 #include "convoy/base/error.h"
+#include "convoy/comm/gloo/bounded_wait.h"
 #include "convoy/comm/gloo/broken_pipes.h"
 #include "convoy/comm/gloo/sockets.h"
 #include "convoy/comm/job_store.h"
@@ -56,16 +57,6 @@ c10::intrusive_ptr<c10d::ProcessGroupGloo> connect(Meeting& meeting, int rank, i
   store->setTimeout(timeout);
   if (!keys.empty()) store = c10::make_intrusive<c10d::PrefixStore>(keys, store);
   return c10::make_intrusive<Gloo>(store, rank, size, options);
-}
-
-// True when it is done within `limit`. Throws what the collective threw.
-bool done_within(c10d::Work& work, std::chrono::milliseconds limit) {
-  try {
-    return work.wait(limit);
-  } catch (const c10::Error&) {
-    if (work.isCompleted()) throw;
-    return false;
-  }
 }
 
 // Once in a while Gloo does not tell a send that its connection is closed
