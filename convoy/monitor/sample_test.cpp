@@ -89,7 +89,7 @@ TEST(CsvV1, ALostGpuHasARowOfBlanks) {
 TEST(CsvV1, EveryColumnIsOnThePage) {
   const char* const source = std::getenv("CONVOY_SOURCE_DIR");
   if (source == nullptr) GTEST_SKIP() << "CONVOY_SOURCE_DIR is not set";
-  const std::string page = read_file(std::string(source) + "/docs/how-to/watch-gpus.md");
+  const std::string page = read_file(std::string(source) + "/docs/reference/device-columns.md");
   for (const std::string& name : split(split(csv_header(), '\n')[0], ','))
     EXPECT_NE(page.find("`" + name + "`"), std::string::npos) << name;
 }
