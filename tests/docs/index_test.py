@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""docs/README.md is the index: it links to each page below docs/ exactly once. No link of a page leads nowhere, and
+docs/reference/errors.md is what the sources say.
+
+  index_test.py SOURCE_FOLDER
+"""
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+
+
+def without_code(text):
+    return re.sub(r"(`+)(?!`).*?\1", "", re.sub(r"^```.*?^```$", "", text, flags=re.M | re.S))
+
+
+def headings_of(page):
+    """As links name them."""
+    text = re.sub(r"^```.*?^```$", "", page.read_text(), flags=re.M | re.S)
+    return {re.sub(r"[^a-z0-9 _-]", "", heading.lower()).replace(" ", "-") for heading in re.findall(r"^#+ (.+)$", text, re.M)}
+
+
+def targets_of(page):
+    """(link, file, heading) of each link to a file."""
+    for link in LINK.findall(without_code(page.read_text())):
+        if "://" not in link and not link.startswith("mailto:"):
+            place, _, heading = link.partition("#")
+            yield link, (page.parent / place).resolve() if place else page, heading
+
+
+def faults_of(source):
+    """What is wrong with the pages of a copy of the repository."""
+    docs = source / "docs"
+    index = docs / "README.md"
+    pages = sorted(page for page in docs.rglob("*.md") if page != index)
+    named = [target for _, target, _ in targets_of(index)]
+    faults = []
+    for page in pages:
+        times = named.count(page)
+        if times != 1:
+            faults.append(f"docs/README.md links {page.relative_to(docs)} {times} times, not once")
+    for page in [*pages, index, source / "README.md", source / "CONTRIBUTING.md", source / "CHANGELOG.md"]:
+        for link, target, heading in targets_of(page):
+            if not target.exists():
+                faults.append(f"{page.relative_to(source)} links {link}, which is not there")
+            elif heading and target.suffix == ".md" and heading not in headings_of(target):
+                faults.append(f"{page.relative_to(source)} links {link}, which has no such heading")
+    return faults
+
+
+def finds_planted_faults(source):
+    """Each is found, alone."""
+    def plant(name, change):
+        with tempfile.TemporaryDirectory() as folder:
+            copy = pathlib.Path(folder).resolve() / "copy"
+            copy.mkdir()
+            shutil.copytree(source / "docs", copy / "docs")
+            for page in source.glob("*.md"):
+                shutil.copy(page, copy)
+            for other in ["LICENSE", "examples", "tests", "convoy"]:
+                (copy / other).symlink_to(source / other)
+            change(copy / "docs")
+            found = faults_of(copy)
+            if len(found) != 1:
+                sys.exit(f"planted {name}, and found {found}")
+
+    def add(page, text):
+        page.write_text(page.read_text() + text)
+
+    plant("a page without a link", lambda docs: (docs / "how-to/lost.md").write_text("# Lost\n"))
+    plant("a second link", lambda docs: add(docs / "README.md", "\n[again](tutorial.md)\n"))
+    plant("a link to no page", lambda docs: add(docs / "tutorial.md", "\n[gone](gone.md)\n"))
+    plant("a link to no heading", lambda docs: add(docs / "tutorial.md", "\n[gone](how-to/models.md#gone)\n"))
+
+
+def main():
+    source = pathlib.Path(sys.argv[1]).resolve()
+    faults = faults_of(source)
+    errors = subprocess.run([sys.executable, source / "tools/errors_page.py"], check=True, capture_output=True, text=True).stdout
+    if errors != (source / "docs/reference/errors.md").read_text():
+        faults.append("docs/reference/errors.md is not what the sources say: tools/errors_page.py > docs/reference/errors.md")
+    if faults:
+        sys.exit("\n".join(faults))
+    finds_planted_faults(source)
+    print(f"{len(list((source / 'docs').rglob('*.md')))} pages")
+
+
+main()
