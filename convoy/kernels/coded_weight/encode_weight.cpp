@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Rounding as bitsandbytes' CPU code has it: a whole block is multiplied by 1 / absmax, the rest at
-// the end divided by it; a tie takes the lower number. See docs/decisions.md on nested absmax.
+// the end divided by it; a tie takes the lower number. Nested absmax: convoy/models/NOTES.md.
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 
