@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/README.md is the index: it links to each page below docs/ exactly once. No link of a page leads nowhere, and
-docs/reference/errors.md is what the sources say.
+"""docs/README.md is the index: it links to each page below docs/ exactly once. No link of a page leads nowhere, some block of
+a page uses each command, and docs/reference/errors.md is what the sources say.
 
   index_test.py SOURCE_FOLDER
 """
@@ -32,6 +32,13 @@ def targets_of(page):
             yield link, (page.parent / place).resolve() if place else page, heading
 
 
+def commands_without_use(source, pages):
+    """Commands of the reference that no block of a page has typed."""
+    names = re.findall(r"^##+ convoy (.+)$", (source / "docs/reference/commands.md").read_text(), re.M)
+    blocks = "\n".join("\n".join(re.findall(r"^```(?:sh|bash)\n(.*?)^```$", page.read_text(), re.M | re.S)) for page in pages)
+    return [name for name in names if not re.search(rf"\bconvoy {re.escape(name)}\b", blocks)]
+
+
 def faults_of(source):
     """What is wrong with the pages of a copy of the repository."""
     docs = source / "docs"
@@ -49,6 +56,7 @@ def faults_of(source):
                 faults.append(f"{page.relative_to(source)} links {link}, which is not there")
             elif heading and target.suffix == ".md" and heading not in headings_of(target):
                 faults.append(f"{page.relative_to(source)} links {link}, which has no such heading")
+    faults += [f"no block of a page uses `convoy {name}`" for name in commands_without_use(source, pages)]
     return faults
 
 
@@ -74,6 +82,7 @@ def finds_planted_faults(source):
     plant("a page without a link", lambda docs: (docs / "how-to/lost.md").write_text("# Lost\n"))
     plant("a second link", lambda docs: add(docs / "README.md", "\n[again](tutorial.md)\n"))
     plant("a link to no page", lambda docs: add(docs / "tutorial.md", "\n[gone](gone.md)\n"))
+    plant("a command that no page uses", lambda docs: add(docs / "reference/commands.md", "\n## convoy sing\n"))
     plant("a link to no heading", lambda docs: add(docs / "tutorial.md", "\n[gone](how-to/models.md#gone)\n"))
 
 
