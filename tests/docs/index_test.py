@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """docs/README.md is the index: it links to each page below docs/ exactly once. No link of a page leads nowhere, some block of
-a page uses each command, and docs/reference/errors.md is what the sources say.
+a page uses each command, and docs/reference/errors.md is what the sources say. Nothing wants, knows or speaks in a page, and no
+sentence begins with What, Who, Whose or Of.
 
   index_test.py SOURCE_FOLDER
 """
@@ -11,6 +12,8 @@ import subprocess
 import sys
 import tempfile
 
+GENERATED = ["reference/commands.md", "reference/config.md", "reference/errors.md", "reference/library.md"]
+RIDDLE = re.compile(r"\b(?:wants|knows|speaks)\b|(?:^(?:[-|>] |\d+\. )?(?:\*\*)?|[.:] |\| )(?:What|Who|Whose|Of) [a-z]", re.M)
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 
 
@@ -56,6 +59,9 @@ def faults_of(source):
                 faults.append(f"{page.relative_to(source)} links {link}, which is not there")
             elif heading and target.suffix == ".md" and heading not in headings_of(target):
                 faults.append(f"{page.relative_to(source)} links {link}, which has no such heading")
+    for page in [*pages, index, source / "README.md", source / "CONTRIBUTING.md"]:
+        if page not in [docs / name for name in GENERATED]:
+            faults += [f"{page.relative_to(source)} riddles: {found.group(0)!r}" for found in RIDDLE.finditer(without_code(page.read_text()))]
     faults += [f"no block of a page uses `convoy {name}`" for name in commands_without_use(source, pages)]
     return faults
 
@@ -82,6 +88,8 @@ def finds_planted_faults(source):
     plant("a page without a link", lambda docs: (docs / "how-to/lost.md").write_text("# Lost\n"))
     plant("a second link", lambda docs: add(docs / "README.md", "\n[again](tutorial.md)\n"))
     plant("a link to no page", lambda docs: add(docs / "tutorial.md", "\n[gone](gone.md)\n"))
+    plant("a riddle", lambda docs: add(docs / "tutorial.md", "\nA tutorial wants a reader.\n"))
+    plant("a fragment", lambda docs: add(docs / "tutorial.md", "\n- Who reads it is pleased.\n"))
     plant("a command that no page uses", lambda docs: add(docs / "reference/commands.md", "\n## convoy sing\n"))
     plant("a link to no heading", lambda docs: add(docs / "tutorial.md", "\n[gone](how-to/models.md#gone)\n"))
 
