@@ -128,45 +128,46 @@ bool is_same_answer(std::string_view pred, const std::string& ref) {
                            : exact_match(pred, ref);
 }
 
+using ScoreFunction = double (*)(Row& row);
 struct Metric {
-  MetricFacts facts;
-  double (*score)(Row& row);
-  bool needs_answers = false;  // of the references, marked as such
+  std::string_view name;
+  ScoreFunction score;
 };
 
 constexpr auto kPlain = RougeWords::Plain;
 constexpr auto kStemmed = RougeWords::Stemmed;
 
-// The one list of metrics.
-constexpr std::array<Metric, 16> kMetrics = {{
-    {{"rouge1", "ROUGE-1 of rouge_score, not stemmed"}, rouge_n_of<1, kPlain>},
-    {{"rouge1_stem", "ROUGE-1 of rouge_score, stemmed"}, rouge_n_of<1, kStemmed>},
-    {{"rouge2", "ROUGE-2, not stemmed"}, rouge_n_of<2, kPlain>},
-    {{"rouge2_stem", "ROUGE-2, stemmed"}, rouge_n_of<2, kStemmed>},
-    {{"rougeL", "ROUGE-L, not stemmed"}, rouge_l_of<kPlain>},
-    {{"rougeL_stem", "ROUGE-L, stemmed"}, rouge_l_of<kStemmed>},
-    {{"rougeLsum", "ROUGE-Lsum over lines, not stemmed"}, rouge_l_sum_of<kPlain>},
-    {{"rougeLsum_stem", "ROUGE-Lsum over lines, stemmed"}, rouge_l_sum_of<kStemmed>},
-    {{"rougeL_unicode", "ROUGE-L over the words of all scripts"}, rouge_l_of<RougeWords::Unicode>},
-    {{"sari", "SARI of evaluate, 0 to 100: the input is the source", 100}, sari_of},
-    {{"exact_match", "equal but for white space around"},
-     [](Row& row) { return best_of(row, exact_match); }},
-    {{"exact_match_squad", "equal but for case, punctuation and articles"},
-     [](Row& row) { return best_of(row, squad_match); }},
-    {{"token_f1", "F1 over the words of SQuAD"}, [](Row& row) { return best_of(row, squad_f1); }},
-    {{"numeric_match", "the final number is the same"},
-     [](Row& row) { return best_of(row, numeric_match); },
-     true},
-    {{"answer_match", "the answer means the same, in whatever form"},
-     [](Row& row) { return best_of(row, is_same_answer); },
-     true},
-    {{"schema_compliance", "the prediction is JSON that the schema accepts"}, schema_compliance_of},
-}};
+constexpr std::array kMetrics = {
+    Metric{"rouge1", rouge_n_of<1, kPlain>},
+    Metric{"rouge1_stem", rouge_n_of<1, kStemmed>},
+    Metric{"rouge2", rouge_n_of<2, kPlain>},
+    Metric{"rouge2_stem", rouge_n_of<2, kStemmed>},
+    Metric{"rougeL", rouge_l_of<kPlain>},
+    Metric{"rougeL_stem", rouge_l_of<kStemmed>},
+    Metric{"rougeLsum", rouge_l_sum_of<kPlain>},
+    Metric{"rougeLsum_stem", rouge_l_sum_of<kStemmed>},
+    Metric{"rougeL_unicode", rouge_l_of<RougeWords::Unicode>},
+    Metric{"sari", sari_of},
+    Metric{"exact_match", [](Row& row) { return best_of(row, exact_match); }},
+    Metric{"exact_match_squad", [](Row& row) { return best_of(row, squad_match); }},
+    Metric{"token_f1", [](Row& row) { return best_of(row, squad_f1); }},
+    Metric{"numeric_match", [](Row& row) { return best_of(row, numeric_match); }},
+    Metric{"answer_match", [](Row& row) { return best_of(row, is_same_answer); }},
+    Metric{"schema_compliance", schema_compliance_of},
+};
 
-constexpr std::array<MetricFacts, kMetrics.size()> kFacts = [] {
-  std::array<MetricFacts, kMetrics.size()> facts;
-  for (size_t at = 0; at < facts.size(); ++at) facts[at] = kMetrics[at].facts;
-  return facts;
+constexpr const auto& kFacts = settings::kTextMetrics;
+static_assert(kMetrics.size() == kFacts.size(),
+              "settings/text_metric_list.h and this table hold the same metrics");
+
+// By the place of a metric in kFacts; a name without a function is an error of the compiler.
+constexpr std::array<ScoreFunction, kFacts.size()> kScores = [] {
+  std::array<ScoreFunction, kFacts.size()> scores{};
+  for (size_t at = 0; at < scores.size(); ++at)
+    scores[at] = std::find_if(kMetrics.begin(), kMetrics.end(), [&](const Metric& metric) {
+                   return metric.name == kFacts[at].name;
+                 })->score;
+  return scores;
 }();
 
 size_t number_of(std::string_view name) {
@@ -215,7 +216,7 @@ RowScores TextMetrics::score(const Sample& sample) const {
   RowScores scores{
       .values = {},
       .names_answer = std::any_of(sample.refs.begin(), sample.refs.end(), marks_answer)};
-  for (const size_t number : numbers_) scores.values.push_back(kMetrics[number].score(row));
+  for (const size_t number : numbers_) scores.values.push_back(kScores[number](row));
   return scores;
 }
 
@@ -231,7 +232,7 @@ void MetricMeans::add(const RowScores& scores) {
 
 std::optional<double> MetricMeans::mean(size_t metric) const {
   if (count_ == 0 || std::isnan(sums_.at(metric))) return std::nullopt;
-  if (kMetrics[metrics_.numbers_[metric]].needs_answers && !has_answers_) return std::nullopt;
+  if (kFacts[metrics_.numbers_[metric]].needs_answers && !has_answers_) return std::nullopt;
   return sums_[metric] / static_cast<double>(count_);
 }
 

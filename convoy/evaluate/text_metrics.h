@@ -16,14 +16,11 @@
 
 #include "convoy/evaluate/json_schema.h"
 #include "convoy/evaluate/sample.h"
+#include "convoy/settings/text_metric_list.h"
 
 namespace convoy::evaluate {
 
-struct MetricFacts {
-  std::string_view name;
-  std::string_view help;
-  double most = 1;  // from 0 to this
-};
+using MetricFacts = settings::TextMetricFacts;
 
 // All there are.
 std::span<const MetricFacts> text_metrics();

@@ -11,16 +11,16 @@
 #include <vector>
 
 #include "convoy/config/field.h"
+#include "convoy/settings/text_metric_list.h"
 
 namespace convoy::settings {
 
-// All text metrics, by the names that evaluate/text_metrics knows them by.
 inline const std::vector<std::string>& text_metric_names() {
-  static const std::vector<std::string> names = {
-      "rouge1",         "rouge1_stem",   "rouge2",       "rouge2_stem",
-      "rougeL",         "rougeL_stem",   "rougeLsum",    "rougeLsum_stem",
-      "rougeL_unicode", "sari",          "exact_match",  "exact_match_squad",
-      "token_f1",       "numeric_match", "answer_match", "schema_compliance"};
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> list;
+    for (const TextMetricFacts& metric : kTextMetrics) list.emplace_back(metric.name);
+    return list;
+  }();
   return names;
 }
 

@@ -9,7 +9,6 @@
 #include <nlohmann/json.hpp>
 
 #include "convoy/base/files.h"
-#include "convoy/evaluate/text_metrics.h"
 #include "convoy/settings/metric_settings.h"
 #include "files/run_script.h"
 #include "files/temporary_folder.h"
@@ -39,16 +38,6 @@ class SavedSamples : public ::testing::Test {
 
   convoy::testing::TemporaryFolder folder_;
 };
-
-TEST_F(SavedSamples, NamesOfTheSettingsAreThoseOfTheMetrics) {
-  std::vector<std::string> names;
-  for (const evaluate::MetricFacts& facts : evaluate::text_metrics())
-    names.emplace_back(facts.name);
-  std::vector<std::string> settings = settings::text_metric_names();
-  std::sort(names.begin(), names.end());
-  std::sort(settings.begin(), settings.end());
-  EXPECT_EQ(names, settings);
-}
 
 TEST_F(SavedSamples, AreMeasuredWithoutAModel) {
   const auto all = eval("--json --output-dir results");
