@@ -14,7 +14,10 @@ constexpr size_t kReadPieceBytes = size_t{1} << 18;
 }  // namespace
 
 ByteReader::ByteReader(std::filesystem::path path)
-    : path_(std::move(path)), stream_(open_bytes(path_)), buffer_(kReadPieceBytes, '\0') {
+    : path_(std::move(path)), buffer_(kReadPieceBytes, '\0') {
+  OpenBytes bytes = open_bytes(path_);
+  stream_ = std::move(bytes.stream);
+  compression_ = bytes.compression;
   refill();
   if (std::string_view(buffer_.data(), filled_).starts_with("\xef\xbb\xbf")) {
     position_ = 3;
@@ -23,16 +26,36 @@ ByteReader::ByteReader(std::filesystem::path path)
   }
 }
 
-bool ByteReader::refill() {
-  position_ = 0;
-  filled_ = 0;
+size_t ByteReader::read_into(std::span<char> free) {
   try {
-    filled_ = stream_->read(buffer_);
+    return stream_->read(free);
   } catch (DataError& error) {
     error.place().line = line_;
     throw;
   }
+}
+
+bool ByteReader::refill() {
+  position_ = 0;
+  filled_ = 0;
+  if (buffer_.size() > kReadPieceBytes) buffer_ = std::string(kReadPieceBytes, '\0');
+  filled_ = read_into(buffer_);
   return filled_ > 0;
+}
+
+std::string_view ByteReader::ahead(size_t bytes) {
+  if (filled_ - position_ < bytes) {
+    buffer_.erase(0, position_);
+    filled_ -= position_;
+    position_ = 0;
+    buffer_.resize(std::max(bytes, kReadPieceBytes));
+    while (filled_ < bytes) {
+      const size_t count = read_into(std::span(buffer_).subspan(filled_));
+      if (count == 0) break;
+      filled_ += count;
+    }
+  }
+  return std::string_view(buffer_).substr(position_, filled_ - position_);
 }
 
 int ByteReader::get() {

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -35,6 +36,9 @@ class ByteReader {
     return position_ < filled_ || refill() ? static_cast<uint8_t>(buffer_[position_]) : kEnd;
   }
   int get();  // counts lines and bytes
+  // The next bytes without taking them: at least `bytes`, fewer only at the end of the file. Holds them all in memory;
+  // valid until the next call. Throws DataError.
+  std::string_view ahead(size_t bytes);
   // Appends the bytes up to the next '\n' (consumed, not appended) to `line`, at most `max_bytes`; the rest of a longer
   // line is skipped. Returns false when it was longer.
   bool read_line(std::string& line, size_t max_bytes);
@@ -46,12 +50,15 @@ class ByteReader {
   }                                                 // 1-based, in bytes, of the next byte
   int64_t offset_bytes() const { return offset_; }  // of the next byte, uncompressed
   const std::filesystem::path& path() const { return path_; }
+  Compression compression() const { return compression_; }  // of the file
 
  private:
   bool refill();
+  size_t read_into(std::span<char> free);
 
   std::filesystem::path path_;
   std::unique_ptr<ByteStream> stream_;
+  Compression compression_ = Compression::None;
   std::string buffer_;
   size_t position_ = 0;
   size_t filled_ = 0;

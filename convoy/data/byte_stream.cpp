@@ -7,6 +7,7 @@
 #include <cstring>
 #include <fstream>
 #include <string_view>
+#include <utility>
 
 #include "convoy/base/error.h"
 #include "convoy/data/parquet_plugin.h"
@@ -57,8 +58,7 @@ std::ifstream open_plain(const fs::path& path) {
   return file;
 }
 
-std::string first_bytes(const fs::path& path) {
-  std::ifstream file = open_plain(path);
+std::string first_bytes(std::ifstream& file) {
   std::string bytes(kLongestMagic, '\0');
   file.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
   bytes.resize(static_cast<size_t>(file.gcount()));
@@ -75,7 +75,7 @@ bool has_magic(const std::string& bytes, const CompressionFormat& format) {
 
 class PlainStream : public ByteStream {
  public:
-  explicit PlainStream(const fs::path& path) : path_(path), file_(open_plain(path)) {}
+  PlainStream(const fs::path& path, std::ifstream file) : path_(path), file_(std::move(file)) {}
 
   size_t read(std::span<char> into) override {
     file_.read(into.data(), static_cast<std::streamsize>(into.size()));
@@ -87,6 +87,24 @@ class PlainStream : public ByteStream {
   fs::path path_;
   std::ifstream file_;
 };
+
+Compression compression_by(const std::string& bytes, const fs::path& path) {
+  for (const Foreign& foreign : kForeign)
+    if (bytes.starts_with(foreign.magic))
+      throw DataError(fmt::format("the file is {}", foreign.name),
+                      {.file = path.string(), .hint = foreign.hint});
+  const Compression named = compression_named_by(path);
+  for (const CompressionFormat& format : kFormats)
+    if (has_magic(bytes, format) && (named == Compression::None || named == format.compression))
+      return format.compression;
+  if (named != Compression::None)
+    throw DataError(
+        fmt::format("the name ends in `{}`, but the file is not {}", path.extension().string(),
+                    compression_name(named)),
+        {.file = path.string(),
+         .hint = "was it cut, or unpacked and not renamed? Get it again, or rename it"});
+  return Compression::None;
+}
 
 }  // namespace
 
@@ -110,28 +128,17 @@ fs::path without_compression(const fs::path& path) {
 }
 
 Compression compression_of(const fs::path& path) {
-  const std::string bytes = first_bytes(path);
-  for (const Foreign& foreign : kForeign)
-    if (bytes.starts_with(foreign.magic))
-      throw DataError(fmt::format("the file is {}", foreign.name),
-                      {.file = path.string(), .hint = foreign.hint});
-  const Compression named = compression_named_by(path);
-  for (const CompressionFormat& format : kFormats)
-    if (has_magic(bytes, format) && (named == Compression::None || named == format.compression))
-      return format.compression;
-  if (named != Compression::None)
-    throw DataError(
-        fmt::format("the name ends in `{}`, but the file is not {}", path.extension().string(),
-                    compression_name(named)),
-        {.file = path.string(),
-         .hint = "was it cut, or unpacked and not renamed? Get it again, or rename it"});
-  return Compression::None;
+  std::ifstream file = open_plain(path);
+  return compression_by(first_bytes(file), path);
 }
 
-std::unique_ptr<ByteStream> open_bytes(const fs::path& path) {
-  const Compression compression = compression_of(path);
-  if (compression == Compression::None) return std::make_unique<PlainStream>(path);
-  return open_compressed(path, compression);
+OpenBytes open_bytes(const fs::path& path) {
+  std::ifstream file = open_plain(path);
+  const Compression compression = compression_by(first_bytes(file), path);
+  if (compression != Compression::None) return {open_compressed(path, compression), compression};
+  file.clear();  // a short file has ended
+  file.seekg(0);
+  return {std::make_unique<PlainStream>(path, std::move(file)), compression};
 }
 
 }  // namespace convoy::data

@@ -34,8 +34,13 @@ std::filesystem::path without_compression(const std::filesystem::path& path);
 // which are not read.
 Compression compression_of(const std::filesystem::path& path);
 
+struct OpenBytes {
+  std::unique_ptr<ByteStream> stream;
+  Compression compression = Compression::None;  // of the file
+};
+
 // Throws DataError when it cannot be read, is not a regular file, or is only the pointer that git-lfs puts in its place;
 // IoError when what decompresses is not there.
-std::unique_ptr<ByteStream> open_bytes(const std::filesystem::path& path);
+OpenBytes open_bytes(const std::filesystem::path& path);
 
 }  // namespace convoy::data

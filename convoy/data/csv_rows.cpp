@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "convoy/data/csv_rows.h"
+
 #include <set>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include "convoy/data/byte_reader.h"
 #include "convoy/data/csv_cell.h"
 #include "convoy/data/json_members.h"
-#include "convoy/data/row_formats.h"
+#include "convoy/data/table_writer.h"
 #include "convoy/data/utf8.h"
 
 namespace convoy::data {
@@ -18,8 +19,10 @@ namespace {
 // quote inside an unquoted field is an ordinary character. Every value is a string.
 class CsvRows : public RowSource {
  public:
-  CsvRows(const std::filesystem::path& path, char separator)
-      : reader_(path), separator_(separator), ends_(byte_set(std::string("\r\n") + separator)) {
+  CsvRows(ByteReader file, char separator)
+      : reader_(std::move(file)),
+        separator_(separator),
+        ends_(byte_set(std::string("\r\n") + separator)) {
     line_ = reader_.line();
     if (!read_record(header_))
       throw DataError("wanted a header line, found an empty file", place());
@@ -150,10 +153,74 @@ class CsvRows : public RowSource {
   bool row_is_lost_ = false;
 };
 
+class CsvWriter : public TableWriter {
+ public:
+  CsvWriter(const std::filesystem::path& path, char separator)
+      : TableWriter(path), separator_(separator) {}
+
+ protected:
+  void begin_table(const ColumnType& columns, OutputFile& file) override {
+    file_ = &file;
+    std::vector<std::string> names;
+    for (const auto& [name, type] : columns.fields) names.push_back(name);
+    names_ = names;
+    if (!names.empty()) write_record(names);
+  }
+  void write_row(const nlohmann::ordered_json& row) override {
+    std::vector<std::string> cells;
+    MemberCursor members(row);
+    for (const std::string& name : names_) {
+      const nlohmann::ordered_json* const found = members.find(name);
+      cells.push_back(found == nullptr || found->is_null() ? "" : cell_text(*found));
+    }
+    write_record(cells);
+  }
+
+ private:
+  void write_record(const std::vector<std::string>& cells) {
+    std::string line;
+    for (const std::string& cell : cells) {
+      if (&cell != cells.data()) line += separator_;
+      // The only cell of a line is quoted when it is empty: an empty line is no row.
+      if (cells.size() == 1 && cell.empty()) {
+        add_quoted_csv_cell(cell, line);
+      } else {
+        add_csv_cell(cell, separator_, line);
+      }
+    }
+    line += "\r\n";
+    file_->write(line);
+  }
+
+  char separator_;
+  OutputFile* file_ = nullptr;
+  std::vector<std::string> names_;
+};
+
+template <char separator>
+std::unique_ptr<RowSource> open_separated(ByteReader file, TextRows /*text_rows*/) {
+  return std::make_unique<CsvRows>(std::move(file), separator);
+}
+
+template <char separator>
+std::unique_ptr<RowWriter> create_separated(const std::filesystem::path& path) {
+  return std::make_unique<CsvWriter>(path, separator);
+}
+
 }  // namespace
 
-std::unique_ptr<RowSource> open_csv(const std::filesystem::path& path, char separator) {
-  return std::make_unique<CsvRows>(path, separator);
+RowFormat csv_format() {
+  return {.name = "CSV",
+          .suffixes = {".csv"},
+          .open = open_separated<','>,
+          .create = create_separated<','>};
+}
+
+RowFormat tsv_format() {
+  return {.name = "TSV",
+          .suffixes = {".tsv"},
+          .open = open_separated<'\t'>,
+          .create = create_separated<'\t'>};
 }
 
 }  // namespace convoy::data

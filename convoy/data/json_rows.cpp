@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <string>
+#include "convoy/data/json_rows.h"
 
-#include "convoy/data/byte_reader.h"
-#include "convoy/data/row_formats.h"
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "convoy/data/output_file.h"
 
 namespace convoy::data {
 namespace {
@@ -11,7 +15,7 @@ bool is_json_space(int byte) { return byte == ' ' || byte == '\t' || byte == '\r
 
 class JsonLines : public RowSource {
  public:
-  explicit JsonLines(const std::filesystem::path& path) : reader_(path) {}
+  explicit JsonLines(ByteReader file) : reader_(std::move(file)) {}
 
   std::optional<Row> next() override {
     std::optional<RawRow> raw = next_raw();
@@ -58,7 +62,7 @@ class JsonLines : public RowSource {
 // Finds the elements of the list one by one; each is parsed alone, so memory holds one row.
 class JsonList : public RowSource {
  public:
-  explicit JsonList(const std::filesystem::path& path) : reader_(path) {}
+  explicit JsonList(ByteReader file) : reader_(std::move(file)) {}
 
   std::optional<Row> next() override {
     std::optional<RawRow> raw = next_raw();
@@ -213,14 +217,124 @@ class JsonList : public RowSource {
   int64_t index_ = 0;
 };
 
-}  // namespace
+class JsonLinesWriter : public RowWriter {
+ public:
+  explicit JsonLinesWriter(const std::filesystem::path& path) : path_(path), file_(path) {}
 
-std::unique_ptr<RowSource> open_json_lines(const std::filesystem::path& path) {
-  return std::make_unique<JsonLines>(path);
+  void write(const nlohmann::ordered_json& row) override {
+    file_.write(json_row_text(row, -1, rows_ + 1, path_));
+    file_.write("\n");
+    ++rows_;
+  }
+  WrittenFile finish() override { return file_.publish(rows_); }
+
+ private:
+  std::filesystem::path path_;
+  OutputFile file_;
+  int64_t rows_ = 0;
+};
+
+class JsonListWriter : public RowWriter {
+ public:
+  explicit JsonListWriter(const std::filesystem::path& path) : path_(path), file_(path) {}
+
+  void write(const nlohmann::ordered_json& row) override {
+    const std::string text = json_row_text(row, 2, rows_ + 1, path_);
+    file_.write(rows_ == 0 ? "[\n  " : ",\n  ");
+    std::string_view rest = text;  // no line of it ends within a string
+    for (size_t end = rest.find('\n'); end != std::string_view::npos; end = rest.find('\n')) {
+      file_.write(rest.substr(0, end + 1));
+      file_.write("  ");
+      rest.remove_prefix(end + 1);
+    }
+    file_.write(rest);
+    ++rows_;
+  }
+  WrittenFile finish() override {
+    file_.write(rows_ == 0 ? "[]" : "\n]");
+    return file_.publish(rows_);
+  }
+
+ private:
+  std::filesystem::path path_;
+  OutputFile file_;
+  int64_t rows_ = 0;
+};
+
+// The first byte ahead that is not space, or 0; `begin` is where it is.
+char first_byte_ahead(ByteReader& file, size_t& begin) {
+  constexpr size_t kFirstLook = size_t{1} << 12;
+  for (size_t wanted = kFirstLook;; wanted *= 2) {
+    const std::string_view text = file.ahead(wanted);
+    begin = text.find_first_not_of(" \t\r\n");
+    if (begin != std::string_view::npos) return text[begin];
+    if (text.size() < wanted || wanted > kMaxRowBytes) return '\0';
+  }
 }
 
-std::unique_ptr<RowSource> open_json_list(const std::filesystem::path& path) {
-  return std::make_unique<JsonList>(path);
+// The line that begins there; nothing when it is longer than a row may be.
+std::optional<std::string> line_ahead(ByteReader& file, size_t begin) {
+  for (size_t wanted = begin + 1;; wanted *= 2) {
+    const std::string_view text = file.ahead(wanted).substr(begin);
+    const size_t end = text.find('\n');
+    if (std::min(end, text.size()) > kMaxRowBytes) return std::nullopt;
+    if (end != std::string_view::npos || begin + text.size() < wanted)
+      return std::string(text.substr(0, end));
+  }
+}
+
+// A file that begins with '{' is JSON lines when its first line is one whole value and is not the {"data": [...]} form.
+bool is_json_lines(ByteReader& file) {
+  size_t begin = 0;
+  if (first_byte_ahead(file, begin) != '{') return false;
+  const std::optional<std::string> line = line_ahead(file, begin);
+  if (!line) return false;
+  try {
+    const auto value = parse_json_row(*line, {});
+    const auto data = value.find("data");
+    return data == value.end() || !data->is_array();
+  } catch (const JsonRowError&) {
+    return false;
+  } catch (const DataError&) {  // JSON, with a number that is refused where the row is read
+    return true;
+  }
+}
+
+bool is_json(ByteReader& file) {
+  size_t begin = 0;
+  const char byte = first_byte_ahead(file, begin);
+  return byte == '{' || byte == '[';
+}
+
+std::unique_ptr<RowSource> open_json(ByteReader file, TextRows /*text_rows*/) {
+  if (is_json_lines(file)) return open_json_lines(std::move(file));
+  return std::make_unique<JsonList>(std::move(file));
+}
+
+}  // namespace
+
+std::unique_ptr<RowSource> open_json_lines(ByteReader file) {
+  return std::make_unique<JsonLines>(std::move(file));
+}
+
+RowFormat json_lines_format() {
+  return {.name = "JSON lines",
+          .suffixes = {".jsonl", ".ndjson"},
+          .sniff = is_json_lines,
+          .open = [](ByteReader file, TextRows) { return open_json_lines(std::move(file)); },
+          .create = [](const std::filesystem::path& path) -> std::unique_ptr<RowWriter> {
+            return std::make_unique<JsonLinesWriter>(path);
+          }};
+}
+
+RowFormat json_format() {
+  return {.name = "JSON",
+          .suffixes = {".json"},
+          .sniff = is_json,
+          .open = open_json,
+          .create = [](const std::filesystem::path& path) -> std::unique_ptr<RowWriter> {
+            return std::make_unique<JsonListWriter>(path);
+          }};
 }
 
 }  // namespace convoy::data

@@ -6,8 +6,6 @@
 #include <string>
 #include <system_error>
 
-#include "convoy/data/row_formats.h"
-
 namespace convoy::data {
 namespace {
 

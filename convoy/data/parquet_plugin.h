@@ -34,6 +34,9 @@ constexpr const char* kOpenCompressedSymbol = "convoy_open_compressed";
 using MakeCompressorFunction = Compressor*(Compression compression);
 constexpr const char* kMakeCompressorSymbol = "convoy_make_compressor";
 
+// `path` is a file that can be read.
+std::unique_ptr<RowSource> open_parquet(const std::filesystem::path& path);
+
 std::unique_ptr<ByteStream> open_compressed(const std::filesystem::path& path,
                                             Compression compression);
 

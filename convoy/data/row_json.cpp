@@ -189,4 +189,14 @@ Json parse_json_row(std::string_view text, const ErrorPlace& place) {
   }
 }
 
+std::string json_row_text(const Json& row, int indent, int64_t number,
+                          const std::filesystem::path& path) {
+  try {
+    return row.dump(indent);
+  } catch (const Json::exception& error) {  // text that is not UTF-8
+    throw DataError(fmt::format("row {} cannot be written: {}", number, json_reason(error.what())),
+                    {.file = path.string()});
+  }
+}
+
 }  // namespace convoy::data

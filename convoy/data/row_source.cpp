@@ -2,11 +2,7 @@
 #include "convoy/data/row_source.h"
 
 #include <algorithm>
-#include <array>
-#include <cctype>
 
-#include "convoy/data/byte_reader.h"
-#include "convoy/data/byte_stream.h"
 #include "convoy/data/row_formats.h"
 
 namespace convoy::data {
@@ -14,67 +10,6 @@ namespace {
 
 constexpr int64_t kListedBadRows = 20;
 constexpr int64_t kToleratedBadRows = 100;
-
-bool is_blank(std::string_view text) {
-  return text.find_first_not_of(" \t\r\n") == std::string_view::npos;
-}
-
-// A file that begins with '{' is JSON lines when its first line is one whole value and is not the {"data": [...]} form.
-bool is_json_lines(const std::filesystem::path& path) {
-  ByteReader reader(path);
-  std::string line;
-  bool fits = true;
-  while (reader.peek() != ByteReader::kEnd && is_blank(line)) {
-    line.clear();
-    fits = reader.read_line(line, kMaxRowBytes);
-  }
-  if (!fits) return false;
-  try {
-    const auto value = parse_json_row(line, {});
-    const auto data = value.find("data");
-    return data == value.end() || !data->is_array();
-  } catch (const JsonRowError&) {
-    return false;
-  } catch (const DataError&) {  // JSON, with a number that is refused where the row is read
-    return true;
-  }
-}
-
-// First byte of the file that is not space, or 0.
-char first_byte(const std::filesystem::path& path) {
-  ByteReader reader(path);
-  while (reader.peek() != ByteReader::kEnd) {
-    const char byte = static_cast<char>(reader.get());
-    if (!is_blank(std::string_view(&byte, 1))) return byte;
-  }
-  return '\0';
-}
-
-std::unique_ptr<RowSource> open_json(const std::filesystem::path& path) {
-  return first_byte(path) == '{' && is_json_lines(path) ? open_json_lines(path)
-                                                        : open_json_list(path);
-}
-
-bool has_parquet_magic(const std::filesystem::path& path) {
-  ByteReader reader(path);
-  std::string magic;
-  while (magic.size() < 4 && reader.peek() != ByteReader::kEnd)
-    magic.push_back(static_cast<char>(reader.get()));
-  return magic == "PAR1";
-}
-
-std::string lower_suffix(const std::filesystem::path& path) {
-  std::string suffix = path.extension().string();
-  std::transform(suffix.begin(), suffix.end(), suffix.begin(),
-                 [](unsigned char letter) { return static_cast<char>(std::tolower(letter)); });
-  return suffix;
-}
-
-bool is_row_suffix(const std::string& suffix) {
-  constexpr std::array<std::string_view, 7> kSuffixes = {".jsonl", ".ndjson",  ".json", ".csv",
-                                                         ".tsv",   ".parquet", ".txt"};
-  return std::find(kSuffixes.begin(), kSuffixes.end(), suffix) != kSuffixes.end();
-}
 
 }  // namespace
 
@@ -148,36 +83,18 @@ int64_t RowSource::skip(int64_t count) {
 }
 
 bool names_rows(const std::filesystem::path& path) {
-  return is_row_suffix(lower_suffix(without_compression(path)));
+  return RowFormats::built_in().named_by(path) != nullptr;
 }
 
 bool names_text(const std::filesystem::path& path) {
-  return lower_suffix(without_compression(path)) == ".txt";
+  const RowFormat* const format = RowFormats::built_in().named_by(path);
+  return format != nullptr && format->is_text;
 }
 
-std::string known_row_formats() {
-  return ".jsonl, .json, .csv, .tsv, .txt (all with .gz, .zst or .bz2 behind it too) or .parquet";
-}
+std::string known_row_formats() { return RowFormats::built_in().readable(); }
 
 std::unique_ptr<RowSource> open_rows(const std::filesystem::path& path, TextRows text_rows) {
-  const Compression compression = compression_of(path);
-  const std::string suffix = lower_suffix(without_compression(path));
-  if (suffix == ".jsonl" || suffix == ".ndjson") return open_json_lines(path);
-  if (suffix == ".json") return open_json(path);
-  if (suffix == ".csv") return open_csv(path, ',');
-  if (suffix == ".tsv") return open_csv(path, '\t');
-  if (suffix == ".txt") return open_text(path, text_rows);
-  if (suffix == ".parquet" || has_parquet_magic(path)) {
-    if (compression != Compression::None)
-      throw DataError(
-          fmt::format("a Parquet file within {} is not read", compression_name(compression)),
-          {.file = path.string(), .hint = "unpack it: its columns are packed anyhow"});
-    return open_parquet(path);
-  }
-  const char byte = first_byte(path);
-  if (byte == '{' || byte == '[') return open_json(path);
-  throw DataError("neither the file's name nor its content says what it is",
-                  {.file = path.string(), .hint = fmt::format("wanted {}", known_row_formats())});
+  return RowFormats::built_in().open(path, text_rows);
 }
 
 }  // namespace convoy::data

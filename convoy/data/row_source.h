@@ -93,7 +93,7 @@ class RowSource {
 
 // Whether the name, without a suffix of compression, ends as one of a known format does.
 bool names_rows(const std::filesystem::path& path);
-// Whether it ends in .txt.
+// Whether it ends as one of plain text does.
 bool names_text(const std::filesystem::path& path);
 
 // The formats and the suffixes of compression, for messages.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convoy/data/row_spool.h"
 
-#include "convoy/data/row_formats.h"
+#include "convoy/data/json_rows.h"
 
 namespace convoy::data {
 namespace {
@@ -23,7 +23,7 @@ std::unique_ptr<RowSource> RowSpool::rows() {
   compressor_->finish(pending_);
   flush();
   file_.flush();
-  return open_json_lines(fmt::format("/proc/self/fd/{}", file_.descriptor()));
+  return open_json_lines(ByteReader(fmt::format("/proc/self/fd/{}", file_.descriptor())));
 }
 
 void RowSpool::flush() {

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "convoy/data/text_rows.h"
+
 #include <algorithm>
 #include <cstddef>
 #include <string>
+#include <utility>
 
-#include "convoy/data/byte_reader.h"
-#include "convoy/data/row_formats.h"
 #include "convoy/data/utf8.h"
 
 namespace convoy::data {
@@ -13,7 +14,7 @@ namespace {
 // A plain text as rows {"text": ...}: the file is one, or every line that is not blank.
 class TextFileRows : public RowSource {
  public:
-  TextFileRows(const std::filesystem::path& path, TextRows rows) : reader_(path), rows_(rows) {}
+  TextFileRows(ByteReader file, TextRows rows) : reader_(std::move(file)), rows_(rows) {}
 
   std::optional<Row> next() override {
     row_is_lost_ = false;
@@ -89,8 +90,13 @@ TextRows text_rows_named(std::string_view name) {
   return name == "line" ? TextRows::Line : TextRows::Document;
 }
 
-std::unique_ptr<RowSource> open_text(const std::filesystem::path& path, TextRows rows) {
-  return std::make_unique<TextFileRows>(path, rows);
+RowFormat text_format() {
+  return {.name = "text",
+          .suffixes = {".txt"},
+          .open = [](ByteReader file, TextRows rows) -> std::unique_ptr<RowSource> {
+            return std::make_unique<TextFileRows>(std::move(file), rows);
+          },
+          .is_text = true};
 }
 
 }  // namespace convoy::data

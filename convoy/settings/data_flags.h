@@ -26,8 +26,8 @@ struct DataInputFlags {
   void fields(Visitor& visit) {
     visit(
         "data", data,
-        "rows: a .jsonl, .json, .csv, .tsv, .parquet or .txt file, a folder, a pattern, a list, a "
-        "data set of the local hub cache; or the first word")
+        "rows: a file such as .jsonl, .csv or .parquet, a folder, a pattern, a list, a data set of "
+        "the local hub cache; or the first word")
         .alias("in")
         .alias("raw_path");
     visit("dataset_config", dataset_config, "configuration of a data set with several");
@@ -54,8 +54,8 @@ struct DataOutputFlags {
   template <class Visitor>
   void fields(Visitor& visit) {
     visit("output", output,
-          "file to write; its suffix says the format: .jsonl, .json, .csv, .tsv (all with .gz, "
-          ".zst or .bz2 behind it too) or .parquet; or the second word")
+          "file to write; its suffix says the format, such as .jsonl, .csv.gz or .parquet; or the "
+          "second word")
         .alias("out");
     visit("force", force, kForceOutputHelp);
     visit("shard_rows", shard_rows,

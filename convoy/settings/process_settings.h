@@ -187,7 +187,7 @@ struct ProcessOutputSettings {
 
   template <class Visitor>
   void fields(Visitor& visit) {
-    visit("path", path, "file to write: .json, .jsonl, .csv or .parquet");
+    visit("path", path, "file to write, such as .json, .jsonl.gz or .parquet");
     visit("csv", csv, "a .json output gets a CSV file of the same name beside it");
   }
 };

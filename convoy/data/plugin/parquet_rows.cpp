@@ -14,7 +14,6 @@
 #include <type_traits>
 #include <utility>
 
-#include "convoy/data/byte_reader.h"
 #include "convoy/data/parquet_plugin.h"
 #include "convoy/data/plugin/arrow_status.h"
 #include "convoy/data/row_formats.h"
@@ -124,7 +123,6 @@ nlohmann::ordered_json to_json(const arrow::Array& array, int64_t at, int depth)
 class ParquetRows : public RowSource {
  public:
   explicit ParquetRows(std::filesystem::path path) : path_(std::move(path)) {
-    const ByteReader readable(path_);  // says in our words when the file is missing or not a file
     guarded([&] { open(); });
   }
 
