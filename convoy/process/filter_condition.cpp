@@ -11,28 +11,29 @@
 
 #include "convoy/base/error.h"
 #include "convoy/base/suggest.h"
+#include "convoy/process/stages/stage.h"
 
 namespace convoy::process {
 namespace {
 
 struct Name {
-  const char* name;
-  std::vector<std::string> words;  // empty: it is a number
-  const char* stage = "";          // that finds it out
+  std::string_view name;
+  std::vector<std::string_view> words = {};  // empty: it is a number
+  std::string_view stage = {};               // that finds it out
 };
 
 const std::vector<Name>& names() {
-  static const std::vector<Name> list = {
-      {"score", {}, "evaluate"},
-      {"verified", {"yes", "no", "unknown"}, "verify"},
-      {"finish", {"stop", "length"}},
-      {"votes", {}, "vote"},
-      {"vote_share", {}, "vote"},
-      {"samples", {}},
-      {"tokens", {}},
-      {"characters", {}},
-      {"has_answer", {"yes", "no"}},
-  };
+  static const std::vector<Name> list = [] {
+    std::vector<Name> all;
+    for (const Stage& stage : all_stages())
+      for (const StageFigure& figure : stage.figures)
+        all.push_back({figure.name, figure.words, stage.name});
+    // Of every text.
+    all.push_back({"finish", {"stop", "length"}});
+    for (const char* number : {"samples", "tokens", "characters"}) all.push_back({number});
+    all.push_back({"has_answer", {"yes", "no"}});
+    return all;
+  }();
   return list;
 }
 

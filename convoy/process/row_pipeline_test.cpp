@@ -248,6 +248,56 @@ TEST(RowPipeline, MostSamplesDecide) {
   EXPECT_FALSE(row["samples"][1].contains("reasoning"));  // it stands at the top
 }
 
+std::vector<std::string> keys_of(const Json& object) {
+  std::vector<std::string> keys;
+  for (const auto& [key, value] : object.items()) keys.push_back(key);
+  return keys;
+}
+
+// Readers of outputs and of old ledgers go by these, whichever stages there are.
+TEST(RowPipeline, ColumnsOfStagesStandInTheirPlaces) {
+  settings::ProcessSettings settings;
+  settings.generate.n = 2;
+  settings.stages = {"generate", "verify", "vote"};
+  const Way got = run(pipeline_of(settings), input_of(kRow),
+                      [](const std::string&, const auto&) { return "\\boxed{42}"; });
+  const std::vector<std::string> before = {
+      "problem",      "solution", "reasoning", "quality_score", "metadata", "index",
+      "source_index", "state",    "finish",    "think",         "answer",   "gold",
+      "verified",     "accepted", "scores",    "evaluation",    "votes",    "vote_share",
+      "sample",       "version",  "samples",   "history",       "tokens"};
+  std::vector<std::string> with_figures = before;
+  with_figures.emplace_back("figures");
+  EXPECT_EQ(keys_of(got.row.value), with_figures);
+  EXPECT_EQ(keys_of(input_only_value(input_of(kRow), "bad_input", "why")), before);
+  EXPECT_EQ(keys_of(got.row.value["samples"][1]),
+            (std::vector<std::string>{"sample", "finish", "answer", "verified", "first_verified",
+                                      "quality_score", "class", "versions", "think", "reasoning"}));
+  EXPECT_EQ(got.row.value["votes"], Json({{"votes", 2}, {"voters", 2}, {"samples", 2}}));
+
+  settings.stages = {"generate", "verify"};
+  const Way without = run(pipeline_of(settings), input_of(kRow),
+                          [](const std::string&, const auto&) { return "\\boxed{42}"; });
+  EXPECT_EQ(keys_of(without.row.value), with_figures);
+  EXPECT_TRUE(without.row.value["votes"].is_null());
+  EXPECT_TRUE(without.row.value["vote_share"].is_null());
+  EXPECT_FALSE(without.row.value["samples"][0].contains("class"));
+}
+
+TEST(RowPipeline, WhatAStageDeclaresIsColumnAndCondition) {
+  const Json row = input_only_value(input_of(kRow), "bad_input", "why");
+  for (const Stage& stage : all_stages()) {
+    for (const StageColumn& column : stage.columns)
+      EXPECT_TRUE(row.contains(std::string(column.name))) << column.name;
+    for (const StageFigure& figure : stage.figures) {
+      const std::string_view value = figure.words.empty() ? "1" : figure.words.front();
+      const FilterCondition condition(fmt::format("{} == {}", figure.name, value));
+      EXPECT_EQ(condition.stage(), stage.name) << figure.name;
+      EXPECT_NE(filter_names().find(figure.name), std::string::npos);
+    }
+  }
+}
+
 TEST(RowPipeline, StagesBehindAVoteLookAtItsWinnerAlone) {
   settings::ProcessSettings settings;
   settings.generate.n = 3;

@@ -5,10 +5,12 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "convoy/answers/equivalence.h"
@@ -51,20 +53,22 @@ struct SampleState {
   const Version& best() const { return versions[kept]; }
 };
 
-struct Vote {
-  std::vector<int> classes = {};  // by sample; equal answers have one number, -1 = without answer
-  int64_t votes = 0;              // of the winner's class
-  int64_t voters = 0;             // samples with an answer
-};
-
 struct RowState {
   const InputRow* input = nullptr;
   RowFields fields = {};
   std::vector<std::string> golds = {};  // the reference's answers: each is right; empty = unknown
   std::vector<SampleState> samples = {};
   std::optional<size_t> chosen = {};  // by a stage that chose: later ones look at that sample alone
-  std::optional<Vote> vote = {};
+  // What stages of rows found, by their names: objects that only the stage itself reads, for the
+  // columns and figures in its entry (stages/stage.h).
+  std::map<std::string, nlohmann::ordered_json, std::less<>> results = {};
   nlohmann::ordered_json figures = nullptr;  // for conditions, by name: as the filter met them
+
+  // Null: the stage did not run.
+  const nlohmann::ordered_json* result(std::string_view stage) const {
+    const auto found = results.find(stage);
+    return found == results.end() ? nullptr : &found->second;
+  }
 };
 
 }  // namespace convoy::process

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "convoy/process/stages/stage.h"
+
 namespace convoy::process {
 namespace {
 
@@ -78,7 +80,10 @@ Json sample_json(const RowState& row, const SampleState& sample, bool with_texts
   value["verified"] = verdict_json(version.verdict);
   value["first_verified"] = verdict_json(sample.versions.front().verdict);
   value["quality_score"] = or_null(version.score());
-  if (row.vote) value["class"] = row.vote->classes[static_cast<size_t>(sample.number)];
+  for (const Stage& stage : all_stages())
+    for (const StageSampleColumn& column : stage.sample_columns)
+      if (Json found = column.value(row, sample); !found.is_null())
+        value[column.name] = std::move(found);
   value["versions"] = sample.versions.size();
   if (!version.error.empty()) value["error"] = version.error;
   if (!with_texts) return value;
@@ -137,17 +142,6 @@ Json tokens_json(std::span<const KeptStep> kept) {
   return {{"prompt", prompt}, {"new", made}, {"by_stage", by_stage}};
 }
 
-Json vote_json(const RowState& row) {
-  if (!row.vote) return nullptr;
-  return {
-      {"votes", row.vote->votes}, {"voters", row.vote->voters}, {"samples", row.samples.size()}};
-}
-
-Json vote_share(const RowState& row) {
-  if (!row.vote || row.samples.empty()) return nullptr;
-  return static_cast<double>(row.vote->votes) / static_cast<double>(row.samples.size());
-}
-
 // Of a row that has no text.
 void add_error(const RowState& row, Json& metadata) {
   for (const SampleState& sample : row.samples) {
@@ -190,13 +184,12 @@ const SampleState* chosen_sample(const RowState& row) {
 
 Json filter_figures(const RowState& row) {
   const SampleState* sample = chosen_sample(row);
-  Json figures = {{"samples", row.samples.size()},
-                  {"votes", row.vote ? Json(row.vote->votes) : Json(nullptr)},
-                  {"vote_share", vote_share(row)}};
+  Json figures = {{"samples", row.samples.size()}};
+  for (const Stage& stage : all_stages())
+    for (const StageFigure& figure : stage.figures)
+      figures[figure.name] = figure.value(row, sample == nullptr ? nullptr : &sample->best());
   if (sample == nullptr) return figures;
   const Version& version = sample->best();
-  figures["score"] = or_null(version.score());
-  figures["verified"] = verdict_json(version.verdict);
   figures["finish"] = finish_of(version);
   figures["tokens"] = version.new_tokens;
   figures["characters"] = version.text.said.size();
@@ -233,8 +226,8 @@ Json output_value(const PipelinePlan& plan, const RowState& row, std::span<const
       version.score() ? Json(*version.score() >= plan.settings.evaluate.threshold) : Json(nullptr);
   value["scores"] = scores_json(version.judgement);
   value["evaluation"] = evaluation_json(version);
-  value["votes"] = vote_json(row);
-  value["vote_share"] = vote_share(row);
+  for (const Stage& stage : all_stages())
+    for (const StageColumn& column : stage.columns) value[column.name] = column.value(row);
   value["sample"] = sample == nullptr ? Json(nullptr) : Json(sample->number);
   value["version"] = sample == nullptr ? Json(nullptr) : Json(sample->kept);
   value["samples"] = samples_json(row, sample);
@@ -264,9 +257,12 @@ Json input_only_value(const InputRow& input, const std::string& state, const std
   value["index"] = input.index;
   value["source_index"] = input.source_index;
   value["state"] = state;
-  for (const char* name : {"finish", "think", "answer", "gold", "verified", "accepted", "scores",
-                           "evaluation", "votes", "vote_share", "sample", "version"})
+  for (const char* name :
+       {"finish", "think", "answer", "gold", "verified", "accepted", "scores", "evaluation"})
     value[name] = nullptr;
+  for (const Stage& stage : all_stages())
+    for (const StageColumn& column : stage.columns) value[column.name] = nullptr;
+  for (const char* name : {"sample", "version"}) value[name] = nullptr;
   value["samples"] = Json::array();
   value["history"] = Json::array();
   value["tokens"] = {{"prompt", 0}, {"new", 0}, {"by_stage", Json::object()}};

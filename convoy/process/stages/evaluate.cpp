@@ -32,6 +32,8 @@ bool evaluate_version(const StageInputs& inputs, const RowState& row, const Samp
   return true;
 }
 
+namespace {
+
 void evaluate(const StageInputs& inputs, const RowState& row, SampleState& sample) {
   for (size_t number = 0; number < sample.versions.size(); ++number)
     if (!evaluate_version(inputs, row, sample, number, sample.versions[number]))
@@ -41,6 +43,21 @@ void evaluate(const StageInputs& inputs, const RowState& row, SampleState& sampl
 TextDemand evaluate_demand(const settings::ProcessSettings& settings) {
   return {.requests = settings.generate.n,
           .new_tokens = settings.generate.n * settings.evaluate.max_tokens};
+}
+
+nlohmann::ordered_json score_figure(const RowState& /*row*/, const Version* version) {
+  if (version == nullptr || !version->score()) return nullptr;
+  return *version->score();
+}
+
+}  // namespace
+
+Stage evaluate_stage() {
+  return {.name = "evaluate",
+          .summary = "lets the model judge each solution",
+          .demand = evaluate_demand,
+          .of_sample = evaluate,
+          .figures = {{"score", {}, score_figure}}};
 }
 
 }  // namespace convoy::process

@@ -5,6 +5,7 @@
 #include "convoy/process/stages/stage.h"
 
 namespace convoy::process {
+namespace {
 
 void generate(const StageInputs& inputs, RowState& row) {
   const settings::DrawSettings& draw = inputs.plan.settings.generate;
@@ -33,6 +34,15 @@ void generate(const StageInputs& inputs, RowState& row) {
 TextDemand generate_demand(const settings::ProcessSettings& settings) {
   return {.requests = settings.generate.n,
           .new_tokens = settings.generate.n * settings.generate.max_tokens};
+}
+
+}  // namespace
+
+Stage generate_stage() {
+  return {.name = "generate",
+          .summary = "writes n solutions",
+          .demand = generate_demand,
+          .of_row = generate};
 }
 
 }  // namespace convoy::process

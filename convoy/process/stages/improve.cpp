@@ -80,6 +80,8 @@ std::string feedback(const settings::ProcessSettings& settings, const Version& v
   return text;
 }
 
+namespace {
+
 void improve(const StageInputs& inputs, const RowState& row, SampleState& sample) {
   if (sample.versions.empty()) return;
   const settings::ProcessSettings& settings = inputs.plan.settings;
@@ -113,6 +115,15 @@ TextDemand improve_demand(const settings::ProcessSettings& settings) {
   const int64_t times = settings.generate.n * settings.improve.max_iterations;
   const int64_t improved = settings.improve.max_tokens.value.value_or(settings.generate.max_tokens);
   return {.requests = 2 * times, .new_tokens = times * (improved + settings.evaluate.max_tokens)};
+}
+
+}  // namespace
+
+Stage improve_stage() {
+  return {.name = "improve",
+          .summary = "lets the model improve weak solutions",
+          .demand = improve_demand,
+          .of_sample = improve};
 }
 
 }  // namespace convoy::process

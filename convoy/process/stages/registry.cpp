@@ -13,12 +13,8 @@ namespace convoy::process {
 // The one registry of stages.
 const std::vector<Stage>& all_stages() {
   static const std::vector<Stage> list = {
-      {"generate", "writes n solutions", generate_demand, nullptr, generate},
-      {"verify", "compares answers with the reference's", nullptr, verify, nullptr},
-      {"evaluate", "lets the model judge each solution", evaluate_demand, evaluate, nullptr},
-      {"improve", "lets the model improve weak solutions", improve_demand, improve, nullptr},
-      {"vote", "chooses the answer that most samples agree on", nullptr, nullptr, vote},
-      {"filter", "rejects rows that miss a condition", nullptr, nullptr, filter},
+      generate_stage(), verify_stage(), evaluate_stage(),
+      improve_stage(),  vote_stage(),   filter_stage(),
   };
   return list;
 }

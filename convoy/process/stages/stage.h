@@ -5,9 +5,13 @@
 // the state. It runs again, from the beginning, each time the row has a text more, so it keeps nothing
 // and does the same each time. Thread-safe.
 //
-// To add one: a file with its function, the declaration below, one line in stages/registry.cpp.
+// To add one: a file with its functions and its entry, the declaration of the entry below, one line in
+// stages/registry.cpp. A stage that finds out more than the state has members for leaves an object in
+// RowState::results, and its entry makes columns of the output and figures of the filter from it.
 #pragma once
 
+#include <nlohmann/json.hpp>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -28,13 +32,36 @@ struct TextDemand {
   int64_t new_tokens = 0;
 };
 
+// A column of every row of the output, behind those that all rows have; null where it did not run.
+struct StageColumn {
+  std::string_view name;
+  nlohmann::ordered_json (*value)(const RowState& row);
+};
+
+// A member of each entry of the column `samples`; null = left out.
+struct StageSampleColumn {
+  std::string_view name;
+  nlohmann::ordered_json (*value)(const RowState& row, const SampleState& sample);
+};
+
+// What conditions of the filter may ask for; null = unknown. `version`: the text that stands for the
+// row, null where there is none.
+struct StageFigure {
+  std::string_view name;
+  std::vector<std::string_view> words;  // empty: it is a number
+  nlohmann::ordered_json (*value)(const RowState& row, const Version* version);
+};
+
 struct Stage {
   std::string_view name;
   std::string_view summary;
-  TextDemand (*demand)(const settings::ProcessSettings& settings);  // null: none
+  TextDemand (*demand)(const settings::ProcessSettings& settings) = nullptr;  // null: none
   // One of the two. A stage of rows waits until no sample of the row waits for a text.
-  void (*of_sample)(const StageInputs& inputs, const RowState& row, SampleState& sample);
-  void (*of_row)(const StageInputs& inputs, RowState& row);
+  void (*of_sample)(const StageInputs& inputs, const RowState& row, SampleState& sample) = nullptr;
+  void (*of_row)(const StageInputs& inputs, RowState& row) = nullptr;
+  std::vector<StageColumn> columns = {};
+  std::vector<StageSampleColumn> sample_columns = {};
+  std::vector<StageFigure> figures = {};
 };
 
 // Every stage there is.
@@ -51,25 +78,18 @@ DrawSource draw_source(const PipelinePlan& plan, const RowState& row, TextKind k
 // What a text says, as a version of a sample.
 Version read_version(const KeptStep& step, bool prompt_opens_think);
 
-void generate(const StageInputs& inputs, RowState& row);
-TextDemand generate_demand(const settings::ProcessSettings& settings);
-
-void verify(const StageInputs& inputs, const RowState& row, SampleState& sample);
 void verify_version(const RowState& row, Version& version);
-
-void evaluate(const StageInputs& inputs, const RowState& row, SampleState& sample);
 // Judges one version. False while its judgement is asked for.
 bool evaluate_version(const StageInputs& inputs, const RowState& row, const SampleState& sample,
                       size_t number, Version& version);
-TextDemand evaluate_demand(const settings::ProcessSettings& settings);
-
-void improve(const StageInputs& inputs, const RowState& row, SampleState& sample);
-TextDemand improve_demand(const settings::ProcessSettings& settings);
 // What a judgement says to whoever writes the next version.
 std::string feedback(const settings::ProcessSettings& settings, const Version& version);
 
-void vote(const StageInputs& inputs, RowState& row);
-
-void filter(const StageInputs& inputs, RowState& row);
+Stage generate_stage();
+Stage verify_stage();
+Stage evaluate_stage();
+Stage improve_stage();
+Stage vote_stage();
+Stage filter_stage();
 
 }  // namespace convoy::process
