@@ -101,9 +101,6 @@ class Strategy {
 // In the order of shards().
 std::vector<at::Tensor> gradients_of(const std::vector<ParameterShard>& shards);
 
-// Its own name for what has two: fsdp is zero3.
-std::string strategy_name(const std::string& name);
-
 // Each rank holds a part of the parameters' values only, so a model may come without memory.
 bool shards_values(const settings::ParallelSettings& settings);
 

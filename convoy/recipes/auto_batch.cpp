@@ -121,7 +121,7 @@ int64_t Search::allowed_bytes() const {
 sizing::MemoryPlan Search::formula(int64_t tokens) const {
   sizing::MemoryQuestion question = parts_.formula;
   question.micro_batch_tokens = tokens;
-  return sizing::plan_memory(question, parts_.strategy);
+  return sizing::plan_memory(question, parts_.sharing);
 }
 
 Search::Candidate Search::candidate(int64_t rows) {

@@ -58,7 +58,7 @@ struct BatchSearch {
   RowLimit most_rows = {};
   int processes_on_host = 1;
   sizing::MemoryQuestion formula;  // what is not measured yet, and what saving will want
-  std::string strategy;
+  sizing::StateSharing sharing;
   const std::atomic<bool>& stop_requested;
 };
 

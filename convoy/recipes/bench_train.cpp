@@ -82,8 +82,8 @@ BenchTrain::BenchTrain(const settings::BenchFlags& common, const settings::Bench
       share_(share),
       grad_accum_(accumulation(flags, share.size())) {
   settings::ParallelSettings parallel;
-  parallel.strategy = parallel::strategy_name(flags.strategy);
-  if (flags.strategy == "auto") parallel.strategy = share.size() > 1 ? "ddp" : "none";
+  const settings::StrategyFacts& facts = settings::strategy_for(flags.strategy, share.size());
+  parallel.strategy = facts.name;
   const bool deferred = parallel::shards_values(parallel);
   model_ = bench_model(common, share.placement().device, deferred ? &values_ : nullptr);
   require_positions(*model_, flags.seq, "seq");
@@ -96,7 +96,7 @@ BenchTrain::BenchTrain(const settings::BenchFlags& common, const settings::Bench
                                         .recompute_blocks = flags.recompute,
                                         .program_bytes = memory_beside(*model_)};
   record_.strategy = parallel.strategy;
-  const sizing::MemoryPlan plan = plan_memory(question, parallel.strategy);
+  const sizing::MemoryPlan plan = plan_memory(question, sizing::sharing_of(facts));
   record_.planned_bytes = plan.total_bytes();
   if (share.leads()) log.info(fmt::format("memory of a rank: {}", plan.text()));
   strategy_ = parallel::make_strategy(parallel, share.group());

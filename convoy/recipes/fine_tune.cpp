@@ -124,6 +124,10 @@ class FineTune {
   void tell_speed() const;
   void choose_parameters();
   bool may_share_values() const;
+  // Once it is chosen.
+  const settings::StrategyFacts& strategy_facts() const {
+    return settings::strategy_named(settings_.parallel.strategy);
+  }
   void choose_sharing();
   void require_room_for_state(sizing::MemoryQuestion question) const;
   nlohmann::json memory_figures(bool has_trained);
@@ -290,19 +294,23 @@ bool FineTune::may_share_values() const {
 
 // By now all that decides over memory is known, and weights that can wait are not read yet.
 void FineTune::choose_sharing() {
-  settings_.parallel.strategy = parallel::strategy_name(settings_.parallel.strategy);
-  if (placement_.device.is_cpu() && settings_.parallel.offload != "none" &&
-      settings_.parallel.strategy.starts_with("zero")) {
+  const bool chooses = settings_.parallel.strategy == "auto";
+  if (!chooses) settings_.parallel.strategy = strategy_facts().name;
+  if (placement_.device.is_cpu() && settings_.parallel.offload != "none" && !chooses &&
+      strategy_facts().cuts_states) {
     log_.info("parallel.offload: on CPUs the state is in the host's memory already");
     settings_.parallel.offload = "none";
   }
   const sizing::MemoryQuestion question =
       memory_question(settings_, *base_->model, splits_.train, planned_);
-  if (settings_.parallel.strategy == "auto") {
+  if (chooses) {
     const int64_t usable_bytes =
         device::usable_rank_memory_bytes(placement_.device, environment_.local_world) +
         question.program_bytes;
-    const sizing::StrategyChoice choice = choose_strategy(question, usable_bytes);
+    std::vector<sizing::StateSharing> candidates;
+    for (const settings::StrategyFacts& strategy : settings::strategies_of_processes())
+      candidates.push_back(sizing::sharing_of(strategy));
+    const sizing::StrategyChoice choice = choose_strategy(question, candidates, usable_bytes);
     settings_.parallel.strategy = meeting_->word_of_rank_zero(choice.strategy);
     const std::string sentence = fmt::format("strategy: {}; {}", choice.strategy, choice.reason);
     if (!choice.fits)
@@ -310,7 +318,7 @@ void FineTune::choose_sharing() {
     else if (planned_.world > 1)
       log_.info(sentence);
   }
-  memory_plan_ = plan_memory(question, settings_.parallel.strategy);
+  memory_plan_ = plan_memory(question, sizing::sharing_of(strategy_facts()));
   log_.info(fmt::format("memory of a rank: {}", memory_plan_.text()));
   if (wished_.batch_size.is_auto()) require_room_for_state(question);
   if (base_->values && !parallel::shards_values(settings_.parallel)) read_values(*base_);
@@ -323,7 +331,7 @@ void FineTune::require_room_for_state(sizing::MemoryQuestion question) const {
       device::usable_rank_memory_bytes(placement_.device, environment_.local_world);
   const int64_t allowed = left + device::process_memory().resident_bytes;
   question.micro_batch_tokens = 1;
-  const int64_t wanted = plan_memory(question, settings_.parallel.strategy).total_bytes();
+  const int64_t wanted = plan_memory(question, sizing::sharing_of(strategy_facts())).total_bytes();
   if (left <= 0 || wanted - wanted / 20 <= allowed) return;
   throw ConfigError(
       fmt::format("train.batch_size: auto: a micro-batch of one row has no room: the state of the "
@@ -375,14 +383,15 @@ void FineTune::measure_batch() {
   sizing::MemoryQuestion question =
       memory_question(settings_, *base_->model, splits_.train, planned_);
   question.program_bytes = memory_plan_.program_bytes;
-  // Whole gradients that wait for the last micro-batch are zero1's alone.
+  // Where states are cut and gradients are not, whole gradients wait for the last micro-batch.
   const bool may_accumulate =
       wished_.grad_accum.is_auto() || wished_.accumulation() > 1 || wished_.global_batch_size > 0;
   BatchProbe probe({.model = *base_->model,
                     .strategy = *strategy_,
                     .optimizer = *optimizer_,
                     .recompute_blocks = settings_.train.gradient_checkpointing,
-                    .accumulates = may_accumulate && settings_.parallel.strategy == "zero1"});
+                    .accumulates = may_accumulate && strategy_facts().cuts_states &&
+                                   !strategy_facts().cuts_gradients});
   const BatchSearch search{.probe = probe,
                            .group = *group_,
                            .device = placement_.device,
@@ -398,7 +407,7 @@ void FineTune::measure_batch() {
                            .most_rows = most_batch_rows(wished_, units),
                            .processes_on_host = environment_.local_world / environment_.replicas,
                            .formula = question,
-                           .strategy = settings_.parallel.strategy,
+                           .sharing = sizing::sharing_of(strategy_facts()),
                            .stop_requested = stop_requested_};
   batch_choice_ = choose_batch_rows(search, log_);
   log_.info(batch_choice_->text());
@@ -407,7 +416,7 @@ void FineTune::measure_batch() {
     report_small_steps(settings_.train, log_);
   plan_steps();
   question.micro_batch_tokens = plan_->largest_micro_batch(0, search.steps_of(*plan_)).tokens;
-  memory_plan_ = plan_memory(question, settings_.parallel.strategy);
+  memory_plan_ = plan_memory(question, sizing::sharing_of(strategy_facts()));
   optimizer_->load_state(0, optimizer_->state());
 }
 

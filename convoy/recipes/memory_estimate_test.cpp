@@ -16,6 +16,7 @@
 #include "convoy/io/json_text.h"
 #include "convoy/nn/decoder.h"
 #include "convoy/recipes/memory_plan.h"
+#include "convoy/settings/strategies.h"
 
 namespace convoy::recipes {
 namespace {
@@ -80,9 +81,9 @@ TEST(MemoryEstimate, IsThePlanOfTheModel) {
         EXPECT_EQ(sizing::count_parameters(shape), elements);
         const sizing::TrainingShape counted = training_shape(*model, true);
         EXPECT_EQ(sizing::training_shape(shape, request), counted);
-        for (const char* strategy : {"ddp", "zero1", "zero2", "zero3"}) {
+        for (const settings::StrategyFacts& strategy : settings::strategies_of_processes()) {
           sizing::EstimateRequest under = request;
-          under.strategy = strategy;
+          under.sharing = sizing::sharing_of(strategy);
           const sizing::MemoryPlan estimate = sizing::estimate_memory(shape, under);
           const sizing::MemoryPlan plan =
               sizing::plan_memory({.shape = counted,
@@ -90,8 +91,9 @@ TEST(MemoryEstimate, IsThePlanOfTheModel) {
                                    .keep_whole_below = 100,
                                    .micro_batch_tokens = 200,
                                    .program_bytes = estimate.program_bytes},
-                                  strategy);
-          EXPECT_EQ(estimate, plan) << strategy << ": " << estimate.text() << "; " << plan.text();
+                                  under.sharing);
+          EXPECT_EQ(estimate, plan)
+              << strategy.name << ": " << estimate.text() << "; " << plan.text();
         }
       }
     }

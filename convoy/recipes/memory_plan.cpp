@@ -198,10 +198,9 @@ sizing::MemoryPlan classifier_memory(const settings::TrainSettings& settings,
         std::max<int64_t>(device::process_memory().resident_bytes -
                               environment.replicas * bytes_of(model.parameters()),
                           0);
-  const std::string strategy = parallel::strategy_name(settings.parallel.strategy);
-  sizing::MemoryPlan plan = sizing::plan_memory(question, strategy != "auto"      ? strategy
-                                                          : environment.world > 1 ? "ddp"
-                                                                                  : "none");
+  sizing::MemoryPlan plan = sizing::plan_memory(
+      question,
+      sizing::sharing_of(settings::strategy_for(settings.parallel.strategy, environment.world)));
   plan.activation_bytes =
       environment.replicas * settings.train.batch_rows() * window_bytes(model.spec(), bf16);
   return plan;

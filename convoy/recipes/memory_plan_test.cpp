@@ -12,6 +12,7 @@
 #include "convoy/adapters/lora_model.h"
 #include "convoy/kernels/coded_weight/coded_weight.h"
 #include "convoy/recipes/bench_model.h"
+#include "convoy/settings/strategies.h"
 
 namespace convoy::recipes {
 namespace {
@@ -29,6 +30,17 @@ int64_t elements(nn::CausalLm& model) {
   return sum;
 }
 
+sizing::StateSharing sharing(const std::string& strategy) {
+  return sizing::sharing_of(settings::strategy_named(strategy));
+}
+
+std::vector<sizing::StateSharing> candidates() {
+  std::vector<sizing::StateSharing> list;
+  for (const settings::StrategyFacts& strategy : settings::strategies_of_processes())
+    list.push_back(sizing::sharing_of(strategy));
+  return list;
+}
+
 // Pieces are rounded up.
 void expect_about(int64_t found, int64_t wanted) {
   EXPECT_LE(std::abs(found - wanted), 100) << found << " instead of " << wanted;
@@ -41,19 +53,19 @@ TEST(MemoryPlan, StatesAreCutByTheirStrategy) {
   const sizing::MemoryQuestion question{
       .shape = training_shape(*model), .ranks = 4, .accumulates = true, .micro_batch_tokens = 100};
   const int64_t count = elements(*model);
-  const sizing::MemoryPlan ddp = sizing::plan_memory(question, "ddp");
+  const sizing::MemoryPlan ddp = sizing::plan_memory(question, sharing("ddp"));
   EXPECT_EQ(ddp.weight_bytes, 2 * count);
   EXPECT_EQ(ddp.gradient_bytes, 4 * count);
   EXPECT_EQ(ddp.optimizer_bytes, 12 * count) << "two moments and a master";
   EXPECT_EQ(ddp.packed_bytes, 0) << "what trains is not packed";
-  const sizing::MemoryPlan zero1 = sizing::plan_memory(question, "zero1");
+  const sizing::MemoryPlan zero1 = sizing::plan_memory(question, sharing("zero1"));
   EXPECT_EQ(zero1.weight_bytes, ddp.weight_bytes);
   expect_about(zero1.optimizer_bytes, ddp.optimizer_bytes / 4);
   expect_about(zero1.gradient_bytes, 5 * count);
-  const sizing::MemoryPlan zero2 = sizing::plan_memory(question, "zero2");
+  const sizing::MemoryPlan zero2 = sizing::plan_memory(question, sharing("zero2"));
   expect_about(zero2.gradient_bytes, count);
   EXPECT_EQ(zero2.weight_bytes, ddp.weight_bytes);
-  const sizing::MemoryPlan zero3 = sizing::plan_memory(question, "zero3");
+  const sizing::MemoryPlan zero3 = sizing::plan_memory(question, sharing("zero3"));
   expect_about(zero3.weight_bytes, ddp.weight_bytes / 4);
   for (const sizing::MemoryPlan& plan : {ddp, zero1, zero2, zero3})
     EXPECT_EQ(plan.activation_bytes, ddp.activation_bytes) << "rows are cut by ranks, not these";
@@ -66,11 +78,12 @@ TEST(MemoryPlan, CountsMomentsInTheFormTheyHave) {
   const int64_t count = elements(*model);
   sizing::MemoryQuestion question{
       .shape = training_shape(*model), .micro_batch_tokens = 100, .moment_bytes_of_256 = 520};
-  expect_about(plan_memory(question, "none").optimizer_bytes, count * 520 / 256 + 4 * count);
+  expect_about(plan_memory(question, sharing("none")).optimizer_bytes,
+               count * 520 / 256 + 4 * count);
   question.has_masters = false;
-  expect_about(plan_memory(question, "none").optimizer_bytes, count * 520 / 256);
+  expect_about(plan_memory(question, sharing("none")).optimizer_bytes, count * 520 / 256);
   question.pages_moments = true;
-  expect_about(plan_memory(question, "none").optimizer_bytes, count * 520 / 256);
+  expect_about(plan_memory(question, sharing("none")).optimizer_bytes, count * 520 / 256);
 }
 
 TEST(MemoryPlan, WeightsInCodesCountTheirBytes) {
@@ -88,7 +101,7 @@ TEST(MemoryPlan, WeightsInCodesCountTheirBytes) {
   int64_t trained = 0;
   for (const nn::NamedTensor& leaf : lora.parameters()) trained += leaf.value.numel();
   const sizing::MemoryPlan plan =
-      sizing::plan_memory({.shape = training_shape(*model), .micro_batch_tokens = 64}, "none");
+      sizing::plan_memory({.shape = training_shape(*model), .micro_batch_tokens = 64}, {});
   // Half a byte, one in 64 weights, and two fp32 in 16,384 and in each weight.
   const auto bytes = static_cast<double>(plan.weight_bytes - 2 * (before - coded) - 4 * trained);
   EXPECT_NEAR(bytes / static_cast<double>(coded), 0.5 + 1.0 / 64, 0.002);
@@ -106,11 +119,11 @@ TEST(MemoryPlan, AnAdapterLeavesOnlyTheWeightsToCut) {
   const sizing::MemoryQuestion question{
       .shape = training_shape(*model), .ranks = 2, .micro_batch_tokens = 64};
   const int64_t count = elements(*model);
-  const sizing::MemoryPlan ddp = sizing::plan_memory(question, "ddp");
+  const sizing::MemoryPlan ddp = sizing::plan_memory(question, sharing("ddp"));
   EXPECT_EQ(ddp.weight_bytes, 4 * (count + trained));
   EXPECT_EQ(ddp.optimizer_bytes, 8 * trained);
   EXPECT_GT(ddp.packed_bytes, 0);
-  const sizing::MemoryPlan zero3 = sizing::plan_memory(question, "zero3");
+  const sizing::MemoryPlan zero3 = sizing::plan_memory(question, sharing("zero3"));
   expect_about(zero3.weight_bytes, 2 * count + 4 * trained);
   EXPECT_EQ(zero3.packed_bytes, ddp.packed_bytes / model->num_layers()) << "of one block at a time";
 }
@@ -131,8 +144,7 @@ TEST(MemoryPlan, DoraKeepsBothTermsOfItsMagnitude) {
   const auto plan_of = [&](bool dora) {
     config.use_dora = dora;
     const adapters::LoraModel lora = adapters::LoraModel::create(*model, config, 0);
-    return sizing::plan_memory({.shape = training_shape(*model), .micro_batch_tokens = 512},
-                               "none");
+    return sizing::plan_memory({.shape = training_shape(*model), .micro_batch_tokens = 512}, {});
   };
   const int64_t plain = plan_of(false).activation_bytes;
   EXPECT_EQ(plan_of(true).activation_bytes, plain + 512 * 4 * (2 * widths + 4 * widest));
@@ -144,11 +156,11 @@ TEST(MemoryPlan, ActivationsGrowWithTokensAndShrinkByRecomputation) {
   model->set_requires_grad(true);
   sizing::MemoryQuestion question{
       .shape = training_shape(*model), .ranks = 1, .micro_batch_tokens = 512};
-  const int64_t few = sizing::plan_memory(question, "none").activation_bytes;
+  const int64_t few = sizing::plan_memory(question, sharing("none")).activation_bytes;
   question.micro_batch_tokens = 1024;
-  EXPECT_EQ(sizing::plan_memory(question, "none").activation_bytes, 2 * few);
+  EXPECT_EQ(sizing::plan_memory(question, sharing("none")).activation_bytes, 2 * few);
   question.recompute_blocks = true;
-  EXPECT_LT(sizing::plan_memory(question, "none").activation_bytes, 2 * few);
+  EXPECT_LT(sizing::plan_memory(question, sharing("none")).activation_bytes, 2 * few);
 }
 
 TEST(ChooseStrategy, TakesTheFirstThatFits) {
@@ -157,16 +169,18 @@ TEST(ChooseStrategy, TakesTheFirstThatFits) {
   model->set_requires_grad(true);
   const sizing::MemoryQuestion question{
       .shape = training_shape(*model), .ranks = 4, .accumulates = true, .micro_batch_tokens = 64};
-  EXPECT_EQ(sizing::choose_strategy(question, 0).strategy, "ddp") << "nobody knows the limit";
+  EXPECT_EQ(sizing::choose_strategy(question, candidates(), 0).strategy, "ddp")
+      << "nobody knows the limit";
   const auto just_enough = [&](const char* strategy) {
-    return sizing::plan_memory(question, strategy).total_bytes() * 100 / 89;
+    return sizing::plan_memory(question, sharing(strategy)).total_bytes() * 100 / 89;
   };
   for (const char* strategy : {"ddp", "zero2", "zero3"}) {
-    const sizing::StrategyChoice choice = sizing::choose_strategy(question, just_enough(strategy));
+    const sizing::StrategyChoice choice =
+        sizing::choose_strategy(question, candidates(), just_enough(strategy));
     EXPECT_EQ(choice.strategy, strategy) << choice.reason;
     EXPECT_TRUE(choice.fits);
   }
-  const sizing::StrategyChoice none = sizing::choose_strategy(question, 1 << 20);
+  const sizing::StrategyChoice none = sizing::choose_strategy(question, candidates(), 1 << 20);
   EXPECT_EQ(none.strategy, "zero3");
   EXPECT_FALSE(none.fits);
   EXPECT_NE(none.reason.find("ddp wants"), std::string::npos) << none.reason;

@@ -24,6 +24,7 @@
 #include "convoy/models/registry.h"
 #include "convoy/models/stored_codes.h"
 #include "convoy/recipes/loaded_model.h"
+#include "convoy/settings/strategies.h"
 #include "convoy/sizing/memory_estimate.h"
 #include "convoy/text/tokenizer_settings.h"
 
@@ -294,7 +295,7 @@ class Check {
             {"seq", flags_.seq},
             {"batch", flags_.batch},
             {"lora_rank", kLoraRank},
-            {"strategy", "zero3"},
+            {"strategy", sharing().strategy},
             {"ranks", kRanks},
             {"rows", std::move(rows)}};
   }
@@ -315,13 +316,18 @@ class Check {
                                    {.mode = mode,
                                     .dtype = dtype,
                                     .lora_rank = kLoraRank,
-                                    .strategy = ranks == 1 ? "none" : "zero3",
+                                    .sharing = ranks == 1 ? sizing::StateSharing() : sharing(),
                                     .ranks = ranks,
                                     .batch_rows = flags_.batch,
                                     .row_tokens = flags_.seq,
                                     .hardware = flags_.hardware == "cpu" ? sizing::Hardware::Cpu
                                                                          : sizing::Hardware::Gpu})
         .total_bytes();
+  }
+
+  // The one that cuts most.
+  static sizing::StateSharing sharing() {
+    return sizing::sharing_of(settings::strategies_of_processes().back());
   }
 
   static constexpr int64_t kLoraRank = 16;

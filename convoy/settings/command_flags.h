@@ -11,6 +11,7 @@
 #include "convoy/base/log.h"
 #include "convoy/config/field.h"
 #include "convoy/settings/quantization_settings.h"
+#include "convoy/settings/strategies.h"
 
 namespace convoy::settings {
 
@@ -97,10 +98,9 @@ struct ScoreFlags {
 
   template <class Visitor>
   void fields(Visitor& visit) {
-    visit(
-        "data", data,
-        "rows: a .jsonl, .json, .csv or .parquet file, a folder or pattern of them, a data set of "
-        "the local hub cache");
+    visit("data", data,
+          "rows: a file such as .jsonl, .csv or .parquet, a folder or pattern of them, a data set "
+          "of the local hub cache");
     visit("output", output, "file for one JSON row per input row; empty = stdout");
     visit("supervise", supervise, "chat rows: every assistant turn, only the last, or all tokens")
         .one_of({"auto", "assistant", "last", "all"});
@@ -310,8 +310,7 @@ struct BenchTrainFlags {
     visit("global_batch", global_batch,
           "rows per step, over accumulation and ranks; 0 = batch x ranks")
         .at_least(0);
-    visit("strategy", strategy, "how ranks share the work")
-        .one_of({"auto", "none", "ddp", "zero1", "zero2", "zero3", "fsdp"});
+    visit("strategy", strategy, "how ranks share the work").one_of(rank_strategy_words());
     visit("steps", steps, "timed steps, after one that is not").at_least(1);
     visit("recompute", recompute, "compute each block again in backward, keep its input alone");
     visit("output_dir", output_dir, "folder for train_convoy_GEOMETRY.json; empty = none");

@@ -14,6 +14,7 @@
 #include "convoy/settings/metric_settings.h"
 #include "convoy/settings/mix_settings.h"
 #include "convoy/settings/quantization_settings.h"
+#include "convoy/settings/strategies.h"
 #include "convoy/settings/warmup_settings.h"
 
 namespace convoy::settings {
@@ -400,8 +401,8 @@ struct DataSettings {
   template <class Visitor>
   void fields(Visitor& visit) {
     visit("train_path", train_path,
-          "training rows: a .jsonl, .json, .csv, .parquet or .txt file, a folder or pattern of "
-          "them, a data set of the local hub cache")
+          "training rows: a file such as .jsonl, .csv or .parquet, a folder or pattern of them, a "
+          "data set of the local hub cache")
         .alias("path");
     visit("val_path", val_path, "evaluation rows; empty and no val share: none");
     visit("test_path", test_path, "test rows for `convoy eval`");
@@ -509,11 +510,7 @@ struct ParallelSettings {
 
   template <class Visitor>
   void fields(Visitor& visit) {
-    visit("strategy", strategy,
-          "auto = the first of ddp, zero1, zero2, zero3 that fits; dp: threads of one process; "
-          "zero1, "
-          "zero2, zero3 (fsdp) share optimizer states, gradients, parameters")
-        .one_of({"auto", "none", "dp", "ddp", "zero1", "zero2", "zero3", "fsdp"});
+    visit("strategy", strategy, strategy_help()).one_of(strategy_words());
     visit("bucket_mb", bucket_mb, "gradient megabytes per all-reduce")
         .at_least(1)
         .alias_at_root("train.ddp_bucket_cap_mb");

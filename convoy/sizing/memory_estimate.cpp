@@ -228,7 +228,7 @@ MemoryPlan estimate_memory(const DecoderSpec& model, const EstimateRequest& requ
       .pages_moments = request.pages_moments,
       .offloads_inputs = request.offloads_inputs,
       .program_bytes = request.hardware == Hardware::Cpu ? kProgramBytes : kCudaBytes};
-  return plan_memory(question, request.strategy);
+  return plan_memory(question, request.sharing);
 }
 
 std::vector<ModeMemory> memory_of_modes(const DecoderSpec& model, EstimateRequest request) {

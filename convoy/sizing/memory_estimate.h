@@ -25,8 +25,8 @@ struct EstimateRequest {
   bool dora = false;        // of lora and qlora
   bool drops_dora = false;  // tuning.lora.dropout, of which DoRA keeps the inputs
   std::vector<std::string> lora_targets =
-      {};                         // endings of names; empty = all linear maps of blocks
-  std::string strategy = "none";  // as for plan_memory()
+      {};  // endings of names; empty = all linear maps of blocks
+  StateSharing sharing = {};
   int ranks = 1;
   int64_t batch_rows = 1;  // of a micro-batch
   int64_t row_tokens = 512;

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -92,10 +91,8 @@ nlohmann::ordered_json MemoryPlan::to_json() const {
           {"head_bytes", head_bytes},           {"total_bytes", total_bytes()}};
 }
 
-MemoryPlan plan_memory(const MemoryQuestion& question, const std::string& strategy) {
-  const bool cuts_gradients = strategy == "zero2" || strategy == "zero3";
-  const bool cuts_states = cuts_gradients || strategy == "zero1";
-  const int owners = cuts_states ? question.ranks : 1;
+MemoryPlan plan_memory(const MemoryQuestion& question, const StateSharing& sharing) {
+  const int owners = sharing.cuts_states ? question.ranks : 1;
   const bool on_cpu = question.shape.on_cpu;
   MemoryPlan plan{.program_bytes = question.program_bytes};
   std::vector<int64_t> gathered;
@@ -105,7 +102,7 @@ MemoryPlan plan_memory(const MemoryQuestion& question, const std::string& strate
     int64_t travelling = 0;
     for (const ParameterPart& part : unit.parts) {
       const bool travels =
-          strategy == "zero3" && !part.beside_frozen && part.elements >= question.keep_whole_below;
+          sharing.cuts_values && !part.beside_frozen && part.elements >= question.keep_whole_below;
       plan.weight_bytes += travels ? share(part.bytes, question.ranks) : part.bytes;
       if (travels) travelling += part.bytes;
       if (!part.trained) continue;
@@ -124,17 +121,18 @@ MemoryPlan plan_memory(const MemoryQuestion& question, const std::string& strate
   // The unit in use and the next one; packed copies are those of the unit in use.
   plan.exchange_bytes +=
       sum_of_largest(gathered, question.reshard_after_forward ? 2 : gathered.size());
-  plan.packed_bytes = sum_of_largest(packed, strategy == "zero3" ? 1 : packed.size()) +
+  plan.packed_bytes = sum_of_largest(packed, sharing.cuts_values ? 1 : packed.size()) +
                       question.shape.unfolded_bytes;
   // Gloo sums in a copy of a bucket.
-  if (strategy == "ddp" && question.ranks > 1 && on_cpu)
+  const bool exchanges_on_cpu = sharing.spans_processes && question.ranks > 1 && on_cpu;
+  if (exchanges_on_cpu && !sharing.cuts_states)
     plan.exchange_bytes += std::min(plan.gradient_bytes, question.bucket_bytes);
-  // Whole ones wait for the last micro-batch under zero1.
-  const bool keeps_whole = strategy == "zero1" && question.accumulates;
+  const bool keeps_whole = sharing.cuts_states && !sharing.cuts_gradients && question.accumulates;
   if (keeps_whole) plan.gradient_bytes += sum_of_largest(whole_gradients, SIZE_MAX);
   // Two under way, and the one that backward fills; over Gloo what comes in lies beside.
-  if (cuts_states && !keeps_whole) plan.exchange_bytes += sum_of_largest(whole_gradients, 3);
-  if (cuts_states && question.ranks > 1 && on_cpu)
+  if (sharing.cuts_states && !keeps_whole)
+    plan.exchange_bytes += sum_of_largest(whole_gradients, 3);
+  if (exchanges_on_cpu && sharing.cuts_states)
     plan.exchange_bytes += sum_of_largest(whole_gradients, 2);
   plan_activations(question, plan);
   for (int64_t* part : {&plan.weight_bytes, &plan.packed_bytes, &plan.gradient_bytes,
@@ -143,14 +141,16 @@ MemoryPlan plan_memory(const MemoryQuestion& question, const std::string& strate
   return plan;
 }
 
-StrategyChoice choose_strategy(const MemoryQuestion& question, int64_t usable_bytes) {
+StrategyChoice choose_strategy(const MemoryQuestion& question,
+                               const std::vector<StateSharing>& candidates, int64_t usable_bytes) {
   if (question.ranks == 1) return {"none", "there is one rank", true};
   const int64_t allowed_bytes = usable_bytes - usable_bytes / 10;
   std::string refused;
   int64_t last_bytes = 0;
-  for (const char* strategy : {"ddp", "zero1", "zero2", "zero3"}) {
-    if (question.only_sharded && std::string_view(strategy) == "ddp") continue;
-    last_bytes = plan_memory(question, strategy).total_bytes();
+  for (const StateSharing& candidate : candidates) {
+    if (question.only_sharded && !candidate.cuts_states) continue;
+    const std::string& strategy = candidate.strategy;
+    last_bytes = plan_memory(question, candidate).total_bytes();
     if (usable_bytes > 0 && last_bytes > allowed_bytes) {
       refused += fmt::format("{}{} wants {}", refused.empty() ? "" : ", ", strategy,
                              telemetry::bytes_text(last_bytes));
@@ -169,7 +169,7 @@ StrategyChoice choose_strategy(const MemoryQuestion& question, int64_t usable_by
             true};
   }
   return {
-      "zero3",
+      candidates.back().strategy,
       fmt::format("none fits: {}, and a rank has {}", refused, telemetry::bytes_text(usable_bytes)),
       false};
 }

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "convoy/sizing/training_shape.h"
 
@@ -34,13 +35,13 @@ struct MemoryQuestion {
   TrainingShape shape = {};
   int ranks = 1;
   int64_t keep_whole_below = 0;
-  int64_t bucket_bytes = 25 << 20;  // of ddp
+  int64_t bucket_bytes = 25 << 20;  // of gradients that are not cut
   bool accumulates = false;         // a step has several micro-batches
   int64_t micro_batch_tokens = 0;   // of the largest
   bool recompute_blocks = false;
   bool copies_to_save = false;
   bool reshard_after_forward = true;
-  bool only_sharded = false;  // settings ask for what zero1 to zero3 alone have
+  bool only_sharded = false;  // settings ask for what needs a strategy that cuts states
   int replicas = 1;           // of the model in this process (dp)
   // Of the optimizer: both moments of 256 elements, scales included; whether bf16 weights have fp32
   // masters; whether moments lie on the host, where the model does not.
@@ -52,8 +53,27 @@ struct MemoryQuestion {
   int64_t program_bytes = 0;
 };
 
-// `strategy`: none, dp (of the whole process), ddp, zero1, zero2 or zero3.
-MemoryPlan plan_memory(const MemoryQuestion& question, const std::string& strategy);
+// What ranks share under a strategy: each holds a piece of what is cut, and all of the rest.
+struct StateSharing {
+  std::string strategy = "none";  // its name, for messages
+  bool spans_processes = false;   // else ranks are one, or threads of one process
+  bool cuts_states = false;       // of the optimizer
+  bool cuts_gradients = false;    // after every micro-batch; else whole ones wait for the last one
+  bool cuts_values = false;       // of parameters
+};
+
+// Of a row of a table of strategies, which stands in a layer that this one does not include.
+template <class Strategy>
+StateSharing sharing_of(const Strategy& strategy) {
+  return {.strategy = std::string(strategy.name),
+          .spans_processes = strategy.spans_processes,
+          .cuts_states = strategy.cuts_states,
+          .cuts_gradients = strategy.cuts_gradients,
+          .cuts_values = strategy.cuts_values};
+}
+
+// Under threads of one process (replicas) the bytes are of the whole process.
+MemoryPlan plan_memory(const MemoryQuestion& question, const StateSharing& sharing);
 
 struct StrategyChoice {
   std::string strategy;
@@ -61,8 +81,9 @@ struct StrategyChoice {
   bool fits = true;
 };
 
-// The one that talks least among those whose plan leaves a tenth of `usable_bytes` (of one rank; 0 =
-// unknown): ddp, zero1, zero2, zero3; none for one rank.
-StrategyChoice choose_strategy(const MemoryQuestion& question, int64_t usable_bytes);
+// The first of `candidates` whose plan leaves a tenth of `usable_bytes` (of one rank; 0 = unknown);
+// none for one rank. Those that talk least come first.
+StrategyChoice choose_strategy(const MemoryQuestion& question,
+                               const std::vector<StateSharing>& candidates, int64_t usable_bytes);
 
 }  // namespace convoy::sizing

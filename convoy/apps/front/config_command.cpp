@@ -197,7 +197,7 @@ nlohmann::ordered_json preset_json(const PresetFacts& preset) {
   json["devices"] = preset.machine->devices;
   json["device_bytes"] = preset.machine->device_bytes;
   json["mode"] = request.mode;
-  json["strategy"] = request.strategy;
+  json["strategy"] = request.sharing.strategy;
   json["batch_rows"] = request.batch_rows;
   json["row_tokens"] = request.row_tokens;
   json["memory"] = preset.memory.to_json();

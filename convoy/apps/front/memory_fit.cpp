@@ -22,8 +22,8 @@ namespace {
 // Under `auto` the first that fits of those that training tries; the last where none does.
 void choose_strategy(const architecture::DecoderSpec& model, int64_t device_bytes,
                      sizing::EstimateRequest& request) {
-  for (const char* strategy : {"ddp", "zero1", "zero2", "zero3"}) {
-    request.strategy = strategy;
+  for (const settings::StrategyFacts& strategy : settings::strategies_of_processes()) {
+    request.sharing = sizing::sharing_of(strategy);
     if (sizing::estimate_memory(model, request).total_bytes() <= device_bytes) return;
   }
 }
@@ -57,14 +57,14 @@ std::string MemoryFit::text() const {
                 "state over more devices (parallel.strategy: zero3)");
   return fmt::format("memory by formula, {}: {} of {} under {} with {} a micro-batch{}; {}",
                      machine.words, telemetry::bytes_text(memory.total_bytes()),
-                     telemetry::bytes_text(machine.device_bytes), request.strategy, rows,
+                     telemetry::bytes_text(machine.device_bytes), request.sharing.strategy, rows,
                      fits() ? "" : ", which does not fit", room);
 }
 
 nlohmann::ordered_json MemoryFit::to_json() const {
   return {{"machine", machine.words},
           {"device_bytes", machine.device_bytes},
-          {"strategy", request.strategy},
+          {"strategy", request.sharing.strategy},
           {"ranks", request.ranks},
           {"batch_rows", request.batch_rows},
           {"row_tokens", request.row_tokens},

@@ -51,8 +51,6 @@ std::string batch_text(const settings::TrainSettings& settings) {
 sizing::EstimateRequest estimate_request(const settings::TrainSettings& settings,
                                          const sizing::Machine& machine) {
   const settings::TrainingSettings& train = settings.train;
-  const std::string& strategy = settings.parallel.strategy;
-  const bool chosen = strategy == "auto";
   sizing::EstimateRequest request{
       .mode = settings.tuning.mode,
       .quantization = settings.tuning.quantization.format(settings.tuning.mode == "qlora"),
@@ -63,10 +61,8 @@ sizing::EstimateRequest estimate_request(const settings::TrainSettings& settings
       .lora_rank = settings.tuning.lora.r,
       .dora = settings.tuning.lora.use_dora,
       .drops_dora = settings.tuning.lora.dropout > 0,
-      .strategy = strategy == "fsdp"    ? "zero3"
-                  : !chosen             ? strategy
-                  : machine.devices > 1 ? "ddp"
-                                        : "none",
+      .sharing =
+          sizing::sharing_of(settings::strategy_for(settings.parallel.strategy, machine.devices)),
       .ranks = machine.devices,
       .batch_rows = train.batch_size.value.value_or(1),
       .row_tokens = settings.model.max_seq_len,
@@ -107,7 +103,7 @@ std::string machine_presets_text(const std::vector<PresetFacts>& presets) {
     text +=
         fmt::format("{:<16} {:<30} {:<26} {:<12} {:<8} {:<10} {} of {}\n", preset.name,
                     preset.settings.model.name, preset.machine->words, preset.settings.tuning.mode,
-                    estimate_request(preset.settings, *preset.machine).strategy,
+                    estimate_request(preset.settings, *preset.machine).sharing.strategy,
                     batch_text(preset.settings), telemetry::bytes_text(preset.memory.total_bytes()),
                     telemetry::bytes_text(preset.machine->device_bytes));
   }

@@ -18,6 +18,7 @@
 #include "convoy/families/family.h"
 #include "convoy/io/model_folder.h"
 #include "convoy/monitor/devices.h"
+#include "convoy/settings/strategies.h"
 #include "convoy/telemetry/progress.h"
 #include "convoy/text/chat_template.h"
 #include "convoy/text/tokenizer.h"
@@ -97,7 +98,7 @@ sizing::EstimateRequest request_of(const StarterAnswers& answers, const StarterF
                                    int64_t tokens) {
   return {.mode = answers.mode,
           .dtype = facts.machine.hardware == sizing::Hardware::Cpu ? "fp32" : "bf16",
-          .strategy = facts.machine.devices > 1 ? "ddp" : "none",
+          .sharing = sizing::sharing_of(settings::strategy_for("auto", facts.machine.devices)),
           .ranks = facts.machine.devices,
           .row_tokens = tokens,
           .accumulates = true,
@@ -123,10 +124,11 @@ MemoryChoices choose(const StarterAnswers& answers, const StarterFacts& facts, i
   }
   choices.recompute = total() > roomy;
   request.recompute_blocks = choices.recompute;
-  if (total() > facts.machine.device_bytes && facts.machine.devices > 1) request.strategy = "zero3";
+  if (total() > facts.machine.device_bytes && facts.machine.devices > 1)
+    request.sharing = sizing::sharing_of(settings::strategies_of_processes().back());
   choices.sentence = fmt::format(
       "one row a micro-batch takes about {} of {} under {}", telemetry::bytes_text(total()),
-      telemetry::bytes_text(facts.machine.device_bytes), request.strategy);
+      telemetry::bytes_text(facts.machine.device_bytes), request.sharing.strategy);
   if (total() > facts.machine.device_bytes)
     choices.sentence += ": it does not fit; take a smaller model, or a mode that takes less";
   return choices;
