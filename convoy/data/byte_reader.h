@@ -36,8 +36,8 @@ class ByteReader {
     return position_ < filled_ || refill() ? static_cast<uint8_t>(buffer_[position_]) : kEnd;
   }
   int get();  // counts lines and bytes
-  // The next bytes without taking them: at least `bytes`, fewer only at the end of the file. Holds them all in memory;
-  // valid until the next call. Throws DataError.
+  // The next bytes without taking them: at least `bytes`, fewer only at the end of the file. Holds
+  // them all in memory; valid until the next call. Throws DataError.
   std::string_view ahead(size_t bytes);
   // Appends the bytes up to the next '\n' (consumed, not appended) to `line`, at most `max_bytes`; the rest of a longer
   // line is skipped. Returns false when it was longer.

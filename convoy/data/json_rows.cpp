@@ -283,7 +283,8 @@ std::optional<std::string> line_ahead(ByteReader& file, size_t begin) {
   }
 }
 
-// A file that begins with '{' is JSON lines when its first line is one whole value and is not the {"data": [...]} form.
+// A file that begins with '{' is JSON lines when its first line is one whole value and is not the
+// {"data": [...]} form.
 bool is_json_lines(ByteReader& file) {
   size_t begin = 0;
   if (first_byte_ahead(file, begin) != '{') return false;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The formula goes by what ranks share, not by names. Plans of real models: recipes/memory_plan_test.cpp.
+// The formula goes by what ranks share, not by names. Plans of real models:
+// recipes/memory_plan_test.cpp.
 #include "convoy/sizing/memory_plan.h"
 
 #include <gtest/gtest.h>

@@ -5,9 +5,10 @@
 // the state. It runs again, from the beginning, each time the row has a text more, so it keeps nothing
 // and does the same each time. Thread-safe.
 //
-// To add one: a file with its functions and its entry, the declaration of the entry below, one line in
-// stages/registry.cpp. A stage that finds out more than the state has members for leaves an object in
-// RowState::results, and its entry makes columns of the output and figures of the filter from it.
+// To add one: a file with its functions and its entry, the declaration of the entry below, one line
+// in stages/registry.cpp. A stage that finds out more than the state has members for leaves an
+// object in RowState::results; its entry makes columns of the output and figures of the filter from
+// that.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -44,8 +45,8 @@ struct StageSampleColumn {
   nlohmann::ordered_json (*value)(const RowState& row, const SampleState& sample);
 };
 
-// What conditions of the filter may ask for; null = unknown. `version`: the text that stands for the
-// row, null where there is none.
+// What conditions of the filter may ask for; null = unknown. `version`: the text that stands for
+// the row, null where there is none.
 struct StageFigure {
   std::string_view name;
   std::vector<std::string_view> words;  // empty: it is a number
