@@ -95,7 +95,7 @@ function(convoy_layer name)
     endif()
     # The label `processes`: tests that start processes, which `./run stress` repeats.
     set(_processes "")
-    if(name MATCHES "^(comm|jobs|launch|parallel|rendezvous|sweep|telemetry)$")
+    if(name MATCHES "^(comm|jobs|launch|parallel|rendezvous|sweep|telemetry|workers)$")
       set(_processes ";processes")
     endif()
     add_test(NAME ${name} COMMAND ${name}_tests)
