@@ -4,8 +4,10 @@
 #include "convoy/apps/front/command.h"
 #include "convoy/base/error.h"
 #include "convoy/launch/place/environment_resolver.h"
+#include "convoy/sweep/runner/worker_message.h"
 #include "convoy/sweep/runner/worker_process.h"
 #include "convoy/sweep/runner/workload_registry.h"
+#include "convoy/workers/worker.h"
 
 namespace convoy::apps {
 namespace {
@@ -21,9 +23,11 @@ std::shared_ptr<sweep::cuda::Device> worker_gpu() {
                                     visible == environment.end() ? "0" : visible->second);
   } catch (const Error& error) {
     if (wanted->second != "auto") throw;
-    sweep::tell_runner({.kind = sweep::WorkerMessage::Kind::Note,
-                        .text = fmt::format("computes with the CPU: its GPU can not be used: {}",
-                                            error.sentence())});
+    const sweep::WorkerMessage note{
+        .kind = sweep::WorkerMessage::Kind::Note,
+        .text =
+            fmt::format("computes with the CPU: its GPU can not be used: {}", error.sentence())};
+    workers::tell_supervisor(note.line());
     return nullptr;
   }
 }

@@ -2,49 +2,39 @@
 #include "convoy/sweep/runner/coordinator.h"
 
 #include <algorithm>
-#include <limits>
 #include <memory>
 #include <set>
+#include <utility>
 
 #include "convoy/base/counted.h"
 #include "convoy/base/error.h"
 #include "convoy/base/milliseconds.h"
-#include "convoy/launch/memory_kills.h"
-#include "convoy/launch/signals.h"
 #include "convoy/sweep/runner/program_watch.h"
-#include "convoy/sweep/runner/server_wait.h"
 #include "convoy/sweep/runner/slow_notice.h"
 #include "convoy/sweep/runner/sweep_progress.h"
-#include "convoy/sweep/runner/worker.h"
 #include "convoy/sweep/runner/worker_command.h"
-#include "convoy/sweep/runner/worker_failure.h"
-#include "convoy/sweep/runner/worker_pool.h"
+#include "convoy/workers/worker.h"
+#include "convoy/workers/worker_supervisor.h"
 
 namespace convoy::sweep {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-using std::chrono::milliseconds;
-using Environment = std::map<std::string, std::string>;
+constexpr int kMostLosses = 20;  // of one range to kills from outside
 
-constexpr milliseconds kTurn{100};            // the longest between two looks at everything
-constexpr milliseconds kFinishEvery{250};     // looks for finished cells in the store
-constexpr milliseconds kReleaseEvery{1'000};  // looks for workers that ended with their runner
-constexpr std::chrono::seconds kSayWaitingEvery{60};
-constexpr milliseconds kStopGrace{
-    5'000};  // what a worker computes when told to stop is short, or lost
-constexpr int64_t kMostWorkers = 4096;  // as the flag has it
-constexpr int kIdleDeaths = 5;          // in a row, of workers that had begun nothing
+jobs::Failure failure_of(const workers::WorkerDeath& death, double timeout_seconds) {
+  if (death.timed_out)
+    return death.failure("timeout", fmt::format("no sign of life for {} s", timeout_seconds));
+  if (death.memory && death.signal == SIGKILL)
+    return death.failure("memory", "the kernel killed the worker for its memory");
+  if (death.signal == SIGKILL)
+    return death.failure("lost", "the worker was killed again and again");
+  return death.failure(death.signal != 0 ? "crash" : "exit", "the worker " + death.end_words());
+}
 
-class Coordinator {
+class SweepRun : public workers::SupervisedWork {
  public:
-  Coordinator(const SweepPlan& plan, const Workload& workload, const RunOptions& options)
-      : options_(options),
-        signals_(launch::default_stop_signals()),
-        store_(jobs::open_store(options.store, {.server_limit = kServerLimit,
-                                                .keep_waiting = [this](milliseconds left) {
-                                                  return keep_waiting(left);
-                                                }})) {
+  SweepRun(const SweepPlan& plan, const Workload& workload, const RunOptions& options)
+      : options_(options), supervisor_(options.store, options.log), store_(supervisor_.store()) {
     if (jobs::on_network_file_system(options.store))
       options_.log.warning(fmt::format(
           "{} is on a network file system: let one host use it at a time, or several a PostgreSQL "
@@ -54,67 +44,71 @@ class Coordinator {
     const std::string num_cells = counted(static_cast<int64_t>(plan.cells.size()), "cell");
     {
       const SlowNotice notice(options_.log,
-                              fmt::format("putting {} into {}", num_cells, store_->name()));
-      sweep_ = store_plan(*store_, plan);
+                              fmt::format("putting {} into {}", num_cells, store_.name()));
+      sweep_ = store_plan(store_, plan);
     }
     for (const std::string& version : sweep_.other_versions)
       options_.log.info(fmt::format(
           "results of version {} are in the store too; they are kept apart from those of {}",
           version, plan.version));
-    release_gone_workers(*store_, sweep_);
-    if (const int64_t again = retry_failed(*store_, sweep_); again > 0)
+    workers::release_gone_owners(store_, sweep_.group_numbers());
+    if (const int64_t again = retry_failed(store_, sweep_); again > 0)
       options_.log.info(fmt::format("trying again: {}", counted(again, "failed cell")));
-    if (options.redo) say_redone(redo_cells(*store_, sweep_, options.redo));
+    if (options.redo) {
+      const int64_t again = redo_cells(store_, sweep_, options.redo);
+      options_.log.info(again == 0 ? "no cell has a result to compute again"
+                                   : fmt::format("computing again: {}; results are kept until the "
+                                                 "new ones are there",
+                                                 counted(again, "cell")));
+    }
     if (sweep_.reused > 0)
       options_.log.info(fmt::format("known from other sweeps: {}", counted(sweep_.reused, "cell")));
     report_.cells = static_cast<int64_t>(plan.cells.size());
     report_.added = sweep_.added;
     report_.reused = sweep_.reused;
-    report_.ran = !all_finished();
+    report_.ran = workers::any_open(store_, sweep_.group_numbers());
     if (!report_.ran) return;
-    spreads_ = std::any_of(plan.cells.begin(), plan.cells.end(),
-                           [](const PlannedCell& each) { return each.guesses > 0; });
     const std::vector<std::string> devices = wanted_devices(options);
     const int64_t workers = worker_count(options, devices);
     if (options.starts_programs) programs_ = std::make_unique<ProgramWatch>();
-    const std::vector<Environment> of_workers = environments(devices, workers);
-    options_.log.info(workers_text(of_workers));
-    pool_ = std::make_unique<WorkerPool>(
-        launch::PoolOptions{.command = worker_command(plan, workload, options, sweep_, workers),
-                            .workers = workers,
-                            .environment = of_workers,
-                            .cpus = worker_cores(options, workers),
-                            .signals = signals_.mask_for_ranks(),
-                            .log_folder = options.log_folder});
+    supervision_.pool.environment = worker_environments(options, devices, workers);
+    options_.log.info(workers_text(supervision_.pool.environment));
+    if (programs_)
+      for (auto& one : supervision_.pool.environment) one.merge(ProgramWatch::environment());
+    supervision_.pool.command = worker_command(plan, workload, options, sweep_, workers);
+    supervision_.pool.workers = workers;
+    supervision_.pool.cpus = worker_cores(options, workers);
+    supervision_.pool.log_folder = options.log_folder;
+    supervision_.groups = sweep_.group_numbers();
+    supervision_.divides_tasks =
+        std::any_of(plan.cells.begin(), plan.cells.end(),
+                    [](const PlannedCell& each) { return each.guesses > 0; });
+    supervision_.lease = milliseconds_of(options.lease_seconds);
+    supervision_.renews_leases = true;
+    supervision_.max_attempts = static_cast<int>(options.max_attempts);
     const SlowNotice notice(options_.log, fmt::format("reading what is done of {}", num_cells));
-    progress_ = std::make_unique<SweepProgress>(plan, workload, *store_, sweep_, options.color,
+    progress_ = std::make_unique<SweepProgress>(plan, workload, store_, sweep_, options.color,
                                                 options.log.level());
   }
 
   RunReport run() {
-    if (pool_) work();
-    count();
+    if (report_.ran) {
+      report_.stop_signal = supervisor_.run(supervision_, *this);
+      if (programs_) programs_->kill_orphans({});
+      settle();
+      store_.sync();
+      progress_->finish();
+    }
+    for (const int64_t group : sweep_.group_numbers()) {
+      const jobs::Counts counts = store_.counts(group);
+      report_.done += counts.done;
+      report_.failed += counts.failed;
+    }
     report_.sweep = sweep_;
     return report_;
   }
 
  private:
-  void work() {
-    while (!all_finished() && !stopping_) turn();
-    end_workers();
-    if (programs_) programs_->kill_orphans(*pool_);
-    finish_cells();
-    store_->sync();
-    progress_->finish();
-  }
-
-  void say_redone(int64_t cells) const {
-    options_.log.info(cells == 0 ? std::string("no cell has a result to compute again")
-                                 : fmt::format("computing again: {}; results are kept until the "
-                                               "new ones are there",
-                                               counted(cells, "cell")));
-  }
-
   void kill_leftovers() {
     if (!options_.starts_programs) return;
     if (const int killed = ProgramWatch::kill_leftovers(); killed > 0)
@@ -124,224 +118,100 @@ class Coordinator {
                       counted(killed, "process", "processes"), killed == 1 ? "was" : "were"));
   }
 
-  std::vector<Environment> environments(const std::vector<std::string>& devices,
-                                        int64_t workers) const {
-    std::vector<Environment> all = worker_environments(options_, devices, workers);
-    if (programs_)
-      for (Environment& one : all) one.merge(ProgramWatch::environment());
-    return all;
+  telemetry::Progress& bar() override { return progress_->bar(); }
+
+  bool hear(size_t worker, const std::string& line) override {
+    const std::optional<WorkerMessage> message = WorkerMessage::parse(line);
+    if (!message) return false;
+    const bool begins = message->kind == WorkerMessage::Kind::Begin;
+    if (begins) computing_[worker] = message->leases;
+    if (message->kind == WorkerMessage::Kind::Idle) computing_[worker].clear();
+    if (message->kind == WorkerMessage::Kind::Note) tell_note(worker, message->text);
+    progress_->add(worker, *message);
+    return begins;
   }
 
-  milliseconds lease() const { return milliseconds_of(options_.lease_seconds); }
-
-  // A server that went away may come back; workers wait for it too, and then hand in what they have.
-  bool keep_waiting(milliseconds left) {
-    if (Clock::now() - said_waiting_ > kSayWaitingEvery) {
-      said_waiting_ = Clock::now();
-      options_.log.warning(
-          fmt::format("{} can not be reached; {}", store_->name(), server_wait_text(left)));
+  workers::DeathAccount account_for(const workers::WorkerDeath& death,
+                                    const std::vector<jobs::Lease>& leases) override {
+    any_died_ = true;
+    const std::vector<int64_t> computing = std::exchange(computing_[death.worker], {});
+    progress_->forget(death.worker);
+    if (death.ended_well()) return {};
+    if (const auto error = own_error(death)) throw *error;
+    workers::DeathAccount account;
+    account.idle = !death.worked && death.signal != SIGKILL;
+    for (const jobs::Lease& lease : leases)
+      if (std::find(computing.begin(), computing.end(), lease.number) != computing.end() &&
+          is_its_fault(death, lease))
+        account.failures.push_back(
+            {.lease = lease, .failure = failure_of(death, options_.timeout_seconds)});
+    if (!account.failures.empty()) {
+      account.message = account.failures[0].failure.message;
+    } else if (!death.told_to_end) {
+      account.message =
+          fmt::format("ended by {}; what it had not handed in is computed again", death.end_text());
     }
-    while (const auto signal = signals_.next())
-      if (launch::contains(launch::default_stop_signals(), *signal)) report_.stop_signal = *signal;
-    return report_.stop_signal == 0;
+    return account;
   }
 
-  void turn() {
-    pool_->start_missing(spreads_ ? std::numeric_limits<int64_t>::max()
-                                  : std::max<int64_t>(1, open_));
-    listen(kTurn);
-    if (programs_) programs_->keep_guard();
-    while (const auto signal = signals_.next())
-      if (launch::contains(launch::default_stop_signals(), *signal)) stop(*signal);
-    const auto now = Clock::now();
-    if (now >= next_finish_) {
-      next_finish_ = now + kFinishEvery;
-      finish_cells();
+  // A worker that somebody kills is no fault of what it computed, up to a point: a range that many
+  // workers were killed over has failed.
+  bool is_its_fault(const workers::WorkerDeath& death, const jobs::Lease& lease) {
+    if (death.signal == SIGTERM || death.signal == SIGINT || death.signal == SIGHUP) return false;
+    if (death.signal != SIGKILL || death.timed_out || death.memory) return true;
+    return ++losses_[{lease.task, lease.first}] >= kMostLosses;
+  }
+
+  void look(launch::ProcessPool& pool) override {
+    if (programs_) {
+      if (std::exchange(any_died_, false)) programs_->kill_orphans(pool.pids());
+      programs_->keep_guard();
     }
-    if (now >= next_release_) {
-      next_release_ = now + kReleaseEvery;
-      if (release_gone_workers(*store_, sweep_) > 0) kill_leftovers();
-    }
-    if (now >= next_renew_) {
-      next_renew_ = now + lease() / 4;
-      renew();
-    }
-    for (const size_t worker : pool_->stopped_for(lease() / 4)) {
-      progress_->message(fmt::format("[worker {}] was stopped; another takes its place", worker));
-      pool_->replace(worker);
-    }
+    // Workers end programs for their time themselves, and get some seconds more for that.
+    const std::chrono::duration<double> limit(options_.timeout_seconds + options_.start_seconds +
+                                              (programs_ ? 10 : 0));
     if (options_.timeout_seconds > 0)
-      for (const size_t worker :
-           pool_->silent_at_work(std::chrono::duration<double>(silence_limit())))
-        pool_->kill(worker);
+      for (const size_t worker : pool.silent_for(limit))
+        if (!computing_[worker].empty()) pool.kill(worker);
     progress_->show();
   }
 
-  // Workers end programs for their time themselves.
-  double silence_limit() const {
-    constexpr double kMore = 10;
-    return options_.timeout_seconds + options_.start_seconds + (programs_ ? kMore : 0);
+  void each_second(int64_t released) override {
+    if (released > 0) kill_leftovers();
   }
 
-  void listen(milliseconds limit) {
-    const PoolNews news = pool_->listen(limit, signals_.descriptor());
-    for (const PoolNews::Message& one : news.messages) {
-      if (one.message.kind == WorkerMessage::Kind::Note) tell_note(one.worker, one.message.text);
-      progress_->add(one.worker, one.message);
-      if (one.message.kind == WorkerMessage::Kind::Begin) idle_deaths_ = 0;
-    }
-    if (options_.log.level() == LogLevel::Verbose)
-      for (const launch::ProcessNews::Line& line : news.lines)
-        progress_->message(fmt::format("[worker {}] {}", line.worker, line.text));
-    for (const WorkerDeath& death : news.deaths) {
-      on_death(death);
-      progress_->forget(death.worker);
-    }
-    if (!news.deaths.empty() && programs_) programs_->kill_orphans(*pool_);
+  void settle() override {
+    for (const jobs::Group& group : sweep_.groups) finish_complete(store_, group.number);
+    if (!has_stop_rules_) return;
+    const std::vector<jobs::Lease> leases = all_leases(store_, sweep_);
+    has_stop_rules_ = finish_stopped(store_, leases) || leases.empty();
   }
 
   // Workers that come one after another have the same to say.
   void tell_note(size_t worker, const std::string& text) {
     if (options_.log.level() == LogLevel::Verbose || told_notes_.insert(text).second)
-      progress_->message(fmt::format("[worker {}] {}", worker, text));
-  }
-
-  bool all_finished() {
-    if (open_ >= 0 && Clock::now() < next_count_) return open_ == 0;
-    next_count_ = Clock::now() + kFinishEvery;
-    open_ = 0;
-    // As many as there may be workers for.
-    const int64_t most = std::max(kMostWorkers, options_.workers);
-    for (const jobs::Group& group : sweep_.groups) open_ += store_->count_open(group.number, most);
-    return open_ == 0;
-  }
-
-  void finish_cells() {
-    for (const jobs::Group& group : sweep_.groups) finish_complete(*store_, group.number);
-    if (has_stop_rules_) has_stop_rules_ = finish_by_rule();
-  }
-
-  // Of the cells that somebody is at work on. False when no open cell has a rule.
-  bool finish_by_rule() {
-    bool any_rule = false;
-    std::vector<jobs::TaskRecord> begun;
-    std::set<int64_t> seen;
-    for (const jobs::Group& group : sweep_.groups)
-      for (const jobs::Lease& lease : store_->leases(group.number)) {
-        any_rule = any_rule || PlannedCell::parse(lease.parameters).stop.any();
-        if (!seen.insert(lease.task).second) continue;
-        jobs::TaskRecord task;
-        task.number = lease.task;
-        task.parameters = lease.parameters;
-        begun.push_back(std::move(task));
-      }
-    finish_stopped(*store_, begun);
-    return any_rule || begun.empty();
-  }
-
-  void renew() {
-    const std::vector<std::string> names = pool_->names();
-    for (const jobs::Group& group : sweep_.groups) {
-      std::vector<jobs::Lease> leases = store_->leases(group.number);
-      std::erase_if(leases, [&](const jobs::Lease& lease) {
-        return std::find(names.begin(), names.end(), lease.worker) == names.end();
-      });
-      if (!leases.empty()) store_->renew(leases, lease());
-    }
-  }
-
-  void on_death(const WorkerDeath& death) {
-    // Asked once for every death: the counter is of all processes together.
-    const bool memory = memory_.happened();
-    const bool harmless = death.signal == 0 && death.exit_code == 0;
-    if (!harmless) {
-      if (const auto error = launch::own_error(death)) throw *error;
-    }
-    std::vector<jobs::RangeFailure> failures;
-    for (const jobs::Group& group : sweep_.groups)
-      for (const jobs::Lease& lease : store_->leases(group.number)) {
-        if (lease.worker != death.name || harmless) continue;
-        const bool computing =
-            std::find(death.leases.begin(), death.leases.end(), lease.number) != death.leases.end();
-        if (computing && blame_.is_its_fault(death, memory, lease))
-          failures.push_back(
-              {.lease = lease, .failure = failure_of(death, memory, options_.timeout_seconds)});
-      }
-    if (!failures.empty()) {
-      progress_->message(fmt::format("[worker {}] {}", death.worker, failures[0].failure.message));
-      store_->fail(failures, static_cast<int>(options_.max_attempts));
-    } else if (!harmless && !ending_) {
-      progress_->message(fmt::format(
-          "[worker {}] ended by {}; what it had not handed in is computed again", death.worker,
-          death.signal != 0 ? launch::signal_name(death.signal)
-                            : fmt::format("exit code {}", death.exit_code)));
-    }
-    store_->release(death.name);
-    if (death.worked || harmless || death.signal == SIGKILL) return;
-    if (++idle_deaths_ >= kIdleDeaths)
-      throw StateError(
-          fmt::format("{} workers in a row ended before they began anything: {}", idle_deaths_,
-                      failure_of(death, memory, options_.timeout_seconds).message),
-          {.hint = death.stderr_tail});
-  }
-
-  void stop(int signal) {
-    if (stopping_) pool_->kill_all();
-    stopping_ = true;
-    report_.stop_signal = signal;
-  }
-
-  // They hand in what they have. What takes longer than the grace is lost, and computed again next time.
-  void end_workers() {
-    ending_ = true;
-    pool_->tell_stop();
-    const auto limit = Clock::now() + kStopGrace;
-    bool killed = false;
-    while (pool_->running() > 0) {
-      listen(kTurn);
-      if (stopping_)
-        while (signals_.next()) pool_->kill_all();
-      if (!killed && Clock::now() > limit) {
-        killed = true;
-        pool_->kill_all();
-      }
-    }
-  }
-
-  void count() {
-    report_.done = report_.failed = 0;
-    for (const jobs::Group& group : sweep_.groups) {
-      const jobs::Counts counts = store_->counts(group.number);
-      report_.done += counts.done;
-      report_.failed += counts.failed;
-    }
+      bar().message(fmt::format("[worker {}] {}", worker, text));
   }
 
   const RunOptions& options_;
-  launch::SignalStream signals_;
-  std::unique_ptr<jobs::JobStore> store_;
+  workers::WorkerSupervisor supervisor_;
+  jobs::JobStore& store_;
   StoredSweep sweep_;
-  launch::MemoryKills memory_;
+  workers::SupervisorOptions supervision_;
   std::unique_ptr<ProgramWatch> programs_;
-  std::unique_ptr<WorkerPool> pool_;
   std::unique_ptr<SweepProgress> progress_;
   RunReport report_;
+  std::map<size_t, std::vector<int64_t>> computing_;  // leases, by worker
   std::set<std::string> told_notes_;
-  Clock::time_point said_waiting_;
-  Clock::time_point next_finish_, next_release_, next_renew_, next_count_;
-  int64_t open_ = -1;
-  bool spreads_ = false;  // a cell of guesses has work for any number of workers
-  int idle_deaths_ = 0;
   bool has_stop_rules_ = true;
-  bool ending_ = false;  // nothing is computed any more
-  bool stopping_ = false;
-  BlameForDeaths blame_;
+  bool any_died_ = false;                              // since the last look
+  std::map<std::pair<int64_t, int64_t>, int> losses_;  // to kills, by task and first unit
 };
 
 }  // namespace
 
 RunReport run_sweep(const SweepPlan& plan, const Workload& workload, const RunOptions& options) {
-  return Coordinator(plan, workload, options).run();
+  return SweepRun(plan, workload, options).run();
 }
 
 }  // namespace convoy::sweep

@@ -9,6 +9,7 @@
 
 #include "convoy/base/error.h"
 #include "convoy/config/flags.h"
+#include "convoy/launch/process_pool.h"
 #include "convoy/sweep/command/command_grid.h"
 #include "convoy/sweep/command/json_answer.h"
 #include "convoy/sweep/mf/mf_parameters.h"
@@ -17,7 +18,6 @@
 #include "convoy/sweep/runner/range_tally.h"
 #include "convoy/sweep/runner/ssm_flags.h"
 #include "convoy/sweep/runner/task_failure.h"
-#include "convoy/sweep/runner/worker_failure.h"
 #include "convoy/sweep/runner/worker_message.h"
 #include "convoy/sweep/ssm/ssm_parameters.h"
 #include "files/mutated_texts.h"
@@ -90,7 +90,7 @@ TEST(MutatedRows, AnswersAndLastWordsOfPrograms) {
         if (const auto* const value = find_key(*answer, key)) number_of(*value, key);
     });
     WorkerMessage::parse(lines.next());
-    WorkerDeath death;
+    launch::ProcessDeath death;
     death.exit_code = 10;
     death.stderr_tail = "a line\n" + words.next() + "\n";
     told += own_error(death) ? 1 : 0;
@@ -101,7 +101,7 @@ TEST(MutatedRows, AnswersAndLastWordsOfPrograms) {
 }
 
 TEST(MutatedRows, LastWordsOfOtherTypesAreNoReasonToEnd) {
-  WorkerDeath death;
+  launch::ProcessDeath death;
   death.exit_code = 10;
   death.stderr_tail = R"({"code":"10"})";
   EXPECT_FALSE(own_error(death));

@@ -29,8 +29,8 @@ void ProgramWatch::keep_guard() {
   keeper_.leave_alone(guard_.pid());
 }
 
-void ProgramWatch::kill_orphans(const WorkerPool& pool) {
-  for (const pid_t worker : pool.pids()) keeper_.leave_alone(worker);
+void ProgramWatch::kill_orphans(const std::vector<pid_t>& workers) {
+  for (const pid_t worker : workers) keeper_.leave_alone(worker);
   keeper_.kill_orphans(kOrphanLimit);
 }
 

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Keeps programs that workers start from staying behind: those of a worker that was killed, and of this process.
+// Keeps programs that workers start from staying behind: those of a worker that was killed, and of
+// this process.
 #pragma once
 
 #include <map>
 #include <string>
+#include <vector>
 
 #include "convoy/launch/descendants.h"
 #include "convoy/launch/guard.h"
 #include "convoy/launch/scratch_folder.h"
-#include "convoy/sweep/runner/worker_pool.h"
 
 namespace convoy::sweep {
 
@@ -21,12 +22,13 @@ class ProgramWatch {
   // Throws IoError.
   void keep_guard();
 
-  // Ends what workers left that are no longer in the pool. Blocks for 2 s at most.
-  void kill_orphans(const WorkerPool& pool);
+  // Ends what workers left that are gone. `workers`: those that live. Blocks for 2 s at most.
+  void kill_orphans(const std::vector<pid_t>& workers);
 
-  // Ends what runners of this host and user left that were killed together with their workers and their guard. Known by
-  // the mark in its environment, which names a process that is gone; a runner that is itself left by such a one spares
-  // its own kind. Returns how many processes. Blocks for 2 s at most.
+  // Ends what runners of this host and user left that were killed together with their workers and
+  // their guard. Known by the mark in its environment, which names a process that is gone; a runner
+  // that is itself left by such a one spares its own kind. Returns how many processes. Blocks for 2
+  // s at most.
   static int kill_leftovers();
 
   // Of everything that workers start.

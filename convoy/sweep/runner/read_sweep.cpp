@@ -23,11 +23,9 @@ SweepResults read_sweep(jobs::JobStore& store, const SweepName& name) {
 
 bool is_at_work(jobs::JobStore& store, const StoredSweep& sweep) {
   const int64_t now_ms = wall_clock_ns() / 1'000'000;
-  return std::any_of(sweep.groups.begin(), sweep.groups.end(), [&](const jobs::Group& group) {
-    const std::vector<jobs::Lease> leases = store.leases(group.number);
-    return std::any_of(leases.begin(), leases.end(), [&](const jobs::Lease& lease) {
-      return lease.expires_ms > now_ms && !launch::is_gone(lease.worker);
-    });
+  const std::vector<jobs::Lease> leases = all_leases(store, sweep);
+  return std::any_of(leases.begin(), leases.end(), [&](const jobs::Lease& lease) {
+    return lease.expires_ms > now_ms && !launch::is_gone(lease.worker);
   });
 }
 

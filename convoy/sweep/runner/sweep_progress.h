@@ -30,7 +30,7 @@ class SweepProgress {
 
   void add(size_t worker, const WorkerMessage& message);  // of a worker of this runner
   void forget(size_t worker);                             // it is gone
-  void message(const std::string& line) { bar_->message(line); }
+  telemetry::Progress& bar() { return *bar_; }
   void show();     // reads the store every 2 s, or less often where that takes long
   void refresh();  // reads it now
   void finish();

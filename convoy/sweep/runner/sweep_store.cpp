@@ -2,13 +2,12 @@
 #include "convoy/sweep/runner/sweep_store.h"
 
 #include <algorithm>
+#include <set>
 
 #include "convoy/base/error.h"
 #include "convoy/base/suggest.h"
-#include "convoy/launch/process_name.h"
 #include "convoy/sweep/runner/cell_outcome.h"
 #include "convoy/sweep/runner/range_tally.h"
-#include "convoy/sweep/runner/worker.h"
 
 namespace convoy::sweep {
 namespace {
@@ -87,13 +86,6 @@ int64_t take_over_finished(jobs::JobStore& store, const StoredSweep& sweep) {
   return std::count(taken.begin(), taken.end(), true);
 }
 
-std::vector<jobs::Lease> all_leases(jobs::JobStore& store, const StoredSweep& sweep) {
-  std::vector<jobs::Lease> all;
-  for (const Group& group : sweep.groups)
-    for (jobs::Lease& lease : store.leases(group.number)) all.push_back(std::move(lease));
-  return all;
-}
-
 jobs::TaskList tasks_of(const SweepPlan& plan, const std::string& method,
                         const std::string& digest) {
   std::vector<const PlannedCell*> cells;
@@ -148,6 +140,12 @@ Effort effort_of(const RangeTally& range) {
 
 }  // namespace
 
+std::vector<int64_t> StoredSweep::group_numbers() const {
+  std::vector<int64_t> numbers;
+  for (const Group& group : groups) numbers.push_back(group.number);
+  return numbers;
+}
+
 StoredSweep store_plan(jobs::JobStore& store, const SweepPlan& plan) {
   CONVOY_INVARIANT(!plan.cells.empty(), "a sweep without cells");
   StoredSweep sweep;
@@ -166,13 +164,6 @@ StoredSweep store_plan(jobs::JobStore& store, const SweepPlan& plan) {
   }
   sweep.reused = take_over_finished(store, sweep);
   return sweep;
-}
-
-int64_t release_gone_workers(jobs::JobStore& store, const StoredSweep& sweep) {
-  int64_t released = 0;
-  for (const Group& group : sweep.groups)
-    released += jobs::release_leases_of(store, group.number, launch::is_gone);
-  return released;
 }
 
 int64_t retry_failed(jobs::JobStore& store, const StoredSweep& sweep) {
@@ -208,18 +199,25 @@ int64_t finish_complete(jobs::JobStore& store, int64_t group) {
   return std::count(first.begin(), first.end(), true);
 }
 
-int64_t finish_stopped(jobs::JobStore& store, const std::vector<TaskRecord>& tasks) {
+bool finish_stopped(jobs::JobStore& store, const std::vector<jobs::Lease>& leases) {
+  std::set<int64_t> with_rule;
   std::vector<jobs::Finish> finished;
-  for (const TaskRecord& task : tasks) {
-    const PlannedCell planned = PlannedCell::parse(task.parameters);
-    if (!planned.stop.any()) continue;
-    const RangeTally range = prefix_of(store.progress(task.number));
-    if (const auto tally = range.stopped(planned.stop))
-      finished.push_back({.task = task.number, .result = guess_result(*tally, effort_of(range))});
+  for (const jobs::Lease& lease : leases) {
+    const StopRule rule = PlannedCell::parse(lease.parameters).stop;
+    if (!rule.any() || !with_rule.insert(lease.task).second) continue;
+    const RangeTally range = prefix_of(store.progress(lease.task));
+    if (const auto tally = range.stopped(rule))
+      finished.push_back({.task = lease.task, .result = guess_result(*tally, effort_of(range))});
   }
-  if (finished.empty()) return 0;
-  const std::vector<bool> first = store.finish(finished);
-  return std::count(first.begin(), first.end(), true);
+  if (!finished.empty()) store.finish(finished);
+  return !with_rule.empty();
+}
+
+std::vector<jobs::Lease> all_leases(jobs::JobStore& store, const StoredSweep& sweep) {
+  std::vector<jobs::Lease> all;
+  for (const Group& group : sweep.groups)
+    for (jobs::Lease& lease : store.leases(group.number)) all.push_back(std::move(lease));
+  return all;
 }
 
 SweepResults read_results(jobs::JobStore& store, const StoredSweep& sweep,

@@ -22,13 +22,12 @@ struct StoredSweep {
   std::vector<std::string> other_versions;  // of the same plan, whose results are kept apart
   int64_t added = 0;                        // tasks that the store lacked
   int64_t reused = 0;                       // finished ones taken over from other sweeps
+
+  std::vector<int64_t> group_numbers() const;
 };
 
 // Adds what is missing. Results of equal tasks in other sweeps of the store are taken over. Idempotent.
 StoredSweep store_plan(jobs::JobStore& store, const SweepPlan& plan);
-
-// Leases of workers of this host that are gone are open again. Returns how many.
-int64_t release_gone_workers(jobs::JobStore& store, const StoredSweep& sweep);
 
 // Failed tasks are tried again, unless somebody is at work on the sweep. Returns how many.
 int64_t retry_failed(jobs::JobStore& store, const StoredSweep& sweep);
@@ -39,8 +38,10 @@ int64_t redo_cells(jobs::JobStore& store, const StoredSweep& sweep,
 
 // Gives every open task of the group its result whose units are all there. Returns how many.
 int64_t finish_complete(jobs::JobStore& store, int64_t group);
-// The same for those of these tasks whose stop rule is met.
-int64_t finish_stopped(jobs::JobStore& store, const std::vector<jobs::TaskRecord>& tasks);
+// The same for tasks of these leases whose stop rule is met. False when none of them has a rule.
+bool finish_stopped(jobs::JobStore& store, const std::vector<jobs::Lease>& leases);
+// Of the sweep's open tasks.
+std::vector<jobs::Lease> all_leases(jobs::JobStore& store, const StoredSweep& sweep);
 
 // In the order of the plan. Theory is filled in from the workload.
 SweepResults read_results(jobs::JobStore& store, const StoredSweep& sweep,

@@ -6,9 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <map>
 #include <new>
-#include <thread>
 
 #include "convoy/base/counted.h"
 #include "convoy/base/error.h"
@@ -17,6 +15,7 @@
 #include "convoy/sweep/runner/range_tally.h"
 #include "convoy/sweep/runner/sweep_store.h"
 #include "convoy/sweep/runner/task_failure.h"
+#include "convoy/workers/worker.h"
 
 namespace convoy::sweep {
 namespace {
@@ -33,7 +32,6 @@ constexpr double kSliceSeconds = 0.25;
 constexpr double kHandInSeconds = 0.05;
 constexpr int64_t kMostRangesPerClaim = 1000;
 constexpr int64_t kMostUnits = int64_t{1} << 50;
-constexpr std::chrono::milliseconds kIdle{50};
 
 double seconds_since(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
@@ -62,70 +60,68 @@ jobs::Failure failure_of(std::exception_ptr error) {
   return failure;
 }
 
-class Worker {
+class Worker : public workers::WorkSource {
  public:
   Worker(const WorkerOptions& options, const Workload& workload, jobs::JobStore& store)
       : options_(options), workload_(workload), store_(store) {}
 
   void run() {
     note("process {}", ::getpid());
-    while (!ending()) {
-      bool any = false;
-      // Guesses are the first group.
-      for (const WorkerGroup& group : options_.groups)
-        if (!any || options_.gpu.empty()) any = work_on(group) || any;
-      if (any) continue;
-      options_.tell({.kind = WorkerMessage::Kind::Idle});
-      if (all_finished()) break;
-      std::this_thread::sleep_for(kIdle);
-    }
-    store_.release(options_.name);
-    store_.sync();
+    workers::LoopOptions loop{.name = options_.name, .stop_wanted = [this] { return ending(); }};
+    for (const WorkerGroup& group : options_.groups) loop.groups.push_back(group.number);
+    workers::run_loop(loop, *this, store_);
   }
 
  private:
   bool ending() const { return device_lost_ || options_.stop_wanted(); }
 
-  bool all_finished() {
-    return std::all_of(
-        options_.groups.begin(), options_.groups.end(),
-        [&](const WorkerGroup& group) { return store_.counts(group.number).open == 0; });
+  // Of one group after the other. Guesses are the first group: a GPU leaves them when there are none.
+  bool claim() override {
+    for (size_t tried = 0; tried < options_.groups.size(); ++tried) {
+      group_ = &options_.groups[next_group_];
+      next_group_ = (next_group_ + 1) % options_.groups.size();
+      leases_ = store_.claim({.group = group_->number,
+                              .worker = options_.name,
+                              .max_ranges = std::max(group_->cells_per_claim, ranges_per_claim_),
+                              .units_per_range = units_per_range(),
+                              .lease = options_.lease});
+      // The last range of a cell may come from anyone, so whoever has nothing to do looks.
+      if (leases_.empty() && finish_complete(store_, group_->number) == 0) continue;
+      if (!options_.gpu.empty()) next_group_ = 0;
+      return true;
+    }
+    return false;
   }
 
-  // One claim. False when there was nothing.
-  bool work_on(const WorkerGroup& group) {
-    if (ending()) return false;
-    std::vector<Lease> leases =
-        store_.claim({.group = group.number,
-                      .worker = options_.name,
-                      .max_ranges = std::max(group.cells_per_claim, ranges_per_claim_),
-                      .units_per_range = units_per_range(),
-                      .lease = options_.lease});
-    // The last range of a cell may come from anyone, so whoever has nothing to do looks.
-    if (leases.empty()) return finish_complete(store_, group.number) > 0;
+  void compute() override {
+    if (leases_.empty()) return;
     const auto begin = Clock::now();
     std::vector<Lease> cells;
-    size_t started = 0;
-    for (const Lease& lease : leases) {
+    num_begun_ = 0;
+    for (const Lease& lease : leases_) {
       if (ending() || seconds_since(begin) > 1.5 * kClaimSeconds) break;
-      ++started;
+      ++num_begun_;
       const PlannedCell planned = PlannedCell::parse(lease.parameters);
       if (planned.guesses > 0) {
         guess(lease, planned);
       } else {
         cells.push_back(lease);
       }
-      if (cells.size() >= static_cast<size_t>(group.cells_per_claim)) descend_all(cells);
+      if (cells.size() >= static_cast<size_t>(group_->cells_per_claim)) descend_all(cells);
     }
     descend_all(cells);
-    const double elapsed = seconds_since(begin);
-    hand_in();
-    if (started < leases.size()) store_.release(options_.name);
-    const double each = elapsed / static_cast<double>(started == 0 ? 1 : started);
+    const double each = seconds_since(begin) / static_cast<double>(std::max<size_t>(num_begun_, 1));
     ranges_per_claim_ = std::clamp<int64_t>(std::llround(kClaimSeconds / std::max(each, 1e-6)), 1,
                                             std::min(kMostRangesPerClaim, 8 * ranges_per_claim_));
-    return true;
   }
+
+  void complete(bool /*last*/) override {
+    hand_in();
+    if (num_begun_ < leases_.size()) store_.release(options_.name);
+    leases_.clear();
+  }
+
+  void idle() override { options_.tell({.kind = WorkerMessage::Kind::Idle}); }
 
   int64_t units_per_range() const {
     if (rate_ <= 0) return std::max<int64_t>(options_.first_range_guesses, 1);
@@ -168,19 +164,14 @@ class Worker {
     pending_guesses_ += done;
     pending_accepted_ += range.total().accepted;
     add(std::move(completion), begin);
-    if (planned.stop.any()) finish_by_rule(lease);
+    if (planned.stop.any()) {
+      // Before anybody computes more of the cell.
+      hand_in();
+      finish_stopped(store_, {lease});
+    }
     note("{} {} seed {}: guesses {} to {}, {} accepted, {:.3g} guesses/s",
          planned.cell.parameters.str(), planned.cell.method, planned.cell.seed, lease.first,
          lease.first + done, range.total().accepted, rate_);
-  }
-
-  // Before anybody computes more of the cell.
-  void finish_by_rule(const Lease& lease) {
-    hand_in();
-    jobs::TaskRecord task;
-    task.number = lease.task;
-    task.parameters = lease.parameters;
-    finish_stopped(store_, {task});
   }
 
   void tell_computed(int64_t guesses, int64_t accepted, Clock::time_point begin,
@@ -196,9 +187,9 @@ class Worker {
   // Of whole ranges: where others compete for the core, a moment without them says nothing, and a range that is much
   // too long keeps its guesses from other workers.
   void learn_rate(int64_t guesses, double seconds) {
-    constexpr double kLeastSeconds = 1e-3;
-    const double measured = static_cast<double>(guesses) / std::max(seconds, kLeastSeconds);
-    if (seconds < kLeastSeconds && measured < rate_)
+    constexpr double kLeastMeasured = 1e-3;
+    const double measured = static_cast<double>(guesses) / std::max(seconds, kLeastMeasured);
+    if (seconds < kLeastMeasured && measured < rate_)
       return;  // too short to say more than "at least"
     rate_ = rate_ > 0 ? std::min(measured, 2 * rate_) : measured;
   }
@@ -326,7 +317,11 @@ class Worker {
   const WorkerOptions& options_;
   const Workload& workload_;
   jobs::JobStore& store_;
-  double rate_ = 0;  // guesses per second
+  const WorkerGroup* group_ = nullptr;  // of the last claim
+  size_t next_group_ = 0;
+  std::vector<Lease> leases_;  // of the last claim
+  size_t num_begun_ = 0;       // of them
+  double rate_ = 0;            // guesses per second
   bool device_lost_ = false;
   int64_t ranges_per_claim_ = 1;
   std::unique_ptr<GuessExperiment> experiment_;

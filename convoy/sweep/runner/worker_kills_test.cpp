@@ -16,6 +16,7 @@
 #include "convoy/sweep/runner/counting_workload_test.h"
 #include "convoy/sweep/runner/sweep_store.h"
 #include "convoy/sweep/runner/worker.h"
+#include "convoy/workers/worker_supervisor.h"
 #include "files/temporary_folder.h"
 
 namespace convoy::sweep {
@@ -115,7 +116,7 @@ TEST(SweepWorkerKills, CostOneRangeEach) {
     lost += diary->guesses;
     diary->guesses = diary->finished = 0;
     const auto store = jobs::open_store(path);
-    release_gone_workers(*store, stored_sweep(*store, find_sweeps(*store, "").back()));
+    workers::release_gone_owners(*store, {&group, 1});
   }
   EXPECT_GE(kills, 3);
   EXPECT_LE(diary->computed - 2 * kGuesses, lost);

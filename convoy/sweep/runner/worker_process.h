@@ -9,7 +9,6 @@
 #include <string>
 #include <vector>
 
-#include "convoy/sweep/runner/worker_message.h"
 #include "convoy/sweep/workload.h"
 
 namespace convoy::sweep {
@@ -51,8 +50,5 @@ struct WorkerEquipment {
 // Works until nothing is open, or a stop signal. `make` is called once signals are in hand. Blocks. Throws what the
 // store and `make` throw.
 void run_worker_process(const WorkerFlags& flags, const std::function<WorkerEquipment()>& make);
-
-// Writes the line to stdout, where the runner reads.
-void tell_runner(const WorkerMessage& message);
 
 }  // namespace convoy::sweep
