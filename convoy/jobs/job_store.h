@@ -171,10 +171,6 @@ class JobStore {
   virtual std::string name() const = 0;  // path, or URL without its password
 };
 
-// Gives back the leases of the group's workers that are gone, as `is_gone` says of their names. Returns how many.
-int64_t release_leases_of(JobStore& store, int64_t group,
-                          const std::function<bool(const std::string& worker)>& is_gone);
-
 // A file whose locks may not hold between hosts. False for what can not be told.
 bool on_network_file_system(const std::string& url);
 

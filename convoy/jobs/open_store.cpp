@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <filesystem>
-#include <set>
 
 #include "convoy/base/error.h"
 #include "convoy/jobs/job_store.h"
@@ -40,16 +39,6 @@ std::unique_ptr<JobStore> open_postgres(const std::string& url, const StoreOptio
 }
 
 }  // namespace
-
-int64_t release_leases_of(JobStore& store, int64_t group,
-                          const std::function<bool(const std::string& worker)>& is_gone) {
-  std::set<std::string> workers;
-  for (const Lease& lease : store.leases(group)) workers.insert(lease.worker);
-  int64_t released = 0;
-  for (const std::string& worker : workers)
-    if (is_gone(worker)) released += store.release(worker);
-  return released;
-}
 
 bool on_network_file_system(const std::string& url) {
   if (url.find("://") != std::string::npos || names_postgres(url)) return false;

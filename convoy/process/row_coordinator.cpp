@@ -5,33 +5,23 @@
 
 #include <algorithm>
 #include <deque>
+#include <optional>
 #include <utility>
 
 #include "convoy/base/counted.h"
 #include "convoy/base/error.h"
-#include "convoy/launch/memory_kills.h"
-#include "convoy/launch/process_name.h"
-#include "convoy/launch/process_pool.h"
-#include "convoy/launch/signals.h"
 #include "convoy/telemetry/progress.h"
+#include "convoy/workers/worker_supervisor.h"
 
 namespace convoy::process {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
+using workers::WorkerDeath;
 
-constexpr milliseconds kTurn{100};            // the longest between two looks at everything
-constexpr milliseconds kCountOpenEvery{250};  // whether any row is open
-constexpr milliseconds kShowEvery{1'000};
 constexpr std::chrono::seconds kCountAllEvery{15};  // other hosts' rows count too
 constexpr std::chrono::seconds kRateWindow{20};
-constexpr std::chrono::seconds kSayWaitingEvery{60};
-constexpr milliseconds kStopGrace{10'000};  // a step of the engine, and then it keeps what it has
-// In a row, of a worker that kept no text meanwhile. One that somebody kills is likelier to live on.
-constexpr int kMostIdleDeaths = 5;
-constexpr int kMostIdleKills = 20;
-constexpr milliseconds kPauseAfterIdleDeath{200};
 
 RowWorkerFigures sum(RowWorkerFigures left, const RowWorkerFigures& right) {
   left.rows += right.rows;
@@ -47,15 +37,10 @@ RowWorkerFigures sum(RowWorkerFigures left, const RowWorkerFigures& right) {
   return left;
 }
 
-std::string end_text(const launch::ProcessDeath& death) {
-  return death.signal != 0 ? launch::signal_name(death.signal)
-                           : fmt::format("exit code {}", death.exit_code);
-}
-
 // Nothing that a row did: the machine, the settings, or a person.
-bool is_of_its_surroundings(const launch::ProcessDeath& death) {
+bool is_of_its_surroundings(const WorkerDeath& death) {
   if (death.signal == SIGTERM || death.signal == SIGINT || death.signal == SIGHUP) return true;
-  const auto error = launch::own_error(death);
+  const auto error = own_error(death);
   if (!error) return false;
   for (const ExitCode code :
        {ExitCode::Usage, ExitCode::BadInput, ExitCode::NoCheckpoint, ExitCode::Resources,
@@ -64,53 +49,25 @@ bool is_of_its_surroundings(const launch::ProcessDeath& death) {
   return false;
 }
 
-// Settings and files: the same worker would say the same again.
-bool is_for_good(const launch::ProcessDeath& death) {
-  const auto error = launch::own_error(death);
-  return error && (error->code() == ExitCode::Usage || error->code() == ExitCode::BadInput ||
-                   error->code() == ExitCode::NoCheckpoint);
+std::string waiting_text(milliseconds left) {
+  return fmt::format("the store can not be reached; waiting for it, {} s more at most",
+                     std::chrono::duration_cast<std::chrono::seconds>(left).count());
 }
 
-class Coordinator {
+class RowsRun : public workers::SupervisedWork {
  public:
-  Coordinator(const RowCoordinatorOptions& options, const WorkerTask& task)
+  RowsRun(const RowCoordinatorOptions& options, const WorkerTask& task)
       : options_(options),
         task_(task),
-        signals_(launch::default_stop_signals()),
-        store_(jobs::open_store(
-            task.store,
-            {.server_limit = kServerLimit,
-             .keep_waiting = [this](milliseconds left) { return keep_waiting(left); }})),
+        supervisor_(task.store, options.log, waiting_text),
         slots_(static_cast<size_t>(options.workers)) {
-    jobs::release_leases_of(*store_, task_.run.group, launch::is_gone);
+    workers::release_gone_owners(supervisor_.store(), {&task.run.group, 1});
     count_all();
-    if (open_ == 0) return;
-    launch::PoolOptions pool{.command = options.worker_command,
-                             .workers = options.workers,
-                             .environment = {},
-                             .cpus = options.cpus,
-                             .signals = signals_.mask_for_ranks(),
-                             .log_folder = options.log_folder};
-    for (size_t worker = 0; worker < slots_.size(); ++worker) {
-      auto& environment = pool.environment.emplace_back(worker < options.environment.size()
-                                                            ? options.environment[worker]
-                                                            : std::map<std::string, std::string>());
-      environment.merge(task.environment());
-    }
-    pool_ = std::make_unique<launch::ProcessPool>(std::move(pool));
-    progress_ = std::make_unique<telemetry::Progress>(telemetry::ProgressOptions{
-        .label = options.label,
-        .unit = "row",
-        .total = task.run.rows,
-        .start = task.run.rows - open_,
-        .style = options.log.level() == LogLevel::Quiet ? telemetry::ProgressStyle::None
-                                                        : telemetry::ProgressStyle::Auto,
-        .color = options.color});
   }
 
   RowCoordinatorReport run() {
     const auto begin = Clock::now();
-    if (pool_) work();
+    if (open_ > 0) work();
     report_.seconds = std::chrono::duration<double>(Clock::now() - begin).count();
     for (size_t worker = 0; worker < slots_.size(); ++worker) {
       report_.each[worker] = slots_[worker].total();
@@ -124,140 +81,88 @@ class Coordinator {
   struct Slot {
     WorkerSign last;         // of the one that runs
     RowWorkerFigures ended;  // of those before it
-    int idle_deaths = 0;     // in a row
-    bool retired = false;
 
     RowWorkerFigures total() const { return sum(ended, last.worker); }
   };
 
   void work() {
-    while (!all_finished() && report_.stop_signal == 0) turn();
-    end_workers();
+    progress_.emplace(telemetry::ProgressOptions{.label = options_.label,
+                                                 .unit = "row",
+                                                 .total = task_.run.rows,
+                                                 .start = task_.run.rows - open_,
+                                                 .style = options_.log.level() == LogLevel::Quiet
+                                                              ? telemetry::ProgressStyle::None
+                                                              : telemetry::ProgressStyle::Auto,
+                                                 .color = options_.color});
+    workers::SupervisorOptions supervision;
+    supervision.pool.command = options_.worker_command;
+    supervision.pool.workers = options_.workers;
+    supervision.pool.cpus = options_.cpus;
+    supervision.pool.log_folder = options_.log_folder;
+    supervision.pool.environment = options_.environment;
+    supervision.pool.environment.resize(slots_.size());
+    for (auto& environment : supervision.pool.environment) environment.merge(task_.environment());
+    supervision.groups = {task_.run.group};
+    supervision.lease = milliseconds(task_.lease_ms);
+    supervision.stop_grace = milliseconds(10'000);  // a step of the engine, and then it keeps all
+    supervision.max_attempts = options_.max_crashes;
+    // One that somebody kills is likelier to live on.
+    supervision.idle_deaths = {.deaths = 5, .kills = 20, .of_each_worker = true};
+    report_.stop_signal = supervisor_.run(supervision, *this);
     count_all();
     show();
     progress_->finish();
   }
 
-  void note_stop() {
-    while (const auto signal = signals_.next())
-      if (launch::contains(launch::default_stop_signals(), *signal)) report_.stop_signal = *signal;
+  telemetry::Progress& bar() override { return *progress_; }
+
+  bool hear(size_t worker, const std::string& line) override {
+    const std::optional<WorkerSign> sign = WorkerSign::parse(line);
+    if (!sign) return false;
+    slots_[worker].last = *sign;
+    return sign->worker.texts > 0 || sign->worker.rows > 0;
   }
 
-  // A server that went away may come back; workers wait for it too, and then keep what they have.
-  bool keep_waiting(milliseconds left) {
-    if (Clock::now() >= next_say_waiting_) {
-      next_say_waiting_ = Clock::now() + kSayWaitingEvery;
-      options_.log.warning(
-          fmt::format("the store can not be reached; waiting for it, {} s more at most",
-                      std::chrono::duration_cast<std::chrono::seconds>(left).count()));
-    }
-    note_stop();
-    return report_.stop_signal == 0;
-  }
-
-  void turn() {
-    if (Clock::now() >= next_start_) pool_->start_missing(std::min(options_.workers, open_));
-    listen();
-    note_stop();
-    for (const size_t worker : pool_->stopped_for(milliseconds(task_.lease_ms) / 4)) {
-      progress_->message(fmt::format("[worker {}] was stopped; another takes its place", worker));
-      pool_->replace(worker);
-    }
-    if (Clock::now() < next_show_) return;
-    next_show_ = Clock::now() + kShowEvery;
-    jobs::release_leases_of(*store_, task_.run.group, launch::is_gone);
-    show();
-    tell();
-  }
-
-  void listen() {
-    const launch::ProcessNews news = pool_->wait(kTurn, signals_.descriptor());
-    for (const launch::ProcessNews::Line& line : news.output) {
-      const std::optional<WorkerSign> sign = WorkerSign::parse(line.text);
-      if (!sign) continue;
-      Slot& slot = slots_[line.worker];
-      if (sign->worker.texts > 0 || sign->worker.rows > 0) slot.idle_deaths = 0;
-      slot.last = *sign;
-    }
-    if (options_.log.level() == LogLevel::Verbose)
-      for (const launch::ProcessNews::Line& line : news.errors)
-        progress_->message(fmt::format("[worker {}] {}", line.worker, line.text));
-    for (const launch::ProcessDeath& death : news.deaths) on_death(death);
-  }
-
-  void on_death(const launch::ProcessDeath& death) {
+  workers::DeathAccount account_for(const WorkerDeath& death,
+                                    const std::vector<jobs::Lease>& leases) override {
     Slot& slot = slots_[death.worker];
     slot.ended = slot.total();
     slot.ended.rows_held = 0;
     const WorkerSign last = std::exchange(slot.last, {});
-    // Asked once for every death: the counter is of all processes together.
-    const bool memory = memory_.happened();
-    const bool asked_to_end = ending_ || (death.signal == 0 && death.exit_code == 0);
-    if (!asked_to_end) {
-      ++report_.deaths;
-      progress_->message(fmt::format("[worker {}] ended by {}; what it had not kept is made again",
-                                     death.worker, end_text(death)));
-      blame(death, memory, last.worker.not_begun);
-    }
-    store_->release(death.name);
-    next_count_open_ = {};
-    const bool worked = last.worker.texts > 0 || last.worker.rows > 0;
-    if (!worked && !ending_ && any_open()) on_idle_death(slot, death);
+    workers::DeathAccount account{.idle = !death.worked};
+    if (death.told_to_end || death.ended_well()) return account;
+    ++report_.deaths;
+    account.message =
+        fmt::format("ended by {}; what it had not kept is made again", death.end_text());
+    account.failures = failures(death, leases, last.worker.not_begun);
+    return account;
   }
 
   // Rows that a worker held when it went down may be why. Each is tried so often.
-  void blame(const launch::ProcessDeath& death, bool memory,
-             const std::vector<int64_t>& not_begun) {
-    if (is_of_its_surroundings(death) || (death.signal == SIGKILL && !memory)) return;
+  std::vector<jobs::RangeFailure> failures(const WorkerDeath& death,
+                                           const std::vector<jobs::Lease>& leases,
+                                           const std::vector<int64_t>& not_begun) const {
     std::vector<jobs::RangeFailure> failures;
-    for (const jobs::Lease& lease : store_->leases(task_.run.group)) {
-      if (lease.worker != death.name ||
-          std::find(not_begun.begin(), not_begun.end(), lease.task) != not_begun.end())
-        continue;
-      failures.push_back(
-          {.lease = lease,
-           .failure = {.kind = memory ? "memory" : "crash",
-                       .message = fmt::format("{} workers went down with this row, the last by {}",
-                                              options_.max_crashes, end_text(death)),
-                       .exit_code = death.exit_code,
-                       .signal = death.signal,
-                       .stderr_tail = death.stderr_tail}});
-    }
-    if (!failures.empty()) store_->fail(failures, options_.max_crashes);
+    if (is_of_its_surroundings(death) || (death.signal == SIGKILL && !death.memory))
+      return failures;
+    const jobs::Failure failure =
+        death.failure(death.memory ? "memory" : "crash",
+                      fmt::format("{} workers went down with this row, the last by {}",
+                                  options_.max_crashes, death.end_text()));
+    for (const jobs::Lease& lease : leases)
+      if (std::find(not_begun.begin(), not_begun.end(), lease.task) == not_begun.end())
+        failures.push_back({.lease = lease, .failure = failure});
+    return failures;
   }
 
-  void on_idle_death(Slot& slot, const launch::ProcessDeath& death) {
-    next_start_ = Clock::now() + kPauseAfterIdleDeath;
-    ++slot.idle_deaths;
-    if (!is_for_good(death) &&
-        slot.idle_deaths < (death.signal == SIGKILL ? kMostIdleKills : kMostIdleDeaths))
-      return;
-    slot.retired = true;
-    pool_->retire(death.worker);
-    const bool any_left =
-        std::any_of(slots_.begin(), slots_.end(), [](const Slot& one) { return !one.retired; });
-    if (any_left) {
-      progress_->message(
-          fmt::format("[worker {}] could not begin; the others go on without it", death.worker));
-      return;
-    }
-    if (const auto error = launch::own_error(death)) throw *error;
-    throw StateError(
-        fmt::format("no worker could be kept alive; the last ended by {}", end_text(death)),
-        {.hint = death.stderr_tail});
-  }
-
-  bool any_open() { return store_->count_open(task_.run.group, 1) > 0; }
-
-  bool all_finished() {
-    if (Clock::now() < next_count_open_) return false;
-    next_count_open_ = Clock::now() + kCountOpenEvery;
-    return !any_open();
+  void each_second(int64_t /*released*/) override {
+    show();
+    tell();
   }
 
   void count_all() {
     next_count_all_ = Clock::now() + kCountAllEvery;
-    open_ = store_->counts(task_.run.group).open;
+    open_ = supervisor_.store().counts(task_.run.group).open;
     rows_when_counted_ = all_work().rows;
   }
 
@@ -291,24 +196,6 @@ class Coordinator {
     options_.tell(signs);
   }
 
-  // They keep what they have. What takes longer than the grace is lost, and made again next time.
-  void end_workers() {
-    ending_ = true;
-    pool_->tell_stop();
-    const auto limit = Clock::now() + kStopGrace;
-    bool killed = false;
-    while (pool_->running() > 0) {
-      listen();
-      bool again = false;
-      while (const auto signal = signals_.next())
-        again = again || launch::contains(launch::default_stop_signals(), *signal);
-      if (again || (!killed && Clock::now() > limit)) {
-        killed = true;
-        pool_->kill_all();
-      }
-    }
-  }
-
   struct Sample {
     Clock::time_point when;
     int64_t tokens = 0;
@@ -316,18 +203,14 @@ class Coordinator {
 
   const RowCoordinatorOptions& options_;
   const WorkerTask& task_;
-  launch::SignalStream signals_;
-  std::unique_ptr<jobs::JobStore> store_;
-  launch::MemoryKills memory_;
+  workers::WorkerSupervisor supervisor_;
   std::vector<Slot> slots_;
-  std::unique_ptr<launch::ProcessPool> pool_;
-  std::unique_ptr<telemetry::Progress> progress_;
+  std::optional<telemetry::Progress> progress_;
   std::deque<Sample> samples_;
   RowCoordinatorReport report_;
   int64_t open_ = 0;               // rows, when last counted
   int64_t rows_when_counted_ = 0;  // finished here by then
-  bool ending_ = false;
-  Clock::time_point next_start_, next_show_, next_count_open_, next_count_all_, next_say_waiting_;
+  Clock::time_point next_count_all_;
 };
 
 }  // namespace
@@ -335,7 +218,7 @@ class Coordinator {
 RowCoordinatorReport run_rows(const RowCoordinatorOptions& options, const WorkerTask& task) {
   CONVOY_CHECK(options.workers > 0, ConfigError, "a run wants a worker at least, found {}",
                options.workers);
-  return Coordinator(options, task).run();
+  return RowsRun(options, task).run();
 }
 
 }  // namespace convoy::process

@@ -6,13 +6,13 @@
 #include <algorithm>
 #include <deque>
 #include <map>
-#include <thread>
 #include <unordered_map>
 
 #include "convoy/base/error.h"
 #include "convoy/process/finished_rows.h"
 #include "convoy/process/ledger_record.h"
 #include "convoy/process/segment.h"
+#include "convoy/workers/worker.h"
 
 namespace convoy::process {
 namespace {
@@ -47,7 +47,7 @@ struct HeldRow {
   bool finished = false;  // handed in with the next keep
 };
 
-class Worker {
+class Worker : public workers::WorkSource {
  public:
   Worker(const RowWorkerOptions& options, const RowRun& run, const RowProgram& program,
          TextEngine& engine, jobs::JobStore& store)
@@ -63,22 +63,12 @@ class Worker {
         reader_(run.folder) {}
 
   RowWorkerFigures run() {
-    while (!stopping()) {
-      // First, so that no lease that is about to expire is taken from oneself.
-      renew();
-      claim();
-      if (rows_.empty()) {
-        if (all_finished()) break;
-        std::this_thread::sleep_for(kIdle);
-      } else {
-        begin_rows();
-        for (TextResult& result : engine_.step()) take(std::move(result));
-        if (keep_is_due()) keep();
-      }
-      tell();
-    }
-    keep();
-    give_back();
+    workers::run_loop({.name = options_.name,
+                       .groups = {run_.group},
+                       .lease = options_.lease,
+                       .stop_wanted = options_.stop_wanted},
+                      *this, store_);
+    tell_now();
     return figures_;
   }
 
@@ -92,9 +82,32 @@ class Worker {
     int64_t made = 0;
   };
 
-  bool stopping() const { return options_.stop_wanted && options_.stop_wanted(); }
+  bool claim() override {
+    if (Clock::now() >= next_claim_) claim_rows(wanted_rows());
+    return !rows_.empty();
+  }
 
-  bool all_finished() { return store_.count_open(run_.group, 1) == 0; }
+  void compute() override {
+    begin_rows();
+    for (TextResult& result : engine_.step()) take(std::move(result));
+  }
+
+  void complete(bool last) override {
+    if (last || keep_is_due()) keep();
+    if (last) drop_all();
+    tell();
+  }
+
+  void idle() override { tell(); }
+
+  std::vector<Lease> held() const override {
+    std::vector<Lease> leases;
+    for (const auto& [task, row] : rows_) leases.push_back(row.lease);
+    return leases;
+  }
+
+  // What is written of the row is not counted.
+  void lose(const Lease& lease) override { give_up(lease.task); }
 
   int64_t num_held() const { return static_cast<int64_t>(rows_.size()); }
 
@@ -114,9 +127,7 @@ class Worker {
     return std::min(free, std::max(share - num_unfinished(), least));
   }
 
-  void claim() {
-    if (Clock::now() < next_claim_) return;
-    const int64_t wanted = wanted_rows();
+  void claim_rows(int64_t wanted) {
     if (wanted <= 0) return;
     const std::vector<Lease> leases = store_.claim({.group = run_.group,
                                                     .worker = options_.name,
@@ -284,7 +295,7 @@ class Worker {
       ++(handed.receipts[index].counted ? figures_.rows : figures_.rows_given_up);
       if (held(completions_[index].lease)) rows_.erase(completions_[index].lease.task);
     }
-    // The coordinator knows by this that a worker that then dies had begun.
+    // Tells the supervisor that this worker, if it dies then, had begun.
     if (!std::exchange(kept_any_, true)) tell_now();
     const std::vector<jobs::NewNote> kept = std::exchange(notes_, {});
     completions_.clear();
@@ -297,17 +308,6 @@ class Worker {
     return row != rows_.end() && row->second.lease.number == lease.number;
   }
 
-  void renew() {
-    if (rows_.empty() || Clock::now() < next_renew_) return;
-    next_renew_ = Clock::now() + options_.lease / 4;
-    std::vector<Lease> leases;
-    for (const auto& [task, row] : rows_) leases.push_back(row.lease);
-    const std::vector<bool> renewed = store_.renew(leases, options_.lease);
-    for (size_t index = 0; index < leases.size(); ++index)
-      if (!renewed[index]) give_up(leases[index].task);
-  }
-
-  // Somebody else has the row. What is written of it is not counted.
   void give_up(int64_t task) {
     const auto row = rows_.find(task);
     if (row == rows_.end()) return;
@@ -327,15 +327,12 @@ class Worker {
     row.requests.clear();
   }
 
-  void give_back() {
+  void drop_all() {
     for (auto& [task, row] : rows_) drop_requests(row);
     rows_.clear();
     ready_.clear();
     suspects_.clear();
     writer_.sync();
-    store_.release(options_.name);
-    store_.sync();
-    tell_now();
   }
 
   void tell_now() {
@@ -385,7 +382,7 @@ class Worker {
   int64_t num_open_ = 0;   // when last asked
   Clock::time_point last_keep_ = Clock::now();
   Clock::duration keep_time_{};  // of the last
-  Clock::time_point next_claim_, next_renew_, next_tell_;
+  Clock::time_point next_claim_, next_tell_;
 };
 
 }  // namespace

@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convoy/process/row_worker_process.h"
 
-#include <unistd.h>
-
-#include <cerrno>
 #include <cstdlib>
 
 #include "convoy/base/error.h"
-#include "convoy/launch/process_name.h"
-#include "convoy/launch/signals.h"
+#include "convoy/workers/worker.h"
 
 namespace convoy::process {
 namespace {
@@ -26,15 +22,6 @@ std::string taken(const char* variable) {
   std::string text = value;
   ::unsetenv(variable);
   return text;
-}
-
-void write_out(const std::string& line) {
-  for (size_t sent = 0; sent < line.size();) {
-    const ssize_t wrote = ::write(STDOUT_FILENO, line.data() + sent, line.size() - sent);
-    // Without its coordinator this process is about to be killed.
-    if (wrote < 0 && errno != EINTR) return;
-    if (wrote > 0) sent += static_cast<size_t>(wrote);
-  }
 }
 
 // One list for both directions.
@@ -91,21 +78,18 @@ WorkerTask WorkerTask::take_from_environment() {
 
 RowWorkerFigures run_row_worker_process(const WorkerTask& task,
                                         const std::function<WorkerEquipment()>& make) {
-  launch::SignalStream signals({SIGTERM, SIGINT, SIGHUP});
-  const auto stop_wanted = [&] { return signals.asked_to_stop(); };
-  const auto store = jobs::open_store(
-      task.store, {.server_limit = kServerLimit,
-                   .keep_waiting = [&](std::chrono::milliseconds) { return !stop_wanted(); }});
+  workers::WorkerProcess process;
+  const auto store = process.open_store(task.store);
   const WorkerEquipment equipment = make();
   RowWorkerOptions options;
-  options.name = launch::process_name(::getpid());
+  options.name = process.name();
   options.rows_in_flight = task.rows_in_flight;
   options.num_workers = task.num_workers;
   options.lease = std::chrono::milliseconds(task.lease_ms);
   options.max_tries = static_cast<int>(task.max_tries);
-  options.stop_wanted = stop_wanted;
+  options.stop_wanted = process.stop_wanted();
   options.tell = [](const RowWorkerFigures& worker, const EngineFigures& engine) {
-    write_out(WorkerSign{worker, engine}.line());
+    workers::tell_supervisor(WorkerSign{worker, engine}.line());
   };
   return run_row_worker(options, task.run, *equipment.program, *equipment.engine, *store);
 }

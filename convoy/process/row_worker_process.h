@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A worker as a process of its own: what its coordinator tells it in its environment, and what it tells back, a line a
+// A worker as a process of its own: what its supervisor tells it in its environment, and what it tells back, a line a
 // second on its stdout.
 #pragma once
 
@@ -14,9 +14,6 @@
 #include "convoy/process/row_worker.h"
 
 namespace convoy::process {
-
-// A server that is gone for longer ends the run; what was finished is kept, and the same command goes on.
-inline constexpr std::chrono::minutes kServerLimit{10};
 
 // What a worker works on. Where its rows come from and go to; not what is made of them.
 struct WorkerTask {
