@@ -11,7 +11,7 @@
 
 #include "convoy/adapters/lora_model.h"
 #include "convoy/kernels/coded_weight/coded_weight.h"
-#include "convoy/recipes/bench_model.h"
+#include "convoy/recipes/bench/bench_model.h"
 #include "convoy/settings/strategies.h"
 
 namespace convoy::recipes {

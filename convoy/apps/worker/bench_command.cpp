@@ -16,8 +16,8 @@
 #include "convoy/apps/worker/worker_command.h"
 #include "convoy/base/error.h"
 #include "convoy/base/suggest.h"
-#include "convoy/recipes/bench_generate.h"
-#include "convoy/recipes/bench_train.h"
+#include "convoy/recipes/bench/bench_generate.h"
+#include "convoy/recipes/bench/bench_train.h"
 #include "convoy/recipes/measure_peak.h"
 
 namespace convoy::apps {

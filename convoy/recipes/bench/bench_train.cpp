@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "convoy/recipes/bench_train.h"
+#include "convoy/recipes/bench/bench_train.h"
 
 #include <algorithm>
 #include <chrono>
@@ -20,8 +20,8 @@
 #include "convoy/optim/clip.h"
 #include "convoy/parallel/strategy.h"
 #include "convoy/parallel/trained_parameters.h"
-#include "convoy/recipes/bench_model.h"
-#include "convoy/recipes/bench_record.h"
+#include "convoy/recipes/bench/bench_model.h"
+#include "convoy/recipes/bench/bench_record.h"
 #include "convoy/recipes/loaded_model.h"
 #include "convoy/recipes/memory_plan.h"
 #include "convoy/recipes/rank_share.h"

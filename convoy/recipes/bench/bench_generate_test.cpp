@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "convoy/recipes/bench_generate.h"
+#include "convoy/recipes/bench/bench_generate.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "convoy/recipes/bench_generate.h"
+#include "convoy/recipes/bench/bench_generate.h"
 
 #include <stdlib.h>
 
@@ -12,7 +12,7 @@
 #include "convoy/device/placement.h"
 #include "convoy/device/threads.h"
 #include "convoy/generate/engine.h"
-#include "convoy/recipes/bench_model.h"
+#include "convoy/recipes/bench/bench_model.h"
 #include "convoy/recipes/loaded_model.h"
 
 namespace convoy::recipes {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "convoy/recipes/bench_record.h"
+#include "convoy/recipes/bench/bench_record.h"
 
 #include <torch/version.h>
 #include <unistd.h>
