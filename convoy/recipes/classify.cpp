@@ -1,38 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "convoy/recipes/classify.h"
-
-#include <algorithm>
 #include <chrono>
 #include <optional>
 #include <span>
 
-#include "convoy/base/files.h"
 #include "convoy/base/hash.h"
-#include "convoy/device/determinism.h"
-#include "convoy/device/dtype.h"
-#include "convoy/device/placement.h"
-#include "convoy/device/tensor_memory.h"
-#include "convoy/device/threads.h"
 #include "convoy/models/signal_files.h"
 #include "convoy/parallel/trained_parameters.h"
 #include "convoy/recipes/classify_report.h"
 #include "convoy/recipes/effective_batch.h"
+#include "convoy/recipes/fine_tune_rank.h"
 #include "convoy/recipes/memory_plan.h"
 #include "convoy/recipes/optimizer_settings.h"
-#include "convoy/recipes/run_fault.h"
-#include "convoy/recipes/run_report.h"
-#include "convoy/recipes/run_start.h"
 #include "convoy/recipes/signal_data.h"
-#include "convoy/recipes/traced_steps.h"
 #include "convoy/recipes/train_stamp.h"
-#include "convoy/telemetry/run_folder.h"
-#include "convoy/telemetry/training_log.h"
-#include "convoy/train/train_loop.h"
+#include "convoy/recipes/training/joined_training.h"
 
 namespace convoy::recipes {
 namespace {
-
-namespace fs = std::filesystem;
 
 // Files of a checkpoint and of an exported model, without ".safetensors".
 constexpr const char* kModelGroup = "model";
@@ -71,326 +55,253 @@ std::string hash_of(const std::vector<std::vector<nn::NamedTensor>>& lists) {
   return hash.hex();
 }
 
-// One rank's run, in the order in which things come to be.
-class Classify {
- public:
-  Classify(const FineTuneRequest& request, const settings::TrainSettings& settings,
-           std::shared_ptr<comm::Meeting> meeting, const std::atomic<bool>& stop_requested,
-           const Log& log)
-      : request_(request),
-        settings_(settings),
-        stop_requested_(stop_requested),
-        meeting_(std::move(meeting)),
-        flight_(meeting_->flight()),
-        environment_(meeting_->environment()),
-        planned_(planned_job(environment_, request.plan_only)),
-        placement_(device::place_rank(request.devices, environment_.local_rank)),
-        dtype_(compute_dtype(settings, placement_)),
-        log_(environment_.rank == 0 ? log : Log(LogLevel::Quiet)),
-        folder_(telemetry::RunFolder::attach(request.run_folder)),
-        checkpoints_(folder_.checkpoints_folder(), settings_.train.save_total_limit),
-        start_(request_, settings_, *meeting_, checkpoints_, log_),
-        trace_(flight_, settings::parse_step_range(settings_.logging.profile_steps),
-               {.folder = folder_, .rank = environment_, .device = placement_.device}, log_) {}
-
-  ExitCode run();
-
- private:
-  ExitCode go();
-  void make_model();
-  void plan_steps();
-  checkpoint::Stamp make_stamp() const;
-  void compare_start();
-  void prepare_training();
-  void refuse_settings_of_language_models() const;
-  void open_log();
-  train::ClassifyOptions task_options() const;
-  void use_best(const checkpoint::Progress& progress);
-  void export_model();
-  ExitCode finish(const train::LoopResult& result, const train::ClassifyTask& task);
-  std::string kind_of_device() const {
-    return at::DeviceTypeName(placement_.device.type(), /*lower_case=*/true);
-  }
-
-  const FineTuneRequest& request_;
-  const settings::TrainSettings& settings_;
-  const std::atomic<bool>& stop_requested_;
-  std::shared_ptr<comm::Meeting> meeting_;
-  telemetry::FlightWriter& flight_;
-  const comm::RankEnvironment& environment_;
-  const comm::RankEnvironment planned_;
-  const device::Placement placement_;
-  const std::string dtype_;  // of products
-  const std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
-  Log log_;
-  telemetry::RunFolder folder_;
-  checkpoint::CheckpointStore checkpoints_;
-  RunStart start_;
-  TracedSteps trace_;  // outlives the group
-  SignalData data_;
-  std::string data_hash_;
-  std::string validation_hash_;
-  std::string weights_hash_;  // as the run starts from them
-  std::optional<nn::SignalClassifier> model_;
-  std::string config_text_;  // config.json of the model
-  std::vector<nn::NamedTensor> parameters_;
-  std::unique_ptr<comm::Group> group_;
-  std::unique_ptr<parallel::Strategy> strategy_;
-  std::optional<data::EpochDeal> deal_;
-  std::optional<optim::AdamW> optimizer_;
-  std::optional<optim::LearningRateSchedule> schedule_;
-  checkpoint::Stamp stamp_;
-  std::vector<std::string> hosts_;  // one per node
-  std::optional<telemetry::TrainingLog> training_log_;
+// Everything that a rank finds when it starts to train a classifier.
+struct ClassifyInput {
+  SignalData data;
+  std::string data_hash;
+  std::string validation_hash;
+  nn::SignalClassifier model;
+  std::string config_text;   // config.json of the model
+  std::string weights_hash;  // as the run starts from them
+  std::vector<nn::NamedTensor> parameters;
+  FoundCheckpoint checkpoint;
+  data::EpochDeal deal;
 };
 
-void Classify::make_model() {
-  data_ = load_signal_data(settings_);
-  data_hash_ = data_.train.content_hash();
-  validation_hash_ = data_.validation.content_hash();
-  model_.emplace(network_of(settings_.classify, data_), static_cast<uint64_t>(settings_.seed),
-                 placement_.device);
-  config_text_ =
-      models::signal_config_text(model_->spec(), data_.train.channel_names, data_.class_names);
-  if (!settings_.classify.encoder_path.empty())
-    models::load_signal_encoder(*model_, settings_.classify.encoder_path);
-  if (settings_.classify.freezes_encoder()) model_->freeze_encoder();
-  weights_hash_ = hash_of({model_->parameters(), model_->buffers()});
-  parameters_ = model_->trained_parameters();
+// Collective.
+ClassifyInput find_classify_input(TrainingRun& run) {
+  const settings::TrainSettings& settings = run.settings;
+  const settings::ClassifySettings& classify = settings.classify;
+  const auto seed = static_cast<uint64_t>(settings.seed);
+  run.flight().set_phase("data");
+  SignalData data = load_signal_data(settings);
+  std::string data_hash = data.train.content_hash();
+  std::string validation_hash = data.validation.content_hash();
+  nn::SignalClassifier model(network_of(classify, data), seed, run.placement.device);
+  std::string config_text =
+      models::signal_config_text(model.spec(), data.train.channel_names, data.class_names);
+  if (!classify.encoder_path.empty()) models::load_signal_encoder(model, classify.encoder_path);
+  if (classify.freezes_encoder()) model.freeze_encoder();
+  std::string weights_hash = hash_of({model.parameters(), model.buffers()});
+  std::vector<nn::NamedTensor> parameters = model.trained_parameters();
+  run.flight().set_phase("prepare");
+  FoundCheckpoint checkpoint = find_checkpoint(run);
+  const data::EpochDeal deal(data.train.num_windows,
+                             {.batch_size = settings.train.batch_rows(),
+                              .world_size = run.planned.world,
+                              .global_batch = global_batch(run, checkpoint, settings),
+                              .shuffle = settings.data.shuffle,
+                              .seed = seed});
+  return {std::move(data),       std::move(data_hash),   std::move(validation_hash),
+          std::move(model),      std::move(config_text), std::move(weights_hash),
+          std::move(parameters), std::move(checkpoint),  deal};
 }
 
-void Classify::plan_steps() {
-  deal_.emplace(data_.train.num_windows,
-                data::DealConfig{.batch_size = settings_.train.batch_rows(),
-                                 .world_size = planned_.world,
-                                 .global_batch = start_.global_batch(),
-                                 .shuffle = settings_.data.shuffle,
-                                 .seed = static_cast<uint64_t>(settings_.seed)});
-  stamp_ = make_stamp();
-}
-
-checkpoint::Stamp Classify::make_stamp() const {
+checkpoint::Stamp stamp_of(const TrainingRun& run, const ClassifyInput& input) {
+  const settings::TrainSettings& settings = run.settings;
   checkpoint::Stamp stamp;
-  stamp_settings(stamp, settings_);
-  stamp.set("backend", kind_of_device());
-  stamp.set("dtype", dtype_);
-  stamp_optimizer(stamp, settings_.train);
-  stamp.set("data", data_hash_);
-  stamp.set("shuffle", settings_.data.shuffle ? "on" : "off");
-  stamp.set("seed", settings_.seed);
-  stamp.set("model", sha256_hex(config_text_).substr(0, 16));
-  stamp.set("encoder", model_->encoder_is_frozen() ? "frozen" : "trained");
-  stamp.set("start_weights", weights_hash_.substr(0, 16));
-  stamp.set("global_batch", deal_->config().global_batch);
-  if (data_.validation.num_windows > 0)
-    stamp.set_informational("validation_data", validation_hash_);
-  stamp.set_informational("world_size", fmt::format("{}", deal_->config().world_size));
+  stamp_settings(stamp, settings);
+  stamp.set("backend", run.device_kind());
+  stamp.set("dtype", run.dtype);
+  stamp_optimizer(stamp, settings.train);
+  stamp.set("data", input.data_hash);
+  stamp.set("shuffle", settings.data.shuffle ? "on" : "off");
+  stamp.set("seed", settings.seed);
+  stamp.set("model", sha256_hex(input.config_text).substr(0, 16));
+  stamp.set("encoder", input.model.encoder_is_frozen() ? "frozen" : "trained");
+  stamp.set("start_weights", input.weights_hash.substr(0, 16));
+  stamp.set("global_batch", input.deal.config().global_batch);
+  if (input.data.validation.num_windows > 0)
+    stamp.set_informational("validation_data", input.validation_hash);
+  stamp.set_informational("world_size", fmt::format("{}", input.deal.config().world_size));
   return stamp;
 }
 
-void Classify::compare_start() {
-  StartingPoint start;
-  start.stamp = stamp_;
-  const std::string& folder = settings_.classify.data_dir;
-  start.inputs = {{"the training windows", data_hash_, folder},
-                  {"the validation windows", validation_hash_, folder},
-                  {"the test windows", data_.test.content_hash(), folder},
-                  {"the starting weights", weights_hash_, settings_.classify.encoder_path}};
-  hosts_ = start_.agree(std::move(start), folder_.checkpoints_folder());
+std::vector<SharedInput> shared_inputs(const TrainingRun& run, const ClassifyInput& input) {
+  const settings::ClassifySettings& classify = run.settings.classify;
+  return {{"the training windows", input.data_hash, classify.data_dir},
+          {"the validation windows", input.validation_hash, classify.data_dir},
+          {"the test windows", input.data.test.content_hash(), classify.data_dir},
+          {"the starting weights", input.weights_hash, classify.encoder_path}};
 }
 
-void Classify::prepare_training() {
-  if (const checkpoint::LoadedCheckpoint* const resumed = start_.resumed()) {
-    restore_parameters(parameters_, resumed->group(kModelGroup));
-    restore_parameters(model_->buffers(), resumed->group(kBuffersGroup));
+PreparedState prepare_state(const TrainingRun& run, ClassifyInput& input, comm::Group& group) {
+  if (const auto& loaded = input.checkpoint.loaded) {
+    restore_parameters(input.parameters, loaded->group(kModelGroup));
+    restore_parameters(input.model.buffers(), loaded->group(kBuffersGroup));
   }
-  strategy_ = parallel::make_strategy(settings_.parallel, *group_, environment_.local_world);
-  optimizer_.emplace(adamw_config(settings_.train, settings_.seed),
-                     parallel::prepare_units(*strategy_, model_->units(), parameters_));
-  model_->set_residency(strategy_->residency());
-  schedule_ = schedule_of(settings_.train, deal_->config().global_batch, deal_->steps_per_epoch());
-  start_.restore_optimizer(*optimizer_, *strategy_);
+  std::unique_ptr<parallel::Strategy> strategy =
+      parallel::make_strategy(run.settings.parallel, group, run.environment.local_world);
+  optim::AdamW optimizer(adamw_config(run.settings.train, run.settings.seed),
+                         parallel::prepare_units(*strategy, input.model.units(), input.parameters));
+  input.model.set_residency(strategy->residency());
+  return {std::move(strategy), std::move(optimizer)};
 }
 
-void Classify::open_log() {
-  if (group_->rank() != 0) return;
-  telemetry::TrainingLogOptions options = training_log_options(
-      settings_, folder_.logs_folder(), deal_->steps_per_epoch(), start_.progress(), log_);
-  options.run_folder = folder_.path();
-  options.world_size = group_->size();
-  options.resume_state = start_.trainer_state();
-  options.config_yaml = read_file(request_.settings.file);
-  options.model_config_json = config_text_;
-  options.best_name = settings_.train.larger_is_better() ? "accuracy" : "loss";
-  options.greater_is_better = settings_.train.larger_is_better();
+// A classifier's training, for train_joined().
+struct Classify : JoinedTraining {
+  const ClassifyInput& input;
+  const sizing::MemoryPlan& memory;
+
+  void report_plan() const;
+  std::map<std::string, std::string> record(telemetry::TrainingLogOptions& options) const;
+  std::unique_ptr<train::ClassifyTask> make_task(telemetry::TrainingLog* log) const;
+  checkpoint::NamedFiles files_alongside() const { return {{"config.json", input.config_text}}; }
+  nlohmann::json conclude(const train::LoopResult& result, const train::ClassifyTask& task,
+                          telemetry::TrainingLog* log) const;
+
+ private:
+  train::ClassifyOptions task_options() const;
+  void use_best(const checkpoint::Progress& progress) const;
+  void export_model() const;
+  void write_results(const train::LoopResult& result, const train::EpochHistory& history) const;
+};
+
+void Classify::report_plan() const {
+  report_classify_plan(run.log, settings, input.data, input.model, deal, run.dtype);
+  run.log.info(fmt::format("memory of a rank: {}", memory.text()));
+}
+
+std::map<std::string, std::string> Classify::record(telemetry::TrainingLogOptions& options) const {
+  options.tensorboard_folder = run.folder.logs_folder();
+  options.model_config_json = input.config_text;
+  options.best_name = settings.train.larger_is_better() ? "accuracy" : "loss";
   options.counts_tokens = false;
-  options.progress.color = request_.color;
-  training_log_.emplace(std::move(options), log_);
+  return {{"train", input.data_hash}, {"val", input.validation_hash}};
+}
+
+std::unique_ptr<train::ClassifyTask> Classify::make_task(telemetry::TrainingLog* log) const {
+  auto task = std::make_unique<train::ClassifyTask>(
+      input.model, input.data.train, deal, input.data.validation, task_options(),
+      [log](const train::EpochRecord& record) {
+        if (log != nullptr) log->scalars(record.epoch, epoch_tags(record));
+      });
+  if (!checkpoint.folder.empty())
+    task->remember(
+        train::EpochHistory::from_json(checkpoint.task_memory, checkpoint.folder.string()));
+  return task;
 }
 
 train::ClassifyOptions Classify::task_options() const {
-  return {.label_smoothing = settings_.classify.label_smoothing,
-          .bf16 = dtype_ == "bf16",
-          .eval_batch_size = settings_.train.rows_of_evaluation_batch()};
+  return {.label_smoothing = settings.classify.label_smoothing,
+          .bf16 = run.dtype == "bf16",
+          .eval_batch_size = settings.train.rows_of_evaluation_batch()};
 }
 
 // On every rank: all of them test it.
-void Classify::use_best(const checkpoint::Progress& progress) {
-  if (!settings_.train.load_best_model_at_end || settings_.train.save_strategy == "no") return;
-  if (!progress.best_metric || progress.best_step == progress.step) return;
+void Classify::use_best(const checkpoint::Progress& progress) const {
+  if (!takes_best(settings.train, progress)) return;
   std::optional<checkpoint::LoadedCheckpoint> best;
-  if (group_->rank() == 0) best = checkpoints_.load_best();
-  group_->wait_for_all();  // while rank 0 verified it
-  const std::string folder =
-      group_->all_gather_bytes(best ? fs::absolute(best->folder).string() : "").front();
+  if (group.rank() == 0) best = run.checkpoints.load_best();
+  const std::string folder = folder_of_best(group, best);
   if (folder.empty()) return;
-  if (best) restore_parameters(model_->buffers(), best->group(kBuffersGroup));
-  for (const nn::NamedTensor& buffer : model_->buffers()) group_->broadcast(buffer.value, 0);
-  if (strategy_->values_are_whole()) {
-    if (best) restore_parameters(parameters_, best->group(kModelGroup));
-    for (const nn::NamedTensor& parameter : parameters_)
-      group_->broadcast(parameter.value.detach(), 0);
+  if (best) restore_parameters(buffers, best->group(kBuffersGroup));
+  for (const nn::NamedTensor& buffer : buffers) group.broadcast(buffer.value, 0);
+  if (state.strategy->values_are_whole()) {
+    if (best) restore_parameters(parameters, best->group(kModelGroup));
+    for (const nn::NamedTensor& parameter : parameters)
+      group.broadcast(parameter.value.detach(), 0);
   } else {
-    restore_shards(strategy_->shards(), {folder, kModelGroup});
-    strategy_->finish_step();
+    restore_shards(state.strategy->shards(), {folder, kModelGroup});
+    state.strategy->finish_step();
   }
-  log_.info(fmt::format("taking the best checkpoint: step {}, {} {:.4f}", progress.best_step,
-                        settings_.train.metric_for_best_model, *progress.best_metric));
+  run.log.info(fmt::format("taking the best checkpoint: step {}, {} {:.4f}", progress.best_step,
+                           settings.train.metric_for_best_model, *progress.best_metric));
 }
 
-void Classify::export_model() {
+void Classify::export_model() const {
   std::vector<std::unique_ptr<nn::UnitUse>> uses;  // whole parameters on every rank
-  for (size_t unit = 0; unit < model_->units().size(); ++unit)
-    uses.push_back(std::make_unique<nn::UnitUse>(model_->residency(), unit));
-  if (group_->rank() != 0) return;
-  models::save_signal_classifier(*model_, config_text_, folder_.model_folder());
-  log_.info(fmt::format("model written to {}", folder_.model_folder().string()));
+  for (size_t unit = 0; unit < input.model.units().size(); ++unit)
+    uses.push_back(std::make_unique<nn::UnitUse>(input.model.residency(), unit));
+  if (group.rank() != 0) return;
+  models::save_signal_classifier(input.model, input.config_text, run.folder.model_folder());
+  run.log.info(fmt::format("model written to {}", run.folder.model_folder().string()));
 }
 
-ExitCode Classify::finish(const train::LoopResult& result, const train::ClassifyTask& task) {
-  trace_.finish();
-  const bool stopped = result.end == train::LoopEnd::Stopped;
-  if (training_log_) training_log_->close_progress();
-  report_early_stop(log_, settings_.train, result);
-  if (!stopped && settings_.train.export_model) {
-    flight_.set_phase("export");
-    use_best(result.progress);
-    ClassifyResults results{.history = task.history(),
-                            .progress = result.progress,
-                            .steps_per_epoch = deal_->steps_per_epoch()};
-    if (data_.test.num_windows > 0)
-      results.test = evaluate_windows(*model_, data_.test, task_options(), *group_);
-    export_model();
-    results.seconds =
-        std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
-    if (group_->rank() == 0) {
-      checkpoints_.settle();
-      write_classify_results(folder_.path(), results, settings_, data_, log_);
-    }
-  }
-  if (training_log_) {
-    training_log_->end(run_end(result.end));
-    nlohmann::json figures = training_log_->final_figures();
-    figures["run_name"] = settings_.run_name;
-    figures["step"] = result.progress.step;
-    figures["global_batch_size"] = deal_->config().global_batch;
-    figures["lr_scaling"] = settings_.train.lr_scaling;
-    figures["peak_learning_rate"] =
-        scaled_learning_rate(settings_.train, deal_->config().global_batch);
-    folder_.write_metrics(figures);
-  }
-  group_->wait_for_all();
-  return stopped ? ExitCode::Stopped : ExitCode::Done;
+// Collective. Tests the best model, and writes it and the figures.
+void Classify::write_results(const train::LoopResult& result,
+                             const train::EpochHistory& history) const {
+  run.flight().set_phase("export");
+  use_best(result.progress);
+  ClassifyResults results{
+      .history = history, .progress = result.progress, .steps_per_epoch = deal.steps_per_epoch()};
+  if (input.data.test.num_windows > 0)
+    results.test = evaluate_windows(input.model, input.data.test, task_options(), group);
+  export_model();
+  results.seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - run.begin).count();
+  if (group.rank() != 0) return;
+  run.checkpoints.settle();
+  write_classify_results(run.folder.path(), results, settings, input.data, run.log);
 }
 
-ExitCode Classify::run() {
-  try {
-    return go();
-  } catch (const std::exception& fault) {
-    const Error error = fault_of(fault, "lower train.batch_size");
-    // The others are not made to wait for this rank.
-    if (training_log_) training_log_->failure(error);
-    if (group_) group_->abort();
-    if (dynamic_cast<const Error*>(&fault) != nullptr) throw;
-    throw error;
-  }
+nlohmann::json Classify::conclude(const train::LoopResult& result, const train::ClassifyTask& task,
+                                  telemetry::TrainingLog* log) const {
+  run.trace.finish();
+  if (log != nullptr) log->close_progress();
+  report_early_stop(result);
+  if (result.end != train::LoopEnd::Stopped && settings.train.export_model)
+    write_results(result, task.history());
+  const int64_t global_batch = deal.config().global_batch;
+  return {{"run_name", settings.run_name},
+          {"step", result.progress.step},
+          {"global_batch_size", global_batch},
+          {"lr_scaling", settings.train.lr_scaling},
+          {"peak_learning_rate", scaled_learning_rate(settings.train, global_batch)}};
 }
 
-// What shapes language models has no meaning here, and is not passed over.
-void Classify::refuse_settings_of_language_models() const {
+// Settings that shape language models have no meaning here, and are not passed over.
+void refuse_settings_of_language_models(const settings::TrainSettings& settings) {
   const std::vector<std::pair<const char*, bool>> asked = {
-      {"model.name", !settings_.model.name.empty()},
-      {"data.train_path", !settings_.data.train_path.empty()},
-      {"data.val_path", !settings_.data.val_path.empty()},
-      {"train.packing", settings_.train.packing},
-      {"train.gradient_checkpointing", settings_.train.gradient_checkpointing}};
+      {"model.name", !settings.model.name.empty()},
+      {"data.train_path", !settings.data.train_path.empty()},
+      {"data.val_path", !settings.data.val_path.empty()},
+      {"train.packing", settings.train.packing},
+      {"train.gradient_checkpointing", settings.train.gradient_checkpointing}};
   for (const auto& [key, is_asked] : asked)
     if (is_asked)
       throw ConfigError("this is a setting of language models, and the task is classify",
                         {.key = key, .hint = "leave it out; windows come from classify.data_dir"});
-  if (!settings_.train.computes_in_bf16() && settings_.model.dtype == "bf16")
+  if (!settings.train.computes_in_bf16() && settings.model.dtype == "bf16")
     throw ConfigError("bf16 products are off (train.bf16, --no-amp), and model.dtype asks for them",
                       {.key = "model.dtype", .hint = "leave out one of the two"});
 }
 
-ExitCode Classify::go() {
-  refuse_settings_of_language_models();
-  if (settings_.train.deterministic && !placement_.device.is_cpu())
-    device::take_deterministic_algorithms();
-  device::keep_tensor_memory();
-  device::share_cpu_threads(environment_.local_world, environment_.replicas);
-  flight_.set_phase("data");
-  make_model();
-  flight_.set_phase("prepare");
-  start_.find();
-  plan_steps();
+ExitCode start_classify(TrainingRun& run) {
+  refuse_settings_of_language_models(run.settings);
+  prepare_rank(run);
+  ClassifyInput input = find_classify_input(run);
+  const checkpoint::Stamp stamp = stamp_of(run, input);
   const sizing::MemoryPlan memory =
-      classifier_memory(settings_, *model_, planned_, dtype_ == "bf16");
-  start_.check(stamp_);
-  compare_start();
-  group_ = comm::join_group_at(meeting_, std::chrono::seconds(settings_.parallel.timeout_s),
-                               placement_.device);
-  prepare_training();
-  report_classify_plan(log_, settings_, data_, *model_, *deal_, dtype_);
-  log_.info(fmt::format("memory of a rank: {}", memory.text()));
-  if (request_.plan_only) return ExitCode::Done;
-  if (group_->rank() == 0)
-    folder_.write_identity(run_identity(settings_, read_file(request_.settings.file),
-                                        {{"train", data_hash_}, {"val", validation_hash_}}, stamp_,
-                                        hosts_, group_->size(), kind_of_device(),
-                                        start_.progress()));
-  open_log();
-  train::ClassifyTask task(*model_, data_.train, *deal_, data_.validation, task_options(),
-                           [this](const train::EpochRecord& record) {
-                             if (training_log_)
-                               training_log_->scalars(record.epoch, epoch_tags(record));
-                           });
-  if (!start_.folder().empty())
-    task.remember(train::EpochHistory::from_json(start_.task_memory(), start_.folder().string()));
-  checkpoint::NamedFiles files;
-  if (group_->rank() == 0) files["config.json"] = config_text_;
-  const train::LoopParts parts{.task = task,
-                               .parameters = parameters_,
-                               .parameter_group = kModelGroup,
-                               .strategy = *strategy_,
-                               .optimizer = *optimizer_,
-                               .schedule = *schedule_,
-                               .stamp = stamp_,
-                               .checkpoints = checkpoints_,
-                               .log = training_log_ ? &*training_log_ : nullptr,
-                               .flight = flight_,
-                               .files_alongside = std::move(files),
-                               .buffers = model_->buffers(),
-                               .stop_requested = stop_requested_};
-  return finish(train::run_training_loop(parts, settings_, start_.progress()), task);
+      classifier_memory(run.settings, input.model, run.planned, run.dtype == "bf16");
+  const Agreed agreed =
+      agree(run, input.checkpoint, stamp, [&] { return shared_inputs(run, input); });
+  const std::unique_ptr<comm::Group> group = join(run, agreed);
+  return or_give_up(run, {.settings = run.settings, .group = group.get()}, [&] {
+    PreparedState prepared = prepare_state(run, input, *group);
+    return train_joined(Classify{{.run = run,
+                                  .settings = run.settings,
+                                  .checkpoint = input.checkpoint,
+                                  .agreed = agreed,
+                                  .stamp = stamp,
+                                  .deal = input.deal,
+                                  .parameters = input.parameters,
+                                  .parameter_group = kModelGroup,
+                                  .buffers = input.model.buffers(),
+                                  .group = *group,
+                                  .state = prepared},
+                                 input,
+                                 memory});
+  });
 }
 
 }  // namespace
 
-ExitCode classify(const FineTuneRequest& request, const settings::TrainSettings& settings,
-                  std::shared_ptr<comm::Meeting> meeting, const std::atomic<bool>& stop_requested,
-                  const Log& log) {
-  return Classify(request, settings, std::move(meeting), stop_requested, log).run();
+ExitCode classify_rank(const FineTuneRequest& request, const settings::TrainSettings& settings,
+                       const std::shared_ptr<comm::Meeting>& meeting,
+                       const std::atomic<bool>& stop_requested, const Log& log) {
+  TrainingRun run(request, settings, meeting, stop_requested, log);
+  return or_give_up(run, {.settings = run.settings}, [&] { return start_classify(run); });
 }
 
 }  // namespace convoy::recipes

@@ -6,7 +6,6 @@
 #include "convoy/comm/environment.h"
 #include "convoy/device/placement.h"
 #include "convoy/parallel/dp/replicas.h"
-#include "convoy/recipes/classify.h"
 #include "convoy/recipes/fine_tune_rank.h"
 #include "convoy/telemetry/flight_record_writer.h"
 
@@ -30,9 +29,8 @@ ExitCode run_rank(const FineTuneRequest& request, const settings::TrainSettings&
                   const std::shared_ptr<comm::Meeting>& meeting,
                   const std::atomic<bool>& stop_requested, const Log& log) {
   return or_tell(*meeting, [&] {
-    return settings.task == "classify"
-               ? classify(request, settings, meeting, stop_requested, log)
-               : fine_tune_rank(request, settings, meeting, stop_requested, log);
+    const auto train = settings.task == "classify" ? classify_rank : fine_tune_rank;
+    return train(request, settings, meeting, stop_requested, log);
   });
 }
 
