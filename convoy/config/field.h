@@ -12,7 +12,8 @@
 //   }
 //
 // and parser, help, schema, run record and docs are visitors over that list. The handle that visit() returns offers
-// at_least(x), at_most(x), above(x), one_of({...}), alias("name"), and they chain.
+// at_least(x), at_most(x), above(x), one_of({...}), alias("name"), flag("word"), hidden(), and they
+// chain.
 #pragma once
 
 #include <cstdint>

@@ -41,6 +41,16 @@ FieldHandle& FieldHandle::winning_alias(std::string name) {
   return *this;
 }
 
+FieldHandle& FieldHandle::flag(std::string word) {
+  field_.flag = std::move(word);
+  return *this;
+}
+
+FieldHandle& FieldHandle::hidden() {
+  field_.hidden = true;
+  return *this;
+}
+
 SectionHandle& SectionHandle::alias(std::string name) {
   parent_.sections.back().aliases.push_back(std::move(name));
   return *this;

@@ -34,6 +34,8 @@ struct Field {
   std::vector<std::string> aliases;       // other names in the same section
   std::vector<std::string> root_aliases;  // other full paths, "train.run_name"
   std::string winning_alias;              // beats the name when one file gives both
+  std::string flag;     // on command lines, where that is another word than the name
+  bool hidden = false;  // accepted on command lines, and in no help text
 };
 
 struct Section {
@@ -55,6 +57,9 @@ class FieldHandle {
   FieldHandle& alias(std::string name);
   FieldHandle& alias_at_root(std::string path);
   FieldHandle& winning_alias(std::string name);
+  // On command lines help and messages show `word`; the name stays accepted.
+  FieldHandle& flag(std::string word);
+  FieldHandle& hidden();
 
  private:
   Field& field_;

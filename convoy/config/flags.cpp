@@ -97,17 +97,16 @@ class FlagParser {
   }
 
   const Field* find(const std::string& name) const {
-    for (const Field* field : fields_) {
-      if (field->name == name) return field;
-      if (std::find(field->aliases.begin(), field->aliases.end(), name) != field->aliases.end())
-        return field;
-    }
+    for (const Field* field : fields_)
+      if (is_flag_of(*field, name)) return field;
     return nullptr;
   }
 
   [[noreturn]] void unknown(const std::string& argument, const std::string& name) const {
     std::vector<std::string> known;
-    for (const Field* field : fields_) known.push_back("--" + dashed(field->name));
+    for (const Field* field : fields_) known.push_back("--" + flag_word(*field));
+    for (const Field* field : fields_)
+      if (!field->flag.empty()) known.push_back("--" + dashed(field->name));
     for (const Field* field : fields_)
       for (const std::string& alias : field->aliases)
         if (alias.size() > 1) known.push_back("--" + dashed(alias));
@@ -122,7 +121,7 @@ class FlagParser {
     node.kind = NodeKind::Scalar;
     node.text = text;
     node.origin = "command line";
-    const std::string path = "--" + dashed(field.name);
+    const std::string path = "--" + flag_word(field);
     const bool adds = std::find(given_.begin(), given_.end(), &field) != given_.end();
     given_.push_back(&field);
     if (auto* names = std::get_if<NameList*>(&field.value)) {
@@ -159,7 +158,7 @@ class FlagParser {
     const bool next_is_flag = has_next && arguments[at + 1].starts_with("--") &&
                               find(underscored(arguments[at + 1].substr(2))) != nullptr;
     if (!has_next || next_is_flag)
-      throw ConfigError(fmt::format("{} wants a value ({})", arguments[at], value_kind(field)),
+      throw ConfigError(fmt::format("{} needs a value ({})", arguments[at], value_kind(field)),
                         {.key = arguments[at]});
     size_t last = at + 1;
     std::string text = arguments[last];
@@ -225,7 +224,7 @@ std::string flag_spelling(const Field& field) {
   std::string text;
   for (const std::string& alias : field.aliases)
     if (alias.size() == 1) text += fmt::format("-{}, ", alias);
-  text += "--" + dashed(field.name);
+  text += "--" + flag_word(field);
   if (is_bool(field)) return text;
   if (!field.choices.empty()) return fmt::format("{} {}", text, fmt::join(field.choices, "|"));
   const std::string kind = value_kind(field);  // "name: number" is of {name: number, ...}
@@ -239,6 +238,16 @@ std::string dashed(std::string_view name) {
   std::string text(name);
   std::replace(text.begin(), text.end(), '_', '-');
   return text;
+}
+
+std::string flag_word(const Field& field) {
+  return dashed(field.flag.empty() ? field.name : field.flag);
+}
+
+bool is_flag_of(const Field& field, std::string_view name) {
+  const std::string wanted = underscored(name);
+  return field.name == wanted || (!field.flag.empty() && field.flag == wanted) ||
+         std::find(field.aliases.begin(), field.aliases.end(), wanted) != field.aliases.end();
 }
 
 std::vector<std::string> parse_flags(const std::vector<Section>& lists,
@@ -261,7 +270,7 @@ std::vector<std::string> flags_that_differ(const Section& flags, const Section& 
     const Field& field = flags.fields[at];
     const std::string value = value_yaml(field);
     if (value == value_yaml(defaults.fields[at])) continue;
-    const std::string flag = dashed(field.name);
+    const std::string flag = flag_word(field);
     if (is_bool(field)) {
       arguments.push_back((value == "true" ? "--" : "--no-") + flag);
       continue;
@@ -282,23 +291,26 @@ void refuse_without_effect(const Section& flags, const Section& defaults,
         value == value_yaml(defaults.fields[at]))
       continue;
     const bool negated = is_bool(field) && value == "false";
-    const std::string flag = (negated ? "--no-" : "--") + dashed(field.name);
+    const std::string flag = (negated ? "--no-" : "--") + flag_word(field);
     throw ConfigError(fmt::format("{} has no effect {}", flag, where),
                       {.key = flag, .hint = "leave it out"});
   }
 }
 
+std::string flag_line(const Field& field) {
+  const std::string value = value_yaml(field);
+  const bool plain = value == "false" || value == "\"\"" || value == "[]" || value == "{}";
+  const std::string spelling = flag_spelling(field);
+  // A long list of choices keeps its line; the help goes below, in its column.
+  const std::string gap = spelling.size() > 32 ? fmt::format("\n{:35}", "") : " ";
+  return fmt::format("  {:<32}{}{}{}\n", spelling, gap, field.help,
+                     plain ? "" : fmt::format(" (default {})", value));
+}
+
 std::string flag_table(const Section& list) {
   std::string table;
-  for (const Field& field : list.fields) {
-    const std::string value = value_yaml(field);
-    const bool plain = value == "false" || value == "\"\"" || value == "[]" || value == "{}";
-    const std::string spelling = flag_spelling(field);
-    // A long list of choices keeps its line; the help goes below, in its column.
-    const std::string gap = spelling.size() > 32 ? fmt::format("\n{:35}", "") : " ";
-    table += fmt::format("  {:<32}{}{}{}\n", spelling, gap, field.help,
-                         plain ? "" : fmt::format(" (default {})", value));
-  }
+  for (const Field& field : list.fields)
+    if (!field.hidden) table += flag_line(field);
   return table;
 }
 

@@ -33,6 +33,12 @@ std::vector<std::string> take_flags(const std::vector<Section>& taken,
 // "node-rank" of "node_rank": how flags and commands are spelt.
 std::string dashed(std::string_view name);
 
+// "ranks" of the field nproc_per_node: the word of its flag in help and messages.
+std::string flag_word(const Field& field);
+
+// Whether `name`, in either spelling and without dashes, is a flag of the field.
+bool is_flag_of(const Field& field, std::string_view name);
+
 // The arguments that set what differs between `flags` and `defaults`, lists of the same struct type, of plain values only:
 // {"--nproc-per-node", "2"}. parse_flags() of them gives `flags` again.
 std::vector<std::string> flags_that_differ(const Section& flags, const Section& defaults);
@@ -49,7 +55,9 @@ void refuse_without_effect(Flags flags, const std::vector<std::string>& names,
   refuse_without_effect(list_fields(flags), list_fields(defaults), names, where);
 }
 
-// One line per flag: spelling, kind of value, help, default.
+// Spelling, kind of value, help and default of one flag, on a line of a table.
+std::string flag_line(const Field& field);
+// The lines of all flags but hidden ones.
 std::string flag_table(const Section& list);
 
 template <class Flags>

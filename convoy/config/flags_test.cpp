@@ -139,8 +139,8 @@ TEST(Flags, ErrorsSayWhatWasMeant) {
   EXPECT_EQ(error_of({"--nprok", "2"}), "unknown flag --nprok, did you mean --nproc?");
   EXPECT_EQ(error_of({"--zzz=1"}), "unknown flag --zzz");
   EXPECT_EQ(error_of({"-x"}), "unknown flag -x");
-  EXPECT_EQ(error_of({"--model"}), "--model wants a value (text)");
-  EXPECT_EQ(error_of({"--model", "--render"}), "--model wants a value (text)");
+  EXPECT_EQ(error_of({"--model"}), "--model needs a value (text)");
+  EXPECT_EQ(error_of({"--model", "--render"}), "--model needs a value (text)");
   EXPECT_EQ(error_of({"--max-new-tokens", "many"}),
             "command line: --max-new-tokens: wanted an integer, found \"many\"");
   EXPECT_EQ(error_of({"--max-new-tokens", "0"}),
