@@ -213,6 +213,8 @@ void Flattener::fail_unknown(const Node& node, const Section& section, const std
     throw node.error(
         fmt::format("{} is the name of an environment variable; the key is {}", spelling, meant),
         spelling, node.kind == NodeKind::Scalar ? fmt::format("{}={}", meant, node.text) : "");
+  if (const std::string meant = meant_keys_.in_full(spelling); !meant.empty())
+    throw unknown_key(node, spelling, meant);
   std::vector<std::string> known;
   for (const Field& field : section.fields) {
     known.push_back(field.name);

@@ -65,6 +65,15 @@ MeantKeys::MeantKeys(const Section& list) {
   });
 }
 
+std::string MeantKeys::in_full(std::string_view spelling) const {
+  if (std::string path = found_by(spelling); !path.empty()) return path;
+  const std::string name(last_part(spelling));
+  if (!says_something(words_of(name))) return "";
+  for (const Key& key : keys_)
+    if (has(key.names, name)) return key.path;
+  return "";
+}
+
 std::string MeantKeys::find(std::string_view spelling) const {
   if (std::string path = found_by(spelling); !path.empty()) return path;
   const std::string_view word = last_part(spelling);
@@ -98,7 +107,7 @@ std::string MeantKeys::named(std::string_view spelling) const {
 
 // That with the fewest words more, those of sections counting less; none where two have as few.
 std::string MeantKeys::with_words_of(std::string_view spelling) const {
-  constexpr size_t kMostMore = 2;  // in the key's own name
+  constexpr size_t kMostMore = 2;  // in the key's own name, and at most as many as were typed
   const Words wanted = words_of(spelling);
   if (!says_something(wanted)) return "";
   std::string best;
@@ -116,7 +125,7 @@ std::string MeantKeys::with_words_of(std::string_view spelling) const {
             std::count_if(words.begin(), words.end(),
                           [&wanted](const std::string& word) { return !has(wanted, word); }));
       };
-      if (more(leaf) > kMostMore) continue;
+      if (more(leaf) > std::min(kMostMore, wanted.size())) continue;
       const size_t cost = 10 * more(leaf) + more(key.sections);
       if (cost > fewest || (cost == fewest && key.path == best)) continue;
       is_unsure = cost == fewest;

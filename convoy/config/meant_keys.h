@@ -16,6 +16,9 @@ class MeantKeys {
  public:
   explicit MeantKeys(const Section& list);
 
+  // The path of the key that has all words of `spelling`, else of the first whose whole name is its
+  // last part; "" where none has, or the name says too little.
+  std::string in_full(std::string_view spelling) const;
   // The path of the key that has the name of `spelling` ("train_batch_size", "lr"), or all its
   // words ("eval.every" is train.eval_steps, "lora.dora" is tuning.lora.use_dora), in its section
   // or in another; "" where none has.
