@@ -281,7 +281,7 @@ void SampleEncoder::require_ends(const Sample& sample) const {
         "with a special token",
         {.file = sample.file,
          .line = sample.line,
-         .hint = "leave data.train_on_eos out; `convoy tokens --data` shows what is learnt"});
+         .hint = "leave data.train_on_eos out; `convoy data tokens --data` shows what is learnt"});
 }
 
 int64_t count_supervised(const EncodedRow& row) {

@@ -260,7 +260,7 @@ class SplitBuilder {
     ErrorPlace place{.file = source.path.string(),
                      .hint =
                          "raise model.max_seq_len, look at data.supervise, or see the mask with "
-                         "`convoy tokens`"};
+                         "`convoy data tokens`"};
     if (const auto& first = file.first_unsupervised) {
       place.line = first->line;
       text += fmt::format("; row {} has {}, {} of them supervised, and begins with {}",

@@ -27,6 +27,7 @@ struct HostRankFlags {
     visit("nproc_per_node", nproc_per_node,
           "ranks on this host: a number, gpu, cpu (as many as may be used), or auto = GPUs, else "
           "CPUs; default 1")
+        .flag("ranks")
         .alias("nproc");
     visit("gpu_ids", gpu_ids, "use only these GPUs: positions among the visible ones, or UUIDs");
     visit("shutdown_timeout", shutdown_timeout,
@@ -49,12 +50,13 @@ struct DeviceFlags {
     visit(
         "devices", devices,
         "compute on cpu or cuda (gpu is the same), one GPU a rank; auto = cuda where there is one")
-        .one_of({"auto", "cpu", "cuda", "gpu"});
+        .one_of({"auto", "cpu", "cuda", "gpu"})
+        .alias("device");
   }
 };
 
-// Who takes part in the job, and how it goes on after failures. Empty or negative = not given.
-struct MemberFlags : HostRankFlags {
+// The nodes of the job, and how it goes on after failures. Empty or negative = not given.
+struct NodeFlags {
   std::string nnodes;
   int64_t node_rank = -1;
   std::string rdzv_backend;
@@ -70,7 +72,6 @@ struct MemberFlags : HostRankFlags {
 
   template <class Visitor>
   void fields(Visitor& visit) {
-    HostRankFlags::fields(visit);
     visit("nnodes", nnodes,
           "nodes of the job: N, or MIN:MAX for a job whose nodes may come and go");
     visit("node_rank", node_rank, "this node's number; -1 = any that is free").at_least(-1);
@@ -94,6 +95,15 @@ struct MemberFlags : HostRankFlags {
         "when the driver tells a fatal fault of a rank's GPU, or the GPU is lost: stop = the rank "
         "has failed, with 14; flag = say it and go on")
         .one_of({"stop", "flag"});
+  }
+};
+
+// Who takes part in the job.
+struct MemberFlags : HostRankFlags, NodeFlags {
+  template <class Visitor>
+  void fields(Visitor& visit) {
+    HostRankFlags::fields(visit);
+    NodeFlags::fields(visit);
   }
 };
 
@@ -153,11 +163,13 @@ struct LaunchFlags {
           "print where each rank would run and what is missing, and start nothing");
     visit("explain", explain, "print who decided which value, and start nothing");
     visit("monitor_interval", monitor_interval,
-          "accepted for torchrun's sake; ends of ranks are seen at once");
+          "accepted for torchrun's sake; ends of ranks are seen at once")
+        .hidden();
     visit("start_method", start_method, "accepted for torchrun's sake")
-        .one_of({"spawn", "fork", "forkserver"});
-    visit("event_log_handler", event_log_handler, "accepted for torchrun's sake");
-    visit("logs_specs", logs_specs, "a Python entry point: refused");
+        .one_of({"spawn", "fork", "forkserver"})
+        .hidden();
+    visit("event_log_handler", event_log_handler, "accepted for torchrun's sake").hidden();
+    visit("logs_specs", logs_specs, "a Python entry point: refused").hidden();
   }
 };
 

@@ -88,8 +88,9 @@ void CheckpointWeights::find_codes(const architecture::DecoderSpec& spec,
                     kernels::code_type_name(coding_.format->type),
                     coding_.format->nested ? " with double quantisation" : ""),
         {.file = place_,
-         .hint = "leave the quantisation out, or dequantise the folder first: convoy quantize "
-                 "--dequantize"});
+         .hint =
+             "leave the quantisation out, or dequantise the folder first: convoy models quantize "
+             "--dequantize"});
   coding_.format.reset();  // what is whole in such a folder stays whole
 }
 

@@ -63,7 +63,8 @@ void judge_gpu(const DeviceReading& reading, std::vector<Finding>& findings) {
     const std::string words = throttle_words(*reading.throttle_reasons & ~kPowerCap);
     if (words != "none")
       add(Mark::Warning, "throttle", fmt::format("{} is slowed now: {}", label, words),
-          "hw_thermal and sw_thermal: cooling; hw_brake: the power supply; `convoy monitor` shows "
+          "hw_thermal and sw_thermal: cooling; hw_brake: the power supply; `convoy gpus watch` "
+          "shows "
           "for how long");
   }
 }
@@ -362,7 +363,7 @@ std::vector<Finding> judge_run(const RunFacts& facts) {
            fmt::format(
                "the others wait for rank {}: it waits {:.0f} % of the time, they up to {:.0f} %",
                slow, own, share),
-           "look at its device and host: `convoy monitor`, `convoy doctor` there",
+           "look at its device and host: `convoy gpus watch`, `convoy doctor` there",
            ExitCode::PeerLost});
     else
       findings.push_back(
@@ -379,7 +380,7 @@ std::vector<Finding> judge_run(const RunFacts& facts) {
                                                             : Mark::Fine,
                         "run-memory", facts.memory->words,
                         bad ? "a smaller train.batch_size, or train.gradient_checkpointing; "
-                              "`convoy memory-check` shows the ranks"
+                              "`convoy gpus memory` shows the ranks"
                             : ""});
   }
   return findings;

@@ -61,7 +61,7 @@ class PromptReader {
       throw ConfigError(
           fmt::format("--chat on, but {} has no chat template", loaded.folder.path().string()),
           {.key = "--chat", .hint = "leave it out, or name one with --template-path"});
-    const bool is_typed = !flags.prompt.empty() || has_lines();
+    const bool is_typed = !flags.prompt.names.empty() || has_lines();
     chats_ = flags.chat == "on" || (flags.chat == "auto" && is_typed && has_template);
     if (is_typed && !chats_)
       config::refuse_without_effect(flags, {"system_prompt", "template_path", "template_kwargs"},
@@ -76,7 +76,7 @@ class PromptReader {
       log_.info(fmt::format("{} through the model's chat template; --chat off reads {} as {}",
                             has_lines() ? "the lines go" : "--prompt goes",
                             has_lines() ? "them" : "it", has_lines() ? "they are" : "it is"));
-    if (!flags_.prompt.empty()) return one_prompt();
+    if (!flags_.prompt.names.empty()) return typed_prompts();
     return has_lines() ? read_lines() : read_rows();
   }
 
@@ -101,11 +101,18 @@ class PromptReader {
     return encoder_.encode_prompt(turn);
   }
 
-  Prompts one_prompt() const {
-    const data::EncodedRow row =
-        encode({.kind = data::Sample::Kind::Text, .text = flags_.prompt, .file = "--prompt"});
-    if (row.own_bos && !chats_) log_.info(data::own_bos_notice(1));
-    return {.ids = {row.ids}, .source_indices = {0}};
+  Prompts typed_prompts() const {
+    Prompts prompts;
+    int64_t num_own_bos = 0;
+    for (const std::string& text : flags_.prompt.names) {
+      data::EncodedRow row =
+          encode({.kind = data::Sample::Kind::Text, .text = text, .file = "--prompt"});
+      num_own_bos += row.own_bos ? 1 : 0;
+      prompts.source_indices.push_back(static_cast<int64_t>(prompts.ids.size()));
+      prompts.ids.push_back(std::move(row.ids));
+    }
+    if (num_own_bos > 0 && !chats_) log_.info(data::own_bos_notice(num_own_bos));
+    return prompts;
   }
 
   Prompts read_rows() const {
@@ -248,7 +255,8 @@ bool prints_text_alone(const GenerateRun& run) {
 
 void check_flags(const GenerateRun& run) {
   const settings::GenerateFlags& flags = run.flags;
-  if (!flags.prompt.empty()) config::refuse_without_effect(flags, {"bad_rows"}, "with --prompt");
+  if (!flags.prompt.names.empty())
+    config::refuse_without_effect(flags, {"bad_rows"}, "with --prompt");
   if (prints_text_alone(run))
     config::refuse_without_effect(run.sampling, {"logprobs"},
                                   "where the text alone is printed: add --json or --output");
@@ -266,8 +274,10 @@ bool keeps_answers(const GenerateRun& run) {
 
 void generate_text(const GenerateRun& run, const Log& given_log) {
   const settings::GenerateFlags& flags = run.flags;
-  const int sources = !flags.prompts.empty() + !flags.prompt.empty() + flags.interactive;
-  CONVOY_CHECK(sources == 1, ConfigError,
+  const std::vector<std::string>& typed = flags.prompt.names;
+  const int sources = !flags.prompts.empty() + !typed.empty() + flags.interactive;
+  const bool is_empty_prompt = std::find(typed.begin(), typed.end(), "") != typed.end();
+  CONVOY_CHECK(sources == 1 && !is_empty_prompt, ConfigError,
                "wanted one of --prompts FILE, --prompt TEXT (which is not empty), --interactive");
   check_flags(run);
   const Log log = log_of_rank(run.ranks.ranks_folder, given_log);

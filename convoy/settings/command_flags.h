@@ -100,8 +100,9 @@ struct ScoreFlags {
   void fields(Visitor& visit) {
     visit("data", data,
           "rows: a file such as .jsonl, .csv or .parquet, a folder or pattern of them, a data set "
-          "of the local hub cache");
-    visit("output", output, "file for one JSON row per input row; empty = stdout");
+          "of the local hub cache")
+        .alias("dataset");
+    visit("output", output, "file for one JSON row per input row; empty = stdout").alias("o");
     visit("supervise", supervise, "chat rows: every assistant turn, only the last, or all tokens")
         .one_of({"auto", "assistant", "last", "all"});
     visit("schema", schema, "row schema; auto = by the row's keys")
@@ -114,7 +115,7 @@ struct ScoreFlags {
     visit("max_seq_len", max_seq_len,
           "cut rows to this many tokens; 0 = refuse rows beyond the model's positions")
         .at_least(0);
-    visit("limit", limit, "score only the first rows; 0 = all").at_least(0);
+    visit("limit", limit, "score only the first rows; 0 = all").at_least(0).alias("num_examples");
     visit("batch_size", batch_size, "rows per forward pass").at_least(1);
   }
 };
@@ -135,7 +136,9 @@ struct SamplingFlags {
 
   template <class Visitor>
   void fields(Visitor& visit) {
-    visit("max_new_tokens", max_new_tokens, "longest answer in tokens").at_least(1);
+    visit("max_new_tokens", max_new_tokens, "longest answer in tokens")
+        .at_least(1)
+        .alias("max_tokens");
     visit("temperature", temperature, "0 = greedy; auto = 0.2, or 0 where answers are compared")
         .at_least(0);
     visit("top_p", top_p, "nucleus share").above(0).at_most(1);
@@ -186,7 +189,7 @@ struct EngineFlags {
 
 struct GenerateFlags {
   std::string prompts;
-  std::string prompt;
+  config::NameList prompt;
   std::string chat = "auto";
   bool interactive = false;
   std::string output;
@@ -199,14 +202,16 @@ struct GenerateFlags {
   void fields(Visitor& visit) {
     visit("prompts", prompts,
           "file of rows, or a .txt file with a prompt a line; `messages` rows go through the chat "
-          "template, others as --chat says");
-    visit("prompt", prompt, "one prompt");
+          "template, others as --chat says")
+        .alias("data")
+        .alias("dataset");
+    visit("prompt", prompt, "a prompt; may be given more than once");
     visit("chat", chat,
           "on: prompts are user turns in the model's chat template; off: plain text; auto = on for "
           "--prompt and the lines of a .txt file where the model has a template, off for rows")
         .one_of({"auto", "on", "off"});
     visit("interactive", interactive, "chat on the terminal");
-    visit("output", output, "file for one JSON row per answer; empty = stdout");
+    visit("output", output, "file for one JSON row per answer; empty = stdout").alias("o");
     visit("system_prompt", system_prompt, "system turn of conversations that have none");
     visit("template_path", template_path, "chat template file that replaces the model's own");
     visit("template_kwargs", template_kwargs, kTemplateKwargsHelp);
@@ -226,17 +231,19 @@ struct EvalFlags {
 
   template <class Visitor>
   void fields(Visitor& visit) {
-    visit("data", data, "rows to evaluate; without it the split of the config");
+    visit("data", data, "rows to evaluate; without it the split of the config").alias("dataset");
     visit("split", split, "which split of the config").one_of({"test", "val"});
     visit("limit", limit, "evaluate only the first rows, 200 for a quick look; 0 = all")
-        .at_least(0);
+        .at_least(0)
+        .alias("num_examples");
     visit("generate", generate, "answer every row and measure the answers");
     visit("samples", samples,
           "measure saved predictions, without a model: rows of \"input\", \"pred\" and \"ref\", "
           "which "
           "is a text or a list of those that are right");
-    visit("output_dir", output_dir,
-          "folder for metrics.json and samples.jsonl; empty = print only");
+    visit("output_dir", output_dir, "folder for metrics.json and samples.jsonl; empty = print only")
+        .flag("output")
+        .alias("o");
     visit("template_kwargs", template_kwargs, kTemplateKwargsHelp);
     visit("bad_rows", bad_rows,
           "unreadable rows: stop, or count and list them; empty = as in the config")
@@ -254,7 +261,7 @@ struct MergeFlags {
 
   template <class Visitor>
   void fields(Visitor& visit) {
-    visit("output", output, "folder to write");
+    visit("output", output, "folder to write").alias("output_dir").alias("o");
     visit("dtype", dtype, "stored type; auto = of each weight that in which the base stores it")
         .one_of({"auto", "fp32", "bf16", "fp16"})
         .alias("save_dtype");
@@ -264,7 +271,8 @@ struct MergeFlags {
         .one_of({"auto", "dequantized", "full"});
     visit("base_model", base_model,
           "with --base full: the model that the quantised folder of --model was made of");
-    visit("data", data, "rows whose loss is told before and after; empty = a built-in text");
+    visit("data", data, "rows whose loss is told before and after; empty = a built-in text")
+        .alias("dataset");
     held.fields(visit);
   }
 };
@@ -313,7 +321,9 @@ struct BenchTrainFlags {
     visit("strategy", strategy, "how ranks share the work").one_of(rank_strategy_words());
     visit("steps", steps, "timed steps, after one that is not").at_least(1);
     visit("recompute", recompute, "compute each block again in backward, keep its input alone");
-    visit("output_dir", output_dir, "folder for train_convoy_GEOMETRY.json; empty = none");
+    visit("output_dir", output_dir, "folder for train_convoy_GEOMETRY.json; empty = none")
+        .flag("output")
+        .alias("o");
   }
 };
 

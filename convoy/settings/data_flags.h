@@ -28,6 +28,7 @@ struct DataInputFlags {
         "data", data,
         "rows: a file such as .jsonl, .csv or .parquet, a folder, a pattern, a list, a data set of "
         "the local hub cache; or the first word")
+        .alias("dataset")
         .alias("in")
         .alias("raw_path");
     visit("dataset_config", dataset_config, "configuration of a data set with several");
@@ -56,7 +57,8 @@ struct DataOutputFlags {
     visit("output", output,
           "file to write; its suffix says the format, such as .jsonl, .csv.gz or .parquet; or the "
           "second word")
-        .alias("out");
+        .alias("out")
+        .alias("o");
     visit("force", force, kForceOutputHelp);
     visit("shard_rows", shard_rows,
           "rows of each of several files, named OUTPUT-00000 and so on; 0 = one file")
@@ -94,6 +96,7 @@ struct DataMixFlags : DataOutputFlags {
     visit("data", data,
           "rows as every sub-command reads them, and =WEIGHT behind them; may be given more than "
           "once; or the words")
+        .alias("dataset")
         .alias("in");
     DataOutputFlags::fields(visit);
     visit("to", to, "schema of the rows that are written; same = rows as they are")
@@ -215,7 +218,10 @@ struct DataSplitFlags : DataInputFlags {
   template <class Visitor>
   void fields(Visitor& visit) {
     DataInputFlags::fields(visit);
-    visit("output", output, "folder for one file per part; or the second word").alias("out");
+    visit("output", output, "folder for one file per part; or the second word")
+        .alias("output_dir")
+        .alias("out")
+        .alias("o");
     visit("force", force, kForceOutputHelp);
     visit("format", format, "format of the files: jsonl, json, csv, tsv, parquet, jsonl.gz, ...");
     visit("names", names, "names of the parts, with commas");
@@ -231,7 +237,7 @@ struct DataSplitFlags : DataInputFlags {
   }
 };
 
-struct DataProcessFlags : DataInputFlags {
+struct DataPrepareFlags : DataInputFlags {
   std::string config;
   std::string output;
   bool force = false;
@@ -249,7 +255,9 @@ struct DataProcessFlags : DataInputFlags {
           "configuration of `convoy train` that says seed, data.split and where the parts go: "
           "data.train_path, val_path, test_path");
     visit("output", output, "folder for train, val and test; beats the paths of the configuration")
-        .alias("out");
+        .alias("output_dir")
+        .alias("out")
+        .alias("o");
     visit("force", force, kForceOutputHelp);
     visit("format", format, "format of the files in --output");
     visit("to", to, "schema of the rows that are written").one_of({"messages", "triple"});

@@ -37,10 +37,11 @@ struct HarFlags {
   template <class Visitor>
   void fields(Visitor& visit) {
     visit("multi_gpu", multi_gpu,
-          "ddp: a rank on each GPU, or as many as --nproc says; dp: one process with a replica on "
+          "ddp: a rank on each GPU, or as many as --ranks says; dp: one process with a replica on "
           "each, or parallel.replicas; none: one")
         .one_of({"", "none", "ddp", "dp"});
-    visit("local_rank", local_rank, "taken and passed over: the launcher says which rank is which");
+    visit("local_rank", local_rank, "taken and passed over: the launcher says which rank is which")
+        .hidden();
     visit("mode", mode, "classify.pooling: flatten, average, first or joint");
     visit("data_dir", data_dir, "classify.data_dir");
     visit("encoder_path", encoder_path, "classify.encoder_path");

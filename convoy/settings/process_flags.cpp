@@ -2,6 +2,7 @@
 #include "convoy/settings/process_flags.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 
 #include "convoy/config/describe.h"
@@ -32,11 +33,36 @@ const std::map<std::string, std::string>& names_of_their_own() {
   return names;
 }
 
+// Words that all commands share, with further spellings. The name that the setting has stays
+// accepted.
+struct SharedWord {
+  std::string flag;
+  std::vector<std::string> aliases;
+};
+
+const std::map<std::string, SharedWord>& shared_words() {
+  static const std::map<std::string, SharedWord> words = {
+      {"generate.n", {"", {"n"}}},
+      {"data.dataset", {"data", {}}},
+      {"data.num_examples", {"limit", {}}},
+      {"generate.max_tokens", {"", {"max_new_tokens"}}},
+      {"output.path", {"", {"o"}}},
+      {"workers.world_size", {"ranks", {"nproc", "nproc_per_node"}}},
+      {"workers.devices", {"", {"device"}}},
+  };
+  return words;
+}
+
 void add_flags(const config::Section& list, const std::string& prefix, config::Section& flags) {
   for (config::Field field : list.fields) {
-    const auto own = names_of_their_own().find(prefix + field.name);
+    const std::string path = prefix + field.name;
+    const auto own = names_of_their_own().find(path);
     if (own != names_of_their_own().end()) field.name = own->second;
-    if (prefix + field.name == "generate.samples") field.aliases.emplace_back("n");
+    if (const auto shared = shared_words().find(path); shared != shared_words().end()) {
+      field.flag = shared->second.flag;
+      field.aliases.insert(field.aliases.end(), shared->second.aliases.begin(),
+                           shared->second.aliases.end());
+    }
     if (!field.name.empty()) flags.fields.push_back(std::move(field));
   }
   for (const config::Section& section : list.sections)
@@ -45,9 +71,24 @@ void add_flags(const config::Section& list, const std::string& prefix, config::S
 
 }  // namespace
 
+std::vector<config::Section> process_flag_sections(ProcessSettings& settings) {
+  config::Section all = config::list_fields(settings);
+  const std::vector<config::Section> sections = std::move(all.sections);
+  all.sections.clear();
+  std::vector<config::Section> flags(1);
+  add_flags(all, "", flags.front());
+  for (const config::Section& section : sections) {
+    flags.emplace_back().name = section.name;
+    add_flags(section, section.name + ".", flags.back());
+  }
+  return flags;
+}
+
 config::Section process_flag_list(ProcessSettings& settings) {
   config::Section flags;
-  add_flags(config::list_fields(settings), "", flags);
+  for (config::Section& section : process_flag_sections(settings))
+    flags.fields.insert(flags.fields.end(), std::make_move_iterator(section.fields.begin()),
+                        std::make_move_iterator(section.fields.end()));
   return flags;
 }
 
@@ -59,9 +100,11 @@ std::string process_flag(const std::string& path) {
                            is_setting = is_setting || known == path;
                          });
   const auto own = names_of_their_own().find(path);
+  const auto shared = shared_words().find(path);
   std::string name = !is_setting                         ? ""
                      : own != names_of_their_own().end() ? own->second
                                                          : path.substr(path.rfind('.') + 1);
+  if (shared != shared_words().end() && !shared->second.flag.empty()) name = shared->second.flag;
   std::replace(name.begin(), name.end(), '_', '-');
   return name.empty() ? name : "--" + name;
 }

@@ -16,6 +16,8 @@ namespace convoy::settings {
 // One flat list over the members of `settings`, which must outlive it: "generate.max_tokens" is
 // `--max-tokens`, "model.name" is `--model`.
 config::Section process_flag_list(ProcessSettings& settings);
+// The same in parts: of the top level, then of each section of the settings, by its name.
+std::vector<config::Section> process_flag_sections(ProcessSettings& settings);
 
 // The flag of a setting: "--max-tokens" of "generate.max_tokens". Empty: it has none, or is no
 // setting.
@@ -50,9 +52,11 @@ struct ProcessCommandFlags {
     visit("dataset_info", dataset_info, "print what is known of this data set, and stop");
     visit("force_download", force_download,
           "read the data set's files anew; nothing is ever downloaded");
-    visit("optimize_gpu", optimize_gpu, "taken and passed over: the fast path is always on");
+    visit("optimize_gpu", optimize_gpu, "taken and passed over: the fast path is always on")
+        .hidden();
     visit("cleanup_delay", cleanup_delay, "taken and passed over: nothing sleeps between rows")
-        .at_least(0);
+        .at_least(0)
+        .hidden();
     visit("no_warnings", no_warnings, "no warnings on the terminal");
     visit("debug", debug, "as --verbose");
   }

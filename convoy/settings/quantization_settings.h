@@ -98,7 +98,9 @@ struct QuantizeFlags {
           "model folder in Hugging Face layout, or a hub id found in the local hub cache");
     visit("tensors", tensors, "a .safetensors file instead: every tensor of floats in it");
     visit("revision", revision, "hub revision looked up in the cache");
-    visit("output", output, "folder to write; with --tensors the file");
+    visit("output", output, "folder to write; with --tensors the file")
+        .alias("output_dir")
+        .alias("o");
     visit("quantization", quantization, "format").one_of({"nf4", "fp4", "int8"});
     visit("double_quant", double_quant, "nf4 and fp4: the scales of blocks in 8 bits, too");
     visit("block_size", block_size, "nf4 and fp4: weights that share a scale; a power of two")

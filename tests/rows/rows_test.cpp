@@ -183,6 +183,7 @@ TEST_F(Rows, APromptIsAUserTurnWhereTheModelHasATemplate) {
   ASSERT_EQ(plain.size(), 1u);
   EXPECT_GT(turn.at(0), plain[0]);
   EXPECT_EQ(tokens(prompt + "--chat on"), turn);
+  EXPECT_EQ(tokens(prompt + prompt), (std::vector<int64_t>{turn[0], turn[0]}));
   EXPECT_NE(tokens(prompt + "--system-prompt 'Be brief and kind.'"), turn);
 
   const std::string rows = "--prompts " + write("rows.jsonl", fmt::format(R"({{"prompt":"{0}"}})"

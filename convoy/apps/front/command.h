@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One command of the front program: `convoy NAME ...`. To add one: write x_command.cpp with `Command x_command()`,
-// declare it below and list it in commands.cpp. Flags are a settings struct with fields() (convoy/config/flags.h).
+// One command of the front program: `convoy NAME ...`. To add one: write x_command.cpp with
+// `Command x_command()`, declare it below and list it in commands.cpp. An action, `convoy NAME
+// ACTION ...`, is a line in its command's list. Flags are a settings struct with fields()
+// (convoy/config/flags.h).
 #pragma once
 
+#include <algorithm>
 #include <filesystem>
 #include <functional>
 #include <string>
@@ -36,63 +39,111 @@ struct Context {
   }
 };
 
-// What a command of several kinds of work does first: `convoy sweep mf ...`.
-struct Action {
-  std::string_view name;                    // "mf"
-  std::string_view summary;                 // one line in `convoy sweep --help`
-  std::string_view usage;                   // "convoy sweep mf [flags]"
-  std::function<std::string()> flag_table;  // the flags of this action
-  std::string_view examples;                // real command lines, one per line
+// Flags of one kind, under a heading of the help.
+struct FlagGroup {
+  std::string_view heading;                 // "Ranks"; empty: the command's own
+  std::function<config::Section()> fields;  // with their defaults
 };
 
+// Of the flags of the struct those that `only` names; empty: all.
+template <class Flags>
+FlagGroup flags_of(std::string_view heading = {}, std::vector<std::string_view> only = {}) {
+  return {heading, [only = std::move(only)] {
+            static Flags defaults;
+            config::Section list = config::list_fields(defaults);
+            if (!only.empty())
+              std::erase_if(list.fields, [&only](const config::Field& field) {
+                return std::find(only.begin(), only.end(), field.name) == only.end();
+              });
+            return list;
+          }};
+}
+
+// Where `convoy help` lists a command, in this order.
+enum class HelpGroup { GetStarted, ModelsAndData, TrainAndUse, RunJobs, Look, Advanced };
+
+using Words = std::vector<std::string>;
+
+// A command, or an action of one: `convoy sweep mf ...`.
 struct Command {
-  std::string_view name;        // "tokens"
-  std::string_view summary;     // one line in `convoy --help`
-  std::string_view usage;       // "convoy tokens --model D (--text T | --data F)"
-  std::string_view examples;    // two or three real command lines, one per line
-  std::string (*flag_table)();  // config::flag_table_of<TokensFlags>; null: none
-  int (*run)(Context& context, const std::vector<std::string>& arguments);  // exit code
-  bool forwards_arguments = false;   // what follows the first positional belongs to another program
-  std::vector<Action> actions = {};  // with flags of their own
-  bool hidden = false;               // of programs for each other: in no list
+  std::string_view name;      // "mf"
+  std::string_view summary;   // verb and object, at most 60 characters: "Generate text for prompts"
+  std::string_view usage;     // "convoy sweep mf [flags]"
+  std::string_view examples;  // real command lines, one per line
+  std::vector<FlagGroup> flags = {};
+  // The flags that --help shows, at most twelve; --help-all shows all. Empty: --help does, too.
+  std::vector<std::string_view> first_flags = {};
+  // `arguments` follow the name. Returns the exit code. Null: an action does the work.
+  int (*run)(Context& context, const Words& arguments) = nullptr;
+  std::vector<Command> actions = {};   // with flags of their own
+  std::string_view usual_action = {};  // where none is named
+  HelpGroup group = HelpGroup::Advanced;
+  bool forwards_arguments = false;  // what follows the first positional belongs to another program
+  bool hidden = false;              // of programs for each other: in no list
 };
+
+// The `run` of an action: parses its flags, and gives `work` what is left.
+template <class Flags, int (*work)(const Context& context, const Flags& flags, const Words& words)>
+int with_flags_of(Context& context, const Words& arguments) {
+  Flags flags;
+  const Words words = context.parse(flags, arguments);
+  return work(context, flags, words);
+}
 
 // Every command, in the order of `convoy --help`.
 const std::vector<Command>& commands();
 
+// Runs the command, or the action of it that the arguments name. Throws ConfigError where there is
+// no such action.
+int run_command(Context& context, const Command& command, const Words& arguments);
+
+// The action that the first of `words` names, else null.
+const Command* find_action(const Command& command, const Words& words);
+
+// The words that a command line has now: `merge ...` is `models merge ...`.
+Words current_words(Words words);
+// Those that stand for another word now, each as it was typed: "merge", "data process".
+std::vector<std::string> old_spellings();
+
+enum class HelpDepth { Usual, All };
+
 // What `convoy --help` and `convoy NAME --help` print.
 std::string overview_text();
 // With one of the command's actions among `words`: of that alone, the first.
-std::string help_text(const Command& command, const std::vector<std::string>& words = {});
+std::string help_text(const Command& command, const Words& words = {},
+                      HelpDepth depth = HelpDepth::Usual);
 // docs/reference/commands.md.
 std::string commands_markdown();
 
 // One factory per command, defined in <name>_command.cpp.
 Command init_command();
+Command doctor_command();
+Command help_command();
+Command models_command();
+Command data_command();
+Command config_command();
 Command train_command();
+Command eval_command();  // eval to bench, and the merge of models: worker_commands.cpp
+Command generate_command();
+Command process_command();
 Command launch_command();
 Command submit_command();
-Command eval_command();  // eval to bench: worker_commands.cpp
-Command score_command();
-Command generate_command();
-Command merge_command();
-Command quantize_command();
-Command process_command();
-Command bench_command();
-Command config_command();
-Command data_command();
-Command help_command();
-Command runs_command();
 Command sweep_command();
+Command runs_command();
+Command gpus_command();
+Command profile_command();
+Command bench_command();
 Command store_command();
 Command sweep_worker_command();
-Command tokens_command();
-Command models_command();
-Command gpu_info_command();
-Command topo_command();
-Command monitor_command();
-Command memory_check_command();
-Command doctor_command();
-Command profile_command();
+
+// Actions that stand in files of their own.
+Command models_merge_action();
+Command models_quantize_action();
+Command data_fetch_action();
+Command data_tokens_action();
+Command gpus_memory_action();
+Command gpus_watch_action();
+Command runs_watch_action();
+Command process_verify_action();
 
 }  // namespace convoy::apps

@@ -1,20 +1,140 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
 #include "convoy/apps/front/command.h"
+#include "convoy/base/error.h"
+#include "convoy/base/suggest.h"
 
 namespace convoy::apps {
+namespace {
+
+// Words of earlier versions and of the guides, which stay accepted.
+struct OldWords {
+  Words before;
+  Words now;
+};
+
+const std::vector<OldWords>& old_words() {
+  static const std::vector<OldWords> list = {
+      {{"merge"}, {"models", "merge"}},       {{"quantize"}, {"models", "quantize"}},
+      {{"tokens"}, {"data", "tokens"}},       {{"data", "process"}, {"data", "prepare"}},
+      {{"score"}, {"eval", "--per-row"}},     {{"process", "monitor"}, {"runs", "watch"}},
+      {{"gpu-info"}, {"gpus", "show"}},       {{"topo"}, {"gpus", "topology"}},
+      {{"memory-check"}, {"gpus", "memory"}}, {{"monitor"}, {"gpus", "watch"}},
+  };
+  return list;
+}
+
+bool starts_with(const Words& words, const Words& start) {
+  return words.size() >= start.size() &&
+         std::equal(start.begin(), start.end(), words.begin(),
+                    [](const std::string& wanted, const std::string& word) {
+                      return wanted == config::dashed(word);
+                    });
+}
+
+// Where the action's name stands: first, or behind flags where the command has none of its own.
+size_t action_place(const Command& command, const Words& arguments) {
+  if (command.run != nullptr || arguments.empty() || !arguments.front().starts_with('-')) return 0;
+  for (size_t at = 0; at < arguments.size(); ++at)
+    if (find_action(command, {arguments[at]}) != nullptr) return at;
+  return arguments.size();
+}
+
+bool has_flag(const Command& action, std::string_view flag) {
+  return std::any_of(action.flags.begin(), action.flags.end(), [flag](const FlagGroup& group) {
+    const config::Section list = group.fields();
+    return std::any_of(list.fields.begin(), list.fields.end(), [flag](const config::Field& field) {
+      return config::is_flag_of(field, flag);
+    });
+  });
+}
+
+// A flag of another action is named as that.
+int run_action(Context& context, const Command& command, const Command& action,
+               const Words& arguments) {
+  try {
+    return action.run(context, arguments);
+  } catch (const ConfigError& error) {
+    const std::string& flag = error.place().key;
+    if (!flag.starts_with("--") || !std::string_view(error.what()).starts_with("unknown flag"))
+      throw;
+    for (const Command& other : command.actions)
+      if (has_flag(other, flag.substr(2)))
+        throw ConfigError(
+            fmt::format("{} has no effect in `convoy {} {}`", flag, command.name, action.name),
+            {.key = flag,
+             .hint = fmt::format("it is a flag of `convoy {} {}`", command.name, other.name)});
+    throw;
+  }
+}
+
+}  // namespace
 
 // The one registry of commands.
 const std::vector<Command>& commands() {
   static const std::vector<Command> list = {
-      init_command(),    train_command(),        launch_command(),       submit_command(),
-      eval_command(),    score_command(),        generate_command(),     process_command(),
-      merge_command(),   quantize_command(),     models_command(),       data_command(),
-      tokens_command(),  config_command(),       runs_command(),         gpu_info_command(),
-      topo_command(),    monitor_command(),      memory_check_command(), doctor_command(),
-      profile_command(), bench_command(),        sweep_command(),        store_command(),
-      help_command(),    sweep_worker_command(),
+      init_command(),     doctor_command(),  help_command(),         models_command(),
+      data_command(),     config_command(),  train_command(),        eval_command(),
+      generate_command(), process_command(), launch_command(),       submit_command(),
+      sweep_command(),    runs_command(),    gpus_command(),         profile_command(),
+      bench_command(),    store_command(),   sweep_worker_command(),
   };
   return list;
+}
+
+Words current_words(Words words) {
+  for (const OldWords& old : old_words()) {
+    if (!starts_with(words, old.before)) continue;
+    words.erase(words.begin(), words.begin() + static_cast<std::ptrdiff_t>(old.before.size()));
+    words.insert(words.begin(), old.now.begin(), old.now.end());
+    break;
+  }
+  return words;
+}
+
+std::vector<std::string> old_spellings() {
+  std::vector<std::string> spellings;
+  for (const OldWords& old : old_words())
+    spellings.push_back(fmt::format("{}", fmt::join(old.before, " ")));
+  return spellings;
+}
+
+const Command* find_action(const Command& command, const Words& words) {
+  if (words.empty()) return nullptr;
+  const std::string wanted = config::dashed(words.front());
+  for (const Command& action : command.actions)
+    if (action.name == wanted) return &action;
+  return nullptr;
+}
+
+int run_command(Context& context, const Command& command, const Words& arguments) {
+  if (command.actions.empty()) return command.run(context, arguments);
+  const size_t place = action_place(command, arguments);
+  const bool is_named = place < arguments.size();
+  const Command* action = is_named ? find_action(command, {arguments[place]}) : nullptr;
+  if (action != nullptr) {
+    Words rest = arguments;
+    rest.erase(rest.begin() + static_cast<std::ptrdiff_t>(place));
+    return run_action(context, command, *action, rest);
+  }
+  if (command.run != nullptr) return command.run(context, arguments);
+  if (!is_named && !command.usual_action.empty())
+    return run_action(context, command, *find_action(command, {std::string(command.usual_action)}),
+                      arguments);
+  std::vector<std::string> names;
+  for (const Command& one : command.actions)
+    if (!one.hidden) names.emplace_back(one.name);
+  const std::string known = fmt::format("{}", fmt::join(names, ", "));
+  if (is_named)
+    throw ConfigError(fmt::format("unknown action `{}`{}", arguments[place],
+                                  did_you_mean(arguments[place], names)),
+                      {.key = arguments[place], .hint = known});
+  fmt::print("{}", help_text(command));
+  throw ConfigError(fmt::format("`convoy {}` needs an action", command.name), {.hint = known});
 }
 
 }  // namespace convoy::apps

@@ -10,7 +10,6 @@
 #include "convoy/apps/front/memory_fit.h"
 #include "convoy/apps/front/preset_facts.h"
 #include "convoy/apps/front/process_config.h"
-#include "convoy/apps/front/shared_actions.h"
 #include "convoy/apps/front/train_config.h"
 #include "convoy/apps/front/train_inputs.h"
 #include "convoy/base/counted.h"
@@ -24,42 +23,68 @@
 namespace convoy::apps {
 namespace {
 
+// What a configuration is made of.
 struct ConfigFlags {
-  bool origin = false;
+  std::string config;
   std::string preset;
   std::string deepspeed;
   std::string accelerate_config;
   int64_t nproc = 0;
-  std::string hardware;
 
   template <class Visitor>
   void fields(Visitor& visit) {
-    visit("origin", origin, "print where each value came from");
+    visit("config", config, "the configuration; the same as a word without a flag");
     visit("preset", preset, "start from this preset (`convoy config presets`)");
-    visit("deepspeed", deepspeed, "DeepSpeed's JSON file, as train.deepspeed");
+    visit("deepspeed", deepspeed, "DeepSpeed's JSON file, as train.deepspeed")
+        .alias("deepspeed_config");
     visit("accelerate_config", accelerate_config, "file of `accelerate config`, as accelerate");
     visit(
         "nproc", nproc,
         "check the configuration for so many ranks, all nodes together, and print their effective "
         "batch; 0 = leave ranks aside")
+        .flag("ranks")
         .alias("nproc_per_node")
+        .alias("world_size")
         .at_least(0);
-    visit("hardware", hardware,
-          "check: say whether the training fits into this machine of `convoy config presets`, or "
-          "auto = what is here; empty = the preset's own machine, else auto");
   }
 };
 
-using Words = std::vector<std::string>;
+struct ConfigShowFlags : ConfigFlags {
+  bool origin = false;
+
+  template <class Visitor>
+  void fields(Visitor& visit) {
+    visit("origin", origin, "print where each value came from");
+    ConfigFlags::fields(visit);
+  }
+};
+
+struct ConfigCheckFlags : ConfigFlags {
+  std::string hardware;
+
+  template <class Visitor>
+  void fields(Visitor& visit) {
+    ConfigFlags::fields(visit);
+    visit("hardware", hardware,
+          "say whether the training fits into this machine of `convoy config presets`, or auto = "
+          "what is here; empty = the preset's own machine, else auto");
+  }
+};
+
+struct NoFlags {
+  template <class Visitor>
+  void fields(Visitor&) {}
+};
 
 // What the flags say, as settings: the last words of the command line win.
-Words with_peer_files(Words words, const ConfigFlags& flags) {
+Words with_files(Words words, const ConfigFlags& flags) {
+  if (!flags.config.empty()) words.insert(words.begin(), flags.config);
   if (!flags.deepspeed.empty()) words.push_back("train.deepspeed=" + flags.deepspeed);
   if (!flags.accelerate_config.empty()) words.push_back("accelerate=" + flags.accelerate_config);
   return words;
 }
 
-void print_values(const Context& context, const ConfigFlags& flags,
+void print_values(const Context& context, const ConfigShowFlags& flags,
                   const config::Resolved& resolved) {
   if (context.common.json) {
     const nlohmann::json record = flags.origin ? resolved.json_with_origins() : resolved.json();
@@ -87,8 +112,8 @@ config::Resolved read_process(settings::ProcessSettings& process, const Context&
   return resolved;
 }
 
-int show(const Context& context, const ConfigFlags& flags, const Words& words) {
-  const Words arguments = with_peer_files(words, flags);
+int show(const Context& context, const ConfigShowFlags& flags, const Words& words) {
+  const Words arguments = with_files(words, flags);
   if (is_of_process(flags, arguments)) {
     settings::ProcessSettings process;
     print_values(context, flags, read_process(process, context, flags, arguments));
@@ -102,7 +127,7 @@ int show(const Context& context, const ConfigFlags& flags, const Words& words) {
   return 0;
 }
 
-// What the ranks of --nproc make of a step.
+// What the ranks of --ranks make of a step.
 struct RankBatch {
   int64_t ranks = 0;
   int64_t rows = 0;  // of one step; 0 = not known before the run
@@ -160,14 +185,15 @@ int say_ok(const Context& context, const config::Resolved& resolved, const RankB
   return 0;
 }
 
-int check(const Context& context, const ConfigFlags& flags, const Words& words) {
-  const Words arguments = with_peer_files(words, flags);
+int check(const Context& context, const ConfigCheckFlags& flags, const Words& words) {
+  const Words arguments = with_files(words, flags);
   if (arguments.empty() && flags.preset.empty())
-    throw ConfigError("config check wants a file", {.hint = "convoy config check run.yaml"});
+    throw ConfigError("`convoy config check` needs a file",
+                      {.hint = "convoy config check run.yaml"});
   if (is_of_process(flags, arguments)) {
     if (flags.nproc > 0)
-      throw ConfigError("--nproc is of trainings, found a configuration of task process",
-                        {.key = "--nproc", .hint = "its workers are workers.world_size"});
+      throw ConfigError("--ranks is of trainings, found a configuration of task process",
+                        {.key = "--ranks", .hint = "its workers are workers.world_size"});
     if (!flags.hardware.empty())
       throw ConfigError("--hardware is of trainings, found a configuration of task process",
                         {.key = "--hardware"});
@@ -204,7 +230,7 @@ nlohmann::ordered_json preset_json(const PresetFacts& preset) {
   return json;
 }
 
-int presets(const Context& context, const ConfigFlags&, const Words& arguments) {
+int presets(const Context& context, const NoFlags&, const Words& arguments) {
   const std::map<std::string, std::string> texts = preset_texts();
   if (!arguments.empty()) {
     const auto preset = texts.find(arguments[0]);
@@ -229,7 +255,7 @@ int presets(const Context& context, const ConfigFlags&, const Words& arguments) 
   return 0;
 }
 
-int prompts(const Context& context, const ConfigFlags&, const Words& arguments) {
+int prompts(const Context& context, const NoFlags&, const Words& arguments) {
   const std::map<std::string, std::string> texts = prompt_texts();
   if (arguments.empty()) {
     if (context.common.json) fmt::print("{}\n", nlohmann::json(texts).dump(2));
@@ -248,7 +274,7 @@ int prompts(const Context& context, const ConfigFlags&, const Words& arguments) 
   return 0;
 }
 
-int schema(const Context&, const ConfigFlags&, const Words& arguments) {
+int schema(const Context&, const NoFlags&, const Words& arguments) {
   if (arguments == Words{"process"}) {
     settings::ProcessSettings process;
     fmt::print("{}\n",
@@ -263,67 +289,62 @@ int schema(const Context&, const ConfigFlags&, const Words& arguments) {
   return 0;
 }
 
-int docs() {
+int docs(const Context&, const NoFlags&, const Words&) {
   fmt::print("{}{}", train_config_markdown(), process_config_markdown());
   return 0;
-}
-
-const std::vector<SharedAction<ConfigFlags>>& actions() {
-  static const std::vector<SharedAction<ConfigFlags>> list = {
-      {.name = "show",
-       .summary = "every value, and with --origin where it came from",
-       .usage = "convoy config show [--origin] [CONFIG.yaml] [key=value ...]",
-       .examples = "convoy config show --origin run.yaml train.batch_size=2\n"
-                   "convoy config show --preset chat-lora model.name=Qwen/Qwen2.5-0.5B",
-       .flags = {"origin", "preset", "deepspeed", "accelerate_config", "nproc"},
-       .run = show},
-      {.name = "check",
-       .summary = "whether a configuration is right, and its effective batch on so many ranks",
-       .usage = "convoy config check CONFIG.yaml [key=value ...] [--nproc N] [--hardware H]",
-       .examples = "convoy config check run.yaml --nproc 2\n"
-                   "convoy config check run.yaml --hardware rtx4090x2 train.batch_size=6\n"
-                   "convoy config check run.yaml train.learning_rate=1e-4 --json",
-       .flags = {"preset", "deepspeed", "accelerate_config", "nproc", "hardware"},
-       .run = check},
-      {.name = "presets",
-       .summary = "the presets with what each is for, or the text of one",
-       .usage = "convoy config presets [NAME]",
-       .examples = "convoy config presets\nconvoy config presets chat-lora",
-       .flags = {},
-       .run = presets},
-      {.name = "prompts",
-       .summary = "the prompts of processing, or the text of one",
-       .usage = "convoy config prompts [NAME]",
-       .examples = "convoy config prompts\nconvoy config prompts generate",
-       .flags = {},
-       .run = prompts},
-      {.name = "schema",
-       .summary = "JSON Schema of a configuration, for editors",
-       .usage = "convoy config schema [process]",
-       .examples = "convoy config schema > convoy.schema.json\nconvoy config schema process",
-       .flags = {},
-       .run = schema}};
-  return list;
-}
-
-int run_config(Context& context, const std::vector<std::string>& arguments) {
-  if (arguments == Words{"docs"}) return docs();
-  return run_shared_action(context, "config", actions(), "", arguments);
 }
 
 }  // namespace
 
 Command config_command() {
-  return {.name = "config",
-          .summary = "shows and checks configuration: values, origins, presets, prompts, schema",
-          .usage = "convoy config show|check|presets|prompts|schema [flags]",
-          .examples =
-              "convoy config show --origin run.yaml train.batch_size=2\n"
-              "convoy config check run.yaml --nproc 2\n"
-              "convoy config presets",
-          .flag_table = nullptr,
-          .run = run_config,
-          .actions = shown_actions(actions())};
+  return {
+      .name = "config",
+      .summary = "Show and check configurations and presets",
+      .usage = "convoy config show|check|presets|prompts|schema [flags]",
+      .examples =
+          "convoy config show --origin run.yaml train.batch_size=2\n"
+          "convoy config check run.yaml --ranks 2\n"
+          "convoy config presets",
+      .actions = {{.name = "show",
+                   .summary = "Show every value, and with --origin its source",
+                   .usage = "convoy config show [--origin] [CONFIG.yaml] [key=value ...]",
+                   .examples = "convoy config show --origin run.yaml train.batch_size=2\n"
+                               "convoy config show --preset chat-lora model.name=Qwen/Qwen2.5-0.5B",
+                   .flags = {flags_of<ConfigShowFlags>()},
+                   .run = with_flags_of<ConfigShowFlags, show>},
+                  {.name = "check",
+                   .summary = "Check a configuration, its batch and its memory",
+                   .usage = "convoy config check CONFIG.yaml [key=value ...] [--ranks N] "
+                            "[--hardware H]",
+                   .examples =
+                       "convoy config check run.yaml --ranks 2\n"
+                       "convoy config check run.yaml --hardware rtx4090x2 train.batch_size=6\n"
+                       "convoy config check run.yaml train.learning_rate=1e-4 --json",
+                   .flags = {flags_of<ConfigCheckFlags>()},
+                   .run = with_flags_of<ConfigCheckFlags, check>},
+                  {.name = "presets",
+                   .summary = "List the presets, or print one",
+                   .usage = "convoy config presets [NAME]",
+                   .examples = "convoy config presets\nconvoy config presets chat-lora",
+                   .run = with_flags_of<NoFlags, presets>},
+                  {.name = "prompts",
+                   .summary = "List the prompts of processing, or print one",
+                   .usage = "convoy config prompts [NAME]",
+                   .examples = "convoy config prompts\nconvoy config prompts generate",
+                   .run = with_flags_of<NoFlags, prompts>},
+                  {.name = "schema",
+                   .summary = "Print the JSON Schema of a configuration",
+                   .usage = "convoy config schema [process]",
+                   .examples = "convoy config schema > convoy.schema.json\n"
+                               "convoy config schema process",
+                   .run = with_flags_of<NoFlags, schema>},
+                  {.name = "docs",
+                   .summary = "Print docs/reference/config.md",
+                   .usage = "convoy config docs",
+                   .examples = "convoy config docs",
+                   .run = with_flags_of<NoFlags, docs>,
+                   .hidden = true}},
+      .group = HelpGroup::ModelsAndData};
 }
 
 }  // namespace convoy::apps

@@ -178,7 +178,7 @@ struct ProcessPlan {
   std::vector<data::PartSize> parts = {};
 };
 
-ProcessPlan plan_of(Context& context, const settings::DataProcessFlags& flags) {
+ProcessPlan plan_of(Context& context, const settings::DataPrepareFlags& flags) {
   ProcessPlan plan{.seed = static_cast<uint64_t>(flags.seed)};
   if (!flags.config.empty()) {
     config::refuse_without_effect(flags, {"seed", "ratios"},
@@ -284,8 +284,8 @@ int data_split(Context& context, const std::vector<std::string>& arguments) {
   return 0;
 }
 
-int data_process(Context& context, const std::vector<std::string>& arguments) {
-  settings::DataProcessFlags flags;
+int data_prepare(Context& context, const std::vector<std::string>& arguments) {
+  settings::DataPrepareFlags flags;
   take_words(context.parse(flags, arguments), flags.data, &flags.output);
   const data::RowPass pass = row_pass_of(flags);
   const ProcessPlan plan = plan_of(context, flags);

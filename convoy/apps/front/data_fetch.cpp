@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "convoy/apps/front/data_fetch.h"
-
+//
+// `convoy data fetch`: a data set of the hub into the local hub cache.
 #include <fmt/format.h>
 
+#include "convoy/apps/front/command.h"
 #include "convoy/apps/front/hub_fetch.h"
 #include "convoy/base/error.h"
 #include "convoy/data/dataset_catalog.h"
@@ -14,19 +15,7 @@ namespace {
 // Rows, and the card that says which files are which split.
 bool is_data_file(const std::string& path) { return path == "README.md" || data::names_rows(path); }
 
-}  // namespace
-
-Action data_fetch_action() {
-  return {.name = "fetch",
-          .summary = "a data set of the Hugging Face hub into the local hub cache",
-          .usage = "convoy data fetch ORG/NAME [flags]",
-          .flag_table = config::flag_table_of<FetchFlags>,
-          .examples = "convoy data fetch openai/gsm8k"};
-}
-
-int data_fetch(Context& context, const std::vector<std::string>& arguments) {
-  FetchFlags flags;
-  const std::vector<std::string> words = context.parse(flags, arguments);
+int fetch_data(const Context& context, const FetchFlags& flags, const Words& words) {
   if (words.size() != 1)
     throw ConfigError(fmt::format("wanted one hub id, found {}", words.size()),
                       {.hint = "convoy data fetch ORG/NAME"});
@@ -35,7 +24,18 @@ int data_fetch(Context& context, const std::vector<std::string>& arguments) {
   return fetch_from_hub(context, flags,
                         {.repository = {.id = id, .kind = io::HubRepository::Dataset},
                          .is_read = is_data_file,
-                         .use = fmt::format("convoy tokens --model M --data {}", id)});
+                         .use = fmt::format("convoy data tokens --model M --data {}", id)});
+}
+
+}  // namespace
+
+Command data_fetch_action() {
+  return {.name = "fetch",
+          .summary = "Download a data set of the Hugging Face hub",
+          .usage = "convoy data fetch ORG/NAME [flags]",
+          .examples = "convoy data fetch openai/gsm8k",
+          .flags = {flags_of<FetchFlags>()},
+          .run = with_flags_of<FetchFlags, fetch_data>};
 }
 
 }  // namespace convoy::apps

@@ -63,7 +63,7 @@ int data_style(Context& context, const std::vector<std::string>& arguments);
 int data_render(Context& context, const std::vector<std::string>& arguments);
 int data_dedup(Context& context, const std::vector<std::string>& arguments);
 int data_split(Context& context, const std::vector<std::string>& arguments);
-int data_process(Context& context, const std::vector<std::string>& arguments);
+int data_prepare(Context& context, const std::vector<std::string>& arguments);
 int data_encode(Context& context, const std::vector<std::string>& arguments);
 int data_stats(Context& context, const std::vector<std::string>& arguments);
 int data_validate(Context& context, const std::vector<std::string>& arguments);

@@ -32,7 +32,8 @@ struct DoctorFlags {
   std::string disk = ".";
   int64_t port = 29'500;
   bool all = false;
-  bool ranks = true;
+  bool try_ranks = true;
+  bool no_ranks = false;
   bool strict = false;
 
   template <class Visitor>
@@ -42,10 +43,11 @@ struct DoctorFlags {
     visit("disk", disk, "folder whose disk is tried: 64 MiB are written there and leave no file");
     visit("port", port, "port of the rendezvous of several hosts").at_least(1).at_most(65'535);
     visit("all", all, kAllGpusHelp);
-    visit("ranks", ranks,
+    visit("try_ranks", try_ranks,
           "let ranks sum numbers: two of this host, or one of each of --nnodes hosts, on all of "
           "which the "
           "command is run");
+    visit("no_ranks", no_ranks, "as --no-try-ranks").hidden();
     visit("strict", strict, "warnings fail too");
   }
 };
@@ -123,13 +125,21 @@ int num_usable_gpus(const Context& context, const monitor::DeviceFacts& devices)
   return whole > 0 && why_no_cuda(context.program).empty() ? static_cast<int>(whole) : 0;
 }
 
+// `--ranks` without a number asked for what is done in any case.
+Words without_bare_ranks(Words words) {
+  for (size_t at = words.size(); at-- > 0;)
+    if (words[at] == "--ranks" && (at + 1 == words.size() || words[at + 1].starts_with('-')))
+      words.erase(words.begin() + static_cast<std::ptrdiff_t>(at));
+  return words;
+}
+
 int run_doctor(Context& context, const std::vector<std::string>& arguments) {
   DoctorFlags flags;
   launch::MemberFlags members;
   const std::vector<std::string> rest =
       config::parse_flags({config::list_fields(flags), config::list_fields(members),
                            config::list_fields(context.common)},
-                          arguments);
+                          without_bare_ranks(arguments));
   CONVOY_CHECK(rest.empty(), ConfigError,
                "doctor takes flags only, found `{}`; --during looks at a run", rest[0]);
   const Environment environment = config::process_environment();
@@ -162,7 +172,7 @@ int run_doctor(Context& context, const std::vector<std::string>& arguments) {
   add(findings, monitor::judge_disk(monitor::read_disk(fs::weakly_canonical(flags.disk))));
   if (flags.during.empty())
     add(findings, monitor::judge_port(monitor::read_port(static_cast<int>(flags.port))));
-  if (flags.during.empty() && flags.ranks)
+  if (flags.during.empty() && flags.try_ranks && !flags.no_ranks)
     add(findings, try_ranks(context, {.members = members,
                                       .num_gpus = num_usable_gpus(context, devices),
                                       .has_gpus = !devices.devices.empty(),
@@ -175,15 +185,11 @@ int run_doctor(Context& context, const std::vector<std::string>& arguments) {
   return monitor::exit_code_of(findings, flags.strict);
 }
 
-std::string doctor_flag_tables() {
-  return config::flag_table_of<DoctorFlags>() + config::flag_table_of<launch::MemberFlags>();
-}
-
 }  // namespace
 
 Command doctor_command() {
   return {.name = "doctor",
-          .summary = "finds what keeps jobs from starting or makes them slow, and says what to do",
+          .summary = "Find what keeps jobs from starting or makes them slow",
           .usage =
               "convoy doctor [--during RUN] [--strict] [--json]\n"
               "convoy doctor --nnodes N --node-rank R --master-addr HOST   (on every node)",
@@ -192,8 +198,12 @@ Command doctor_command() {
               "convoy doctor --strict --json\n"
               "convoy doctor --during last\n"
               "convoy doctor --nnodes 2 --node-rank 0 --master-addr 10.0.0.1",
-          .flag_table = doctor_flag_tables,
-          .run = run_doctor};
+          .flags = {flags_of<DoctorFlags>(), flags_of<launch::HostRankFlags>("Ranks"),
+                    flags_of<launch::NodeFlags>("Nodes")},
+          .first_flags = {"during", "strict", "all", "disk", "ranks", "nnodes", "node-rank",
+                          "master-addr", "try-ranks"},
+          .run = run_doctor,
+          .group = HelpGroup::GetStarted};
 }
 
 }  // namespace convoy::apps

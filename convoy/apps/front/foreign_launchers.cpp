@@ -89,7 +89,7 @@ const std::map<std::string, Counterpart>& counterparts() {
       {"infer", {"generate", kRun, "--interactive"}},
       {"infer-interactive", {"generate", kRun, "--interactive"}},
       {"infer-batch", {"generate", kRun, "--prompts ROWS.jsonl --output ANSWERS.jsonl"}},
-      {"merge-bf16", {"merge", kRun, "--output FOLDER --dtype bf16"}},
+      {"merge-bf16", {"models merge", kRun, "--output FOLDER --dtype bf16"}},
       {"run-nvidia-all.sh", {"launch --nproc-per-node gpu", "train.py"}},
       {"run-amd-all.sh", {"launch --nproc-per-node gpu", "train.py"}},
       {"run-distributed.py", {"process", "--preset process-standard"}},
@@ -98,7 +98,7 @@ const std::map<std::string, Counterpart>& counterparts() {
       {"run-distributed.bat", {"process", "--preset process-standard"}},
       {"run-distributed-low-memory.sh", {"process", "--preset process-low-memory"}},
       {"run-distributed-low-memory.bat", {"process", "--preset process-low-memory"}},
-      {"monitor-gpu.py", {"monitor --schema seed", "--interval 5 --output gpu_usage.csv"}},
+      {"monitor-gpu.py", {"gpus watch --schema seed", "--interval 5 --output gpu_usage.csv"}},
   };
   return kCounterparts;
 }

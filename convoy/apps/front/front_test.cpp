@@ -13,13 +13,13 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <sstream>
 #include <string>
 #include <tuple>
 
 #include "convoy/apps/front/build_facts.h"
 #include "convoy/apps/front/command.h"
 #include "convoy/apps/front/process_config.h"
-#include "convoy/apps/front/runs_actions.h"
 #include "convoy/apps/front/train_config.h"
 #include "convoy/base/files.h"
 
@@ -195,7 +195,7 @@ TEST_F(Front, AnUnusableLibTorchIsNamed) {
   std::filesystem::create_directory(folder_ / "lib");
   write("lib/libtorch_cpu.so", "");
   write("version.py", "__version__ = '2.4.1'\n");
-  const Outcome outcome = run("score --model m --data d",
+  const Outcome outcome = run("eval --per-row --model m --data d",
                               "CONVOY_WORKER=/bin/true CONVOY_TORCH='" + folder_.string() + "'");
   EXPECT_EQ(outcome.code, 2);
   EXPECT_NE(outcome.err.find("LibTorch 2.11 was not found"), std::string::npos) << outcome.err;
@@ -262,7 +262,7 @@ TEST_F(Front, ScriptsAndMakeTargetsOfTheGuidesGetWhatToTypeHere) {
         std::pair("run_distributed.py", "convoy process --preset process-standard"),
         std::pair("run_distributed_low_memory.sh", "convoy process --preset process-low-memory"),
         std::pair("monitor_gpu.py --interval 5.0 --output f.csv",
-                  "convoy monitor --schema seed --interval 5.0 --output f.csv"),
+                  "convoy gpus watch --schema seed --interval 5.0 --output f.csv"),
         std::pair("run_hf_standalone.py --x 1",
                   "convoy launch --nproc-per-node gpu run_hf_standalone.py --x 1"),
         std::pair("train-distributed CONFIG=configs/run_bnb.yaml TRAIN_BATCH_SIZE=1",
@@ -375,6 +375,7 @@ TEST_F(Front, HelpOfAnActionIsOfThatAlone) {
   EXPECT_FALSE(has("sweep plot", "--cells"));
   EXPECT_TRUE(has("config show", "--origin"));
   EXPECT_FALSE(has("config check", "--origin"));
+  EXPECT_EQ(run("sweep mf --help-all").out, run("help sweep mf --all").out);
   EXPECT_TRUE(has("bench peak", "--threads"));
   EXPECT_FALSE(has("bench peak", "--geometry"));
 }
@@ -394,40 +395,220 @@ TEST_F(Front, AnActionRefusesTheFlagsOfOthers) {
   EXPECT_EQ(run("runs --dir nowhere list").code, 0);
 }
 
-TEST(Commands, NamesAreUniqueAndExamplesReal) {
-  std::set<std::string_view> names;
+// Calls visit(command, "data mix") for each command and action that a person sees.
+template <class Visit>
+void for_each_command(const Visit& visit) {
   for (const Command& command : commands()) {
-    EXPECT_TRUE(names.insert(command.name).second) << command.name;
-    EXPECT_FALSE(command.summary.empty()) << command.name;
-    EXPECT_NE(command.run, nullptr) << command.name;
     if (command.hidden) continue;
-    EXPECT_TRUE(command.examples.starts_with("convoy ")) << command.name;
-    EXPECT_GE(std::count(command.examples.begin(), command.examples.end(), '\n'), 1)
-        << command.name;
-    for (const Action& action : command.actions) {
-      EXPECT_TRUE(action.examples.starts_with(fmt::format("convoy {} ", command.name)) ||
-                  action.examples.starts_with(fmt::format("convoy {}\n", command.name)))
-          << command.name << " " << action.name;
-      const std::string help = help_text(command, {std::string(action.name)});
-      EXPECT_NE(help.find(action.examples.substr(0, action.examples.find('\n'))),
-                std::string::npos);
-      for (const Action& other : command.actions) {
-        const std::string usage = "  " + std::string(other.usage.substr(0, other.usage.find('\n')));
-        EXPECT_EQ(help.find(usage + "\n") != std::string::npos, other.name == action.name) << usage;
-      }
-    }
+    visit(command, std::string(command.name));
+    for (const Command& action : command.actions)
+      if (!action.hidden) visit(action, fmt::format("{} {}", command.name, action.name));
   }
 }
 
-// No flag of a shared struct is left without an action.
-TEST(Commands, EveryFlagOfRunsIsOfAnAction) {
-  std::string tables;
-  for (const Command& command : commands())
-    if (command.name == "runs")
-      for (const Action& action : command.actions) tables += action.flag_table();
-  RunsFlags flags;
-  for (const config::Field& field : config::list_fields(flags).fields)
-    EXPECT_NE(tables.find("--" + config::dashed(field.name)), std::string::npos) << field.name;
+std::vector<config::Field> fields_of(const Command& command) {
+  std::vector<config::Field> fields;
+  for (const FlagGroup& group : command.flags)
+    for (config::Field& field : group.fields().fields) fields.push_back(std::move(field));
+  return fields;
+}
+
+TEST(Commands, NamesAreUniqueAndExamplesReal) {
+  std::set<std::string> names;
+  for_each_command([&names](const Command& command, const std::string& words) {
+    EXPECT_TRUE(names.insert(words).second) << words;
+    EXPECT_TRUE(command.run != nullptr || !command.actions.empty()) << words;
+    for (std::string_view rest = command.examples; !rest.empty();) {
+      const size_t end = std::min(rest.find('\n'), rest.size());
+      const std::string line(rest.substr(0, end));
+      EXPECT_TRUE((line + " ").starts_with("convoy " + words + " ") ||
+                  (line + " ").starts_with("convoy " + words.substr(0, words.find(' ')) + " "))
+          << words << ": " << line;
+      rest = rest.substr(std::min(end + 1, rest.size()));
+    }
+    const std::string help = help_text(command);
+    EXPECT_NE(help.find("Usage:\n  convoy " + words.substr(0, words.find(' '))), std::string::npos)
+        << words;
+    EXPECT_NE(help.find("Examples:\n  convoy "), std::string::npos) << words;
+  });
+}
+
+TEST(Commands, SummariesAreAVerbAndAnObject) {
+  const std::set<std::string> verbs = {
+      "Add",     "Check", "Compare",   "Copy",     "Count",  "Download", "Draw",  "Evaluate",
+      "Fill",    "Find",  "Fine-tune", "Generate", "Join",   "Leave",    "List",  "Measure",
+      "Prepare", "Print", "Process",   "Put",      "Remove", "Run",      "Serve", "Set",
+      "Show",    "Split", "Start",     "Sweep",    "Time",   "Watch",    "Write"};
+  for_each_command([&verbs](const Command& command, const std::string& words) {
+    const std::string summary(command.summary);
+    std::string first = summary.substr(0, summary.find(' '));
+    if (first.ends_with(',')) first.pop_back();
+    EXPECT_TRUE(verbs.contains(first)) << words << ": " << summary;
+    EXPECT_LE(summary.size(), 60U) << words << ": " << summary;
+    EXPECT_FALSE(summary.ends_with('.')) << words << ": " << summary;
+  });
+}
+
+TEST(Commands, TheOverviewHoldsAtMost18CommandsInGroups) {
+  const std::string text = overview_text();
+  size_t begin = 0;
+  for (const char* heading :
+       {"Get started:", "Models and data:", "Train and use:", "Run jobs:", "Look:", "Advanced:"}) {
+    const size_t at = text.find(std::string("\n") + heading + "\n");
+    ASSERT_NE(at, std::string::npos) << heading;
+    EXPECT_GE(at, begin) << heading;
+    EXPECT_EQ(text.find(std::string("\n") + heading + "\n", at + 1), std::string::npos) << heading;
+    begin = at;
+  }
+  EXPECT_LE(std::count_if(commands().begin(), commands().end(),
+                          [](const Command& command) { return !command.hidden; }),
+            18);
+}
+
+TEST(Commands, HelpShowsTheFirstTwelveFlagsAndAllOnRequest) {
+  for_each_command([](const Command& command, const std::string& words) {
+    const std::vector<config::Field> fields = fields_of(command);
+    const auto num_shown = std::count_if(fields.begin(), fields.end(),
+                                         [](const config::Field& field) { return !field.hidden; });
+    EXPECT_LE(command.first_flags.size(), 12U) << words;
+    if (command.first_flags.empty()) {
+      EXPECT_LE(num_shown, 12) << words << " needs first_flags";
+      return;
+    }
+    const std::string usual = help_text(command), all = help_text(command, {}, HelpDepth::All);
+    for (const std::string_view flag : command.first_flags)
+      EXPECT_NE(usual.find(fmt::format("--{} ", flag)), std::string::npos) << words << " " << flag;
+    EXPECT_NE(usual.find("--help-all"), std::string::npos) << words;
+    for (const config::Field& field : fields)
+      EXPECT_EQ(all.find(fmt::format("--{} ", config::flag_word(field))) != std::string::npos,
+                !field.hidden)
+          << words << " " << field.name;
+  });
+}
+
+// The flags of `eval --per-row` stand beside those of `eval`.
+TEST(Commands, NoTwoFlagsOfACommandShareASpelling) {
+  for_each_command([](const Command& command, const std::string& words) {
+    std::set<std::string> spellings;
+    for (const FlagGroup& group : command.flags) {
+      if (group.heading.starts_with("With --per-row")) continue;
+      for (const config::Field& field : group.fields().fields) {
+        std::vector<std::string> own = field.aliases;
+        own.push_back(field.name);
+        if (!field.flag.empty()) own.push_back(field.flag);
+        for (const std::string& spelling : own)
+          EXPECT_TRUE(spellings.insert(spelling).second) << words << " --" << spelling;
+      }
+    }
+  });
+}
+
+const config::Field* field_of(const std::vector<config::Field>& fields, const std::string& flag) {
+  const std::string name = flag.substr(flag.find_first_not_of('-'));
+  for (const config::Field& field : fields)
+    if (config::is_flag_of(field, name)) return &field;
+  return nullptr;
+}
+
+TEST(Commands, EverySpellingOfEarlierVersionsAndGuidesIsAccepted) {
+  std::istringstream lines(read_file(std::filesystem::path(std::getenv("CONVOY_SOURCE_DIR")) /
+                                     "convoy/apps/front/accepted_spellings.txt"));
+  int num_lines = 0;
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with('#')) continue;
+    ++num_lines;
+    const size_t flag_at = line.find(" -") + 1;
+    const size_t equals = line.find(" = ");
+    Words words;
+    std::istringstream typed(line.substr(0, flag_at));
+    for (std::string word; typed >> word;) words.push_back(word);
+    words = current_words(words);
+    const auto command =
+        std::find_if(commands().begin(), commands().end(),
+                     [&words](const Command& one) { return one.name == words.front(); });
+    ASSERT_NE(command, commands().end()) << line;
+    words.erase(words.begin());
+    const Command* const action = find_action(*command, words);
+    const std::vector<config::Field> fields = fields_of(action == nullptr ? *command : *action);
+    const config::Field* const old = field_of(fields, line.substr(flag_at, equals - flag_at));
+    ASSERT_NE(old, nullptr) << line;
+    if (equals != std::string::npos) {
+      EXPECT_EQ(old, field_of(fields, line.substr(equals + 3))) << line;
+    }
+  }
+  EXPECT_GT(num_lines, 700);
+}
+
+TEST_F(Front, EveryOldCommandIsStillOne) {
+  const std::string overview = run("--help").out;
+  for (const auto& [old, now] :
+       {std::pair("merge", "models merge"), std::pair("quantize", "models quantize"),
+        std::pair("tokens", "data tokens"), std::pair("data process", "data prepare"),
+        std::pair("process monitor", "runs watch"), std::pair("gpu-info", "gpus show"),
+        std::pair("gpu_info", "gpus show"), std::pair("topo", "gpus topology"),
+        std::pair("memory-check", "gpus memory"), std::pair("monitor", "gpus watch"),
+        std::pair("score", "eval")}) {
+    const Outcome help = run(std::string(old) + " --help");
+    EXPECT_EQ(help.code, 0) << old;
+    EXPECT_EQ(help.out, run(std::string(now) + " --help").out) << old;
+    EXPECT_EQ(run(fmt::format("help {}", old)).out, help.out) << old;
+    EXPECT_EQ(overview.find(fmt::format("\n  {} ", old)), std::string::npos) << old;
+  }
+  EXPECT_EQ(run("topo --json").out, run("gpus topology --json").out);
+  EXPECT_EQ(run("memory-check nowhere").err, run("gpus memory nowhere").err);
+  const std::string model = std::string(std::getenv("CONVOY_SOURCE_DIR")) + "/examples/tally-3m";
+  const Outcome tokens = run("data tokens --model " + model + " --text hello");
+  EXPECT_EQ(tokens.code, 0) << tokens.err;
+  EXPECT_EQ(run("tokens --model " + model + " --text hello").out, tokens.out);
+  EXPECT_NE(run("quantise").err.find("did you mean `models quantize`?"), std::string::npos);
+}
+
+TEST_F(Front, TheDoctorTakesRanksAsANumberAndAsBefore) {
+  for (const char* flags : {"--ranks --no-ranks", "--no-ranks --ranks", "--no-try-ranks --ranks 3"})
+    EXPECT_EQ(run(fmt::format("doctor --json {}", flags)).err.find("\"kind\":\"config\""),
+              std::string::npos)
+        << flags;
+}
+
+TEST_F(Front, PerRowEvaluationIsTheOldScore) {
+  const std::string words = " --model m --data d --ranks 1";
+  const std::string echo = "CONVOY_WORKER=/bin/echo";
+  const Outcome old = run("score" + words, echo), now = run("eval --per-row" + words, echo);
+  EXPECT_EQ(now.out, old.out);
+  EXPECT_EQ(now.code, old.code);
+  EXPECT_EQ(now.err, old.err);
+}
+
+TEST_F(Front, ACommandWithoutItsActionPrintsTheActions) {
+  for (const char* command : {"data", "sweep", "config", "store", "bench"}) {
+    const Outcome bare = run(command);
+    EXPECT_EQ(bare.code, 2) << command;
+    EXPECT_EQ(bare.last_error()["message"], fmt::format("`convoy {}` needs an action", command));
+    const auto one = std::find_if(commands().begin(), commands().end(),
+                                  [&](const Command& each) { return each.name == command; });
+    ASSERT_NE(one, commands().end());
+    for (const Command& action : one->actions)
+      EXPECT_EQ(bare.out.find(fmt::format("\n  {:<14} {}\n", action.name, action.summary)) !=
+                    std::string::npos,
+                !action.hidden)
+          << action.name;
+  }
+  EXPECT_NE(run("data mixx").err.find("did you mean `mix`?"), std::string::npos);
+}
+
+TEST_F(Front, AKeyNamedInFullIsFoundUnderItsRightPlace) {
+  write("run.yaml", "model: {name: m}\ndata: {train_path: a.jsonl}\n");
+  EXPECT_NE(run("config check run.yaml batch_size=2").err.find("did you mean `train.batch_size`?"),
+            std::string::npos);
+  EXPECT_NE(
+      run("config check run.yaml data.learning_rate=2").err.find("did you mean `train.learning_"),
+      std::string::npos);
+  const Outcome limit = run("config check run.yaml data.limit=3");
+  EXPECT_EQ(limit.code, 2);
+  EXPECT_EQ(limit.err.find("did you mean"), std::string::npos) << limit.err;
+  const Outcome named = run("config check --config run.yaml --ranks 2");
+  EXPECT_EQ(named.code, 0) << named.err;
+  EXPECT_EQ(named.out, run("config check run.yaml --nproc 2").out);
 }
 
 }  // namespace

@@ -2,6 +2,10 @@
 //
 // `convoy help`, and every help text: made of the command registry, on a terminal and in docs/reference/commands.md.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <sstream>
 
 #include "convoy/apps/front/command.h"
 #include "convoy/base/error.h"
@@ -11,10 +15,12 @@ namespace convoy::apps {
 namespace {
 
 struct HelpFlags {
+  bool all = false;
   bool markdown = false;
 
   template <class Visitor>
   void fields(Visitor& visit) {
+    visit("all", all, "show every flag, as `convoy COMMAND --help-all` does");
     visit("markdown", markdown, "print docs/reference/commands.md");
   }
 };
@@ -29,25 +35,90 @@ std::string indented(std::string_view lines) {
   return out;
 }
 
-const Action* named_action(const Command& command, const std::vector<std::string>& words) {
+// The first of the words that names an action, else the command itself.
+const Command& named_part(const Command& command, const Words& words) {
   for (const std::string& word : words)
-    for (const Action& action : command.actions)
-      if (action.name == word) return &action;
-  return nullptr;
+    if (const Command* const action = find_action(command, {word})) return *action;
+  return command;
 }
 
-std::string action_list(const Command& command) {
+std::string list_of(const std::vector<Command>& commands) {
   std::string text;
-  for (const Action& action : command.actions)
-    text += fmt::format("  {:<14} {}\n", action.name, action.summary);
+  for (const Command& command : commands)
+    if (!command.hidden) text += fmt::format("  {:<14} {}\n", command.name, command.summary);
   return text;
 }
 
 std::string common_flag_table() { return config::flag_table_of<CommonFlags>(); }
 
-int run_help(Context& context, const std::vector<std::string>& arguments) {
+// All flags, each kind under its heading.
+std::string flag_tables(const Command& command) {
+  std::string text;
+  for (const FlagGroup& group : command.flags) {
+    const std::string table = config::flag_table(group.fields());
+    if (table.empty()) continue;
+    text += fmt::format("{}{}:\n{}", text.empty() ? "" : "\n",
+                        group.heading.empty() ? "Flags" : group.heading, table);
+  }
+  return text;
+}
+
+// The flags that are used most, in the order of their list.
+std::string first_flag_table(const Command& command) {
+  std::string text = "Flags:\n";
+  size_t num_flags = 0;
+  std::vector<config::Section> lists;
+  for (const FlagGroup& group : command.flags) lists.push_back(group.fields());
+  for (const config::Section& list : lists)
+    num_flags += static_cast<size_t>(
+        std::count_if(list.fields.begin(), list.fields.end(),
+                      [](const config::Field& field) { return !field.hidden; }));
+  for (const std::string_view name : command.first_flags) {
+    const config::Field* found = nullptr;
+    for (const config::Section& list : lists)
+      for (const config::Field& field : list.fields)
+        if (found == nullptr && config::flag_word(field) == name) found = &field;
+    if (found != nullptr) text += config::flag_line(*found);
+  }
+  return text + fmt::format("  {:<32} show the other {} too\n", "--help-all",
+                            num_flags - command.first_flags.size());
+}
+
+std::string_view heading_of(HelpGroup group) {
+  switch (group) {
+    case HelpGroup::GetStarted:
+      return "Get started";
+    case HelpGroup::ModelsAndData:
+      return "Models and data";
+    case HelpGroup::TrainAndUse:
+      return "Train and use";
+    case HelpGroup::RunJobs:
+      return "Run jobs";
+    case HelpGroup::Look:
+      return "Look";
+    case HelpGroup::Advanced:
+      return "Advanced";
+  }
+  return "";
+}
+
+std::string example_block(const Command& command) {
+  return command.examples.empty()
+             ? ""
+             : fmt::format("\nExamples:\n\n```\n{}```\n", indented(command.examples));
+}
+
+std::string markdown_of(const Command& command, std::string_view heading) {
+  std::string text =
+      fmt::format("\n{}\n\n{}.\n\n```\n{}```\n", heading, command.summary, indented(command.usage));
+  if (const std::string tables = flag_tables(command); !tables.empty())
+    text += fmt::format("\n```\n{}```\n", tables);
+  return text;
+}
+
+int run_help(Context& context, const Words& arguments) {
   HelpFlags flags;
-  const std::vector<std::string> names = context.parse(flags, arguments);
+  const Words names = current_words(context.parse(flags, arguments));
   if (flags.markdown) {
     fmt::print("{}", commands_markdown());
     return 0;
@@ -60,7 +131,8 @@ int run_help(Context& context, const std::vector<std::string>& arguments) {
   for (const Command& command : commands()) {
     if (!command.hidden) known.emplace_back(command.name);
     if (command.name != names[0]) continue;
-    fmt::print("{}", help_text(command, {names.begin() + 1, names.end()}));
+    fmt::print("{}", help_text(command, {names.begin() + 1, names.end()},
+                               flags.all ? HelpDepth::All : HelpDepth::Usual));
     return 0;
   }
   throw ConfigError(
@@ -71,9 +143,15 @@ int run_help(Context& context, const std::vector<std::string>& arguments) {
 
 std::string overview_text() {
   std::string text =
-      "convoy: fine-tunes and runs language models, on one device or many\n\nCommands:\n";
-  for (const Command& command : commands())
-    if (!command.hidden) text += fmt::format("  {:<14} {}\n", command.name, command.summary);
+      "convoy: fine-tunes and runs language models, on one device or many\n\n"
+      "Usage: convoy COMMAND [flags]\n";
+  for (size_t at = 0; at < commands().size();) {
+    const HelpGroup group = commands()[at].group;
+    std::vector<Command> members;
+    for (; at < commands().size() && commands()[at].group == group; ++at)
+      members.push_back(commands()[at]);
+    text += fmt::format("\n{}:\n{}", heading_of(group), list_of(members));
+  }
   return text +
          "\n`convoy COMMAND --help` has the flags and examples of each. `convoy --version` says "
          "what this is.\n"
@@ -83,19 +161,17 @@ std::string overview_text() {
          "with\nstate saved.\n";
 }
 
-std::string help_text(const Command& command, const std::vector<std::string>& words) {
-  const Action* const action = named_action(command, words);
-  std::string text = fmt::format("{}\n\nUsage:\n{}", action ? action->summary : command.summary,
-                                 indented(action ? action->usage : command.usage));
-  if (action != nullptr)
-    text += "\nFlags:\n" + action->flag_table();
-  else if (command.flag_table != nullptr)
-    text += "\nFlags:\n" + command.flag_table();
-  if (action == nullptr && !command.actions.empty())
-    text += fmt::format("\nWith their own flags and `convoy {} NAME --help`:\n{}", command.name,
-                        action_list(command));
+std::string help_text(const Command& command, const Words& words, HelpDepth depth) {
+  const Command& part = named_part(command, words);
+  std::string text = fmt::format("{}\n\nUsage:\n{}", part.summary, indented(part.usage));
+  if (!part.actions.empty())
+    text += fmt::format("\nActions, with their own flags and `convoy {} ACTION --help`:\n{}",
+                        part.name, list_of(part.actions));
+  const bool shows_all = depth == HelpDepth::All || part.first_flags.empty();
+  if (const std::string tables = flag_tables(part); !tables.empty())
+    text += "\n" + (shows_all ? tables : first_flag_table(part));
   text += "\nCommon flags:\n" + common_flag_table();
-  return text + "\nExamples:\n" + indented(action ? action->examples : command.examples);
+  return text + "\nExamples:\n" + indented(part.examples);
 }
 
 std::string commands_markdown() {
@@ -107,27 +183,32 @@ std::string commands_markdown() {
       common_flag_table() + "```\n";
   for (const Command& command : commands()) {
     if (command.hidden) continue;
-    text += fmt::format("\n## convoy {}\n\n{}.\n\n```\n{}```\n", command.name, command.summary,
-                        indented(command.usage));
-    if (command.flag_table != nullptr) text += "\n```\n" + command.flag_table() + "```\n";
-    for (const Action& action : command.actions)
-      text +=
-          fmt::format("\n### convoy {} {}\n\n{}.\n\n```\n{}\n{}```\n\nExamples:\n\n```\n{}```\n",
-                      command.name, action.name, action.summary, indented(action.usage),
-                      action.flag_table(), indented(action.examples));
-    if (command.actions.empty() || command.flag_table != nullptr)
-      text += fmt::format("\nExamples:\n\n```\n{}```\n", indented(command.examples));
+    text += markdown_of(command, fmt::format("## convoy {}", command.name));
+    text += example_block(command);
+    for (const Command& action : command.actions)
+      if (!action.hidden)
+        text += markdown_of(action, fmt::format("### convoy {} {}", command.name, action.name)) +
+                example_block(action);
+  }
+  text += "\n## Earlier words\n\nThey stay accepted.\n\n| typed | is now |\n|---|---|\n";
+  for (const std::string& old : old_spellings()) {
+    Words words;
+    std::istringstream typed(old);
+    for (std::string word; typed >> word;) words.push_back(word);
+    text += fmt::format("| `convoy {}` | `convoy {}` |\n", old,
+                        fmt::join(current_words(words), " "));
   }
   return text;
 }
 
 Command help_command() {
   return {.name = "help",
-          .summary = "what a command does, with examples",
-          .usage = "convoy help [COMMAND]",
-          .examples = "convoy help train\nconvoy help --markdown",
-          .flag_table = config::flag_table_of<HelpFlags>,
-          .run = run_help};
+          .summary = "Show what a command does, with examples",
+          .usage = "convoy help [COMMAND [ACTION]] [--all]",
+          .examples = "convoy help train\nconvoy help data mix\nconvoy help --markdown",
+          .flags = {flags_of<HelpFlags>()},
+          .run = run_help,
+          .group = HelpGroup::GetStarted};
 }
 
 }  // namespace convoy::apps

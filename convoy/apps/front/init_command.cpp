@@ -30,13 +30,14 @@ struct InitFlags {
   template <class Visitor>
   void fields(Visitor& visit) {
     visit("model", model, "model folder in Hugging Face layout, or a hub id");
-    visit("data", data, "training rows: a file, a folder or pattern, a data set of the hub cache");
+    visit("data", data, "training rows: a file, a folder or pattern, a data set of the hub cache")
+        .alias("dataset");
     visit(
         "hardware", hardware,
         "auto = what is here, or a machine of `convoy config presets`: rtx4090x2, a100x2, h100x2, "
         "h200x2, h200x4, single-gpu, cpu");
     visit("mode", mode, "what trains: lora, qlora, full");
-    visit("output", output, "the file to write");
+    visit("output", output, "the file to write").alias("o");
     visit("force", force, "write over a file that is there");
   }
 };
@@ -128,7 +129,7 @@ int write_config(const Context& context, const InitFlags& flags, bool was_data_a
   settings::TrainSettings settings;
   settings::resolve_train(settings, {.file = flags.output}, settings::Wanted::TrainInputs);
   const std::string command = fmt::format("convoy train {}{}", flags.output,
-                                          facts.machine.devices > 1 ? " --nproc auto" : "");
+                                          facts.machine.devices > 1 ? " --ranks auto" : "");
   if (context.common.json)
     fmt::print("{}\n", nlohmann::json{{"file", flags.output},
                                       {"command", command},
@@ -178,14 +179,15 @@ int run_init(Context& context, const std::vector<std::string>& arguments) {
 Command init_command() {
   return {
       .name = "init",
-      .summary = "asks four questions and writes a configuration that trains",
+      .summary = "Write a configuration from four answers",
       .usage = "convoy init [--model M] [--data D] [--hardware H] [--mode M] [--output FILE]",
       .examples =
           "convoy init\n"
           "convoy init --model examples/tally-3m --data examples/sums/train.jsonl --hardware cpu "
           "--mode lora --output sums.yaml",
-      .flag_table = config::flag_table_of<InitFlags>,
-      .run = run_init};
+      .flags = {flags_of<InitFlags>()},
+      .run = run_init,
+      .group = HelpGroup::GetStarted};
 }
 
 }  // namespace convoy::apps

@@ -249,8 +249,7 @@ int run_launch(Context& context, const std::vector<std::string>& arguments) {
   check_local_ranks(context, logs, setup);
   if (flags.dry_run) return print_dry_run(context, setup, flags, found.program, environment);
   if (found.program.empty())
-    throw ConfigError("launch wants a program",
-                      {.hint = "convoy launch --nproc-per-node 2 train.py"});
+    throw ConfigError("launch wants a program", {.hint = "convoy launch --ranks 2 train.py"});
   launch::LaunchPlan plan = launch_plan(found.flags, environment);
   plan.program = command_of(flags, found.program, environment);
   open_log_folder(context, flags, setup.run_id, logs);
@@ -260,25 +259,28 @@ int run_launch(Context& context, const std::vector<std::string>& arguments) {
   return say_how_it_ended(context, launch::run_job(job));
 }
 
-std::string launch_flag_tables() {
-  return config::flag_table_of<MemberFlags>() + config::flag_table_of<LaunchFlags>();
-}
-
 }  // namespace
 
 Command launch_command() {
-  return {.name = "launch",
-          .summary = "starts ranks of any program, on one host or many, as torchrun does",
-          .usage = "convoy launch [flags] PROGRAM [ARGUMENTS...]",
-          .examples =
-              "convoy launch --nproc-per-node 2 train.py --epochs 3\n"
-              "convoy launch --nproc-per-node gpu --max-restarts 3 --log-dir logs -- ./trainer "
-              "run.yaml\n"
-              "convoy launch --nnodes 2 --node-rank 0 --rdzv-endpoint node0:29500 --nproc-per-node "
-              "8 train.py",
-          .flag_table = launch_flag_tables,
-          .run = run_launch,
-          .forwards_arguments = true};
+  return {
+      .name = "launch",
+      .summary = "Start the ranks of any program, on one host or many",
+      .usage =
+          "convoy launch [--ranks N|auto|gpu|cpu] [flags] PROGRAM [ARGUMENTS...]\n"
+          "convoy launch --nproc-per-node N PROGRAM ...   (torchrun's flags are accepted)",
+      .examples =
+          "convoy launch --ranks 2 train.py --epochs 3\n"
+          "convoy launch --ranks gpu --max-restarts 3 --log-dir logs -- ./trainer "
+          "run.yaml\n"
+          "convoy launch --nnodes 2 --node-rank 0 --rdzv-endpoint node0:29500 --ranks "
+          "8 train.py",
+      .flags = {flags_of<launch::HostRankFlags>("Ranks"), flags_of<launch::NodeFlags>("Nodes"),
+                flags_of<LaunchFlags>("Program and logs")},
+      .first_flags = {"ranks", "gpu-ids", "numa-binding", "nnodes", "node-rank", "rdzv-endpoint",
+                      "max-restarts", "module", "log-dir", "tee", "dry-run", "explain"},
+      .run = run_launch,
+      .group = HelpGroup::RunJobs,
+      .forwards_arguments = true};
 }
 
 }  // namespace convoy::apps

@@ -2,6 +2,7 @@
 //
 // The front program: finds the command, runs it, turns what it throws into the public error contract.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -20,13 +21,21 @@
 namespace convoy::apps {
 namespace {
 
-bool is_help(const std::string& argument) { return argument == "--help" || argument == "-h"; }
+bool is_help_of_all(const std::string& argument) {
+  return argument == "--help-all" || argument == "--help_all";
+}
 
-// Arguments up to `--`, or up to the first positional where the rest belongs to another program.
-std::vector<std::string> own_arguments(const std::vector<std::string>& arguments, bool forwards) {
-  std::vector<std::string> own;
+bool is_help(const std::string& argument) {
+  return argument == "--help" || argument == "-h" || is_help_of_all(argument);
+}
+
+// Arguments up to `--`, or up to the first positional behind `num_names` where the rest belongs to
+// another program.
+Words own_arguments(const Words& arguments, bool forwards, size_t num_names = 0) {
+  Words own;
   for (const std::string& argument : arguments) {
-    if (argument == "--" || (forwards && !argument.starts_with('-'))) break;
+    const bool is_word = own.size() >= num_names && !argument.starts_with('-');
+    if (argument == "--" || (forwards && is_word)) break;
     own.push_back(argument);
   }
   return own;
@@ -41,7 +50,11 @@ const Command& find_command(const std::string& name, const std::vector<std::stri
   }
   if (const std::string hint = hint_for_command(name, arguments); !hint.empty())
     throw ConfigError(fmt::format("unknown command `{}`", name), {.key = name, .hint = hint});
-  throw ConfigError(fmt::format("unknown command `{}`{}", name, did_you_mean(name, names)),
+  for (const std::string& old : old_spellings()) names.push_back(old);
+  std::string near = nearest_word(name, names);
+  if (!near.empty())
+    near = fmt::format(", did you mean `{}`?", fmt::join(current_words({near}), " "));
+  throw ConfigError(fmt::format("unknown command `{}`{}", name, near),
                     {.key = name, .hint = "`convoy --help` lists the commands"});
 }
 
@@ -51,7 +64,8 @@ std::string version_text(const Context& context) {
                      find_nccl(libtorch.folder).text());
 }
 
-int dispatch(Context& context, const std::vector<std::string>& arguments) {
+int dispatch(Context& context, const Words& typed) {
+  const Words arguments = current_words(typed);
   if (arguments.empty() || is_help(arguments[0])) {
     fmt::print("{}", overview_text());
     return static_cast<int>(arguments.empty() ? ExitCode::Usage : ExitCode::Done);
@@ -66,17 +80,22 @@ int dispatch(Context& context, const std::vector<std::string>& arguments) {
         {.key = arguments[0], .hint = "flags follow the command: convoy COMMAND --flag"});
   const std::vector<std::string> rest(arguments.begin() + 1, arguments.end());
   const Command& command = find_command(arguments[0], rest);
-  const std::vector<std::string> own = own_arguments(rest, command.forwards_arguments);
+  const Command* const action = find_action(command, rest);
+  const bool forwards = command.forwards_arguments || (action && action->forwards_arguments);
+  const Words own = own_arguments(rest, forwards, action == nullptr ? 0 : 1);
   if (std::any_of(own.begin(), own.end(), is_help)) {
-    fmt::print("{}", help_text(command, own));
+    const bool wants_all = std::any_of(own.begin(), own.end(), is_help_of_all);
+    fmt::print("{}", help_text(command, own, wants_all ? HelpDepth::All : HelpDepth::Usual));
     return 0;
   }
   try {
-    return command.run(context, rest);
+    return run_command(context, command, rest);
   } catch (const ConfigError& error) {
     // Among the flags of a command that starts another program, what is a flag's value and what the program is known only now.
-    if (!command.forwards_arguments || !is_help(error.place().key)) throw;
-    fmt::print("{}", help_text(command));
+    if (!forwards || !is_help(error.place().key)) throw;
+    fmt::print("{}",
+               help_text(command, action == nullptr ? Words() : Words{rest[0]},
+                         is_help_of_all(error.place().key) ? HelpDepth::All : HelpDepth::Usual));
     return 0;
   }
 }

@@ -2,19 +2,16 @@
 //
 // `convoy models`: which models there are, and one of them from the hub.
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <array>
 #include <filesystem>
 #include <iostream>
 #include <nlohmann/json.hpp>
-#include <utility>
 
 #include "convoy/apps/front/command.h"
 #include "convoy/apps/front/hub_fetch.h"
 #include "convoy/apps/front/worker_program.h"
 #include "convoy/base/error.h"
-#include "convoy/base/suggest.h"
 #include "convoy/families/family.h"
 #include "convoy/hub/file_choice.h"
 #include "convoy/settings/model_check_flags.h"
@@ -34,9 +31,7 @@ bool can_be_used(const std::filesystem::path& folder, const Log& log) {
   }
 }
 
-int fetch_model(Context& context, const std::vector<std::string>& arguments) {
-  FetchFlags flags;
-  const std::vector<std::string> words = context.parse(flags, arguments);
+int fetch_model(const Context& context, const FetchFlags& flags, const Words& words) {
   if (words.size() != 1)
     throw ConfigError(fmt::format("wanted one hub id, found {}", words.size()),
                       {.hint = "convoy models fetch ORG/NAME"});
@@ -59,9 +54,7 @@ constexpr std::array kRefused = {
     "yarn, dynamic and longrope rotations, soft caps, partial rotation: named by their key",
     "vision and audio parts: of nested checkpoints the language model alone is read"};
 
-int list_models(Context& context, const std::vector<std::string>& arguments) {
-  ListFlags flags;
-  const std::vector<std::string> words = context.parse(flags, arguments);
+int list_models(const Context& context, const ListFlags&, const Words& words) {
   if (!words.empty())
     throw ConfigError(
         fmt::format("models list takes no model; `convoy models check {}` does", words.front()));
@@ -92,49 +85,37 @@ int check_model(Context& context, const std::vector<std::string>& arguments) {
   become_worker(context, "check-model", arguments);
 }
 
-int run_models(Context& context, const std::vector<std::string>& arguments) {
-  using Run = int (*)(Context&, const std::vector<std::string>&);
-  const std::vector<std::pair<std::string, Run>> actions = {
-      {"list", list_models}, {"check", check_model}, {"fetch", fetch_model}};
-  const bool is_named = !arguments.empty() && !arguments.front().starts_with('-');
-  const std::string wanted = is_named ? arguments.front() : "list";
-  const std::vector<std::string> rest(arguments.begin() + (is_named ? 1 : 0), arguments.end());
-  std::vector<std::string> known;
-  for (const auto& [name, run] : actions) {
-    if (name == wanted) return run(context, rest);
-    known.push_back(name);
-  }
-  throw ConfigError(fmt::format("unknown action `{}`{}", wanted, did_you_mean(wanted, known)),
-                    {.key = wanted, .hint = fmt::format("{}", fmt::join(known, ", "))});
-}
-
 }  // namespace
 
 Command models_command() {
   return {.name = "models",
-          .summary = "which models can be used; looks at one; fetches one from the hub",
-          .usage = "convoy models [list] | check MODEL | fetch ORG/NAME",
+          .summary = "List, check, fetch, merge and quantize models",
+          .usage = "convoy models [list] | check MODEL | fetch ORG/NAME | merge|quantize [flags]",
           .examples =
               "convoy models\n"
               "convoy models check examples/tally-3m\n"
               "convoy models fetch Qwen/Qwen2.5-0.5B-Instruct",
-          .flag_table = nullptr,
-          .run = run_models,
           .actions = {{.name = "list",
-                       .summary = "families of models, and what is refused",
+                       .summary = "List the families of models, and what is refused",
                        .usage = "convoy models [list]",
-                       .flag_table = config::flag_table_of<ListFlags>,
-                       .examples = "convoy models\nconvoy models list --json"},
+                       .examples = "convoy models\nconvoy models list --json",
+                       .run = with_flags_of<ListFlags, list_models>},
                       {.name = "check",
-                       .summary = "what a model folder is and holds, and what would refuse it",
+                       .summary = "Check what a model folder is, holds and lacks",
                        .usage = "convoy models check FOLDER|ORG/NAME [flags]",
-                       .flag_table = config::flag_table_of<settings::ModelCheckFlags>,
-                       .examples = "convoy models check examples/tally-3m"},
+                       .examples = "convoy models check examples/tally-3m",
+                       .flags = {flags_of<settings::ModelCheckFlags>()},
+                       .run = check_model},
                       {.name = "fetch",
-                       .summary = "a model of the Hugging Face hub into the local hub cache",
+                       .summary = "Download a model of the Hugging Face hub",
                        .usage = "convoy models fetch ORG/NAME [flags]",
-                       .flag_table = config::flag_table_of<FetchFlags>,
-                       .examples = "convoy models fetch Qwen/Qwen2.5-0.5B-Instruct"}}};
+                       .examples = "convoy models fetch Qwen/Qwen2.5-0.5B-Instruct",
+                       .flags = {flags_of<FetchFlags>()},
+                       .run = with_flags_of<FetchFlags, fetch_model>},
+                      models_merge_action(),
+                      models_quantize_action()},
+          .usual_action = "list",
+          .group = HelpGroup::ModelsAndData};
 }
 
 }  // namespace convoy::apps

@@ -182,7 +182,7 @@ TEST_F(Init, WritesForAModelThatIsNotHere) {
       init("--model Qwen/Qwen2.5-7B-Instruct --data rows.jsonl --hardware rtx4090x2 --mode lora");
   ASSERT_EQ(end.code, 0) << end.out;
   EXPECT_NE(end.out.find("rows.jsonl"), std::string::npos) << "it is said: " << end.out;
-  EXPECT_NE(end.out.find("--nproc auto"), std::string::npos) << end.out;
+  EXPECT_NE(end.out.find("--ranks auto"), std::string::npos) << end.out;
   EXPECT_EQ(written("train.yaml").model.name, "Qwen/Qwen2.5-7B-Instruct");
 }
 

@@ -5,9 +5,7 @@
 
 #include "convoy/apps/front/command.h"
 #include "convoy/apps/front/process_config.h"
-#include "convoy/apps/front/process_monitor.h"
 #include "convoy/apps/front/process_run.h"
-#include "convoy/apps/front/process_verify.h"
 #include "convoy/data/dataset_info.h"
 
 namespace convoy::apps {
@@ -33,10 +31,6 @@ int show_dataset(const Context& context, const ProcessConfig& config) {
 }
 
 int run_process(Context& context, const std::vector<std::string>& arguments) {
-  if (!arguments.empty() && arguments.front() == "verify")
-    return run_process_verify(context, {arguments.begin() + 1, arguments.end()});
-  if (!arguments.empty() && arguments.front() == "monitor")
-    return run_process_monitor(context, {arguments.begin() + 1, arguments.end()});
   ProcessConfig config;
   read_process_config(context, arguments, config);
   if (config.flags.list_datasets) return list_datasets(context);
@@ -47,25 +41,26 @@ int run_process(Context& context, const std::vector<std::string>& arguments) {
 }  // namespace
 
 Command process_command() {
-  return {
-      .name = "process",
-      .summary = "a data set through a model: generate, verify, judge, improve, vote, filter",
-      .usage =
-          "convoy process [CONFIG.yaml] [key=value ...] --dataset KEY|NAME|PATH --model D "
-          "[--output F]\n"
-          "convoy process verify --data F --output O [flags]\n"
-          "convoy process monitor [--interval S] [--output F.csv]\n"
-          "convoy process --list-datasets\n"
-          "convoy process --dataset-info KEY",
-      .examples =
-          "convoy process --dataset numina_math --model deepseek-ai/DeepSeek-R1-Distill-Qwen-7B "
-          "--batch-size 4 --dry-run\n"
-          "convoy process --dataset examples/sums/test.jsonl --model examples/tally-3m "
-          "--num-examples 8 --output sums.json\n"
-          "convoy process --preset process-low-memory --world-size 2",
-      .flag_table = process_flag_table,
-      .run = run_process,
-      .actions = {process_verify_action(), process_monitor_action()}};
+  return {.name = "process",
+          .summary = "Process a data set with a model",
+          .usage =
+              "convoy process [CONFIG.yaml] [key=value ...] --data KEY|NAME|PATH --model D "
+              "[--output F]\n"
+              "convoy process verify --data F --output O [flags]\n"
+              "convoy process --list-datasets\n"
+              "convoy process --dataset-info KEY",
+          .examples =
+              "convoy process --data numina_math --model deepseek-ai/DeepSeek-R1-Distill-Qwen-7B "
+              "--batch-size 4 --dry-run\n"
+              "convoy process --data examples/sums/test.jsonl --model examples/tally-3m "
+              "--limit 8 --output sums.json\n"
+              "convoy process --preset process-low-memory --ranks 2",
+          .flags = process_flag_groups(),
+          .first_flags = {"model", "data", "output", "stages", "limit", "samples", "max-tokens",
+                          "keep", "ranks", "run-dir", "preset", "dry-run"},
+          .run = run_process,
+          .actions = {process_verify_action()},
+          .group = HelpGroup::TrainAndUse};
 }
 
 }  // namespace convoy::apps

@@ -94,7 +94,7 @@ TEST_F(ProcessCommand, FlagsBeatTheFileAlsoWhereTheyAreZeroOrTheDefault) {
   const testing::ScriptEnd none =
       process("--dataset rows.jsonl --num-examples 0 --start-from 0 --dry-run");
   EXPECT_EQ(none.code, 10) << none.out;
-  EXPECT_NE(none.out.find("--num-examples 0 takes no row"), std::string::npos) << none.out;
+  EXPECT_NE(none.out.find("--limit 0 takes no row"), std::string::npos) << none.out;
   EXPECT_EQ(plan("--start-from 1")["rows"], 2);
   EXPECT_EQ(plan("generate.n=2 --num-examples 1")["requests_at_most"], 2 * (1 + 1 + 4));
 }
@@ -203,8 +203,8 @@ TEST_F(ProcessCommand, OtherRowsOfTheSameSetAreRefusedByTheirName) {
     return process("--dataset rows.jsonl --output o.jsonl " + selection, "CONVOY_WORKER=$PWD/none");
   };
   EXPECT_NE(start("--num-examples 2").out.find("none, found none"), std::string::npos);
-  expect_refusal(start(""), "(data.num_examples (--num-examples): all now, 2 then)");
-  expect_refusal(start("--num-examples 1"), "(data.num_examples (--num-examples): 1 now, 2 then)");
+  expect_refusal(start(""), "(data.num_examples (--limit): all now, 2 then)");
+  expect_refusal(start("--num-examples 1"), "(data.num_examples (--limit): 1 now, 2 then)");
   expect_refusal(start("--start-from 2"), "data.start_from (--start-from): 2 now, 0 then");
   expect_refusal(start("--num-examples 1"), "--keep-apart");
 }

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <map>
+
 #include "convoy/apps/front/build_facts.h"
 #include "convoy/base/error.h"
 #include "convoy/config/describe.h"
@@ -45,10 +47,24 @@ void read_process_config(Context& context, const std::vector<std::string>& argum
   if (config.flags.debug) context.common.verbose = true;
 }
 
-std::string process_flag_table() {
-  settings::ProcessSettings settings;
-  return config::flag_table(settings::process_flag_list(settings)) +
-         config::flag_table_of<settings::ProcessCommandFlags>();
+std::vector<FlagGroup> process_flag_groups() {
+  static const std::map<std::string, std::string_view> headings = {{"", "Run"},
+                                                                   {"model", "Model"},
+                                                                   {"data", "Data"},
+                                                                   {"prompts", "Prompts"},
+                                                                   {"generate", "Generate"},
+                                                                   {"evaluate", "Evaluate"},
+                                                                   {"improve", "Improve"},
+                                                                   {"filter", "Filter"},
+                                                                   {"output", "Output"},
+                                                                   {"workers", "Ranks"},
+                                                                   {"engine", "Engine"}};
+  static settings::ProcessSettings defaults;
+  std::vector<FlagGroup> groups;
+  for (const config::Section& section : settings::process_flag_sections(defaults))
+    groups.push_back({headings.at(section.name), [section] { return section; }});
+  groups.push_back(flags_of<settings::ProcessCommandFlags>("This start"));
+  return groups;
 }
 
 std::string process_config_markdown() {

@@ -25,7 +25,8 @@ void read_process_config(Context& context, const std::vector<std::string>& argum
 // CONFIG.yaml [key=value ...] as `convoy config` takes it.
 config::Sources process_sources(const std::vector<std::string>& words, const std::string& preset);
 
-std::string process_flag_table();
+// A group for each section of the settings, then the flags that are none.
+std::vector<FlagGroup> process_flag_groups();
 
 // The part of docs/reference/config.md on these settings.
 std::string process_config_markdown();

@@ -42,7 +42,7 @@ void require_columns(const data::Dataset& dataset, const process::PipelinePlan& 
   if (data.num_examples == 0)
     throw DataError("no row is selected", {.file = file,
                                            .key = "data.num_examples",
-                                           .hint = "--num-examples 0 takes no row; -1 takes all"});
+                                           .hint = "--limit 0 takes no row; -1 takes all"});
   if (data.start_from == 0)
     throw DataError("the data set has no rows", {.file = file, .hint = "name another"});
   throw DataError("no row is selected",

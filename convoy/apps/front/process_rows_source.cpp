@@ -67,7 +67,7 @@ data::Dataset named_dataset(const settings::ProcessDataSettings& data) {
   if (name.empty())
     throw ConfigError("no data set is named, and none stands in for it",
                       {.key = "data.dataset",
-                       .hint = "--dataset KEY, HUB/NAME, FILE or FOLDER; `convoy process "
+                       .hint = "--data KEY, HUB/NAME, FILE or FOLDER; `convoy process "
                                "--list-datasets` lists the keys, and --preset process-standard "
                                "names the processing guide's"});
   return data::find_dataset({.name = name, .config = data.config, .split = data.split});

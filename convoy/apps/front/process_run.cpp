@@ -345,8 +345,8 @@ class Processing {
       start.new_tokens += report.work.new_tokens;
       start.prompt_tokens += report.work.prompt_tokens;
       start.workers_lost += report.deaths;
-      for (const auto& [stage, seconds] : report.work.seconds_by_stage)
-        start.seconds_by_stage[stage] += seconds;
+      for (const auto& [stage, spent] : report.work.seconds_by_stage)
+        start.seconds_by_stage[stage] += spent;
       const process::Publication done = process::publish_rows(store, run, plan_);
       if (done.reopened == 0) return conclude(folder, run, done, start);
       warn(fmt::format("{} of the ledger can not be read; they are computed again",

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "convoy/apps/front/process_verify.h"
-
+//
+// `convoy process verify`: the answer checker alone, over the rows of a file.
 #include <fmt/format.h>
 
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "convoy/apps/front/command.h"
 #include "convoy/base/counted.h"
 #include "convoy/base/error.h"
 #include "convoy/data/output_check.h"
@@ -26,7 +27,7 @@ struct ProcessVerifyFlags {
 
   template <class Visitor>
   void fields(Visitor& visit) {
-    visit("data", data, "the rows: JSONL, JSON, CSV or Parquet");
+    visit("data", data, "the rows: JSONL, JSON, CSV or Parquet").alias("dataset");
     visit("output", output, "the same rows with their verdicts: .jsonl, .json, .csv, .parquet")
         .alias("o");
     visit("gold_field", fields_of_rows.gold,
@@ -45,11 +46,7 @@ ordered_json summary(const process::VerifyCounts& counts, const std::string& out
           {"output", output}};
 }
 
-}  // namespace
-
-int run_process_verify(Context& context, const std::vector<std::string>& arguments) {
-  ProcessVerifyFlags flags;
-  const std::vector<std::string> rest = context.parse(flags, arguments);
+int verify(const Context& context, const ProcessVerifyFlags& flags, const Words& rest) {
   CONVOY_CHECK(rest.empty(), ConfigError, "`convoy process verify` takes flags only, found `{}`",
                rest.front());
   CONVOY_CHECK(!flags.data.empty(), ConfigError, "which rows? name their file with --data");
@@ -71,16 +68,19 @@ int run_process_verify(Context& context, const std::vector<std::string>& argumen
   return 0;
 }
 
-Action process_verify_action() {
+}  // namespace
+
+Command process_verify_action() {
   return {.name = "verify",
-          .summary = "compares answers with references, without a model",
+          .summary = "Compare answers with references, without a model",
           .usage =
               "convoy process verify --data F --output O [--gold-field gold] [--prediction-field "
               "prediction]",
-          .flag_table = config::flag_table_of<ProcessVerifyFlags>,
           .examples =
               "convoy process verify --data answers.jsonl --output verified.jsonl --gold-field "
-              "answer --prediction-field generated"};
+              "answer --prediction-field generated",
+          .flags = {flags_of<ProcessVerifyFlags>()},
+          .run = with_flags_of<ProcessVerifyFlags, verify>};
 }
 
 }  // namespace convoy::apps

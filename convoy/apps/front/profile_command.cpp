@@ -37,7 +37,8 @@ struct ProfileFlags : launch::DeviceFlags {
           "steps to look at: 5:14 both counted, or a number of steps after the first two");
     visit("compare", compare, "train the same steps on one rank, too, and put both side by side");
     visit("preset", preset, "start from this preset, as `convoy train` does");
-    visit("output_dir", output_dir, "folder of both trainings; empty = profiles/<config>-<time>");
+    visit("output_dir", output_dir, "folder of both trainings; empty = profiles/<config>-<time>")
+        .flag("run_dir");
   }
 };
 
@@ -136,7 +137,7 @@ ProfileInvocation read_profile_line(Context& context, const std::vector<std::str
                             config::list_fields(found.har), config::list_fields(context.common)},
                            arguments, config::Positionals::Anywhere);
   CONVOY_CHECK(!found.rest.empty() || !found.flags.preset.empty(), ConfigError,
-               "profile wants the configuration of a training, or `report` and a run");
+               "`convoy profile` needs the configuration of a training, or `report` and a run");
   if (const auto problem = settings::step_range_problem(found.flags.steps))
     throw ConfigError("--steps: " + *problem, {.key = "--steps"});
   CONVOY_CHECK(!settings::parse_step_range(found.flags.steps).empty(), ConfigError,
@@ -218,7 +219,7 @@ fs::path make_output_folder(const ProfileInvocation& found) {
 bool run_trial(Context context, std::vector<std::string> words, const fs::path& folder,
                int& exit_code) {
   context.common.json = false;
-  words.insert(words.end(), {"--output-dir", folder.string()});
+  words.insert(words.end(), {"--run-dir", folder.string()});
   exit_code = train_command().run(context, words);
   if (exit_code != static_cast<int>(ExitCode::Stopped)) return exit_code == 0;
   // There is nothing that a scheduler could start again to go on.
@@ -241,37 +242,29 @@ int profile(Context& context, const std::vector<std::string>& arguments) {
   return report_profile(context, folder, many);
 }
 
-int run_profile(Context& context, const std::vector<std::string>& arguments) {
-  if (!arguments.empty() && arguments[0] == "report")
-    return report(context, {arguments.begin() + 1, arguments.end()});
-  return profile(context, arguments);
-}
-
-std::string profile_flag_tables() {
-  return config::flag_table_of<ProfileFlags>() + config::flag_table_of<launch::HostRankFlags>() +
-         config::flag_table_of<settings::HarFlags>();
-}
-
 }  // namespace
 
 Command profile_command() {
-  return {
-      .name = "profile",
-      .summary = "says where the time of training steps goes: computing, collectives, data, host",
-      .usage =
-          "convoy profile CONFIG.yaml|--preset P [key=value ...] [--nproc N] [--steps 5:14]\n"
-          "convoy profile report RUN [RUN]   (of trainings with --profile-steps 10:15)",
-      .examples =
-          "convoy profile run.yaml --nproc 2\n"
-          "convoy profile run.yaml --nproc 4 --steps 20:29 --no-compare",
-      .flag_table = profile_flag_tables,
-      .run = run_profile,
-      .actions = {{.name = "report",
-                   .summary = "where the time of the steps went that a training has traced",
-                   .usage = "convoy profile report RUN|PROFILE [RUN] [--output F]",
-                   .flag_table = config::flag_table_of<ReportFlags>,
-                   .examples = "convoy profile report last\n"
-                               "convoy profile report runs/before runs/after"}}};
+  return {.name = "profile",
+          .summary = "Show where the time of training steps goes",
+          .usage =
+              "convoy profile CONFIG.yaml|--preset P [key=value ...] [--ranks N] [--steps 5:14]\n"
+              "convoy profile report RUN [RUN]   (of trainings with --profile-steps 10:15)",
+          .examples =
+              "convoy profile run.yaml --ranks 2\n"
+              "convoy profile run.yaml --ranks 4 --steps 20:29 --no-compare",
+          .flags = {flags_of<ProfileFlags>(), flags_of<launch::HostRankFlags>("Ranks"),
+                    flags_of<settings::HarFlags>("Settings by the names of the activity guide")},
+          .first_flags = {"steps", "compare", "preset", "run-dir", "devices", "ranks", "gpu-ids"},
+          .run = profile,
+          .actions = {{.name = "report",
+                       .summary = "Show where the time of traced steps went",
+                       .usage = "convoy profile report RUN|PROFILE [RUN] [--output F]",
+                       .examples = "convoy profile report last\n"
+                                   "convoy profile report runs/before runs/after",
+                       .flags = {flags_of<ReportFlags>()},
+                       .run = report}},
+          .group = HelpGroup::Look};
 }
 
 }  // namespace convoy::apps

@@ -28,7 +28,8 @@ using nlohmann::json;
 using nlohmann::ordered_json;
 using telemetry::RunHistory;
 
-std::vector<RunHistory> runs_named(const RunsFlags& flags, const std::vector<std::string>& words) {
+std::vector<RunHistory> runs_named(const RunsFolderFlags& flags,
+                                   const std::vector<std::string>& words) {
   std::vector<RunHistory> runs;
   std::set<fs::path> named;
   for (const std::string& word : words) {
@@ -97,7 +98,7 @@ void print_plan(const Context& context, const std::vector<telemetry::RemovableRu
 
 }  // namespace
 
-int compare_named_runs(const Context& context, const RunsFlags& flags,
+int compare_named_runs(const Context& context, const RunsDrawingFlags& flags,
                        const std::vector<std::string>& words) {
   CONVOY_CHECK(words.size() >= 2, ConfigError, "runs compare wants at least two runs, found {}",
                words.size());
@@ -129,11 +130,11 @@ int compare_named_runs(const Context& context, const RunsFlags& flags,
                      (!context.common.json && ::isatty(STDOUT_FILENO) == 1);
   if (!any_curve || !drawn) return 0;
   if (flags.output.empty()) fmt::print("\n");
-  return draw_series(context, flags, telemetry::loss_series(runs),
+  return draw_series(context, flags, "loss", telemetry::loss_series(runs),
                      fmt::format("{}", fmt::join(comparison.runs, ", ")));
 }
 
-int export_runs(const Context& context, const RunsFlags& flags,
+int export_runs(const Context& context, const RunsExportFlags& flags,
                 const std::vector<std::string>& words) {
   CONVOY_CHECK(!flags.output.empty(), ConfigError,
                "runs export wants --output with .csv, .parquet or .jsonl");
@@ -152,7 +153,7 @@ int export_runs(const Context& context, const RunsFlags& flags,
   return 0;
 }
 
-int clean_runs(const Context& context, const RunsFlags& flags,
+int clean_runs(const Context& context, const RunsCleanFlags& flags,
                const std::vector<std::string>& words) {
   const telemetry::CleaningWish wish = {.keep_best = flags.keep_best,
                                         .older_than_days = flags.older_than,

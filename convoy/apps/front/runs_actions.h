@@ -13,44 +13,61 @@
 
 namespace convoy::apps {
 
-// Those of all actions; runs_command.cpp says which action reads which.
-struct RunsFlags {
+// What every action reads.
+struct RunsFolderFlags {
   std::string dir = "runs";
-  std::string output;
-  bool ascii = false;
-  std::string metric = "loss";
-  bool log_y = false;
-  double smoothing = 0.6;
-  int64_t width = 1000;
-  int64_t height = 600;
-  bool follow = false;
-  int64_t lines = 10;
-  int64_t keep_best = 0;
-  double older_than = 0;
-  bool checkpoints = false;
-  bool yes = false;
-  bool dry_run = false;
-  bool force = false;
-  std::string host = "127.0.0.1";
-  int64_t port = 6007;
-  bool token = true;
 
   template <class Visitor>
   void fields(Visitor& visit) {
     visit("dir", dir, "folder that holds the runs");
-    visit("output", output,
-          "file to write: a figure as .svg or .png, rows as .csv, .parquet or .jsonl")
-        .alias("o");
+  }
+};
+
+// How curves are drawn.
+struct RunsDrawingFlags : RunsFolderFlags {
+  std::string output;
+  bool ascii = false;
+  bool log_y = false;
+  double smoothing = 0.6;
+  int64_t width = 1000;
+  int64_t height = 600;
+
+  template <class Visitor>
+  void fields(Visitor& visit) {
+    RunsFolderFlags::fields(visit);
+    visit("output", output, "figure to write, as .svg or .png").alias("o");
     visit("ascii", ascii, "draw in the terminal");
-    visit("metric", metric, "which curve")
-        .one_of({"loss", "learning_rate", "grad_norm", "tokens_per_second"});
     visit("log_y", log_y, "logarithmic y axis");
     visit("smoothing", smoothing, "weight of the past in the smoothed line; 0 = off")
         .at_least(0)
         .at_most(0.999);
     visit("width", width, "of the figure in pixels").at_least(300).at_most(10000);
     visit("height", height, "of the figure in pixels").at_least(200).at_most(10000);
-    visit("follow", follow, "go on until the run ends").alias("f");
+  }
+};
+
+struct RunsExportFlags : RunsFolderFlags {
+  std::string output;
+  bool force = false;
+
+  template <class Visitor>
+  void fields(Visitor& visit) {
+    RunsFolderFlags::fields(visit);
+    visit("output", output, "file to write: rows as .csv, .parquet or .jsonl").alias("o");
+    visit("force", force, "write over a file that exists");
+  }
+};
+
+struct RunsCleanFlags : RunsFolderFlags {
+  int64_t keep_best = 0;
+  double older_than = 0;
+  bool checkpoints = false;
+  bool yes = false;
+  bool dry_run = false;
+
+  template <class Visitor>
+  void fields(Visitor& visit) {
+    RunsFolderFlags::fields(visit);
     visit("keep_best", keep_best,
           "remove all ended trainings but so many with the lowest evaluation loss")
         .at_least(0);
@@ -58,37 +75,46 @@ struct RunsFlags {
     visit("checkpoints", checkpoints,
           "remove checkpoints alone; adapters, models and figures stay");
     visit("yes", yes, "do not ask").alias("y");
-    visit("dry_run", dry_run, "say what would be removed");
-    visit("force", force, "write over a file that exists");
+    visit("dry_run", dry_run, "print what would be removed, and stop");
+  }
+};
+
+struct RunsServeFlags : RunsFolderFlags {
+  std::string host = "127.0.0.1";
+  int64_t port = 6007;
+  bool token = true;
+
+  template <class Visitor>
+  void fields(Visitor& visit) {
+    RunsFolderFlags::fields(visit);
     visit("host", host, "address of this machine to listen on");
     visit("port", port, "0 = one that is free").at_least(0).at_most(65535);
     visit("token", token, "answer only who has the token of the printed address");
-    visit("lines", lines, "rows shown first").at_least(0).alias("n");
   }
 };
 
 // Those below `folder` that can be read, oldest first; others are warned of, so that one does not hide the rest.
 std::vector<telemetry::RunHistory> readable_runs(const std::string& folder, const Log& log);
 
-// Draws in the terminal, into --output, or as SVG on standard output; with nothing of these, and a pipe, nothing.
-int draw_series(const Context& context, const RunsFlags& flags,
+// Draws curves of `metric` in the terminal, into --output, or as SVG on standard output.
+int draw_series(const Context& context, const RunsDrawingFlags& flags, const std::string& metric,
                 const std::vector<telemetry::PlotSeries>& series, const std::string& title);
 
 // `words` name runs, at least two. Throws ConfigError, DataError.
-int compare_named_runs(const Context& context, const RunsFlags& flags,
+int compare_named_runs(const Context& context, const RunsDrawingFlags& flags,
                        const std::vector<std::string>& words);
 
 // Steps and evaluations of the named runs, of all without a name, one row each, as a table of --output's format. Throws
 // ConfigError, DataError, IoError.
-int export_runs(const Context& context, const RunsFlags& flags,
+int export_runs(const Context& context, const RunsExportFlags& flags,
                 const std::vector<std::string>& words);
 
 // Serves the page of the runs until SIGINT or SIGTERM; prints its address. Throws IoError.
-int serve_runs(const Context& context, const RunsFlags& flags,
+int serve_runs(const Context& context, const RunsServeFlags& flags,
                const std::vector<std::string>& words);
 
 // Lists what would be removed, asks, and removes it. Throws ConfigError where nobody can be asked, IoError.
-int clean_runs(const Context& context, const RunsFlags& flags,
+int clean_runs(const Context& context, const RunsCleanFlags& flags,
                const std::vector<std::string>& words);
 
 }  // namespace convoy::apps

@@ -15,7 +15,6 @@
 #include <thread>
 
 #include "convoy/apps/front/runs_actions.h"
-#include "convoy/apps/front/shared_actions.h"
 #include "convoy/base/error.h"
 #include "convoy/base/files.h"
 #include "convoy/base/wall_clock.h"
@@ -34,6 +33,29 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 using nlohmann::ordered_json;
 using telemetry::RunHistory;
+
+struct RunsPlotFlags : RunsDrawingFlags {
+  std::string metric = "loss";
+
+  template <class Visitor>
+  void fields(Visitor& visit) {
+    RunsDrawingFlags::fields(visit);
+    visit("metric", metric, "which curve")
+        .one_of({"loss", "learning_rate", "grad_norm", "tokens_per_second"});
+  }
+};
+
+struct RunsTailFlags : RunsFolderFlags {
+  bool follow = false;
+  int64_t lines = 10;
+
+  template <class Visitor>
+  void fields(Visitor& visit) {
+    RunsFolderFlags::fields(visit);
+    visit("follow", follow, "go on until the run ends").alias("f");
+    visit("lines", lines, "rows shown first").at_least(0).alias("n").alias("limit");
+  }
+};
 
 json record_of(const RunHistory& run) {
   json record = {{"name", run.name},
@@ -79,9 +101,7 @@ void print_table(const std::vector<std::vector<std::string>>& rows) {
   }
 }
 
-using Words = std::vector<std::string>;
-
-int list(const Context& context, const RunsFlags& flags, const Words& words) {
+int list(const Context& context, const RunsFolderFlags& flags, const Words& words) {
   if (!words.empty())
     throw ConfigError(fmt::format("runs list takes no run; `convoy runs show {}` does", words[0]));
   const std::vector<RunHistory> runs = readable_runs(flags.dir, context.log());
@@ -138,14 +158,14 @@ void print_devices(const ordered_json& report) {
 // `last` where no run is named.
 Words or_last(const Words& words) { return words.empty() ? Words{"last"} : words; }
 
-fs::path one_run(std::string_view action, const RunsFlags& flags, const Words& words) {
+fs::path one_run(std::string_view action, const RunsFolderFlags& flags, const Words& words) {
   const Words named = or_last(words);
   CONVOY_CHECK(named.size() == 1, ConfigError, "runs {} takes one run, found {}", action,
                named.size());
   return telemetry::resolve_run(named.front(), flags.dir);
 }
 
-int show(const Context& context, const RunsFlags& flags, const Words& words) {
+int show(const Context& context, const RunsFolderFlags& flags, const Words& words) {
   const RunHistory run = telemetry::read_run(one_run("show", flags, words));
   const json identity = telemetry::read_run_record(run.path / "run.json");
   const json metrics = telemetry::read_run_record(run.path / "metrics.json");
@@ -208,15 +228,15 @@ std::vector<telemetry::PlotSeries> series_of(const std::vector<RunHistory>& runs
   return series;
 }
 
-int plot(const Context& context, const RunsFlags& flags, const Words& words) {
+int plot(const Context& context, const RunsPlotFlags& flags, const Words& words) {
   std::vector<RunHistory> runs;
   for (const std::string& word : or_last(words))
     runs.push_back(telemetry::read_run(telemetry::resolve_run(word, flags.dir)));
-  return draw_series(context, flags, series_of(runs, flags.metric),
+  return draw_series(context, flags, flags.metric, series_of(runs, flags.metric),
                      runs.size() == 1 ? runs[0].name : fmt::format("{} runs", runs.size()));
 }
 
-int tail(const Context& context, const RunsFlags& flags, const Words& words) {
+int tail(const Context& context, const RunsTailFlags& flags, const Words& words) {
   const fs::path run = one_run("tail", flags, words);
   telemetry::EventTail events(run / "events.jsonl");
   std::vector<ordered_json> rows = events.new_rows();
@@ -236,80 +256,78 @@ int tail(const Context& context, const RunsFlags& flags, const Words& words) {
   }
 }
 
-const std::vector<SharedAction<RunsFlags>>& actions() {
-  static const std::vector<SharedAction<RunsFlags>> list_of_all = {
-      {.name = "list",
-       .summary = "the runs of a folder: state, steps, losses",
-       .usage = "convoy runs [list] [--dir D]",
-       .examples = "convoy runs list\nconvoy runs list --dir experiments --json",
-       .flags = {"dir"},
-       .run = list},
-      {.name = "show",
-       .summary = "what is known of one run",
-       .usage = "convoy runs show [RUN]   (a folder, a name, its beginning, or last)",
-       .examples = "convoy runs show\nconvoy runs show sums --json",
-       .flags = {"dir"},
-       .run = show},
-      {.name = "plot",
-       .summary = "curves of runs, as a figure or in the terminal",
-       .usage = "convoy runs plot [RUN ...] [--metric M] [--output FILE]",
-       .examples = "convoy runs plot last --output loss.svg\n"
-                   "convoy runs plot sums-a sums-b --metric grad_norm --log-y --ascii",
-       .flags = {"dir", "output", "ascii", "metric", "log_y", "smoothing", "width", "height"},
-       .run = plot},
-      {.name = "tail",
-       .summary = "the last events of a run",
-       .usage = "convoy runs tail [RUN] [--follow] [--lines N]",
-       .examples = "convoy runs tail sums --follow\nconvoy runs tail last --lines 100 --json",
-       .flags = {"dir", "follow", "lines"},
-       .run = tail},
-      {.name = "compare",
-       .summary = "what differs between runs: settings, ranks, figures, curves",
-       .usage = "convoy runs compare RUN RUN ... [--output FILE]",
-       .examples = "convoy runs compare sums-a sums-b\n"
-                   "convoy runs compare sums-a sums-b --output both.svg",
-       .flags = {"dir", "output", "ascii", "log_y", "smoothing", "width", "height"},
-       .run = compare_named_runs},
-      {.name = "export",
-       .summary = "steps and evaluations as the rows of one table",
-       .usage = "convoy runs export [RUN ...] --output FILE",
-       .examples = "convoy runs export --output runs.csv\n"
-                   "convoy runs export sums-a sums-b --output curves.parquet --force",
-       .flags = {"dir", "output", "force"},
-       .run = export_runs},
-      {.name = "clean",
-       .summary = "removes runs or their checkpoints, after it has asked",
-       .usage = "convoy runs clean [RUN ...] [--keep-best N] [--older-than DAYS] [--checkpoints]",
-       .examples = "convoy runs clean --keep-best 3 --dry-run\n"
-                   "convoy runs clean sums-a --checkpoints --yes",
-       .flags = {"dir", "keep_best", "older_than", "checkpoints", "yes", "dry_run"},
-       .run = clean_runs},
-      {.name = "serve",
-       .summary = "a page of the runs for browsers, until Ctrl-C",
-       .usage = "convoy runs serve [--dir D] [--port N]",
-       .examples = "convoy runs serve\nconvoy runs serve --dir . --port 0",
-       .flags = {"dir", "host", "port", "token"},
-       .run = serve_runs}};
-  return list_of_all;
-}
-
-int run_runs(Context& context, const std::vector<std::string>& arguments) {
-  return run_shared_action(context, "runs", actions(), "list", arguments);
-}
-
 }  // namespace
 
 Command runs_command() {
   return {.name = "runs",
-          .summary = "finds, reads, compares and cleans up past runs; draws their curves",
-          .usage = "convoy runs [list|show|plot|tail|compare|export|clean|serve] [RUN ...] [flags]",
+          .summary = "List, show, compare and clean up past runs",
+          .usage =
+              "convoy runs [list|show|plot|tail|compare|export|clean|serve|watch] [RUN ...] "
+              "[flags]",
           .examples =
               "convoy runs list\n"
               "convoy runs plot last --output loss.svg\n"
               "convoy runs tail sums --follow",
-          .flag_table = nullptr,
-          .run = run_runs,
-          .actions = shown_actions(actions())};
+          .actions =
+              {
+                  {.name = "list",
+                   .summary = "List the runs of a folder: state, steps, losses",
+                   .usage = "convoy runs [list] [--dir D]",
+                   .examples = "convoy runs list\nconvoy runs list --dir experiments --json",
+                   .flags = {flags_of<RunsFolderFlags>()},
+                   .run = with_flags_of<RunsFolderFlags, list>},
+                  {.name = "show",
+                   .summary = "Show settings, hosts and figures of one run",
+                   .usage = "convoy runs show [RUN]   (a folder, a name, its beginning, or last)",
+                   .examples = "convoy runs show\nconvoy runs show sums --json",
+                   .flags = {flags_of<RunsFolderFlags>()},
+                   .run = with_flags_of<RunsFolderFlags, show>},
+                  {.name = "plot",
+                   .summary = "Draw curves of runs, as a figure or in the terminal",
+                   .usage = "convoy runs plot [RUN ...] [--metric M] [--output FILE]",
+                   .examples = "convoy runs plot last --output loss.svg\n"
+                               "convoy runs plot sums-a sums-b --metric grad_norm --log-y --ascii",
+                   .flags = {flags_of<RunsPlotFlags>()},
+                   .run = with_flags_of<RunsPlotFlags, plot>},
+                  {.name = "tail",
+                   .summary = "Print the last events of a run",
+                   .usage = "convoy runs tail [RUN] [--follow] [--lines N]",
+                   .examples =
+                       "convoy runs tail sums --follow\nconvoy runs tail last --lines 100 --json",
+                   .flags = {flags_of<RunsTailFlags>()},
+                   .run = with_flags_of<RunsTailFlags, tail>},
+                  {.name = "compare",
+                   .summary = "Compare settings, figures and curves of runs",
+                   .usage = "convoy runs compare RUN RUN ... [--output FILE]",
+                   .examples = "convoy runs compare sums-a sums-b\n"
+                               "convoy runs compare sums-a sums-b --output both.svg",
+                   .flags = {flags_of<RunsDrawingFlags>()},
+                   .run = with_flags_of<RunsDrawingFlags, compare_named_runs>},
+                  {.name = "export",
+                   .summary = "Write steps and evaluations as one table",
+                   .usage = "convoy runs export [RUN ...] --output FILE",
+                   .examples = "convoy runs export --output runs.csv\n"
+                               "convoy runs export sums-a sums-b --output curves.parquet --force",
+                   .flags = {flags_of<RunsExportFlags>()},
+                   .run = with_flags_of<RunsExportFlags, export_runs>},
+                  {.name = "clean",
+                   .summary = "Remove runs or their checkpoints, after a question",
+                   .usage = "convoy runs clean [RUN ...] [--keep-best N] [--older-than DAYS] "
+                            "[--checkpoints]",
+                   .examples = "convoy runs clean --keep-best 3 --dry-run\n"
+                               "convoy runs clean sums-a --checkpoints --yes",
+                   .flags = {flags_of<RunsCleanFlags>()},
+                   .run = with_flags_of<RunsCleanFlags, clean_runs>},
+                  {.name = "serve",
+                   .summary = "Serve a page of the runs for browsers, until Ctrl-C",
+                   .usage = "convoy runs serve [--dir D] [--port N]",
+                   .examples = "convoy runs serve\nconvoy runs serve --dir . --port 0",
+                   .flags = {flags_of<RunsServeFlags>()},
+                   .run = with_flags_of<RunsServeFlags, serve_runs>},
+                  runs_watch_action(),
+              },
+          .usual_action = "list",
+          .group = HelpGroup::Look};
 }
 
 }  // namespace convoy::apps

@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-telemetry::TextPlotOptions terminal_options(const Context& context, const RunsFlags& flags) {
+telemetry::TextPlotOptions terminal_options(const Context& context, const RunsDrawingFlags& flags) {
   telemetry::TextPlotOptions options;
   struct winsize size {};
   if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) {
@@ -41,17 +41,17 @@ std::vector<telemetry::RunHistory> readable_runs(const std::string& folder, cons
   return runs;
 }
 
-int draw_series(const Context& context, const RunsFlags& flags,
+int draw_series(const Context& context, const RunsDrawingFlags& flags, const std::string& metric,
                 const std::vector<telemetry::PlotSeries>& series, const std::string& title) {
   const bool any = std::any_of(series.begin(), series.end(),
                                [](const auto& one) { return !one.points.empty(); });
-  CONVOY_CHECK(any, DataError, "the run has no {} figures yet", flags.metric);
+  CONVOY_CHECK(any, DataError, "the run has no {} figures yet", metric);
   if (flags.ascii || (flags.output.empty() && ::isatty(STDOUT_FILENO) == 1)) {
     fmt::print("{}", telemetry::plot_text(series, terminal_options(context, flags)));
     return 0;
   }
   telemetry::PlotOptions options{.title = title,
-                                 .y_label = flags.metric,
+                                 .y_label = metric,
                                  .width = flags.width,
                                  .height = flags.height,
                                  .log_y = flags.log_y,

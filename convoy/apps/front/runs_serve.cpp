@@ -11,7 +11,7 @@
 
 namespace convoy::apps {
 
-int serve_runs(const Context& context, const RunsFlags& flags,
+int serve_runs(const Context& context, const RunsServeFlags& flags,
                const std::vector<std::string>& words) {
   CONVOY_CHECK(words.empty(), ConfigError,
                "runs serve shows all runs of a folder, found `{}`; --dir names another folder",

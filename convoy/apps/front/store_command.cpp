@@ -31,7 +31,9 @@ struct ServeFlags {
   }
 };
 
-int serve(Context& context, const ServeFlags& flags) {
+int serve(const Context& context, const ServeFlags& flags, const Words& words) {
+  CONVOY_CHECK(words.empty(), ConfigError, "store serve takes flags only, found `{}`",
+               words.front());
   launch::SignalStream signals(launch::default_stop_signals());
   PrivateStore store(
       {.folder = flags.data_dir, .host = flags.host, .port = flags.port, .user = flags.user},
@@ -52,32 +54,23 @@ int serve(Context& context, const ServeFlags& flags) {
   }
 }
 
-int run(Context& context, const std::vector<std::string>& arguments) {
-  ServeFlags flags;
-  const std::vector<std::string> words = context.parse(flags, arguments);
-  if (words != std::vector<std::string>{"serve"})
-    throw ConfigError("wanted `convoy store serve`", {.hint = "convoy store --help"});
-  return serve(context, flags);
-}
-
 }  // namespace
 
 Command store_command() {
   return {.name = "store",
-          .summary = "a PostgreSQL server of your own, for jobs of several hosts",
+          .summary = "Serve a PostgreSQL store for jobs of several hosts",
           .usage = "convoy store serve [--data-dir D] [--host ADDRESS] [--port N]",
           .examples =
               "convoy store serve\n"
               "convoy store serve --host 10.0.0.1 --port 5433 --data-dir /scratch/store",
-          .flag_table = nullptr,
-          .run = run,
           .actions = {{.name = "serve",
-                       .summary = "starts the server, prints its URL, ends with this command",
+                       .summary = "Start the server and print its URL",
                        .usage = "convoy store serve [flags]",
-                       .flag_table = config::flag_table_of<ServeFlags>,
                        .examples = "convoy store serve\n"
                                    "convoy store serve --host 10.0.0.1 --port 5433 --data-dir "
-                                   "/scratch/store"}}};
+                                   "/scratch/store",
+                       .flags = {flags_of<ServeFlags>()},
+                       .run = with_flags_of<ServeFlags, serve>}}};
 }
 
 }  // namespace convoy::apps

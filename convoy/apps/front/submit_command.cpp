@@ -120,17 +120,20 @@ int run_submit(Context& context, const std::vector<std::string>& arguments) {
 
 Command submit_command() {
   return {.name = "submit",
-          .summary = "writes a command as a job for SLURM, Kubernetes or MPI, and submits it",
+          .summary = "Write and submit a job for SLURM, Kubernetes or MPI",
           .usage = "convoy submit --engine slurm|kubernetes|mpi [flags] [--go] -- COMMAND ...",
           .examples =
-              "convoy submit --engine slurm --nodes 2 --nproc-per-node 8 --gpus-per-node 8 --time "
+              "convoy submit --engine slurm --nodes 2 --ranks 8 --gpus-per-node 8 --time "
               "4:00:00 --go -- convoy train run.yaml\n"
               "convoy submit --engine kubernetes --image registry/convoy:1 --nodes 2 -- convoy "
               "train /data/run.yaml\n"
-              "convoy submit --engine mpi --hostfile hosts --nodes 2 --nproc-per-node 4 -- convoy "
+              "convoy submit --engine mpi --hostfile hosts --nodes 2 --ranks 4 -- convoy "
               "launch prog",
-          .flag_table = config::flag_table_of<SubmitSettings>,
-          .run = run_submit};
+          .flags = {flags_of<SubmitSettings>()},
+          .first_flags = {"engine", "go", "output", "name", "nodes", "ranks", "gpus-per-node",
+                          "time", "partition", "image", "hostfile", "log-dir"},
+          .run = run_submit,
+          .group = HelpGroup::RunJobs};
 }
 
 }  // namespace convoy::apps

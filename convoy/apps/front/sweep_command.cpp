@@ -13,11 +13,9 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 
-#include "convoy/apps/front/shared_actions.h"
 #include "convoy/base/counted.h"
 #include "convoy/base/error.h"
 #include "convoy/base/files.h"
-#include "convoy/base/suggest.h"
 #include "convoy/config/resolve.h"
 #include "convoy/launch/signals.h"
 #include "convoy/sweep/command/command_grid.h"
@@ -355,7 +353,7 @@ void warn_of_changed_programs(const Context& context, const SweepResults& result
                   changed.values == 1 ? "was" : "were"));
 }
 
-int run_command(Context& context, const std::vector<std::string>& arguments) {
+int run_command_sweep(Context& context, const std::vector<std::string>& arguments) {
   const CommandLine line = read_command_line(context, arguments);
   const sweep::CommandFlags& flags = line.flags;
   const RunFlags& run = line.run;
@@ -384,33 +382,21 @@ int run_command(Context& context, const std::vector<std::string>& arguments) {
   return say_how_it_ended(context, report, results, flags.redo);
 }
 
-constexpr const char* kActionsText = "ssm, mf, run, show, plot, export or recover";
-
-int run_sweep_command(Context& context, const std::vector<std::string>& arguments) {
-  if (arguments.empty()) throw ConfigError("sweep wants to know of what", {.hint = kActionsText});
-  const std::string& action = arguments.front();
-  const std::vector<std::string> rest(arguments.begin() + 1, arguments.end());
-  if (action == "ssm") return run_ssm(context, rest);
-  if (action == "mf") return run_mf(context, rest);
-  if (action == "run") return run_command(context, rest);
-  if (action == "show") return sweep_show(context, rest);
-  if (action == "plot") return sweep_plot(context, rest);
-  if (action == "export") return sweep_export(context, rest);
-  if (action == "recover") return sweep_recover(context, rest);
-  if (action == "check" || action == "test")
-    throw ConfigError(
-        fmt::format("there is no sweep `{}`", action),
-        {.key = action,
-         .hint = "run a small sweep twice, `--num-seeds 4 --workers 1 --results-dir one` and "
-                 "`--workers 2 --results-dir two`: `convoy sweep export` gives equal tables"});
-  const std::vector<std::string> known = {"ssm", "mf", "run", "show", "plot", "export", "recover"};
-  throw ConfigError(fmt::format("unknown sweep `{}`{}", action, did_you_mean(action, known)),
-                    {.key = action, .hint = kActionsText});
+// Words of the prior programs.
+int refuse_check(Context&, const Words&) {
+  throw ConfigError(
+      "there is no sweep that checks or tests",
+      {.hint = "run a small sweep twice, `--num-seeds 4 --workers 1 --results-dir one` and "
+               "`--workers 2 --results-dir two`: `convoy sweep export` gives equal tables"});
 }
 
-template <class... Flags>
-std::string sweep_flag_tables() {
-  return (config::flag_table_of<Flags>() + ...);
+Command refused_action(std::string_view name) {
+  return {.name = name,
+          .summary = "Check that two sweeps agree",
+          .usage = "convoy sweep export",
+          .examples = "convoy sweep export",
+          .run = refuse_check,
+          .hidden = true};
 }
 
 }  // namespace
@@ -427,7 +413,7 @@ std::string time_for_names() {
 Command sweep_command() {
   return {
       .name = "sweep",
-      .summary = "runs many small experiments over seeds and parameters, and shows their results",
+      .summary = "Run experiments over seeds and parameters",
       .usage =
           "convoy sweep ssm|mf [flags]\n"
           "convoy sweep run [flags] -- COMMAND [ARGUMENTS...]\n"
@@ -436,33 +422,42 @@ Command sweep_command() {
           "convoy sweep ssm --num-seeds 4 --student-dims 150 300 --gd\n"
           "convoy sweep run --num-seeds 3 --result loss -- ./train --seed {seed}\n"
           "convoy sweep plot --output sweep.svg",
-      .flag_table = nullptr,
-      .run = run_sweep_command,
-      .actions = {
-          {"ssm", "guess-and-check and gradient descent on diagonal state-space models",
-           "convoy sweep ssm [flags]", sweep_flag_tables<SsmFlags, RunFlags>,
-           "convoy sweep ssm --seeds 0 1 2 3 --student-dims 150 300 --gnc-num-samples 1e8 --gd"},
-          {"mf", "the same on matrix factorisation, over width or depth", "convoy sweep mf [flags]",
-           sweep_flag_tables<MfFlags, RunFlags>,
-           "convoy sweep mf --config "
-           "examples/sweep/width/width_gt_rank=1_act=Linear_gnc_init=gauss.json"},
-          {"run", "any program over a grid of values and seeds",
-           "convoy sweep run [flags] -- COMMAND [ARGUMENTS...]",
-           sweep_flag_tables<sweep::CommandFlags, RunFlags>,
-           "convoy sweep run --grid lr=0.1,0.01 --num-seeds 3 --result loss -- ./train --lr {lr} "
-           "--seed {seed}"},
-          {"show", "the table of a sweep's results", "convoy sweep show [flags]",
-           table_of<SweepReadFlags>(sweep_read_flags("show")),
-           "convoy sweep show\nconvoy sweep show --store results/sweep.db --json"},
-          {"plot", "a figure of them, SVG or PNG", "convoy sweep plot [flags]",
-           table_of<SweepReadFlags>(sweep_read_flags("plot")),
-           "convoy sweep plot --output sweep.svg"},
-          {"export", "all that is known of every cell, as a file", "convoy sweep export [flags]",
-           table_of<SweepReadFlags>(sweep_read_flags("export")),
-           "convoy sweep export --output cells.csv"},
-          {"recover", "a damaged store without what is damaged in it",
-           "convoy sweep recover [flags]", sweep_flag_tables<SweepRecoverFlags>,
-           "convoy sweep recover results/sweep.db"}}};
+      .actions =
+          {{.name = "ssm",
+            .summary = "Sweep diagonal state-space models",
+            .usage = "convoy sweep ssm [flags]",
+            .examples = "convoy sweep ssm --seeds 0 1 2 3 --student-dims 150 300 --gnc-num-samples "
+                        "1e8 --gd",
+            .flags = {flags_of<SsmFlags>("Experiment"), flags_of<RunFlags>("Run")},
+            .first_flags = {"num-seeds", "seeds", "student-dims", "teacher-ranks", "gnc",
+                            "gnc-num-samples", "gd", "config", "devices", "workers", "results-dir",
+                            "dry-run"},
+            .run = run_ssm},
+           {.name = "mf",
+            .summary = "Sweep matrix factorisations, over width or depth",
+            .usage = "convoy sweep mf [flags]",
+            .examples = "convoy sweep mf --config "
+                        "examples/sweep/width/width_gt_rank=1_act=Linear_gnc_init=gauss.json",
+            .flags = {flags_of<MfFlags>("Experiment"), flags_of<RunFlags>("Run")},
+            .first_flags = {"num-seeds", "seeds", "widths", "depths", "gnc", "gnc-num-samples",
+                            "gd", "config", "workers", "store", "results-dir", "dry-run"},
+            .run = run_mf},
+           {.name = "run",
+            .summary = "Run any program over a grid of values and seeds",
+            .usage = "convoy sweep run [flags] -- COMMAND [ARGUMENTS...]",
+            .examples = "convoy sweep run --grid lr=0.1,0.01 --num-seeds 3 --result loss -- "
+                        "./train --lr {lr} --seed {seed}",
+            .flags = {flags_of<sweep::CommandFlags>("Grid"), flags_of<RunFlags>("Run")},
+            .first_flags = {"grid", "num-seeds", "seeds", "result", "name", "redo", "workers",
+                            "timeout", "store", "results-dir", "log-dir", "dry-run"},
+            .run = run_command_sweep},
+           sweep_show_action(),
+           sweep_plot_action(),
+           sweep_export_action(),
+           sweep_recover_action(),
+           refused_action("check"),
+           refused_action("test")},
+      .group = HelpGroup::RunJobs};
 }
 
 }  // namespace convoy::apps

@@ -14,6 +14,18 @@
 namespace convoy::apps {
 namespace {
 
+struct SweepRecoverFlags {
+  std::string store;
+  std::string results_dir = "results";
+
+  template <class Visitor>
+  void fields(Visitor& visit) {
+    visit("store", store,
+          "file, PostgreSQL URL or \"host=... dbname=...\"; default sweep.db in --results-dir");
+    visit("results_dir", results_dir, "folder of the store");
+  }
+};
+
 std::string kept_words(const jobs::Recovery& recovery) {
   std::string words = fmt::format("kept: {} of {}", counted(recovery.results, "result"),
                                   counted(recovery.tasks, "cell"));
@@ -26,16 +38,11 @@ std::string kept_words(const jobs::Recovery& recovery) {
   return words + ". The same sweep command computes what is missing";
 }
 
-}  // namespace
-
-int sweep_recover(Context& context, const std::vector<std::string>& arguments) {
-  SweepRecoverFlags flags;
-  const std::vector<std::string> rest = context.parse(flags, arguments);
+int recover(const Context& context, const SweepRecoverFlags& flags, const Words& rest) {
   CONVOY_CHECK(rest.size() <= 1, ConfigError, "wanted one store at most, found {}", rest.size());
-  if (!rest.empty()) flags.store = rest.front();
-  const std::string store = flags.store.empty()
-                                ? (std::filesystem::path(flags.results_dir) / "sweep.db").string()
-                                : flags.store;
+  const std::string named = rest.empty() ? flags.store : rest.front();
+  const std::string store =
+      named.empty() ? (std::filesystem::path(flags.results_dir) / "sweep.db").string() : named;
   const jobs::Recovery recovery = jobs::recover_store(store);
   if (context.common.json) {
     const nlohmann::ordered_json object = {
@@ -54,6 +61,17 @@ int sweep_recover(Context& context, const std::vector<std::string>& arguments) {
     context.log().info(fmt::format("the damaged store is kept as {}", recovery.kept_aside));
   context.log().info(kept_words(recovery));
   return 0;
+}
+
+}  // namespace
+
+Command sweep_recover_action() {
+  return {.name = "recover",
+          .summary = "Copy the undamaged rows of a store into a new one",
+          .usage = "convoy sweep recover [STORE] [flags]",
+          .examples = "convoy sweep recover results/sweep.db",
+          .flags = {flags_of<SweepRecoverFlags>()},
+          .run = with_flags_of<SweepRecoverFlags, recover>};
 }
 
 }  // namespace convoy::apps

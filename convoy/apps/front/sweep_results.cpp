@@ -7,7 +7,6 @@
 #include <ctime>
 #include <nlohmann/json.hpp>
 
-#include "convoy/apps/front/shared_actions.h"
 #include "convoy/apps/front/sweep_command.h"
 #include "convoy/apps/front/sweep_parquet.h"
 #include "convoy/base/error.h"
@@ -24,19 +23,60 @@ namespace {
 namespace fs = std::filesystem;
 using sweep::SweepResults;
 
+struct SweepShowFlags : SweepReadFlags {
+  bool list = false;
+  bool cells = false;
+
+  template <class Visitor>
+  void fields(Visitor& visit) {
+    SweepReadFlags::fields(visit);
+    visit("list", list, "name the sweeps of the store, the last run at the end");
+    visit("cells", cells, "every cell too, with its 95 % interval");
+  }
+};
+
+struct SweepPlotFlags : SweepReadFlags {
+  std::string output;
+  bool log_y = false;
+  int64_t width = 1400;
+  int64_t height = 600;
+
+  template <class Visitor>
+  void fields(Visitor& visit) {
+    SweepReadFlags::fields(visit);
+    visit("output", output, "figure to write, as .svg or .png; empty = stdout").alias("o");
+    visit("log_y", log_y, "logarithmic y axis");
+    visit("width", width, "of the figure in pixels").at_least(600).at_most(10000);
+    visit("height", height, "of the figure in pixels").at_least(200).at_most(10000);
+  }
+};
+
+struct SweepExportFlags : SweepReadFlags {
+  std::string format = "tidy";
+  std::string output;
+
+  template <class Visitor>
+  void fields(Visitor& visit) {
+    SweepReadFlags::fields(visit);
+    visit("format", format,
+          "wide as the prior programs wrote it; tidy, a row per cell, with --json or for a "
+          ".json file as JSON; or parquet, the same")
+        .one_of({"wide", "tidy", "parquet"});
+    visit("output", output, "file to write; empty = stdout").alias("o");
+  }
+};
+
 std::unique_ptr<jobs::JobStore> open_for_reading(const SweepReadFlags& flags) {
   const std::string store =
       flags.store.empty() ? (fs::path(flags.results_dir) / "sweep.db").string() : flags.store;
   return jobs::open_store(store, {.access = jobs::Access::ReadOnly});
 }
 
-SweepReadFlags read_flags(Context& context, std::string_view action,
-                          const std::vector<std::string>& arguments) {
-  SweepReadFlags flags;
-  const std::vector<std::string> rest = context.parse(flags, arguments);
-  refuse_all_but(sweep_read_flags(action), flags, fmt::format("sweep {}", action));
-  CONVOY_CHECK(rest.size() <= 1, ConfigError, "wanted one store at most, found {}", rest.size());
-  if (!rest.empty()) flags.store = rest.front();
+// A word names the store, too.
+template <class Flags>
+Flags with_store(Flags flags, const Words& words) {
+  CONVOY_CHECK(words.size() <= 1, ConfigError, "wanted one store at most, found {}", words.size());
+  if (!words.empty()) flags.store = words.front();
   return flags;
 }
 
@@ -155,16 +195,8 @@ void write_or_print(const Context& context, const std::string& file, const std::
   context.log().info(fmt::format("wrote {}", file));
 }
 
-}  // namespace
-
-std::vector<std::string> sweep_read_flags(std::string_view action) {
-  if (action == "show") return {"store", "results_dir", "name", "list", "cells"};
-  if (action == "export") return {"store", "results_dir", "name", "format", "output"};
-  return {"store", "results_dir", "name", "output", "log_y", "width", "height"};
-}
-
-int sweep_show(Context& context, const std::vector<std::string>& arguments) {
-  const SweepReadFlags flags = read_flags(context, "show", arguments);
+int show_sweep(const Context& context, const SweepShowFlags& given, const Words& words) {
+  const SweepShowFlags flags = with_store(given, words);
   const auto store = open_for_reading(flags);
   if (flags.list) return list_sweeps(context, *store);
   const SweepResults results = read(context, *store, flags);
@@ -177,8 +209,8 @@ int sweep_show(Context& context, const std::vector<std::string>& arguments) {
   return 0;
 }
 
-int sweep_plot(Context& context, const std::vector<std::string>& arguments) {
-  const SweepReadFlags flags = read_flags(context, "plot", arguments);
+int plot_sweep(const Context& context, const SweepPlotFlags& given, const Words& words) {
+  const SweepPlotFlags flags = with_store(given, words);
   const std::string ending = fs::path(flags.output).extension().string();
   CONVOY_CHECK(flags.output.empty() || ending == ".svg" || ending == ".png", ConfigError,
                "wanted --output with .svg or .png, found `{}`", flags.output);
@@ -191,14 +223,14 @@ int sweep_plot(Context& context, const std::vector<std::string>& arguments) {
   return 0;
 }
 
-int sweep_export(Context& context, const std::vector<std::string>& arguments) {
-  const SweepReadFlags flags = read_flags(context, "export", arguments);
+int export_sweep(const Context& context, const SweepExportFlags& given, const Words& words) {
+  const SweepExportFlags flags = with_store(given, words);
   const bool as_json = context.common.json || fs::path(flags.output).extension() == ".json";
   CONVOY_CHECK(!as_json || flags.format == "tidy", ConfigError,
                "JSON is written of --format tidy, found --format {}", flags.format);
   const SweepResults results = read(context, *open_for_reading(flags), flags);
   if (flags.format == "parquet") {
-    CONVOY_CHECK(!flags.output.empty(), ConfigError, "--format parquet wants --output FILE");
+    CONVOY_CHECK(!flags.output.empty(), ConfigError, "--format parquet needs --output FILE");
     write_or_print(context, flags.output, tidy_parquet(results));
     return 0;
   }
@@ -217,6 +249,35 @@ int sweep_export(Context& context, const std::vector<std::string>& arguments) {
                "{} teacher ranks are as many files; leave --output away", files.size());
   for (const sweep::NamedFile& file : files) write_or_print(context, flags.output, file.text);
   return 0;
+}
+
+}  // namespace
+
+Command sweep_show_action() {
+  return {.name = "show",
+          .summary = "Show the table of a sweep's results",
+          .usage = "convoy sweep show [STORE] [flags]",
+          .examples = "convoy sweep show\nconvoy sweep show --store results/sweep.db --json",
+          .flags = {flags_of<SweepShowFlags>()},
+          .run = with_flags_of<SweepShowFlags, show_sweep>};
+}
+
+Command sweep_plot_action() {
+  return {.name = "plot",
+          .summary = "Draw the results as SVG or PNG",
+          .usage = "convoy sweep plot [STORE] [flags]",
+          .examples = "convoy sweep plot --output sweep.svg",
+          .flags = {flags_of<SweepPlotFlags>()},
+          .run = with_flags_of<SweepPlotFlags, plot_sweep>};
+}
+
+Command sweep_export_action() {
+  return {.name = "export",
+          .summary = "Write every cell and its results as a file",
+          .usage = "convoy sweep export [STORE] [flags]",
+          .examples = "convoy sweep export --output cells.csv",
+          .flags = {flags_of<SweepExportFlags>()},
+          .run = with_flags_of<SweepExportFlags, export_sweep>};
 }
 
 }  // namespace convoy::apps

@@ -49,11 +49,11 @@ int run_sweep_worker(Context& context, const std::vector<std::string>& arguments
 Command sweep_worker_command() {
   return {
       .name = "sweep-worker",
-      .summary = "one worker of a sweep, started by `convoy sweep`",
+      .summary = "Run one worker of a sweep, for `convoy sweep`",
       .usage =
           "CONVOY_SWEEP_STORE=S convoy sweep-worker --workload W --groups N --cells-per-claim N",
       .examples = "",
-      .flag_table = config::flag_table_of<sweep::WorkerFlags>,
+      .flags = {flags_of<sweep::WorkerFlags>()},
       .run = run_sweep_worker,
       .hidden = true};
 }

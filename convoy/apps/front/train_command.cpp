@@ -8,6 +8,7 @@
 #include <iterator>
 #include <map>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "convoy/apps/front/command.h"
@@ -33,6 +34,7 @@
 #include "convoy/settings/har_flags.h"
 #include "convoy/telemetry/environment.h"
 #include "convoy/telemetry/run_folder.h"
+#include "convoy/telemetry/run_history.h"
 
 namespace convoy::apps {
 namespace {
@@ -41,6 +43,8 @@ namespace fs = std::filesystem;
 
 struct TrainFlags : launch::DeviceFlags {
   std::string config;
+  std::string model;
+  std::string data;
   std::string resume;
   std::string output_dir;
   std::string preset;
@@ -60,10 +64,12 @@ struct TrainFlags : launch::DeviceFlags {
   void fields(Visitor& visit) {
     DeviceFlags::fields(visit);
     visit("config", config, "the configuration; the same as a word without a flag");
+    visit("model", model, "as model.name");
+    visit("data", data, "training rows, as data.train_path").alias("dataset");
     visit(
         "resume", resume,
         "auto, never, a run folder or one of its checkpoints; beats train.resume_from_checkpoint");
-    visit("output_dir", output_dir, "run folder; beats train.output_dir");
+    visit("output_dir", output_dir, "run folder; beats train.output_dir").flag("run_dir");
     visit("preset", preset, "start from this preset (`convoy config presets`)");
     visit("deepspeed", deepspeed, "DeepSpeed's JSON file, as train.deepspeed")
         .alias("deepspeed_config");
@@ -103,6 +109,8 @@ fs::path run_of_checkpoint(const fs::path& checkpoint) {
 std::vector<std::string> with_flags(std::vector<std::string> arguments, const TrainFlags& flags,
                                     const settings::HarFlags& har) {
   for (std::string& word : har.settings()) arguments.push_back(std::move(word));
+  if (!flags.model.empty()) arguments.push_back("model.name=" + flags.model);
+  if (!flags.data.empty()) arguments.push_back("data.train_path=" + flags.data);
   if (!flags.deepspeed.empty()) arguments.push_back("train.deepspeed=" + flags.deepspeed);
   if (!flags.profile_steps.empty())
     arguments.push_back("logging.profile_steps=" + flags.profile_steps);
@@ -188,7 +196,7 @@ std::string command_to_go_on(TrainInvocation of, const settings::TrainSettings& 
     words.push_back(config.string());
   else
     words.insert(words.end(), of.rest.begin(), of.rest.end());
-  words.insert(words.end(), {"--output-dir", folder.string()});
+  words.insert(words.end(), {"--run-dir", folder.string()});
   launch::MemberFlags defaults;
   for (std::string& word : config::flags_that_differ(config::list_fields(of.request.members),
                                                      config::list_fields(defaults)))
@@ -312,7 +320,7 @@ void read_config(const Context& context, const TrainInvocation& found, bool may_
   const auto file = std::find_if(found.rest.begin(), found.rest.end(), is_config_file);
   run.is_here = !may_be_sent || (file != found.rest.end() && fs::exists(*file));
   if (run.is_here && found.rest.empty() && flags.preset.empty())
-    throw ConfigError("train wants a configuration", {.hint = "convoy train run.yaml"});
+    throw ConfigError("`convoy train` needs a configuration", {.hint = "convoy train run.yaml"});
   std::vector<std::string> words = found.rest;
   if (!run.is_here) std::erase_if(words, is_config_file);
   settings::RankFacts facts{.ranks = ranks};
@@ -361,6 +369,13 @@ void check_launch_settings(const Context& context, const TrainInvocation& found,
                       settings::Wanted::Anything, &facts);
 }
 
+void print_result(const telemetry::RunFolder& folder) {
+  const nlohmann::ordered_json result = {
+      {"run_dir", folder.path().string()},
+      {"metrics", telemetry::read_run_record(folder.metrics_path())}};
+  fmt::print("{}\n", result.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+}
+
 int print_placement(const Context& context, const launch::JobSetup& setup) {
   say_notes(context, setup);
   if (context.common.json) {
@@ -384,7 +399,7 @@ void warn_of_one_device(const Context& context, const TrainInvocation& found,
   if (found.multi_gpu == "ddp" && found.request.members.nproc_per_node == "auto")
     context.log().warning(fmt::format(
         "--multi-gpu ddp: {} can be used here, so ONE rank trains, on {}{}", device,
-        setup.on_gpus ? "it" : "the CPU", setup.on_gpus ? "" : " (--nproc N starts N on CPUs)"));
+        setup.on_gpus ? "it" : "the CPU", setup.on_gpus ? "" : " (--ranks N starts N on CPUs)"));
   if (found.multi_gpu == "dp" && !setup.on_gpus && train.parallel.replicas <= 1)
     context.log().warning(
         "--multi-gpu dp: no GPU can be used here, so ONE replica trains, on the CPU "
@@ -514,12 +529,9 @@ int run_train(Context& context, const std::vector<std::string>& arguments) {
     std::error_code ignored;
     if (run.train.train.output_dir.empty()) fs::remove(folder.path().parent_path(), ignored);
   }
-  return conclude(context, report, command_to_go_on(found, run.train, folder.path()));
-}
-
-std::string train_flag_tables() {
-  return config::flag_table_of<TrainFlags>() + config::flag_table_of<launch::MemberFlags>() +
-         config::flag_table_of<settings::HarFlags>();
+  const int code = conclude(context, report, command_to_go_on(found, run.train, folder.path()));
+  if (code == 0 && own && context.common.json) print_result(folder);
+  return code;
 }
 
 }  // namespace
@@ -527,16 +539,21 @@ std::string train_flag_tables() {
 Command train_command() {
   return {
       .name = "train",
-      .summary = "fine-tunes a model on rows, on one rank or many",
-      .usage = "convoy train CONFIG.yaml [key=value ...] [--nproc N] [--resume auto|never|PATH]",
+      .summary = "Fine-tune a model on rows, on one rank or many",
+      .usage = "convoy train CONFIG.yaml [key=value ...] [--ranks N] [--resume auto|never|PATH]",
       .examples =
-          "convoy train run.yaml --nproc 2\n"
-          "convoy train run.yaml train.batch_size=2 train.learning_rate=1e-4 --output-dir runs/a\n"
-          "convoy train runs/a/config.yaml --output-dir runs/a --resume auto\n"
-          "convoy train run.yaml --nnodes 2 --rdzv-endpoint node0:29500 --nproc 4 --output-dir "
+          "convoy train run.yaml --ranks 2\n"
+          "convoy train run.yaml train.batch_size=2 train.learning_rate=1e-4 --run-dir runs/a\n"
+          "convoy train runs/a/config.yaml --run-dir runs/a --resume auto\n"
+          "convoy train run.yaml --nnodes 2 --rdzv-endpoint node0:29500 --ranks 4 --run-dir "
           "runs/a",
-      .flag_table = train_flag_tables,
-      .run = run_train};
+      .flags = {flags_of<TrainFlags>("Run"), flags_of<launch::HostRankFlags>("Ranks"),
+                flags_of<launch::NodeFlags>("Nodes"),
+                flags_of<settings::HarFlags>("Settings by the names of the activity guide")},
+      .first_flags = {"ranks", "devices", "model", "data", "run-dir", "resume", "preset", "dry-run",
+                      "nnodes", "rdzv-endpoint", "deepspeed", "tensorboard"},
+      .run = run_train,
+      .group = HelpGroup::TrainAndUse};
 }
 
 }  // namespace convoy::apps

@@ -215,8 +215,8 @@ TEST_F(TrainCommand, StopWithStateSavedSaysHowToGoOn) {
       "while :; do sleep 0.05; done";
   EXPECT_EQ(train("sums.yaml --nproc 2 --output-dir out", script), 75);
   const std::string out = (folder_ / "out").string();
-  EXPECT_NE(output_.find(fmt::format("go on with: convoy train {0}/config.yaml --output-dir {0} "
-                                     "--nproc-per-node 2\n",
+  EXPECT_NE(output_.find(fmt::format("go on with: convoy train {0}/config.yaml --run-dir {0} "
+                                     "--ranks 2\n",
                                      out)),
             std::string::npos)
       << output_;
@@ -390,6 +390,25 @@ TEST_F(TrainCommand, ConfigurationMayBeNamedAsOtherTrainersNameIt) {
   EXPECT_EQ(train("--config sums.yaml --deepspeed_config ds.json --output-dir zero", "cat $5"), 0);
   EXPECT_NE(output_.find("strategy: zero2"), std::string::npos) << output_;
   EXPECT_EQ(train("--config sums.yaml other.yaml", "exit 0"), 2);
+}
+
+TEST_F(TrainCommand, ModelAndRowsMayBeFlags) {
+  write_file_atomic(folder_ / "empty.yaml", "tuning: {mode: lora}\n");
+  EXPECT_EQ(train("empty.yaml --model some-model --data rows.jsonl --run-dir named", "cat $5"), 0)
+      << output_;
+  EXPECT_NE(output_.find("train_path: rows.jsonl"), std::string::npos) << output_;
+  EXPECT_NE(output_.find("name: some-model"), std::string::npos) << output_;
+}
+
+TEST_F(TrainCommand, JsonIsTheRunFolderAndItsFigures) {
+  const std::string script = "echo '{\"train_loss\": 0.5}' > $3/metrics.json";
+  EXPECT_EQ(train("sums.yaml --run-dir out --json", script), 0) << output_;
+  const json result = last_line();
+  ASSERT_TRUE(result.is_object()) << output_;
+  EXPECT_EQ(result["run_dir"], (folder_ / "out").string());
+  EXPECT_EQ(result["metrics"]["train_loss"], 0.5);
+  EXPECT_EQ(train("sums.yaml --run-dir plain", script), 0) << output_;
+  EXPECT_EQ(output_.find("train_loss"), std::string::npos) << output_;
 }
 
 TEST_F(TrainCommand, PlacementNeedsNeitherModelNorRows) {

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Commands that run in convoy-worker: eval, score, generate on as many ranks as are asked for,
+// Commands that run in convoy-worker: eval and generate on as many ranks as are asked for,
 // merge and bench in one. The front shows their help and starts them; the worker reads their flags,
 // from the same lists.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "convoy/apps/front/command.h"
 #include "convoy/apps/front/saved_samples.h"
-#include "convoy/apps/front/shared_actions.h"
 #include "convoy/apps/front/worker_program.h"
 #include "convoy/apps/front/worker_ranks.h"
 #include "convoy/settings/command_flags.h"
@@ -13,16 +17,17 @@
 namespace convoy::apps {
 namespace {
 
-template <class... Flags>
-std::string flag_tables() {
-  return (config::flag_table_of<Flags>() + ...);
-}
+// What `convoy eval` reads itself.
+struct EvalModeFlags {
+  bool per_row = false;
 
-// Of the flags of benchmarks, peak measures by one.
-std::string peak_flag_table() {
-  return table_of<settings::BenchFlags>({"threads"})() +
-         config::flag_table_of<launch::DeviceFlags>();
-}
+  template <class Visitor>
+  void fields(Visitor& visit) {
+    visit("per_row", per_row, "the negative log-likelihood of each row, and nothing else");
+  }
+};
+
+constexpr const char* kRankHeading = "Ranks";
 
 // Sets the flags that are the front's; those of the worker stay in what is returned.
 template <class... Flags>
@@ -43,7 +48,28 @@ std::vector<std::string> take_rank_flags(Context& context, HostRanks& ranks,
                     arguments, of_worker...);
 }
 
+int score_rows(Context& context, const std::vector<std::string>& arguments) {
+  HostRanks ranks;
+  EvalModeFlags mode;
+  settings::ScoreFlags flags;
+  settings::ModelFlags model;
+  const std::vector<std::string> left =
+      take_flags(context,
+                 {config::list_fields(ranks.members), config::list_fields(ranks.devices),
+                  config::list_fields(mode)},
+                 arguments, flags, model);
+  return run_worker_on_ranks(context, ranks, "score", left);
+}
+
+// It decides which flags there are.
+bool is_per_row(const std::vector<std::string>& arguments) {
+  return std::any_of(arguments.begin(), arguments.end(), [](const std::string& argument) {
+    return config::dashed(argument) == "--per-row";
+  });
+}
+
 int run_eval(Context& context, const std::vector<std::string>& arguments) {
+  if (is_per_row(arguments)) return score_rows(context, arguments);
   HostRanks ranks;
   settings::EvalFlags flags;
   settings::MetricFlags metrics;
@@ -54,14 +80,6 @@ int run_eval(Context& context, const std::vector<std::string>& arguments) {
       take_rank_flags(context, ranks, arguments, flags, metrics, sampling, engine, model);
   if (!flags.samples.empty()) return evaluate_saved_samples(context, left);
   return run_worker_on_ranks(context, ranks, "eval", left);
-}
-
-int run_score(Context& context, const std::vector<std::string>& arguments) {
-  HostRanks ranks;
-  settings::ScoreFlags flags;
-  settings::ModelFlags model;
-  const std::vector<std::string> left = take_rank_flags(context, ranks, arguments, flags, model);
-  return run_worker_on_ranks(context, ranks, "score", left);
 }
 
 int run_generate(Context& context, const std::vector<std::string>& arguments) {
@@ -82,20 +100,32 @@ int run_merge(Context& context, const std::vector<std::string>& arguments) {
   settings::ModelSourceFlags model;
   const std::vector<std::string> left =
       take_flags(context, {config::list_fields(one.devices)}, arguments, flags, model);
-  return run_worker_on_ranks(context, one, "merge", left, "merge");
+  return run_worker_on_ranks(context, one, "merge", left, "models merge");
 }
 
-int run_bench(Context& context, const std::vector<std::string>& arguments) {
+int run_bench(Context& context, std::string_view name, const Words& arguments) {
   HostRanks ranks;
   settings::BenchFlags flags;
   settings::BenchTrainFlags train;
   settings::BenchGenerateFlags generate;
   const std::vector<std::string> left =
       take_rank_flags(context, ranks, arguments, flags, train, generate);
-  const std::string name = left.empty() ? "" : left.front();
-  return run_worker_on_ranks(
-      context, ranks, "bench", left,
-      name == "train" ? "" : "bench " + (name == "peak" ? name : "generate"));
+  Words words = {std::string(name)};
+  words.insert(words.end(), left.begin(), left.end());
+  return run_worker_on_ranks(context, ranks, "bench", words,
+                             name == "train" ? "" : fmt::format("bench {}", name));
+}
+
+int bench_train(Context& context, const Words& arguments) {
+  return run_bench(context, "train", arguments);
+}
+
+int bench_generate(Context& context, const Words& arguments) {
+  return run_bench(context, "generate", arguments);
+}
+
+int bench_peak(Context& context, const Words& arguments) {
+  return run_bench(context, "peak", arguments);
 }
 
 }  // namespace
@@ -103,96 +133,117 @@ int run_bench(Context& context, const std::vector<std::string>& arguments) {
 Command eval_command() {
   return {
       .name = "eval",
-      .summary = "loss and perplexity of a model on rows, and with --generate its answers",
+      .summary = "Evaluate a model on rows, by loss and by answers",
       .usage =
           "convoy eval CONFIG.yaml [key=value ...] [--split test|val] [--adapter D] [--generate]\n"
-          "convoy eval --model D [--adapter D] --data F [--generate] [--nproc N]\n"
+          "convoy eval --model D [--adapter D] --data F [--generate] [--ranks N]\n"
+          "convoy eval --per-row --model D --data F [--output O.jsonl] [--supervise "
+          "assistant|last|all]\n"
           "convoy eval --samples F.jsonl [--metrics M,..] [--report R.html]",
       .examples =
           "convoy eval run.yaml --adapter runs/sums/adapter --generate\n"
-          "convoy eval --model models/tally-3m --data test.jsonl --output-dir results\n"
+          "convoy eval --model models/tally-3m --data test.jsonl --output results\n"
+          "convoy eval --per-row --model models/tally-3m --data rows.jsonl --output scores.jsonl\n"
           "convoy eval --samples results/samples.jsonl --json",
-      .flag_table = flag_tables<settings::EvalFlags, settings::MetricFlags, settings::SamplingFlags,
-                                settings::EngineFlags, settings::ModelFlags, launch::DeviceFlags,
-                                launch::HostRankFlags>,
-      .run = run_eval};
-}
-
-Command score_command() {
-  return {.name = "score",
-          .summary = "negative log-likelihood of each row, with the masks of training",
-          .usage =
-              "convoy score --model D [--adapter D] --data F [--output O.jsonl] "
-              "[--supervise assistant|last|all] [--nproc N]",
-          .examples =
-              "convoy score --model models/tally-3m --data rows.jsonl --output scores.jsonl\n"
-              "convoy score --model models/tally-3m --adapter runs/sums/adapter --data chat.jsonl "
-              "--supervise last",
-          .flag_table = flag_tables<settings::ScoreFlags, settings::ModelFlags, launch::DeviceFlags,
-                                    launch::HostRankFlags>,
-          .run = run_score};
+      .flags = {flags_of<settings::EvalFlags>("Rows and results"),
+                flags_of<EvalModeFlags>("Kinds of evaluation"),
+                flags_of<settings::MetricFlags>("Metrics"),
+                flags_of<settings::SamplingFlags>("Answers"),
+                flags_of<settings::EngineFlags>("Engine"), flags_of<settings::ModelFlags>("Model"),
+                flags_of<launch::DeviceFlags>("Devices"),
+                flags_of<launch::HostRankFlags>(kRankHeading),
+                flags_of<settings::ScoreFlags>("With --per-row, in place of the above")},
+      .first_flags = {"model", "adapter", "data", "split", "limit", "output", "generate", "metrics",
+                      "per-row", "samples", "devices", "ranks"},
+      .run = run_eval,
+      .group = HelpGroup::TrainAndUse};
 }
 
 Command generate_command() {
-  return {.name = "generate",
-          .summary = "answers prompts",
-          .usage =
-              "convoy generate --model D [--adapter D] (--prompts F.jsonl | --prompt TEXT | "
-              "--interactive) [--output O.jsonl] [--nproc N]",
-          .examples =
-              "convoy generate --model models/tally-3m --prompt $'Question: 12 + 7 = ?\\nAnswer:' "
-              "--chat off --greedy\n"
-              "convoy generate --model models/tally-3m --adapter runs/sums/adapter --prompts "
-              "test.jsonl --output answers.jsonl --nproc 2\n"
-              "convoy generate --model models/tally-3m --interactive --temperature 0.7",
-          .flag_table =
-              flag_tables<settings::GenerateFlags, settings::SamplingFlags, settings::EngineFlags,
-                          settings::ModelFlags, launch::DeviceFlags, launch::HostRankFlags>,
-          .run = run_generate};
+  return {
+      .name = "generate",
+      .summary = "Generate text for prompts",
+      .usage =
+          "convoy generate --model D [--adapter D] (--prompts F.jsonl | --prompt TEXT | "
+          "--interactive) [--output O.jsonl] [--ranks N]",
+      .examples =
+          "convoy generate --model models/tally-3m --prompt $'Question: 12 + 7 = ?\\nAnswer:' "
+          "--chat off --greedy\n"
+          "convoy generate --model models/tally-3m --adapter runs/sums/adapter --prompts "
+          "test.jsonl --output answers.jsonl --ranks 2\n"
+          "convoy generate --model models/tally-3m --interactive --temperature 0.7",
+      .flags = {flags_of<settings::GenerateFlags>("Prompts and answers"),
+                flags_of<settings::SamplingFlags>("Sampling"),
+                flags_of<settings::EngineFlags>("Engine"), flags_of<settings::ModelFlags>("Model"),
+                flags_of<launch::DeviceFlags>("Devices"),
+                flags_of<launch::HostRankFlags>(kRankHeading)},
+      .first_flags = {"model", "adapter", "prompt", "prompts", "interactive", "chat", "output",
+                      "max-new-tokens", "temperature", "greedy", "devices", "ranks"},
+      .run = run_generate,
+      .group = HelpGroup::TrainAndUse};
 }
 
-Command merge_command() {
-  return {.name = "merge",
-          .summary = "adds a LoRA adapter to its model's weights",
-          .usage =
-              "convoy merge --model D --adapter D --output D [--dtype auto|fp32|bf16|fp16] "
-              "[--base dequantized|full]",
-          .examples =
-              "convoy merge --model models/tally-3m --adapter runs/sums/adapter --output merged\n"
-              "convoy merge --model models/tally-3m --adapter runs/sums/adapter --output merged "
-              "--dtype bf16\n"
-              "convoy merge --model models/tally-3m --adapter runs/qlora/adapter --output merged "
-              "--quantization nf4 --base dequantized",
-          .flag_table =
-              flag_tables<settings::MergeFlags, settings::ModelSourceFlags, launch::DeviceFlags>,
-          .run = run_merge};
+Command models_merge_action() {
+  return {
+      .name = "merge",
+      .summary = "Add a LoRA adapter to its model's weights",
+      .usage =
+          "convoy models merge --model D --adapter D --output D [--dtype auto|fp32|bf16|fp16] "
+          "[--base dequantized|full]",
+      .examples =
+          "convoy models merge --model models/tally-3m --adapter runs/sums/adapter --output "
+          "merged\n"
+          "convoy models merge --model models/tally-3m --adapter runs/sums/adapter --output "
+          "merged --dtype bf16\n"
+          "convoy models merge --model models/tally-3m --adapter runs/qlora/adapter --output "
+          "merged --quantization nf4 --base dequantized",
+      .flags = {flags_of<settings::ModelSourceFlags>("Model"),
+                flags_of<settings::MergeFlags>("Result"), flags_of<launch::DeviceFlags>("Devices")},
+      .run = run_merge};
 }
 
 Command bench_command() {
   return {
       .name = "bench",
-      .summary = "times Convoy beside its peers, strategies beside each other, and the machine",
+      .summary = "Time Convoy beside its peers, and the machine",
       .usage = "convoy bench train|generate|peak [flags]",
       .examples =
           "convoy bench train --mode lora --dtype bf16\n"
           "convoy bench generate --batches 1,8 --rounds 3\n"
           "convoy bench peak",
-      .flag_table = nullptr,
-      .run = run_bench,
       .actions = {
-          {"train", "steps of a training", "convoy bench train [--nproc N] [--strategy S] [flags]",
-           flag_tables<settings::BenchTrainFlags, settings::BenchFlags, launch::DeviceFlags,
-                       launch::HostRankFlags>,
-           "convoy bench train --mode lora --dtype bf16\n"
-           "convoy bench train --mode full --geometry tiny --no-peer --json\n"
-           "convoy bench train --mode full --nproc 2 --strategy zero3 --global-batch 8"},
-          {"generate", "new tokens of rows together", "convoy bench generate [flags]",
-           flag_tables<settings::BenchGenerateFlags, settings::BenchFlags, launch::DeviceFlags>,
-           "convoy bench generate --batches 1,8 --rounds 3\n"
-           "convoy bench generate --geometry tiny --no-peer --weights int8"},
-          {"peak", "what the machine multiplies by type, as shares of a peak are counted against",
-           "convoy bench peak [--devices cpu|cuda] [--threads N]", peak_flag_table,
-           "convoy bench peak\nconvoy bench peak --devices cpu --threads 1 --json"}}};
+          {.name = "train",
+           .summary = "Time the steps of a training",
+           .usage = "convoy bench train [--ranks N] [--strategy S] [flags]",
+           .examples = "convoy bench train --mode lora --dtype bf16\n"
+                       "convoy bench train --mode full --geometry tiny --no-peer --json\n"
+                       "convoy bench train --mode full --ranks 2 --strategy zero3 --global-batch 8",
+           .flags = {flags_of<settings::BenchTrainFlags>("Training"),
+                     flags_of<settings::BenchFlags>("Measurement"),
+                     flags_of<launch::DeviceFlags>("Devices"),
+                     flags_of<launch::HostRankFlags>(kRankHeading)},
+           .first_flags = {"mode", "strategy", "seq", "batch", "steps", "output", "geometry",
+                           "dtype", "threads", "peer", "devices", "ranks"},
+           .run = bench_train},
+          {.name = "generate",
+           .summary = "Time new tokens of rows together",
+           .usage = "convoy bench generate [flags]",
+           .examples = "convoy bench generate --batches 1,8 --rounds 3\n"
+                       "convoy bench generate --geometry tiny --no-peer --weights int8",
+           .flags = {flags_of<settings::BenchGenerateFlags>("Generation"),
+                     flags_of<settings::BenchFlags>("Measurement"),
+                     flags_of<launch::DeviceFlags>("Devices")},
+           .first_flags = {"batches", "prompts", "prompt-tokens", "new-tokens", "weights",
+                           "quantization", "geometry", "dtype", "threads", "rounds", "peer",
+                           "devices"},
+           .run = bench_generate},
+          {.name = "peak",
+           .summary = "Measure how fast the machine multiplies, by type",
+           .usage = "convoy bench peak [--devices cpu|cuda] [--threads N]",
+           .examples = "convoy bench peak\nconvoy bench peak --devices cpu --threads 1 --json",
+           .flags = {flags_of<settings::BenchFlags>({}, {"threads"}),
+                     flags_of<launch::DeviceFlags>("Devices")},
+           .run = bench_peak}}};
 }
 
 }  // namespace convoy::apps

@@ -55,7 +55,7 @@ int run_worker_on_ranks(const Context& context, const HostRanks& ranks, const st
   }
   if (!alone.empty())
     throw ConfigError(fmt::format("{} runs on one rank, found {}", alone, setup.num_local_ranks),
-                      {.key = "nproc_per_node", .hint = "leave out --nproc"});
+                      {.key = "nproc_per_node", .hint = "leave out --ranks"});
   launch::ScratchFolder scratch;
   scratch.make();
   launch::JobPlan job = launch::plan_job(request, setup, worker_plan(context), context.log());

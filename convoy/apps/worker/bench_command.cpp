@@ -133,7 +133,7 @@ int bench_train(const settings::BenchFlags& flags, const settings::BenchTrainFla
     return 0;
   }
   if (!train.output_dir.empty() || train.global_batch > 0)
-    throw ConfigError("the peer knows no --output-dir and no --global-batch",
+    throw ConfigError("the peer has no --output and no --global-batch",
                       {.hint = "add --no-peer"});
   Json result = run_in_turn(
       {.name = "train",

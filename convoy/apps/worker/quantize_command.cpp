@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `convoy quantize` inside the worker.
+// `convoy models quantize` inside the worker.
 #include "convoy/apps/worker/worker_command.h"
 #include "convoy/base/error.h"
 #include "convoy/recipes/quantize_weights.h"

@@ -44,14 +44,17 @@ struct SubmitSettings {
   void fields(Visitor& visit) {
     visit("engine", engine, "which engine carries the job").one_of({"slurm", "kubernetes", "mpi"});
     visit("go", go, "submit it too; without this the script or manifest is only written");
-    visit("output", output, "file for the script or manifest; empty = stdout, nothing with --go");
+    visit("output", output, "file for the script or manifest; empty = stdout, nothing with --go")
+        .alias("o");
     visit("name", name, "job name; empty = convoy, with a random end where names must be new")
         .alias("job_name");
-    visit("nodes", nodes, "nodes; the command is started once on each").at_least(1);
+    visit("nodes", nodes, "nodes; the command is started once on each").at_least(1).alias("nnodes");
     visit(
         "nproc_per_node", nproc_per_node,
         "ranks per node, for `convoy launch` or `convoy train` as the command: auto, gpu, cpu or a "
-        "number");
+        "number")
+        .flag("ranks")
+        .alias("nproc");
     visit("task_per_rank", task_per_rank,
           "the engine starts every rank itself and the command finds its place (slurm, mpi)");
     visit("gpus_per_node", gpus_per_node, "GPUs asked for on each node (slurm, kubernetes)")

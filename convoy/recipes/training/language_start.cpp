@@ -211,7 +211,7 @@ settings::TrainSettings with_adapter_start(settings::TrainSettings settings, con
         fmt::format("model.name {} is a PEFT adapter", settings.model.name),
         {.key = "model.name",
          .hint = settings.tuning.mode == "full"
-                     ? "merge it into its base first: convoy merge"
+                     ? "merge it into its base first: convoy models merge"
                      : "name its base, since tuning.lora.adapter names another adapter"});
   settings.model.name = start->base;
   adapter = start->adapter;

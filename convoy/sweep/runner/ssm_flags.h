@@ -83,6 +83,7 @@ struct SsmFlags {
     visit("gnc", gnc, "guess and check");
     visit("gnc_num_samples", gnc_num_samples, "guesses of each cell").at_least(1);
     visit("gnc_batch_size", gnc_batch_size, "without meaning: results do not depend on batches")
+        .hidden()
         .at_least(1);
     visit("gd", gd, "gradient descent");
     visit("gd_lr", gd_lr, "learning rate").above(0);
@@ -103,13 +104,16 @@ struct SsmFlags {
     visit("figures_dir", figures_dir, "folder of figures; empty = none are drawn");
     visit("checkpoint_dir", checkpoint_dir, "folder of the store; empty = --results-dir");
     visit("checkpoint_interval", checkpoint_interval,
-          "without meaning: every finished range is kept at once");
+          "without meaning: every finished range is kept at once")
+        .hidden();
     visit("resume_from_checkpoint", resume_from_checkpoint,
-          "without meaning: the same command goes on where it was");
+          "without meaning: the same command goes on where it was")
+        .hidden();
     visit("max_gpus", max_gpus, "this many GPUs at most; -1 = all").at_least(-1);
     visit("device", device,
           "who guesses: auto = every GPU and the CPUs beside them, cuda = only GPUs, cpu")
-        .one_of({"auto", "cuda", "cpu"});
+        .one_of({"auto", "cuda", "cpu"})
+        .flag("devices");
     visit("mode", mode, "fast: shorter polynomials and fewer random bits than exact; other numbers")
         .one_of({"exact", "fast"});
     visit("target_standard_error", target_standard_error,

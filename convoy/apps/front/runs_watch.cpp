@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "convoy/apps/front/process_monitor.h"
-
+//
+// `convoy runs watch`: the device CSV alone, as the processing guide's monitor writes it.
 #include <fmt/format.h>
 #include <poll.h>
 
 #include <chrono>
 
+#include "convoy/apps/front/command.h"
 #include "convoy/base/error.h"
 #include "convoy/launch/place/environment_resolver.h"
 #include "convoy/launch/signals.h"
@@ -15,7 +16,7 @@
 namespace convoy::apps {
 namespace {
 
-struct ProcessMonitorFlags {
+struct RunsWatchFlags {
   double interval = 1;
   std::string output = "gpu_usage.csv";
   double duration = 0;
@@ -23,7 +24,7 @@ struct ProcessMonitorFlags {
   template <class Visitor>
   void fields(Visitor& visit) {
     visit("interval", interval, "seconds between rows").above(0).at_most(86'400);
-    visit("output", output, "CSV file; one with the same columns is added to");
+    visit("output", output, "CSV file; one with the same columns is added to").alias("o");
     visit("duration", duration, "seconds to watch; 0 = until Ctrl-C").at_least(0);
   }
 };
@@ -41,12 +42,8 @@ bool wait_until(Clock::time_point when, const launch::SignalStream& signals) {
   }
 }
 
-}  // namespace
-
-int run_process_monitor(Context& context, const std::vector<std::string>& arguments) {
-  ProcessMonitorFlags flags;
-  const std::vector<std::string> rest = context.parse(flags, arguments);
-  CONVOY_CHECK(rest.empty(), ConfigError, "process monitor takes flags only, found `{}`", rest[0]);
+int watch(const Context& context, const RunsWatchFlags& flags, const Words& rest) {
+  CONVOY_CHECK(rest.empty(), ConfigError, "runs watch takes flags only, found `{}`", rest[0]);
   monitor::DeviceReader devices(monitor::device_sources(launch::process_environment()));
   process::UsageCsv csv(flags.output);
   const launch::SignalStream signals(launch::default_stop_signals());
@@ -62,12 +59,15 @@ int run_process_monitor(Context& context, const std::vector<std::string>& argume
   }
 }
 
-Action process_monitor_action() {
-  return {.name = "monitor",
-          .summary = "writes what the GPUs do as CSV, until Ctrl-C",
-          .usage = "convoy process monitor [--interval S] [--output F.csv] [--duration S]",
-          .flag_table = config::flag_table_of<ProcessMonitorFlags>,
-          .examples = "convoy process monitor --interval 1.0 --output gpu_usage.csv"};
+}  // namespace
+
+Command runs_watch_action() {
+  return {.name = "watch",
+          .summary = "Write what the GPUs do as CSV, until Ctrl-C",
+          .usage = "convoy runs watch [--interval S] [--output F.csv] [--duration S]",
+          .examples = "convoy runs watch --interval 1.0 --output gpu_usage.csv",
+          .flags = {flags_of<RunsWatchFlags>()},
+          .run = with_flags_of<RunsWatchFlags, watch>};
 }
 
 }  // namespace convoy::apps

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `convoy monitor`: watches GPUs and host, into a file, onto stdout or onto the terminal. One thread looks and writes; the
-// other has the terminal, the signals and the end.
+// `convoy gpus watch`: watches GPUs and host, into a file, onto stdout or onto the terminal. One
+// thread reads devices and writes; the other has the terminal, the signals and the end.
 #include <fmt/format.h>
 #include <poll.h>
 #include <sys/eventfd.h>
@@ -338,7 +338,7 @@ std::string value_or_empty(const std::map<std::string, std::string>& environment
 int run_monitor(Context& context, const std::vector<std::string>& arguments) {
   MonitorFlags flags;
   const std::vector<std::string> rest = context.parse(flags, arguments);
-  CONVOY_CHECK(rest.empty(), ConfigError, "monitor takes flags only, found `{}`", rest[0]);
+  CONVOY_CHECK(rest.empty(), ConfigError, "gpus watch takes flags only, found `{}`", rest[0]);
   CONVOY_CHECK(flags.schema == "v1" || flags.format == "csv", ConfigError,
                "--schema seed is a CSV, found --format {}", flags.format);
   if (flags.schema == "seed" && flags.output.empty()) flags.output = "gpu_usage.csv";
@@ -378,7 +378,7 @@ int run_monitor(Context& context, const std::vector<std::string>& arguments) {
   watch.start();
   if (screen)
     run.screen(
-        fmt::format("convoy monitor  {}  every {:g} s", options.identity.host, flags.interval));
+        fmt::format("convoy gpus watch  {}  every {:g} s", options.identity.host, flags.interval));
   else
     run.lines();
   watch.stop();
@@ -393,18 +393,18 @@ int run_monitor(Context& context, const std::vector<std::string>& arguments) {
 
 }  // namespace
 
-Command monitor_command() {
-  return {.name = "monitor",
-          .summary = "watches GPUs and host: a live view, CSV, JSON lines, Prometheus text",
+Command gpus_watch_action() {
+  return {.name = "watch",
+          .summary = "Watch GPUs and host, live or into a file",
           .usage =
-              "convoy monitor [--interval S] [--duration S] [--count N] [--output F] [--format "
+              "convoy gpus watch [--interval S] [--duration S] [--count N] [--output F] [--format "
               "csv|jsonl|prom] "
               "[--schema v1|seed] [--dmon]",
           .examples =
-              "convoy monitor\n"
-              "convoy monitor --interval 5 --output gpu_usage_multi.csv\n"
-              "convoy monitor --dmon --duration 60",
-          .flag_table = config::flag_table_of<MonitorFlags>,
+              "convoy gpus watch\n"
+              "convoy gpus watch --interval 5 --output gpu_usage_multi.csv\n"
+              "convoy gpus watch --dmon --duration 60",
+          .flags = {flags_of<MonitorFlags>()},
           .run = run_monitor};
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `convoy tokens`: what the model sees of a text or of training rows, and what it learns of it.
+// `convoy data tokens`: the tokens of a text or of training rows, and which of them are learnt.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -44,7 +44,8 @@ struct TokensFlags {
   void fields(Visitor& visit) {
     visit("model", model, "model folder, or a hub id found in the local hub cache");
     visit("text", text, "the text to show; with --render it is a user's message");
-    visit("data", data, "the rows to show: a JSONL, JSON, CSV or Parquet file, or any data set");
+    visit("data", data, "the rows to show: a JSONL, JSON, CSV or Parquet file, or any data set")
+        .alias("dataset");
     visit("render", render, "show the text that the chat template makes, not tokens");
     visit("add_generation_prompt", add_generation_prompt,
           "end with the header of the assistant's turn, as for generation");
@@ -57,10 +58,13 @@ struct TokensFlags {
         .one_of({"turn", "all", "last", "none"});
     visit("schema", schema, "schema of the rows; auto recognises it");
     visit("system_prompt", system_prompt, "added to conversations without a system turn");
-    visit("chat_template", chat_template, "a Jinja file in place of the model's template");
+    visit("chat_template", chat_template, "a Jinja file in place of the model's template")
+        .flag("template_path");
     visit("template_kwargs", template_kwargs, settings::kTemplateKwargsHelp);
     visit("bad_rows", bad_rows, settings::kBadRowsHelp).one_of({"error", "skip"});
-    visit("limit", limit, "show only the first rows; 0 shows all").at_least(0);
+    visit("limit", limit, "show only the first rows; 0 shows all")
+        .at_least(0)
+        .alias("num_examples");
   }
 };
 
@@ -201,14 +205,16 @@ int run_tokens(Context& context, const std::vector<std::string>& arguments) {
   TokensFlags flags;
   const std::vector<std::string> rest = context.parse(flags, arguments);
   if (!rest.empty())
-    throw ConfigError(fmt::format("tokens wants no argument `{}`", rest[0]),
-                      {.hint = "convoy tokens --model D --text T, or --data F"});
+    throw ConfigError(fmt::format("`convoy data tokens` takes flags only, found `{}`", rest[0]),
+                      {.hint = "convoy data tokens --model D --text T, or --data F"});
   if (flags.model.empty())
-    throw ConfigError("tokens wants --model", {.hint = "convoy tokens --model D --text T"});
+    throw ConfigError("`convoy data tokens` needs --model",
+                      {.hint = "convoy data tokens --model D --text T"});
   const bool has_text = std::find_if(arguments.begin(), arguments.end(), [](const auto& argument) {
                           return argument == "--text" || argument.starts_with("--text=");
                         }) != arguments.end();
-  if (has_text == !flags.data.empty()) throw ConfigError("tokens wants one of --text and --data");
+  if (has_text == !flags.data.empty())
+    throw ConfigError("`convoy data tokens` needs one of --text and --data");
   check_flags(flags, has_text);
   const auto folder = io::ModelFolder::open_without_config(flags.model);
   const TokenView view(context, flags, folder.path());
@@ -221,15 +227,17 @@ int run_tokens(Context& context, const std::vector<std::string>& arguments) {
 
 }  // namespace
 
-Command tokens_command() {
+Command data_tokens_action() {
   return {.name = "tokens",
-          .summary = "shows ids, pieces and the loss mask of a text or of training rows",
-          .usage = "convoy tokens --model D (--text T | --data F) [--render] [--json]",
+          .summary = "Show ids, pieces and the loss mask of text or rows",
+          .usage = "convoy data tokens --model D (--text T | --data F) [--render] [--json]",
           .examples =
-              "convoy tokens --model examples/tally-3m --text \"What is 12 + 30?\"\n"
-              "convoy tokens --model examples/tally-3m --data train.jsonl --limit 1\n"
-              "convoy tokens --model examples/tally-3m --data train.jsonl --render --limit 1",
-          .flag_table = config::flag_table_of<TokensFlags>,
+              "convoy data tokens --model examples/tally-3m --text \"What is 12 + 30?\"\n"
+              "convoy data tokens --model examples/tally-3m --data train.jsonl --limit 1\n"
+              "convoy data tokens --model examples/tally-3m --data train.jsonl --render --limit 1",
+          .flags = {flags_of<TokensFlags>()},
+          .first_flags = {"model", "text", "data", "limit", "render", "add-generation-prompt",
+                          "supervise", "system-prompt", "schema", "bad-rows"},
           .run = run_tokens};
 }
 

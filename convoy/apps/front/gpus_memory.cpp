@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `convoy memory-check [RUN]`: does it fit, how much is left, do the ranks take alike.
+// `convoy gpus memory [RUN]`: does it fit, how much is left, do the ranks take alike.
 #include <fmt/format.h>
 
 #include "convoy/apps/front/command.h"
@@ -14,7 +14,7 @@
 namespace convoy::apps {
 namespace {
 
-struct MemoryCheckFlags {
+struct MemoryFlags {
   std::string dir = "runs";
   bool all = false;
 
@@ -25,11 +25,8 @@ struct MemoryCheckFlags {
   }
 };
 
-int run_memory_check(Context& context, const std::vector<std::string>& arguments) {
-  MemoryCheckFlags flags;
-  const std::vector<std::string> words = context.parse(flags, arguments);
-  CONVOY_CHECK(words.size() <= 1, ConfigError, "memory-check takes one run, found {}",
-               words.size());
+int check_memory(const Context& context, const MemoryFlags& flags, const Words& words) {
+  CONVOY_CHECK(words.size() <= 1, ConfigError, "gpus memory takes one run, found {}", words.size());
   const auto environment = config::process_environment();
   const monitor::DeviceSources sources = monitor::device_sources(environment);
   monitor::MemoryInputs inputs;
@@ -51,16 +48,16 @@ int run_memory_check(Context& context, const std::vector<std::string>& arguments
 
 }  // namespace
 
-Command memory_check_command() {
-  return {.name = "memory-check",
-          .summary = "shows what is held and free of each device, and whether a run's ranks fit",
-          .usage = "convoy memory-check [RUN]   (RUN: folder, name, its beginning, or last)",
+Command gpus_memory_action() {
+  return {.name = "memory",
+          .summary = "Show device memory, and whether a run's ranks fit",
+          .usage = "convoy gpus memory [RUN]   (RUN: folder, name, its beginning, or last)",
           .examples =
-              "convoy memory-check\n"
-              "convoy memory-check last\n"
-              "convoy memory-check runs/sums --json",
-          .flag_table = config::flag_table_of<MemoryCheckFlags>,
-          .run = run_memory_check};
+              "convoy gpus memory\n"
+              "convoy gpus memory last\n"
+              "convoy gpus memory runs/sums --json",
+          .flags = {flags_of<MemoryFlags>()},
+          .run = with_flags_of<MemoryFlags, check_memory>};
 }
 
 }  // namespace convoy::apps
