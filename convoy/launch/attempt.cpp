@@ -17,6 +17,7 @@
 #include "convoy/base/log.h"
 #include "convoy/base/milliseconds.h"
 #include "convoy/launch/health/verdict_text.h"
+#include "convoy/launch/run_id.h"
 #include "convoy/launch/verdict.h"
 
 namespace convoy::launch {

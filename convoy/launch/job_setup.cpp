@@ -10,6 +10,7 @@
 #include "convoy/base/error.h"
 #include "convoy/launch/place/variables.h"
 #include "convoy/launch/rdzv_conf.h"
+#include "convoy/launch/run_id.h"
 #include "convoy/monitor/machine.h"
 
 namespace convoy::launch {

@@ -13,15 +13,11 @@
 #include <cstring>
 
 #include "convoy/base/error.h"
-#include "convoy/launch/place/preflight.h"
-#include "convoy/rendezvous/job_token.h"
+#include "convoy/base/secret_variables.h"
+#include "convoy/launch/program_check.h"
 
 namespace convoy::launch {
 namespace {
-
-bool is_secret(std::string_view name) {
-  return name == rendezvous::JobToken::kVariable || name == rendezvous::JobToken::kFileVariable;
-}
 
 // environ without secrets, with `added` over it, as "NAME=value".
 std::vector<std::string> merged_environment(const std::map<std::string, std::string>& added) {
@@ -29,7 +25,7 @@ std::vector<std::string> merged_environment(const std::map<std::string, std::str
   for (char** entry = environ; *entry != nullptr; ++entry) {
     const std::string text = *entry;
     const std::string name = text.substr(0, text.find('='));
-    if (!is_secret(name) && !added.contains(name)) merged.push_back(text);
+    if (!is_secret_variable(name) && !added.contains(name)) merged.push_back(text);
   }
   for (const auto& [name, value] : added) merged.push_back(name + "=" + value);
   return merged;
@@ -83,9 +79,8 @@ struct ChildPlan {
 
 // exec says only that something was not found: the program, or what its first line names.
 void refuse_what_can_not_run(const std::string& program) {
-  const Finding finding = program_finding(program, "");
-  if (finding.severity == Severity::Error)
-    throw ConfigError(finding.found, {.hint = finding.to_do});
+  if (const ProgramProblem problem = program_problem(program); problem.any())
+    throw ConfigError(problem.found, {.hint = problem.to_do});
 }
 
 // 0, or the errno of exec.

@@ -11,7 +11,7 @@
 #include <fstream>
 
 #include "convoy/base/error.h"
-#include "convoy/launch/worker_environment.h"
+#include "convoy/launch/run_id.h"
 
 namespace convoy::launch {
 namespace {

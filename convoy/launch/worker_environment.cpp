@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <random>
 
 namespace convoy::launch {
 namespace {
@@ -83,11 +82,6 @@ std::map<std::string, std::string> worker_environment(const JobPlace& job, int i
       {"TORCHELASTIC_RUN_ID", job.run_id},
       {"TORCHELASTIC_USE_AGENT_STORE", job.agent_hosts_store ? "True" : "False"},
   };
-}
-
-std::string new_run_id() {
-  std::random_device random;
-  return fmt::format("{:08x}{:08x}", random(), random());
 }
 
 }  // namespace convoy::launch

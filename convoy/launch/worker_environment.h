@@ -45,7 +45,4 @@ std::map<std::string, std::string> library_defaults(
 std::vector<Origin> library_origins(const std::map<std::string, std::string>& environment,
                                     bool amd);
 
-// Random, for names of runs: 16 hexadecimal digits.
-std::string new_run_id();
-
 }  // namespace convoy::launch

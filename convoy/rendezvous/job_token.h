@@ -8,12 +8,14 @@
 #include <string>
 #include <string_view>
 
+#include "convoy/base/secret_variables.h"
+
 namespace convoy::rendezvous {
 
 class JobToken {
  public:
-  static constexpr const char* kVariable = "CONVOY_JOB_TOKEN";
-  static constexpr const char* kFileVariable = "CONVOY_JOB_TOKEN_FILE";
+  static constexpr const char* kVariable = kJobTokenVariable;
+  static constexpr const char* kFileVariable = kJobTokenFileVariable;
 
   // From CONVOY_JOB_TOKEN, or else from the file that CONVOY_JOB_TOKEN_FILE names, which must
   // belong to this user (or root) and be closed to everybody else. With neither set the key comes

@@ -10,7 +10,7 @@
 #include <set>
 
 #include "convoy/base/error.h"
-#include "convoy/launch/place/preflight.h"
+#include "convoy/launch/program_check.h"
 #include "convoy/sweep/command/command_workload.h"
 #include "convoy/sweep/command/grid_values.h"
 #include "convoy/sweep/results/cell_result.h"
@@ -208,9 +208,8 @@ std::function<bool(const Cell&)> chosen_cells(const CommandFlags& flags,
 
 void check_programs(const CommandFlags& flags, const std::vector<std::string>& command) {
   for (const std::string& program : programs_of(flags, command.front())) {
-    const launch::Finding finding = launch::program_finding(program, "");
-    if (finding.severity == launch::Severity::Error)
-      throw ConfigError(finding.found, {.hint = finding.to_do});
+    if (const launch::ProgramProblem problem = launch::program_problem(program); problem.any())
+      throw ConfigError(problem.found, {.hint = problem.to_do});
   }
 }
 

@@ -14,7 +14,7 @@
 
 #include "convoy/base/error.h"
 #include "convoy/base/hash.h"
-#include "convoy/launch/place/preflight.h"
+#include "convoy/launch/program_check.h"
 #include "convoy/sweep/command/command_workload.h"
 
 namespace convoy::sweep {
@@ -110,9 +110,8 @@ const ProgramRecord::Known* ProgramRecord::known(const std::string& file) {
 
 std::string ProgramRecord::of(const std::vector<std::string>& argv) {
   nlohmann::json record = nlohmann::json::object();
-  const launch::Finding program = launch::program_finding(argv.front(), "");
-  if (program.severity == launch::Severity::Ok)
-    if (const Known* const file = known(program.found)) record[argv.front()] = file->hash;
+  if (!launch::program_problem(argv.front()).any())
+    if (const Known* const file = known(launch::program_file(argv.front()))) record[argv.front()] = file->hash;
   bool takes_any = is_interpreter(argv.front());
   for (size_t at = 1; at < argv.size(); ++at)
     for (const std::string& name : files_named(argv, at)) {
