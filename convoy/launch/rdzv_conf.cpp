@@ -30,7 +30,7 @@ constexpr int kHeartbeatsOfTorchrun = 3;  // its default for keep_alive_max_atte
                     {.key = "rdzv_conf"});
 }
 
-std::chrono::milliseconds seconds_of(const std::string& key, const std::string& value) {
+std::chrono::milliseconds duration_of(const std::string& key, const std::string& value) {
   double seconds = 0;
   const char* const end = value.data() + value.size();
   const auto [stop, error] = std::from_chars(value.data(), end, seconds);
@@ -89,10 +89,10 @@ bool note_without_effect(const std::string& key, const std::string& value, Rende
     conf.notes.push_back(fmt::format("{} {} has no effect: {}", kFlag, key, why));
   };
   if (key == "timeout") {
-    seconds_of(key, value);
+    duration_of(key, value);
     note("join_timeout is what counts");
   } else if (key == "close_timeout" || key == "read_timeout" || key == "heartbeat_timeout") {
-    seconds_of(key, value);
+    duration_of(key, value);
     note("nothing here waits for it");
   } else if (key == "use_libuv") {
     truth_of(key, value);
@@ -118,11 +118,11 @@ RendezvousConf parse_rendezvous_conf(std::string_view text) {
       throw ConfigError(fmt::format("{} wants key=value pairs, found `{}`", kFlag, entry),
                         {.key = "rdzv_conf"});
     if (key == "join_timeout") {
-      conf.join_timeout = seconds_of(key, value);
+      conf.join_timeout = duration_of(key, value);
     } else if (key == "last_call_timeout") {
-      conf.last_call_timeout = seconds_of(key, value);
+      conf.last_call_timeout = duration_of(key, value);
     } else if (key == "keep_alive_interval") {
-      heartbeats.interval = seconds_of(key, value);
+      heartbeats.interval = duration_of(key, value);
     } else if (key == "keep_alive_max_attempt") {
       heartbeats.most_missed = count_of(key, value);
     } else if (key == "is_host") {

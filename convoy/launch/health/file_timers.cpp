@@ -11,7 +11,7 @@ namespace convoy::launch {
 namespace {
 
 // Writers are bound to lines of PIPE_BUF bytes, or they would mix.
-constexpr size_t kLongestLine = 4096;
+constexpr size_t kLongestTimerLine = 4096;
 constexpr size_t kShownLetters = 200;
 constexpr int kLargestSignal = 64;
 
@@ -38,7 +38,7 @@ void FileTimers::take(std::string_view bytes) {
   for (size_t end = 0; (end = rest_.find('\n', begin)) != std::string::npos; begin = end + 1)
     take_line(rest_.substr(begin, end - begin));
   rest_.erase(0, begin);
-  if (rest_.size() <= kLongestLine) return;
+  if (rest_.size() <= kLongestTimerLine) return;
   damaged_ = fit_for_a_console(rest_);
   rest_.clear();
 }
