@@ -13,13 +13,13 @@
 #include <vector>
 
 #include "bench/guess_rate.h"
-#include "convoy/sweep/mf/mf_workload.h"
+#include "convoy/experiments/mf/mf_workload.h"
 
 namespace {
 
+using convoy::experiments::MfWorkload;
+using convoy::experiments::Precision;
 using convoy::sweep::Cell;
-using convoy::sweep::MfWorkload;
-using convoy::sweep::Precision;
 
 struct Shape {
   int width, depth;

@@ -15,13 +15,13 @@
 #include <vector>
 
 #include "bench/guess_rate.h"
-#include "convoy/sweep/ssm/ssm_workload.h"
+#include "convoy/experiments/ssm/ssm_workload.h"
 
 namespace {
 
 using convoy::bench::Clock;
 using convoy::bench::seconds_since;
-using convoy::sweep::Precision;
+using convoy::experiments::Precision;
 
 // A chain of one-cycle steps.
 double clock_hz() {
@@ -54,7 +54,7 @@ void measure(int dim, unsigned threads, int turns) {
   for (int turn = 0; turn < turns; ++turn) {
     peer = std::max(peer, torch_rate(dim));
     for (const auto precision : {Precision::Exact, Precision::Fast}) {
-      const auto experiment = convoy::sweep::SsmWorkload(precision).guesses(cell);
+      const auto experiment = convoy::experiments::SsmWorkload(precision).guesses(cell);
       double& found = best[static_cast<int>(precision)];
       found = std::max(found, convoy::bench::guess_rate(*experiment, threads, kGuesses));
       hz = std::max(hz, clock_hz());
@@ -79,7 +79,7 @@ void measure_descent() {
     for (int dim = 150; dim <= 300; dim += 25)
       cells.push_back({"gd", seed, fmt::format(R"({{"student_dim": {}}})", dim)});
   const auto start = Clock::now();
-  convoy::sweep::SsmWorkload().descend(cells);
+  convoy::experiments::SsmWorkload().descend(cells);
   fmt::print("descent of 8 seeds x 7 dimensions x 1e4 steps, 1 thread: {:.2f} s\n",
              seconds_since(start));
 }

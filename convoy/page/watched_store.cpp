@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "convoy/base/error.h"
+#include "convoy/experiments/registry.h"
 #include "convoy/jobs/job_store.h"
 #include "convoy/sweep/runner/read_sweep.h"
 
@@ -88,7 +89,7 @@ std::vector<WatchedSweep> WatchedStore::read() const {
 }
 
 sweep::SweepResults WatchedStore::results(const WatchedSweep& sweep) const {
-  return sweep::read_sweep(*opened(file_), sweep.stored);
+  return sweep::read_sweep(*opened(file_), sweep.stored, experiments::workload_of_version);
 }
 
 }  // namespace convoy::page

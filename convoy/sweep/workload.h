@@ -110,6 +110,9 @@ class Workload {
   // One value per cell, each as if it were alone. Blocks; one thread.
   virtual std::vector<DescentOutcome> descend(const std::vector<Cell>& cells) const = 0;
   virtual Theory theory(const Cell& cell) const = 0;
+  // Parameters along which its tables and figures go, the first that varies; programs and functions
+  // often call theirs like this.
+  virtual std::vector<std::string> axes() const { return {"width", "depth"}; }
 };
 
 }  // namespace convoy::sweep

@@ -6,11 +6,11 @@
 
 #include <cstdlib>
 
-#include "convoy/sweep/cuda/cuda_guesses.h"
-#include "convoy/sweep/ssm/ssm_guesses.h"
-#include "convoy/sweep/ssm/ssm_parameters.h"
+#include "convoy/experiments/cuda/cuda_guesses.h"
+#include "convoy/experiments/ssm/ssm_guesses.h"
+#include "convoy/experiments/ssm/ssm_parameters.h"
 
-namespace convoy::sweep::cuda {
+namespace convoy::experiments::cuda {
 namespace {
 
 std::string environment_value(const char* name) {
@@ -40,9 +40,9 @@ class GuessesOnGpu : public ::testing::TestWithParam<bool> {
 
   void expect_same(const SsmProblem& problem, uint64_t first, uint64_t count,
                    Precision precision = Precision::Exact, int64_t least_accepted = 1) {
-    const Tally wanted =
+    const sweep::Tally wanted =
         sweep::guess_experiment(problem, precision, best_cpu_level())->run(first, count);
-    const Tally found = guess_experiment(problem, precision, device_)->run(first, count);
+    const sweep::Tally found = guess_experiment(problem, precision, device_)->run(first, count);
     EXPECT_EQ(found.json(), wanted.json())
         << problem.parameters.json() << " from " << first << " count " << count;
     EXPECT_GE(found.accepted, least_accepted) << problem.parameters.json();
@@ -114,11 +114,11 @@ TEST_P(GuessesOnGpu, AreTheSameForEverySplit) {
   const SsmProblem problem = problem_of(R"("student_dim": 6, "eps_train": 0.2)");
   const auto experiment = guess_experiment(problem, Precision::Exact, device_);
   const uint64_t first = (uint64_t{1} << 32) - 700;  // across the upper half of the index
-  const Tally whole = experiment->run(first, 1500);
+  const sweep::Tally whole = experiment->run(first, 1500);
   EXPECT_EQ(whole,
             sweep::guess_experiment(problem, Precision::Exact, best_cpu_level())->run(first, 1500));
   for (const uint64_t part : {1u, 127u, 129u, 699u}) {
-    Tally sum;
+    sweep::Tally sum;
     for (uint64_t done = 0; done < 1500; done += part)
       sum.merge(experiment->run(first + done, std::min<uint64_t>(part, 1500 - done)));
     EXPECT_EQ(sum, whole) << part;
@@ -134,4 +134,4 @@ TEST_P(GuessesOnGpu, FillMoreThanOneLaunch) {
 }
 
 }  // namespace
-}  // namespace convoy::sweep::cuda
+}  // namespace convoy::experiments::cuda

@@ -74,7 +74,7 @@ struct Command {
   // The flags that --help shows, at most twelve; --help-all shows all. Empty: --help does, too.
   std::vector<std::string_view> first_flags = {};
   // `arguments` follow the name. Returns the exit code. Null: an action does the work.
-  int (*run)(Context& context, const Words& arguments) = nullptr;
+  std::function<int(Context& context, const Words& arguments)> run = nullptr;
   std::vector<Command> actions = {};   // with flags of their own
   std::string_view usual_action = {};  // where none is named
   HelpGroup group = HelpGroup::Advanced;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `convoy sweep ssm|mf|run|show|plot|export|recover`: experiments over seeds and parameters.
+// `convoy sweep WORKLOAD|run|show|plot|export|recover`: experiments over seeds and parameters.
 #include "convoy/apps/front/sweep_command.h"
 
 #include <fmt/format.h>
@@ -17,29 +17,27 @@
 #include "convoy/base/error.h"
 #include "convoy/base/files.h"
 #include "convoy/config/resolve.h"
+#include "convoy/experiments/registry.h"
 #include "convoy/launch/signals.h"
 #include "convoy/sweep/command/command_grid.h"
 #include "convoy/sweep/command/persistent_program.h"
 #include "convoy/sweep/command/program_record.h"
+#include "convoy/sweep/results/csv_text.h"
 #include "convoy/sweep/results/figure.h"
 #include "convoy/sweep/results/summary.h"
 #include "convoy/sweep/results/tensorboard_sessions.h"
 #include "convoy/sweep/results/tidy_table.h"
-#include "convoy/sweep/results/wide_csv.h"
 #include "convoy/sweep/runner/coordinator.h"
-#include "convoy/sweep/runner/mf_flags.h"
 #include "convoy/sweep/runner/run_flags.h"
 #include "convoy/sweep/runner/slow_notice.h"
-#include "convoy/sweep/runner/ssm_flags.h"
-#include "convoy/sweep/runner/workload_registry.h"
 
 namespace convoy::apps {
 namespace {
 
 namespace fs = std::filesystem;
-using sweep::MfFlags;
+using experiments::WorkloadFlags;
+using experiments::WorkloadKind;
 using sweep::RunFlags;
-using sweep::SsmFlags;
 using sweep::SweepPlan;
 using sweep::SweepResults;
 
@@ -176,23 +174,14 @@ void read_file_of_flags(config::Section list, RunFlags& run, const fs::path& fil
   config::resolve(list, {.file = file}, refuse_empty_lists);
 }
 
-// Back to the defaults, those of the preset where the command line names one.
-template <class Flags>
-void start_over(Flags& flags) {
-  const Flags given = std::exchange(flags, {});
-  if constexpr (requires { flags.preset; })
-    if (!given.preset.empty()) flags.apply_preset(given.preset);
-}
-
 // argparse read `--config FILE` first and the command line over it.
-template <class Flags>
-void read_config(Context& context, Flags& flags, RunFlags& run,
+void read_config(Context& context, WorkloadFlags& flags, RunFlags& run,
                  const std::vector<std::string>& arguments) {
   const auto parse = [&]() -> std::vector<std::string> {
     try {
-      return config::parse_flags({config::list_fields(flags), config::list_fields(run),
-                                  config::list_fields(context.common)},
-                                 arguments);
+      return config::parse_flags(
+          {flags.section(), config::list_fields(run), config::list_fields(context.common)},
+          arguments);
     } catch (ConfigError& error) {
       // Of Python's logging, which the prior program used.
       if (config::dashed(error.place().key) == "--log-level")
@@ -201,11 +190,11 @@ void read_config(Context& context, Flags& flags, RunFlags& run,
     }
   };
   parse();
-  const fs::path file = flags.config;
-  start_over(flags);
+  const fs::path file = flags.config_file();
+  flags.start_over();
   if (!file.empty()) {
     run = {};
-    read_file_of_flags(config::list_fields(flags), run, file);
+    read_file_of_flags(flags.section(), run, file);
   }
   const std::vector<std::string> rest = parse();
   CONVOY_CHECK(rest.empty(), ConfigError, "this sweep takes flags only, found `{}`", rest.front());
@@ -221,58 +210,51 @@ bool is_given(const std::vector<std::string>& arguments, const std::string& key)
 }
 
 // A value that does not fit the others is looked for where it was written.
-template <class Flags>
-SweepPlan plan_of(const Context& context, const Flags& flags,
-                  const std::vector<std::string>& arguments, SweepPlan (*plan)(const Flags&)) {
+SweepPlan plan_of(const Context& context, const WorkloadFlags& flags,
+                  const std::vector<std::string>& arguments) {
   const sweep::SlowNotice notice(context.log(), "planning the cells");
   try {
-    return plan(flags);
+    return flags.plan();
   } catch (ConfigError& error) {
     const std::string& key = error.place().key;
-    if (error.place().file.empty() && !flags.config.empty() && !key.empty() &&
+    if (error.place().file.empty() && !flags.config_file().empty() && !key.empty() &&
         !is_given(arguments, key))
-      error.place().file = flags.config;
+      error.place().file = flags.config_file();
     throw;
   }
 }
 
-// A value may be left out, as where nothing was to be named.
-std::vector<std::string> with_resume_value(std::vector<std::string> arguments) {
+// The value of `flag` may be left out, as where nothing was to be named.
+std::vector<std::string> with_latest(std::vector<std::string> arguments, const std::string& flag) {
+  if (flag.empty()) return arguments;
   for (size_t at = 0; at < arguments.size(); ++at) {
     std::string& argument = arguments[at];
-    if (argument != "--resume_from_checkpoint" && argument != "--resume-from-checkpoint") continue;
+    if (argument != "--" + flag && argument != "--" + config::dashed(flag)) continue;
     const bool bare = at + 1 == arguments.size() || arguments[at + 1].starts_with("--");
     if (bare) argument += "=latest";
   }
   return arguments;
 }
 
-// Where a built-in workload's sweep is kept, and what is written at its end.
-struct SweepOutput {
-  std::string checkpoint_dir;
-  std::string figures_dir;
-  std::function<std::vector<sweep::NamedFile>(const SweepResults&, const std::string& time)> tables;
-  std::string guess_device = "cpu";  // RunOptions
-  int64_t max_gpus = -1;
-};
-
 int run_plan(Context& context, const SweepPlan& plan, const RunFlags& run,
-             const SweepOutput& output) {
+             const WorkloadFlags& flags) {
+  const experiments::SweepPlaces output = flags.places();
   if (run.dry_run) return print_plan(context, plan);
   check_folder("--results-dir", run.results_dir);
   check_folder("--figures-dir", output.figures_dir);
   check_folder("--tensorboard-dir", run.tensorboard_dir);
   if (!run.tensorboard_dir.empty()) sweep::require_sessions_folder(run.tensorboard_dir);
   const std::string store = store_of(run, output.checkpoint_dir);
-  const auto workload = sweep::make_workload(plan.workload, plan.mode);
+  const auto workload = experiments::make_workload(plan.workload, plan.mode);
   sweep::RunOptions options = run_options(context, run, store);
   options.guess_device = output.guess_device;
+  options.has_gpu_kernels = !experiments::cuda::kernel_texts().empty();
   options.max_gpus = output.max_gpus;
   const sweep::RunReport report = sweep::run_sweep(plan, *workload, options);
   const SweepResults results = results_of(context, report, *workload, store);
   const std::string time = time_for_names();
   if (report.finished())
-    for (const sweep::NamedFile& file : output.tables(results, time))
+    for (const sweep::NamedFile& file : flags.tables(results, time))
       write_file(context, run.results_dir, file);
   if (report.finished() && !output.figures_dir.empty()) {
     const std::string name = fmt::format("sweep_{}_time={}", plan.name(), time);
@@ -284,30 +266,16 @@ int run_plan(Context& context, const SweepPlan& plan, const RunFlags& run,
   return say_how_it_ended(context, report, results);
 }
 
-int run_ssm(Context& context, const std::vector<std::string>& arguments) {
-  SsmFlags flags;
+int run_workload(Context& context, const WorkloadKind& kind,
+                 const std::vector<std::string>& given) {
+  const std::unique_ptr<WorkloadFlags> flags = kind.flags();
+  const std::vector<std::string> arguments = with_latest(given, flags->flag_without_value());
   RunFlags run;
-  read_config(context, flags, run, with_resume_value(arguments));
-  for (const std::string& line : flags.notices()) context.log().info(line);
-  const SweepPlan plan = plan_of(context, flags, arguments, sweep::plan_ssm);
-  for (const std::string& line : sweep::ssm_warnings(flags)) context.log().warning(line);
-  return run_plan(context, plan, run,
-                  {flags.checkpoint_dir, flags.figures_dir, sweep::ssm_wide_csv,
-                   flags.gnc ? flags.device : "cpu", flags.max_gpus});
-}
-
-int run_mf(Context& context, const std::vector<std::string>& arguments) {
-  MfFlags flags;
-  RunFlags run;
-  read_config(context, flags, run, arguments);
-  const SweepPlan plan = plan_of(context, flags, arguments, sweep::plan_mf);
-  for (const std::string& line : flags.notices()) context.log().info(line);
-  const auto tables = [&](const SweepResults& results, const std::string&) {
-    return std::vector{sweep::mf_wide_csv(results, flags.over_depths() ? "depth" : "width")};
-  };
-  return run_plan(
-      context, plan, run,
-      {.checkpoint_dir = flags.checkpoint_dir, .figures_dir = flags.figures_dir, .tables = tables});
+  read_config(context, *flags, run, arguments);
+  for (const std::string& line : flags->notices()) context.log().info(line);
+  const SweepPlan plan = plan_of(context, *flags, arguments);
+  for (const std::string& line : flags->warnings()) context.log().warning(line);
+  return run_plan(context, plan, run, *flags);
 }
 
 struct CommandLine {
@@ -366,7 +334,7 @@ int run_command_sweep(Context& context, const std::vector<std::string>& argument
   check_folder("--tensorboard-dir", run.tensorboard_dir);
   if (!run.tensorboard_dir.empty()) sweep::require_sessions_folder(run.tensorboard_dir);
   const std::string store = store_of(run, "");
-  const auto workload = sweep::make_workload(plan.workload, plan.mode);
+  const auto workload = experiments::make_workload(plan.workload, plan.mode);
   sweep::RunOptions options = run_options(context, run, store);
   options.starts_programs = true;
   if (flags.redo) options.redo = sweep::chosen_cells(flags, line.redo_cells);
@@ -399,6 +367,23 @@ Command refused_action(std::string_view name) {
           .hidden = true};
 }
 
+// The workloads of Convoy's own, then `others`.
+std::vector<Command> with_workloads(std::vector<Command> others) {
+  std::vector<Command> actions;
+  for (const WorkloadKind& kind : experiments::workload_kinds())
+    actions.push_back({.name = kind.name,
+                       .summary = kind.summary,
+                       .usage = kind.usage,
+                       .examples = kind.example,
+                       .flags = {{"Experiment", kind.fields}, flags_of<RunFlags>("Run")},
+                       .first_flags = kind.first_flags,
+                       .run = [&kind](Context& context, const Words& arguments) {
+                         return run_workload(context, kind, arguments);
+                       }});
+  for (Command& other : others) actions.push_back(std::move(other));
+  return actions;
+}
+
 }  // namespace
 
 std::string time_for_names() {
@@ -411,53 +396,33 @@ std::string time_for_names() {
 }
 
 Command sweep_command() {
-  return {
-      .name = "sweep",
-      .summary = "Run experiments over seeds and parameters",
-      .usage =
-          "convoy sweep ssm|mf [flags]\n"
-          "convoy sweep run [flags] -- COMMAND [ARGUMENTS...]\n"
-          "convoy sweep show|plot|export|recover [flags]",
-      .examples =
-          "convoy sweep ssm --num-seeds 4 --student-dims 150 300 --gd\n"
-          "convoy sweep run --num-seeds 3 --result loss -- ./train --seed {seed}\n"
-          "convoy sweep plot --output sweep.svg",
-      .actions =
-          {{.name = "ssm",
-            .summary = "Sweep diagonal state-space models",
-            .usage = "convoy sweep ssm [flags]",
-            .examples = "convoy sweep ssm --seeds 0 1 2 3 --student-dims 150 300 --gnc-num-samples "
-                        "1e8 --gd",
-            .flags = {flags_of<SsmFlags>("Experiment"), flags_of<RunFlags>("Run")},
-            .first_flags = {"num-seeds", "seeds", "student-dims", "teacher-ranks", "gnc",
-                            "gnc-num-samples", "gd", "config", "devices", "workers", "results-dir",
-                            "dry-run"},
-            .run = run_ssm},
-           {.name = "mf",
-            .summary = "Sweep matrix factorisations, over width or depth",
-            .usage = "convoy sweep mf [flags]",
-            .examples = "convoy sweep mf --config "
-                        "examples/sweep/width/width_gt_rank=1_act=Linear_gnc_init=gauss.json",
-            .flags = {flags_of<MfFlags>("Experiment"), flags_of<RunFlags>("Run")},
-            .first_flags = {"num-seeds", "seeds", "widths", "depths", "gnc", "gnc-num-samples",
-                            "gd", "config", "workers", "store", "results-dir", "dry-run"},
-            .run = run_mf},
-           {.name = "run",
-            .summary = "Run any program over a grid of values and seeds",
-            .usage = "convoy sweep run [flags] -- COMMAND [ARGUMENTS...]",
-            .examples = "convoy sweep run --grid lr=0.1,0.01 --num-seeds 3 --result loss -- "
-                        "./train --lr {lr} --seed {seed}",
-            .flags = {flags_of<sweep::CommandFlags>("Grid"), flags_of<RunFlags>("Run")},
-            .first_flags = {"grid", "num-seeds", "seeds", "result", "name", "redo", "workers",
-                            "timeout", "store", "results-dir", "log-dir", "dry-run"},
-            .run = run_command_sweep},
-           sweep_show_action(),
-           sweep_plot_action(),
-           sweep_export_action(),
-           sweep_recover_action(),
-           refused_action("check"),
-           refused_action("test")},
-      .group = HelpGroup::RunJobs};
+  return {.name = "sweep",
+          .summary = "Run experiments over seeds and parameters",
+          .usage =
+              "convoy sweep ssm|mf|ball [flags]\n"
+              "convoy sweep run [flags] -- COMMAND [ARGUMENTS...]\n"
+              "convoy sweep show|plot|export|recover [flags]",
+          .examples =
+              "convoy sweep ssm --num-seeds 4 --student-dims 150 300 --gd\n"
+              "convoy sweep run --num-seeds 3 --result loss -- ./train --seed {seed}\n"
+              "convoy sweep plot --output sweep.svg",
+          .actions = with_workloads(
+              {{.name = "run",
+                .summary = "Run any program over a grid of values and seeds",
+                .usage = "convoy sweep run [flags] -- COMMAND [ARGUMENTS...]",
+                .examples = "convoy sweep run --grid lr=0.1,0.01 --num-seeds 3 --result loss -- "
+                            "./train --lr {lr} --seed {seed}",
+                .flags = {flags_of<sweep::CommandFlags>("Grid"), flags_of<RunFlags>("Run")},
+                .first_flags = {"grid", "num-seeds", "seeds", "result", "name", "redo", "workers",
+                                "timeout", "store", "results-dir", "log-dir", "dry-run"},
+                .run = run_command_sweep},
+               sweep_show_action(),
+               sweep_plot_action(),
+               sweep_export_action(),
+               sweep_recover_action(),
+               refused_action("check"),
+               refused_action("test")}),
+          .group = HelpGroup::RunJobs};
 }
 
 }  // namespace convoy::apps

@@ -2,6 +2,7 @@
 //
 // `convoy sweep show|plot|export`: reads the results of a store.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <ctime>
@@ -11,16 +12,17 @@
 #include "convoy/apps/front/sweep_parquet.h"
 #include "convoy/base/error.h"
 #include "convoy/base/files.h"
+#include "convoy/experiments/registry.h"
 #include "convoy/sweep/results/figure.h"
 #include "convoy/sweep/results/summary.h"
 #include "convoy/sweep/results/tidy_table.h"
-#include "convoy/sweep/results/wide_csv.h"
 #include "convoy/sweep/runner/read_sweep.h"
 
 namespace convoy::apps {
 namespace {
 
 namespace fs = std::filesystem;
+using experiments::WorkloadKind;
 using sweep::SweepResults;
 
 struct SweepShowFlags : SweepReadFlags {
@@ -84,7 +86,7 @@ Flags with_store(Flags flags, const Words& words) {
 std::string read_if_possible(jobs::JobStore& store, const sweep::SweepName& name,
                              SweepResults& results) {
   try {
-    results = sweep::read_sweep(store, name);
+    results = sweep::read_sweep(store, name, experiments::workload_of_version);
     return "";
   } catch (const ConfigError& error) {
     return error.sentence();
@@ -120,7 +122,7 @@ SweepResults read(const Context& context, jobs::JobStore& store, const SweepRead
           fmt::format("this is sweep {}@{}, which was run before", name.name, name.version));
     return results;
   }
-  return sweep::read_sweep(store, sweeps.back());
+  return sweep::read_sweep(store, sweeps.back(), experiments::workload_of_version);
 }
 
 // UTC; "-" for none.
@@ -195,6 +197,13 @@ void write_or_print(const Context& context, const std::string& file, const std::
   context.log().info(fmt::format("wrote {}", file));
 }
 
+std::vector<std::string> workloads_with_wide_format() {
+  std::vector<std::string> names;
+  for (const WorkloadKind& kind : experiments::workload_kinds())
+    if (kind.wide_csv != nullptr) names.emplace_back(kind.name);
+  return names;
+}
+
 int show_sweep(const Context& context, const SweepShowFlags& given, const Words& words) {
   const SweepShowFlags flags = with_store(given, words);
   const auto store = open_for_reading(flags);
@@ -239,14 +248,13 @@ int export_sweep(const Context& context, const SweepExportFlags& given, const Wo
                    as_json ? sweep::tidy_json_text(results) : sweep::tidy_csv(results));
     return 0;
   }
-  const bool ssm = results.workload == "ssm";
-  CONVOY_CHECK(ssm || results.workload == "mf", ConfigError,
-               "the wide format is of workloads ssm and mf; this sweep is of `{}`",
-               results.workload);
-  const auto files = ssm ? sweep::ssm_wide_csv(results, time_for_names())
-                         : std::vector<sweep::NamedFile>{sweep::mf_wide_csv(results)};
+  const WorkloadKind* const kind = experiments::find_workload(results.workload);
+  CONVOY_CHECK(kind != nullptr && kind->wide_csv != nullptr, ConfigError,
+               "workload `{}` has no wide format; the workloads with one are: {}", results.workload,
+               fmt::join(workloads_with_wide_format(), ", "));
+  const std::vector<sweep::NamedFile> files = kind->wide_csv(results, time_for_names());
   CONVOY_CHECK(files.size() == 1 || flags.output.empty(), ConfigError,
-               "{} teacher ranks are as many files; leave --output away", files.size());
+               "the results are {} files; leave --output away", files.size());
   for (const sweep::NamedFile& file : files) write_or_print(context, flags.output, file.text);
   return 0;
 }

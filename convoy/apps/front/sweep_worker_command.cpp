@@ -3,24 +3,24 @@
 // `convoy sweep-worker`: one worker of a sweep, as its runner starts it. In no list of commands.
 #include "convoy/apps/front/command.h"
 #include "convoy/base/error.h"
+#include "convoy/experiments/registry.h"
 #include "convoy/launch/place/environment_resolver.h"
 #include "convoy/sweep/runner/worker_message.h"
 #include "convoy/sweep/runner/worker_process.h"
-#include "convoy/sweep/runner/workload_registry.h"
 #include "convoy/workers/worker.h"
 
 namespace convoy::apps {
 namespace {
 
 // The GPU that the runner gave this worker; null = it computes with the CPU.
-std::shared_ptr<sweep::cuda::Device> worker_gpu() {
+std::shared_ptr<experiments::cuda::Device> worker_gpu() {
   const launch::Environment environment = launch::process_environment();
   const auto wanted = environment.find("CONVOY_SWEEP_DEVICE");
   if (wanted == environment.end()) return nullptr;
   try {
     const auto visible = environment.find("CUDA_VISIBLE_DEVICES");
-    return sweep::cuda::open_device(sweep::cuda::driver_library(environment),
-                                    visible == environment.end() ? "0" : visible->second);
+    return experiments::cuda::open_device(experiments::cuda::driver_library(environment),
+                                          visible == environment.end() ? "0" : visible->second);
   } catch (const Error& error) {
     if (wanted->second != "auto") throw;
     const sweep::WorkerMessage note{
@@ -36,9 +36,9 @@ int run_sweep_worker(Context& context, const std::vector<std::string>& arguments
   sweep::WorkerFlags flags;
   context.parse(flags, arguments);
   sweep::run_worker_process(flags, [&] {
-    const std::shared_ptr<sweep::cuda::Device> gpu = worker_gpu();
+    const std::shared_ptr<experiments::cuda::Device> gpu = worker_gpu();
     return sweep::WorkerEquipment{
-        .workload = sweep::make_workload(flags.workload, flags.mode, flags.timeout, gpu),
+        .workload = experiments::make_workload(flags.workload, flags.mode, flags.timeout, gpu),
         .gpu = gpu ? gpu->name() : ""};
   });
   return 0;

@@ -111,7 +111,8 @@ const ProgramRecord::Known* ProgramRecord::known(const std::string& file) {
 std::string ProgramRecord::of(const std::vector<std::string>& argv) {
   nlohmann::json record = nlohmann::json::object();
   if (!launch::program_problem(argv.front()).any())
-    if (const Known* const file = known(launch::program_file(argv.front()))) record[argv.front()] = file->hash;
+    if (const Known* const file = known(launch::program_file(argv.front()).string()))
+      record[argv.front()] = file->hash;
   bool takes_any = is_interpreter(argv.front());
   for (size_t at = 1; at < argv.size(); ++at)
     for (const std::string& name : files_named(argv, at)) {

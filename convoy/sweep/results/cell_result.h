@@ -59,6 +59,7 @@ struct CellResult {
 struct SweepResults {
   std::string workload;
   std::string version;
+  std::vector<std::string> axes = {};  // Workload::axes
   std::vector<CellResult> cells;
 
   int64_t count(CellState state) const;

@@ -7,7 +7,6 @@
 #include "convoy/sweep/results/figure.h"
 #include "convoy/sweep/results/summary.h"
 #include "convoy/sweep/results/tidy_table.h"
-#include "convoy/sweep/results/wide_csv.h"
 
 namespace convoy::sweep {
 namespace {
@@ -33,7 +32,7 @@ CellResult cell_of(const std::string& method, int64_t dim, int64_t seed, CellSta
 
 // Seeds 3 and 1; one cell of each state.
 SweepResults example() {
-  SweepResults results{.workload = "ssm", .version = "1", .cells = {}};
+  SweepResults results{.workload = "ssm", .version = "1", .axes = {"student_dim"}, .cells = {}};
   results.cells = {
       cell_of("gnc", 150, 3, CellState::Value, 0.25), cell_of("gnc", 150, 1, CellState::Censored),
       cell_of("gnc", 300, 3, CellState::Failed),      cell_of("gnc", 300, 1, CellState::Partial),
@@ -41,18 +40,6 @@ SweepResults example() {
   results.cells[2].failure = std::make_shared<jobs::Failure>(
       jobs::Failure{.kind = "crash", .message = "it \"fell\", twice", .attempt = 2});
   return results;
-}
-
-TEST(WideCsv, ColumnsOfTheReferenceAndNoFalseZero) {
-  const auto files = ssm_wide_csv(example(), "20250902_080855");
-  ASSERT_EQ(files.size(), 1u);
-  EXPECT_EQ(files[0].name, "results__seq_len=5_seeds=3-1_time=20250902_080855.csv");
-  EXPECT_EQ(files[0].text,
-            "student_dim,gnc_gen_seed=3,gnc_gen_seed=3_theoretical,gnc_gen_seed=3_asymptotic,"
-            "gnc_gen_seed=1,gnc_gen_seed=1_theoretical,gnc_gen_seed=1_asymptotic,gd_gen_seed=3,"
-            "gd_gen_seed=1\n"
-            "150,0.25,0.5,nan,nan,0.5,nan,1e-05,\n"
-            "300,,0.5,nan,,0.5,nan,,2\n");
 }
 
 TEST(TidyCsv, OneRowPerCellWithItsFailure) {
@@ -111,7 +98,7 @@ TEST(Figures, HaveBandCurvesAndCounts) {
 }
 
 TEST(Figures, EachTeacherRankHasItsOwnTheory) {
-  SweepResults results{.workload = "ssm", .version = "1", .cells = {}};
+  SweepResults results{.workload = "ssm", .version = "1", .axes = {"student_dim"}, .cells = {}};
   for (const int64_t rank : {1, 2})
     for (const int64_t dim : {150, 300}) {
       CellResult cell = cell_of("gnc", dim, 0, CellState::Value, 0.5);
@@ -131,7 +118,7 @@ TEST(Figures, EachTeacherRankHasItsOwnTheory) {
 }
 
 TEST(Figures, ValuesThatAreNoWholeNumbersStandOnTheAxisByName) {
-  SweepResults results{.workload = "run", .version = "1", .cells = {}};
+  SweepResults results{.workload = "run", .version = "1", .axes = {"student_dim"}, .cells = {}};
   for (const std::string word : {"adam", "sgd"}) {
     CellResult cell;
     cell.cell = {.method = "run",

@@ -14,7 +14,7 @@
 #include <unordered_set>
 
 #include "convoy/base/counted.h"
-#include "convoy/sweep/results/wide_csv.h"
+#include "convoy/sweep/results/csv_text.h"
 
 namespace convoy::sweep {
 namespace {
@@ -280,10 +280,9 @@ std::string axis_name(const SweepResults& results) {
   if (results.cells.empty()) return "";
   const auto axes = axes_of(results.cells.front().cell);
   const std::set<std::string> names = varying_names(results);
-  const std::vector<std::string> usual = {"student_dim", "width", "depth"};
-  for (const std::string& known : usual)
+  for (const std::string& known : results.axes)
     if (names.contains(known)) return known;
-  for (const std::string& known : usual)
+  for (const std::string& known : results.axes)
     if (axes.contains(known)) return known;
   for (const std::string& name : names)
     if (axes.contains(name) && axes.at(name).is_number()) return name;

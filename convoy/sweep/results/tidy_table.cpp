@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "convoy/sweep/results/wide_csv.h"
+#include "convoy/sweep/results/csv_text.h"
 
 namespace convoy::sweep {
 namespace {

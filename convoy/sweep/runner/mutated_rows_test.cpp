@@ -1,27 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a sweep reads of others, spoilt: rows of a store, answers and last words of programs, data files, parameters. Each is read, or
+// What a sweep reads of others, spoilt: rows of a store, answers and last words of programs. Each is read, or
 // refused as an error of Convoy's own kinds or as the failure of one cell.
 #include <gtest/gtest.h>
 
-#include <fstream>
-#include <nlohmann/json.hpp>
-
 #include "convoy/base/error.h"
-#include "convoy/config/flags.h"
 #include "convoy/launch/process_pool.h"
 #include "convoy/sweep/command/command_grid.h"
 #include "convoy/sweep/command/json_answer.h"
-#include "convoy/sweep/mf/mf_parameters.h"
 #include "convoy/sweep/runner/cell_outcome.h"
 #include "convoy/sweep/runner/planned_cell.h"
 #include "convoy/sweep/runner/range_tally.h"
-#include "convoy/sweep/runner/ssm_flags.h"
 #include "convoy/sweep/runner/task_failure.h"
 #include "convoy/sweep/runner/worker_message.h"
-#include "convoy/sweep/ssm/ssm_parameters.h"
 #include "files/mutated_texts.h"
-#include "files/temporary_folder.h"
 
 namespace convoy::sweep {
 namespace {
@@ -29,7 +21,6 @@ namespace {
 using convoy::testing::count;
 using convoy::testing::MutatedTexts;
 using convoy::testing::Outcome;
-using convoy::testing::TemporaryFolder;
 
 std::string nested(size_t levels) { return std::string(levels, '[') + std::string(levels, ']'); }
 
@@ -115,44 +106,7 @@ TEST(MutatedRows, NestedTextsAreRefused) {
   const std::string deep = nested(300'000);
   EXPECT_FALSE(json_line("{\"loss\": " + deep + "}"));
   EXPECT_TRUE(json_line("{\"loss\": " + nested(100) + "}"));
-  EXPECT_THROW(SsmParameters::parse("{\"alpha\": " + deep + "}"), ConfigError);
-  EXPECT_THROW(MfParameters::parse("{\"truth\": " + deep + "}"), ConfigError);
   EXPECT_THROW(jobs::canonical_parameters("{\"a\": " + deep + "}"), ConfigError);
-  const TemporaryFolder folder;
-  SsmFlags flags;
-  flags.data_file = folder / "data.json";
-  std::ofstream(flags.data_file) << "[{\"alpha\": " << deep << "}]";
-  EXPECT_THROW(plan_ssm(flags), DataError);
-}
-
-TEST(MutatedRows, DataFilesAndParameters) {
-  const TemporaryFolder folder;
-  MutatedTexts data(
-      {R"([{"alpha": 0.5, "w": [0, 0, 0, 1]}, {"alpha": 0.25, "w_sequences": [[1, 0, 0, 0]]}])"});
-  MutatedTexts ssm(
-      {R"({"student_dim": 20, "alpha": 0.5, "w": [[0, 0, 0, 1]], "gd_optimizer": "adam", "input_e1": false})"});
-  MutatedTexts mf(
-      {R"({"n_rows": 5, "width": 3, "activation": "Tanh", "truth": [1, 2], "measurements": [[1, 2], [3, 4]]})"});
-  MutatedTexts schedules({R"({"step_size": 100, "gamma": 0.5})"});
-  Outcome outcome;
-  SsmFlags flags;
-  flags.num_seeds = 2;
-  flags.student_dims = {20};
-  flags.gd = true;
-  flags.gd_scheduler = "step";
-  flags.data_file = folder / "data.json";
-  for (int round = 0; round < 400; ++round) {
-    std::ofstream(flags.data_file, std::ios::trunc) << data.next();
-    count<Error, TaskFailure>(outcome, [&] {
-      config::parse_flags({config::list_fields(flags)},
-                          {"--gd-scheduler-params", schedules.next()});
-    });
-    count<Error, TaskFailure>(outcome, [&] { plan_ssm(flags); });
-    count<Error, TaskFailure>(outcome, [&] { SsmParameters::parse(ssm.next()).json(); });
-    count<Error, TaskFailure>(outcome, [&] { MfParameters::parse(mf.next()).json(); });
-  }
-  EXPECT_GT(outcome.read, 10);
-  EXPECT_GT(outcome.refused, 200);
 }
 
 TEST(CommandGrid, WordsThatAreNoUtf8AreRefused) {

@@ -70,7 +70,7 @@ int64_t num_chosen_seeds(const std::vector<int64_t>& named, int64_t num_seeds);
 struct SweepPlan {
   std::string label;  // of the sweep, as people name it: "ssm"
   std::string workload;
-  std::string mode;  // as make_workload takes it
+  std::string mode;  // "exact" or "fast" where the workload has both, else ""
   std::string version;
   std::vector<PlannedCell> cells;  // distinct
 

@@ -6,19 +6,14 @@
 #include "convoy/base/error.h"
 #include "convoy/base/wall_clock.h"
 #include "convoy/launch/process_name.h"
-#include "convoy/sweep/runner/workload_registry.h"
 
 namespace convoy::sweep {
 
-SweepResults read_sweep(jobs::JobStore& store, const SweepName& name) {
+SweepResults read_sweep(jobs::JobStore& store, const SweepName& name, const WorkloadMaker& make) {
   if (!name.problem.empty())
     throw DataError(name.problem, {.file = store.name(),
                                    .hint = "`convoy sweep show --list` names the other sweeps"});
-  // Of a function in a program of somebody's there is nothing to ask but the store.
-  const auto workload =
-      make_workload(name.workload.starts_with("function:") ? "run" : name.workload,
-                    mode_of_version(name.version));
-  return read_results(store, stored_sweep(store, name), *workload);
+  return read_results(store, stored_sweep(store, name), *make(name.workload, name.version));
 }
 
 bool is_at_work(jobs::JobStore& store, const StoredSweep& sweep) {

@@ -224,6 +224,7 @@ SweepResults read_results(jobs::JobStore& store, const StoredSweep& sweep,
                           const Workload& workload) {
   SweepResults results{.workload = sweep.groups.front().workload,
                        .version = sweep.groups.front().version,
+                       .axes = workload.axes(),
                        .cells = {}};
   std::vector<std::pair<size_t, int64_t>> begun;
   results.cells.reserve(static_cast<size_t>(count_cells(store, sweep)));

@@ -5,7 +5,7 @@ namespace convoy::sweep {
 namespace {
 
 constexpr double kWindowSeconds = 30;
-constexpr double kLeastSeconds = 0.5;  // below that a pace is an accident
+constexpr double kLeastPaceSeconds = 0.5;  // below that a pace is an accident
 
 }  // namespace
 
@@ -21,7 +21,7 @@ void WorkEstimate::measure(int64_t microseconds, int64_t expected_microseconds, 
 }
 
 void WorkEstimate::note(double now_seconds, const SweepWork& done) {
-  if (!samples_.empty() && now_seconds - samples_.back().seconds < kLeastSeconds) {
+  if (!samples_.empty() && now_seconds - samples_.back().seconds < kLeastPaceSeconds) {
     if (samples_.size() > 1) samples_.back().done = done;
     return;
   }

@@ -11,7 +11,6 @@
 #include "convoy/base/usable_cpus.h"
 #include "convoy/launch/place/devices.h"
 #include "convoy/launch/place/environment_resolver.h"
-#include "convoy/sweep/cuda/device.h"
 #include "convoy/sweep/runner/worker_process.h"
 
 namespace convoy::sweep {
@@ -49,7 +48,7 @@ std::vector<std::string> wanted_devices(const RunOptions& options) {
     options.log.warning(
         fmt::format("--max-gpus {}: there is no GPU to use ({}): CPUs compute everything",
                     options.max_gpus, why_none));
-  if (for_guesses && !devices.empty() && cuda::kernel_texts().empty()) {
+  if (for_guesses && !devices.empty() && !options.has_gpu_kernels) {
     const std::string why =
         "GPUs can not be used: this Convoy was built without clang++, which compiles its kernels";
     if (options.guess_device == "cuda")

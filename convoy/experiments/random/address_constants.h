@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the rounds of Philox make of key and stream alone, as philox_lanes.inl reads it on CPUs and
+// GPUs. Plain data; AddressTables computes it.
+#pragma once
+
+#include <stdint.h>
+
+namespace convoy::experiments {
+
+struct AddressConstants {
+  uint64_t guess_first = 0;  // c0 after round 1, but for the guess
+  uint64_t guess_third = 0;  // c2 after round 2, but for the guess
+  uint64_t keys[10][2] = {};
+  uint64_t last_keys[2] = {};  // of the last round, in the upper halves
+};
+
+}  // namespace convoy::experiments

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Texts of result files.
+#pragma once
+
+#include <string>
+
+namespace convoy::sweep {
+
+struct NamedFile {
+  std::string name;
+  std::string text;
+};
+
+// The shortest text that reads back as the same number; "nan".
+std::string number_text(double value);
+
+// Quoted where it must be (RFC 4180).
+std::string csv_field(const std::string& text);
+
+}  // namespace convoy::sweep
