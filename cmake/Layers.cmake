@@ -1,4 +1,5 @@
-# Reads layers.toml: CONVOY_LAYERS (in order), CONVOY_LAYER_<name>_INCLUDES, CONVOY_LAYER_<name>_LIBTORCH.
+# Reads layers.toml: CONVOY_LAYERS (in order), CONVOY_LAYER_<name>_INCLUDES, CONVOY_LAYER_<name>_LIBTORCH,
+# CONVOY_LAYER_<name>_FOLDER (convoy/DISTRICT/NAME, or convoy/NAME where the layer is all of its district).
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/layers.toml)
 file(STRINGS ${CMAKE_SOURCE_DIR}/layers.toml _lines)
 set(CONVOY_LAYERS "")
@@ -10,10 +11,13 @@ foreach(_line IN LISTS _lines)
     set(_layer ${CMAKE_MATCH_1})
     list(APPEND CONVOY_LAYERS ${_layer})
     set(CONVOY_LAYER_${_layer}_LIBTORCH OFF)
+    set(CONVOY_LAYER_${_layer}_FOLDER convoy/${_layer})
   elseif(_line MATCHES "^includes = <(.*)>")
     string(REGEX REPLACE "[\", ]+" ";" _includes "${CMAKE_MATCH_1}")
     list(REMOVE_ITEM _includes "")
     set(CONVOY_LAYER_${_layer}_INCLUDES ${_includes})
+  elseif(_line MATCHES "^district = \"([a-z_]+)\"" AND NOT CMAKE_MATCH_1 STREQUAL _layer)
+    set(CONVOY_LAYER_${_layer}_FOLDER convoy/${CMAKE_MATCH_1}/${_layer})
   elseif(_line MATCHES "^libtorch = true")
     set(CONVOY_LAYER_${_layer}_LIBTORCH ON)
   endif()
@@ -54,7 +58,7 @@ set(CONVOY_TEST_FLAGS -O1)
 # its folder, linked by the layer table; and one test program from every *_test.cpp beside the sources.
 function(convoy_layer name)
   cmake_parse_arguments(ARG "" "" "LIBRARIES;OWN_FLAGS" ${ARGN})
-  set(_dir ${CMAKE_SOURCE_DIR}/convoy/${name})
+  set(_dir ${CMAKE_SOURCE_DIR}/${CONVOY_LAYER_${name}_FOLDER})
   file(GLOB_RECURSE _sources CONFIGURE_DEPENDS ${_dir}/*.cpp)
   set(_tests ${_sources})
   list(FILTER _sources EXCLUDE REGEX "_test\\.cpp$|/plugin/")  # plugins are libraries of their own

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The layer table against the sources: every include is allowed by layers.toml, LibTorch stays where it may be, the
-// table has no cycle, every file carries its licence line.
+// table has no cycle, neither have the districts, every file carries its licence line.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -20,6 +20,7 @@ namespace {
 struct Layer {
   std::set<std::string> includes;
   bool libtorch = false;
+  std::string district;  // empty: the layer's folder lies in convoy/ itself
 };
 
 using Table = std::map<std::string, Layer>;
@@ -43,6 +44,9 @@ Table parse_table(const std::string& text) {
       layer = &table[line.substr(1, line.find(']') - 1)];
     } else if (layer != nullptr && line.starts_with("libtorch = true")) {
       layer->libtorch = true;
+    } else if (layer != nullptr && line.starts_with("district")) {
+      const size_t begin = line.find('"') + 1;
+      layer->district = line.substr(begin, line.find('"', begin) - begin);
     } else if (layer != nullptr && line.starts_with("includes")) {
       for (size_t quote = line.find('"'); quote != std::string::npos;) {
         const size_t end = line.find('"', quote + 1);
@@ -73,22 +77,29 @@ bool is_libtorch_header(const std::string& header) {
   return false;
 }
 
-// The folder of a path such as "convoy/data/csv_rows.h"; "" when it is not under convoy/.
-std::string layer_of(const std::string& path) {
+// convoy/DISTRICT/LAYER, or convoy/LAYER where the layer is all of its district.
+std::string folder_of(const std::string& name, const Layer& layer) {
+  const bool alone = layer.district.empty() || layer.district == name;
+  return "convoy/" + (alone ? name : layer.district + "/" + name) + "/";
+}
+
+// The layer of a path such as "convoy/core/base/error.h"; "" when it is not under convoy/, its folder when that is no
+// layer's.
+std::string layer_of(const Table& table, const std::string& path) {
   if (!path.starts_with("convoy/")) return "";
-  return path.substr(7, path.find('/', 7) - 7);
+  for (const auto& [name, layer] : table)
+    if (path.starts_with(folder_of(name, layer))) return name;
+  return path.substr(0, path.rfind('/'));
 }
 
 // What is wrong with one include line of `file`, or "".
 std::string complaint(const Table& table, const std::string& file, const std::string& line) {
   const std::string header = included(line);
   if (header.empty()) return "";
-  const std::string from = layer_of(file);
+  const std::string from = layer_of(table, file);
   const Layer& layer = table.at(from);
-  const bool front = file.starts_with("convoy/apps/front/");
-  const std::string to = layer_of(header);
-  if (is_libtorch_header(header) && (!layer.libtorch || front))
-    return file + " sees LibTorch: " + header;
+  const std::string to = layer_of(table, header);
+  if (is_libtorch_header(header) && !layer.libtorch) return file + " sees LibTorch: " + header;
   if (is_libtorch_header(header) && file.ends_with(".h") &&
       (header == "torch/torch.h" || header == "ATen/ATen.h"))
     return file + " is a header and includes all of LibTorch: " + header;
@@ -99,10 +110,6 @@ std::string complaint(const Table& table, const std::string& file, const std::st
   if (!table.contains(to)) return file + " includes a folder that is no layer: " + header;
   if (to != from && !layer.includes.contains(to))
     return file + " may not include layer " + to + ": " + header;
-  if (front && table.at(to).libtorch && to != "apps")
-    return file + " is the front and includes a LibTorch layer: " + header;
-  if (front && header.starts_with("convoy/apps/") && !header.starts_with("convoy/apps/front/"))
-    return file + " is the front and includes another program: " + header;
   return "";
 }
 
@@ -129,7 +136,8 @@ TEST(Layers, EveryIncludeIsAllowed) {
   const Table table = repository_table();
   int num_includes = 0;
   for_each_source("convoy", [&](const std::string& file, const std::string& text) {
-    ASSERT_TRUE(table.contains(layer_of(file))) << file << ": its folder is not in layers.toml";
+    ASSERT_TRUE(table.contains(layer_of(table, file)))
+        << file << ": its folder is not in layers.toml";
     for (const std::string& line : split_lines(text)) {
       EXPECT_EQ(complaint(table, file, line), "");
       num_includes += included(line).starts_with("convoy/") ? 1 : 0;
@@ -154,6 +162,46 @@ TEST(Layers, TableHasNoCycleAndNamesOnlyLayers) {
   };
   for (const auto& [name, layer] : table) visit(name);
   EXPECT_EQ(done.size(), table.size());
+}
+
+// The districts in their order in layers.toml; each may include only itself and those before it.
+std::vector<std::string> ordered_districts() {
+  std::vector<std::string> districts;
+  for (const std::string& line : split_lines(read_file(source_dir() / "layers.toml")))
+    if (line.starts_with("district = ")) {
+      const std::string district = line.substr(12, line.size() - 13);
+      if (districts.empty() || districts.back() != district) districts.push_back(district);
+    }
+  return districts;
+}
+
+std::string district_complaint(const Table& table, const std::vector<std::string>& districts) {
+  std::map<std::string, size_t> place;
+  for (const std::string& district : districts)
+    if (!place.emplace(district, place.size()).second)
+      return "the layers of district " + district + " do not stand together";
+  for (const auto& [name, layer] : table)
+    for (const std::string& to : layer.includes)
+      if (place[table.at(to).district] > place[layer.district])
+        return name + " (" + layer.district + ") includes " + to + " of a later district, " +
+               table.at(to).district;
+  return "";
+}
+
+TEST(Layers, DistrictsIncludeOnlyThoseBeforeThem) {
+  EXPECT_EQ(district_complaint(repository_table(), ordered_districts()), "");
+}
+
+TEST(Layers, DistrictsAreFoldersThatSayWhatLivesThere) {
+  for (const std::string& district : ordered_districts()) {
+    const std::filesystem::path page = source_dir() / "convoy" / district / "README.md";
+    ASSERT_TRUE(std::filesystem::exists(page)) << page;
+    const std::string text = read_file(page);
+    for (const auto& [name, layer] : repository_table())
+      if (layer.district == district && name != district) {
+        EXPECT_NE(text.find("`" + name + "`"), std::string::npos) << page << " leaves out " << name;
+      }
+  }
 }
 
 TEST(Layers, LayersWithoutLibTorchIncludeNone) {
@@ -195,7 +243,8 @@ TEST(Layers, ProcessorsAreCountedInOnePlace) {
 TEST(Layers, ScanFindsPlantedFaults) {
   const Table table = parse_table(
       "[base]\nincludes = []\n[nn]\nincludes = [\"base\"]\nlibtorch = true\n"
-      "[apps]\nincludes = [\"base\", \"nn\"]\nlibtorch = true\n");
+      "[front]\ndistrict = \"apps\"\nincludes = [\"base\"]\n"
+      "[worker]\ndistrict = \"apps\"\nincludes = [\"base\", \"nn\"]\nlibtorch = true\n");
   EXPECT_EQ(complaint(table, "convoy/nn/a.h", "#include \"convoy/base/error.h\""), "");
   EXPECT_EQ(complaint(table, "convoy/nn/a.cpp", "#include <ATen/ATen.h>"), "");
   EXPECT_EQ(complaint(table, "convoy/nn/a.h", "// #include \"convoy/apps/b.h\""), "");
@@ -208,6 +257,20 @@ TEST(Layers, ScanFindsPlantedFaults) {
   EXPECT_NE(complaint(table, "convoy/apps/front/a.cpp", "#include <torch/torch.h>"), "");
   EXPECT_NE(complaint(table, "convoy/apps/front/a.cpp", "#include \"convoy/apps/worker/b.h\""), "");
   EXPECT_EQ(complaint(table, "convoy/apps/worker/a.cpp", "#include \"convoy/nn/linear.h\""), "");
+  const Table city = parse_table(
+      "[base]\nincludes = []\ndistrict = \"core\"\n[jobs]\nincludes = [\"base\", "
+      "\"sweep\"]\ndistrict = \"core\"\n"
+      "[sweep]\nincludes = [\"base\"]\ndistrict = \"farm\"\n");
+  EXPECT_EQ(complaint(city, "convoy/farm/sweep/a.h", "#include \"convoy/core/base/b.h\""), "");
+  EXPECT_NE(complaint(city, "convoy/farm/sweep/a.h", "#include \"convoy/core/jobs/b.h\""), "");
+  EXPECT_NE(complaint(city, "convoy/farm/sweep/a.h", "#include \"convoy/base/b.h\""), "");
+  EXPECT_NE(district_complaint(city, {"core", "farm"}), "");
+  EXPECT_NE(district_complaint(city, {"core", "farm", "core"}), "");
+  const Table ordered = parse_table(
+      "[base]\nincludes = []\ndistrict = \"core\"\n[sweep]\nincludes = [\"base\"]\ndistrict = "
+      "\"farm\"\n");
+  EXPECT_EQ(district_complaint(ordered, {"core", "farm"}), "");
+  EXPECT_NE(district_complaint(ordered, {"farm", "core"}), "");
 }
 
 }  // namespace
